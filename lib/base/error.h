@@ -1,0 +1,12 @@
+/* error.h -- fill in a sumac_error in one line, at the place that decides which error it is. */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include "sumac/status.h"
+
+/* Write status, reason and a printf-style sentence to `error` (NULL: nowhere); returns `status`, for `return fail(…)`. */
+enum sumac_status fail(struct sumac_error *error, enum sumac_status status,
+                       enum sumac_reason reason, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

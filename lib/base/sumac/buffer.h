@@ -1,0 +1,47 @@
+/* buffer.h -- counted bytes with a place.
+ *
+ * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which memory they are in.
+ */
+#ifndef SUMAC_BUFFER_H
+#define SUMAC_BUFFER_H
+
+#include <stdint.h>
+
+#include "sumac/status.h"
+
+enum sumac_place_kind {
+    SUMAC_PLACE_HOST = 0,   /* ordinary memory */
+    SUMAC_PLACE_SHARED = 1, /* a cell of an arena shared with a ps on this machine */
+    SUMAC_PLACE_CUDA = 2,   /* the memory of CUDA device `device` */
+};
+
+struct sumac_place {
+    enum sumac_place_kind kind;
+    uint32_t device;
+};
+
+struct sumac_buffer;
+
+/* Allocate `bytes` (0 is fine) of zeroed host memory, 64-byte aligned, with one reference.
+ * Gives    *buffer; release with sumac_buffer_unref.
+ * Fails    RESOURCE_EXHAUSTED: no memory. Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_create(uint64_t bytes,
+                                                              struct sumac_buffer **buffer);
+
+/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last reference goes.
+ * Borrows  data until then.
+ * Gives    *buffer. Fails  RESOURCE_EXHAUSTED. Threads  any; `release` runs on the thread of the last unref. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_buffer_wrap(void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *),
+                  void *context, struct sumac_buffer **buffer);
+
+/* Take, and give back, a reference. unref of NULL does nothing. Threads  any. */
+SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
+SUMAC_API void sumac_buffer_unref(struct sumac_buffer *buffer);
+
+/* Lends  valid until the last unref. Threads  any. */
+SUMAC_API void *sumac_buffer_data(const struct sumac_buffer *buffer);
+SUMAC_API uint64_t sumac_buffer_bytes(const struct sumac_buffer *buffer);
+SUMAC_API struct sumac_place sumac_buffer_place(const struct sumac_buffer *buffer);
+
+#endif

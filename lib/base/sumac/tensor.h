@@ -1,0 +1,109 @@
+/* tensor.h -- element types, and a typed, shaped view of bytes that a sumac_buffer owns.
+ *
+ * A tensor is a small value: copy it, pass it, drop it. It neither allocates nor frees.
+ * It is valid for as long as somebody holds a reference on its buffer.
+ */
+#ifndef SUMAC_TENSOR_H
+#define SUMAC_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sumac/buffer.h"
+#include "sumac/status.h"
+
+#define SUMAC_RANK_MAX 8
+
+/* The numbers are those of enum DataType on the wire. X(NAME, number, bytes of an element, text, NumPy's descriptor) */
+#define SUMAC_DTYPE_LIST(X)                                                                        \
+    X(BOOL, 1, 1, "bool", "|b1")                                                                   \
+    X(INT8, 2, 1, "int8", "|i1")                                                                   \
+    X(INT16, 3, 2, "int16", "<i2")                                                                 \
+    X(INT32, 4, 4, "int32", "<i4")                                                                 \
+    X(INT64, 5, 8, "int64", "<i8")                                                                 \
+    X(UINT8, 6, 1, "uint8", "|u1")                                                                 \
+    X(UINT16, 7, 2, "uint16", "<u2")                                                               \
+    X(UINT32, 8, 4, "uint32", "<u4")                                                               \
+    X(UINT64, 9, 8, "uint64", "<u8")                                                               \
+    X(FLOAT16, 10, 2, "float16", "<f2")                                                            \
+    X(BFLOAT16, 11, 2, "bfloat16", "<u2")                                                          \
+    X(FLOAT32, 12, 4, "float32", "<f4")                                                            \
+    X(FLOAT64, 13, 8, "float64", "<f8")
+
+enum sumac_dtype {
+    SUMAC_DTYPE_UNSPECIFIED = 0,
+#define X(name, number, bytes, text, numpy) SUMAC_##name = number,
+    SUMAC_DTYPE_LIST(X)
+#undef X
+};
+
+/* A run of rows: first, first + 1, … first + count - 1. */
+struct sumac_range {
+    uint64_t first;
+    uint64_t count;
+};
+
+struct sumac_shape {
+    uint64_t extent[SUMAC_RANK_MAX]; /* elements along each axis, row-major */
+    uint32_t rank;                   /* axes in use; 0 is a scalar */
+};
+
+struct sumac_tensor {
+    struct sumac_buffer *buffer; /* borrowed */
+    uint64_t offset_bytes;       /* of element 0, from the start of buffer */
+    struct sumac_shape shape;
+    enum sumac_dtype dtype;
+};
+
+/* Bytes of one element, 0 for an unknown type. Threads  any. */
+SUMAC_API uint32_t sumac_dtype_bytes(enum sumac_dtype dtype);
+
+/* "float32"; "unspecified" for a number that is none. Lends  a constant string. Threads  any. */
+SUMAC_API const char *sumac_dtype_name(enum sumac_dtype dtype);
+
+/* The type of that name, or SUMAC_DTYPE_UNSPECIFIED. Threads  any. */
+SUMAC_API enum sumac_dtype sumac_dtype_parse(const char *name);
+
+/* float16, bfloat16, float32, float64? Threads  any. */
+SUMAC_API bool sumac_dtype_is_float(enum sumac_dtype dtype);
+
+/* Elements, and bytes, that a shape takes up. A scalar has one element.
+ * Fails    INVALID_ARGUMENT: rank above SUMAC_RANK_MAX, an unknown dtype, or more than 2^63 - 1 bytes.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shape_size(const struct sumac_shape *shape,
+                                                           enum sumac_dtype dtype,
+                                                           uint64_t *elements, uint64_t *bytes);
+
+SUMAC_API bool sumac_shape_equal(const struct sumac_shape *a, const struct sumac_shape *b);
+
+/* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text. Threads  any. */
+SUMAC_API const char *sumac_shape_print(const struct sumac_shape *shape, char *text,
+                                        size_t text_bytes);
+
+/* View bytes of `buffer` as a tensor, from offset_bytes on.
+ *
+ * Borrows  buffer; no reference is taken.
+ * Fails    INVALID_ARGUMENT: as sumac_shape_size, or offset_bytes no multiple of the element's size.
+ *          OUT_OF_RANGE: the view would end past the buffer.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_view(struct sumac_buffer *buffer,
+                                                            uint64_t offset_bytes,
+                                                            enum sumac_dtype dtype,
+                                                            const struct sumac_shape *shape,
+                                                            struct sumac_tensor *tensor);
+
+/* View the rows of `whole` that `range` names, as `*rows`.
+ *
+ * Borrows  whole->buffer; no reference is taken.
+ * Fails    INVALID_ARGUMENT: `whole` is a scalar. OUT_OF_RANGE: `range` ends past whole's rows.
+ * Threads  any; reads its arguments only. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_slice_rows(const struct sumac_tensor *whole,
+                                                                  struct sumac_range range,
+                                                                  struct sumac_tensor *rows);
+
+/* The first element, and the size of all elements in bytes. Lends  valid with the buffer. Threads  any. */
+SUMAC_API void *sumac_tensor_data(const struct sumac_tensor *tensor);
+SUMAC_API uint64_t sumac_tensor_bytes(const struct sumac_tensor *tensor);
+
+#endif

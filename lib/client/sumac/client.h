@@ -1,0 +1,214 @@
+/* client.h -- a session with a cluster of parameter servers: create, push, pull, leave.
+ *
+ * Threads: a client may be used by any number of threads at once. The thread that waits polls the network itself; a
+ * background thread does so only while nobody waits (leases, a broken connection). Create no client before a fork.
+ *
+ * Errors: every function returns a gRPC status; `error` (NULL is fine) gets the reason and a sentence that names the peer,
+ * the variable, the shape, and the remedy. No call waits without limit: the options' timeout_ms bounds each.
+ */
+#ifndef SUMAC_CLIENT_H
+#define SUMAC_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sumac/cluster.h"
+#include "sumac/status.h"
+#include "sumac/tensor.h"
+
+struct sumac_client;
+struct sumac_variable; /* a variable as its client knows it; valid until the client is closed */
+struct sumac_push;     /* one push under way */
+struct sumac_pull;     /* one pull under way */
+
+/* The numbers are those of the wire. */
+enum sumac_aggregation {
+    SUMAC_AGGREGATION_NONE = 0,
+    SUMAC_AGGREGATION_SUM = 1,
+    SUMAC_AGGREGATION_MEAN = 2,
+    SUMAC_AGGREGATION_ONLY_FIRST_REPLICA = 3,
+};
+
+enum sumac_synchronization {
+    SUMAC_SYNCHRONIZATION_AUTO = 0,
+    SUMAC_SYNCHRONIZATION_NONE = 1,
+    SUMAC_SYNCHRONIZATION_ON_WRITE = 2,
+    SUMAC_SYNCHRONIZATION_ON_READ = 3,
+};
+
+enum sumac_initializer_kind {
+    SUMAC_INITIALIZER_ZEROS = 0,
+    SUMAC_INITIALIZER_ONES = 1,
+    SUMAC_INITIALIZER_CONSTANT = 2, /* a */
+    SUMAC_INITIALIZER_UNIFORM = 3,  /* [a, b) */
+    SUMAC_INITIALIZER_NORMAL = 4,   /* mean a, standard deviation b */
+    SUMAC_INITIALIZER_ASSIGNED = 5, /* the creator's value: initial_value */
+};
+
+enum sumac_partitioner_kind {
+    SUMAC_PARTITIONER_NONE = 0,
+    SUMAC_PARTITIONER_FIXED_SHARDS = 1,
+    SUMAC_PARTITIONER_MIN_SIZE = 2,
+    SUMAC_PARTITIONER_MAX_SIZE = 3,
+};
+
+struct sumac_hyperparameter {
+    const char *name; /* "learning_rate" */
+    double value;
+};
+
+/* An update function by name, "adam"; hyperparameters left out keep their defaults (or, in a push, the variable's). */
+struct sumac_function {
+    const char *name;
+    const struct sumac_hyperparameter *hyperparameters;
+    uint32_t hyperparameter_count;
+};
+
+struct sumac_variable_options {
+    const char *name; /* UTF-8, 1 to 1024 bytes, not ending in /part_ and digits */
+    enum sumac_dtype dtype;
+    struct sumac_shape shape;
+    enum sumac_aggregation aggregation;
+    enum sumac_synchronization synchronization;
+    bool not_trainable;
+    enum sumac_initializer_kind initializer;
+    double a, b;                              /* of the initializer */
+    uint64_t seed;
+    const struct sumac_tensor *initial_value; /* with INITIALIZER_ASSIGNED */
+    enum sumac_partitioner_kind partitioner;
+    uint64_t num_shards, min_shard_bytes, max_shards, max_shard_bytes;
+    struct sumac_function function;           /* name NULL: "assign" */
+};
+
+struct sumac_client_options {
+    const struct sumac_cluster *cluster; /* borrowed by open; NULL: `ps_addresses` */
+    const char *const *ps_addresses;     /* one is enough for a reader or an observer: it knows the others */
+    uint32_t ps_count;
+    bool reader;           /* no session: pulls and lists only */
+    bool observer;         /* a session that holds nothing up; else: a member, the cluster's own task */
+    uint32_t local_replicas; /* 0: 1 */
+    uint32_t timeout_ms;   /* of each call; 0: 60 000 */
+    uint32_t chunk_bytes;  /* of a push's messages; 0: 256 KiB, at most 1 MiB */
+    void (*log)(void *context, const char *line); /* NULL: stderr */
+    void *log_context;
+};
+
+/* Find the ps, join (members and observers), and learn the catalogue. Waits for ps that are not up, saying so every 5 s.
+ *
+ * Gives    *client; close with sumac_client_close.
+ * Fails    UNAVAILABLE (PS_MISSING): some ps did not appear; the text names it. INVALID_ARGUMENT: the cluster has no ps,
+ *          or the task is no member. FAILED_PRECONDITION (RUN_ENDED, WRONG_CLUSTER, PROTOCOL_VERSION). */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_client_open(const struct sumac_client_options *options, struct sumac_client **client,
+                  struct sumac_error *error);
+
+/* End the session. `done`: this task has finished its work. Waits for pushes under way. The client stays open for
+ * sumac_client_close. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_leave(struct sumac_client *client, bool done,
+                                                             struct sumac_error *error);
+
+/* Close connections and free everything. Without a leave before it the session ends with its lease. NULL is fine. */
+SUMAC_API void sumac_client_close(struct sumac_client *client);
+
+/* Create a variable, or find the one that is defined the same way.
+ * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype, function. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_client_create(struct sumac_client *client, const struct sumac_variable_options *options,
+                    struct sumac_variable **variable, struct sumac_error *error);
+
+/* The variable of that name (asking a ps when it is not known yet). Fails  NOT_FOUND. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(struct sumac_client *client,
+                                                            const char *name,
+                                                            struct sumac_variable **variable,
+                                                            struct sumac_error *error);
+
+/* Fails    NOT_FOUND. The handle stays valid for its name; pushes to it are refused. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_delete(struct sumac_client *client,
+                                                              const char *name,
+                                                              struct sumac_error *error);
+
+SUMAC_API const char *sumac_variable_name(const struct sumac_variable *variable);
+SUMAC_API enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable);
+SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable);
+SUMAC_API uint32_t sumac_variable_shards(const struct sumac_variable *variable);
+
+/* One variable of a push. */
+struct sumac_delta {
+    struct sumac_variable *variable;
+    struct sumac_tensor value;             /* of the variable's dtype and shape, or of `rows` of it */
+    bool has_rows;                         /* push these rows of the first axis only */
+    struct sumac_range rows;
+    const struct sumac_function *function; /* NULL: the variable's own, as created */
+};
+
+struct sumac_push_options {
+    double weight;           /* examples or replicas the deltas stand for; 0: 1 */
+    bool non_finite_allowed;
+    bool finishes_step;      /* the last push of a step: the session's clock advances */
+};
+
+/* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the calls.
+ *
+ * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than DEADLINE_EXCEEDED.
+ * Gives    *push; ends with sumac_push_wait.
+ * Fails    INVALID_ARGUMENT at once: dtype, shape, rows, a function by that name unknown. What a ps refuses, the wait tells.
+ *          RESOURCE_EXHAUSTED (PART_TOO_LARGE): larger than the staging a ps grants, with both figures. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_client_push(struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
+                  const struct sumac_push_options *options, struct sumac_push **push,
+                  struct sumac_error *error);
+
+/* Wait until the push is applied on every ps, or was refused and applied on none.
+ * Takes    push, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be waited for again.
+ * Fails    the refusal's status and reason; ABORTED (SESSION_CLOSED): the session was settled, and the push with it. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_push_wait(struct sumac_push *push,
+                                                          uint32_t timeout_ms,
+                                                          struct sumac_error *error);
+
+/* Is it over? Never blocks; polls the network once. */
+SUMAC_API bool sumac_push_done(struct sumac_push *push);
+
+/* One variable of a pull. */
+struct sumac_fetch {
+    struct sumac_variable *variable;
+    struct sumac_tensor into; /* written; of the variable's dtype and shape, or of `rows` of it */
+    bool has_rows;
+    struct sumac_range rows;
+};
+
+struct sumac_pull_options {
+    bool without_own_pushes; /* else the session's own pushes so far are in it */
+    uint32_t timeout_ms;     /* 0: the client's */
+};
+
+/* Read variables; on each ps they are of one moment.
+ * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than DEADLINE_EXCEEDED.
+ * Gives    *pull; ends with sumac_pull_wait. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_client_pull(struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
+                  const struct sumac_pull_options *options, struct sumac_pull **pull,
+                  struct sumac_error *error);
+
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_pull_wait(struct sumac_pull *pull,
+                                                          uint32_t timeout_ms,
+                                                          struct sumac_error *error);
+SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
+
+/* The facts of the session. */
+struct sumac_client_facts {
+    uint64_t cluster_id, epoch, attempt, previous_final;
+    uint32_t ps_count, lease_ms;
+    uint32_t pushes_in_flight;
+};
+SUMAC_API void sumac_client_facts(struct sumac_client *client, struct sumac_client_facts *facts);
+
+/* The exit code that tells a scheduler what to do about `error`: 0 for OK, 2 for a call to fix (permanent), 128 or more for what a
+ * restart may mend (a lost peer, a closed session). */
+SUMAC_API int sumac_exit_code(const struct sumac_error *error);
+
+/* Tune glibc's malloc for gRPC's receive buffers (mallopt: M_TRIM_THRESHOLD, M_TOP_PAD). Changes the whole process: a
+ * program calls it first thing in main, a library never. */
+SUMAC_API void sumac_tune_malloc(void);
+
+#endif

@@ -1,0 +1,42 @@
+/* rules.h -- the rules of the protocol, by name, so that the simulator can take one away and must then object.
+ *
+ * Both cores are created with a set of broken rules; it is 0 everywhere but in tests/sim --break RULE. The names and
+ * what goes wrong without each are docs/protocol/model.py's, and the last three the simulator's own.
+ */
+#ifndef SESSION_RULES_H
+#define SESSION_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RULE_LIST(X)                                                                               \
+    X(close_before_settling)         /* a session that is being settled still pushes */            \
+    X(carry_refusals)                /* a settle does not carry the voided pushes */               \
+    X(tell_closed_client)            /* a live client is not told that its session was closed */   \
+    X(eager_only_when_alone)         /* any push to one ps carries its own commit */               \
+    X(follow_previous)               /* a ps applies its next staged part whatever was before */   \
+    X(recognise_duplicates)          /* a part at or below the mark is staged again */             \
+    X(commit_when_staged_everywhere) /* commit as soon as one ps has staged its part */            \
+    X(done_says_voided)              /* the turn of a voided push is answered like any other */    \
+    X(apply_in_one_operation)        /* the pieces of a part are applied with pulls in between */  \
+    X(pulls_hold_up_nothing)         /* nothing is taken from a session that waits for a pull */   \
+    X(after_sequence_per_ps)         /* a pull waits for the session's last push on any ps */      \
+    X(generation)                    /* what an older stream still delivers is taken */            \
+    X(acked_through)                 /* refusals are forgotten before their answer was heard */    \
+    X(join_nonce)                    /* a retried join opens another session */                    \
+    X(time_jump)                     /* a suspended ps 0 takes its own sleep for everyone's silence */
+
+enum rule {
+#define X(name) RULE_##name,
+    RULE_LIST(X)
+#undef X
+        RULE_COUNT
+};
+
+/* Does this rule hold under the set of broken ones? */
+static inline bool rule_holds(uint32_t broken, enum rule rule)
+{
+    return (broken >> rule & 1u) == 0;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* judge.h -- the coordinator inside ps 0: sessions, leases, membership, the catalogue, the end of the run.
+ *
+ * The one judge of who is alive. It speaks to every ps, its own included, only by orders and reports (proto: Peer), so a
+ * cluster of one runs the same code as a cluster of many: an ORDER effect for ps 0 is put by lane.c on its own list and
+ * obeyed there, and the report comes back through judge_report, all within the same step.
+ *
+ * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is told.
+ */
+#ifndef LANE_JUDGE_H
+#define LANE_JUDGE_H
+
+#include "lane.h"
+#include "out.h"
+
+struct judge;
+
+/* The config is ps 0's lane's, borrowed for the judge's life. Gives  a judge, or NULL. */
+struct judge *judge_create(const struct lane_config *config, const struct memory *memory);
+void judge_destroy(struct judge *judge);
+
+/* The event gives time and randomness; of calls: call, call_kind and request. */
+void judge_start(struct judge *judge, const struct lane_event *event, struct out *out);
+void judge_call(struct judge *judge, const struct lane_event *event, struct out *out); /* join, renew, leave, create, delete */
+void judge_call_cancelled(struct judge *judge, uint64_t call);
+void judge_peer_up(struct judge *judge, const struct lane_event *event, struct out *out);
+void judge_peer_down(struct judge *judge, const struct lane_event *event, struct out *out);
+void judge_report(struct judge *judge, const struct lane_event *event, uint32_t ps,
+                  const wire_peer_report *report, struct out *out);
+/* ps 0 itself got a message of this session: its lease is renewed. Unknown ids are ignored. */
+void judge_heard(struct judge *judge, const uint8_t session_id[16], uint64_t now_us);
+void judge_tick(struct judge *judge, const struct lane_event *event, struct out *out);
+/* SIGTERM: no more joins or creates. */
+void judge_terminate(struct judge *judge, const struct lane_event *event, struct out *out);
+
+/* For Stats: sentences for what is being waited for ("join of worker 1 waits for ps 1 at h2:2222, last heard from never"). */
+uint32_t judge_waits(const struct judge *judge, uint64_t now_us, struct out *out, char ***waits);
+uint64_t judge_cluster_id(const struct judge *judge);
+
+#endif

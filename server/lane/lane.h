@@ -1,0 +1,175 @@
+/* lane.h -- the whole behaviour of a ps: one ordered log of operations over rows of bytes, run by one thread.
+ *
+ * lane_step takes one event and gives effects: no socket, file, clock, lock, thread or malloc inside. The ps (server/ps.c)
+ * and the simulator (tests/sim) run the same objects. Time and randomness are fields of events. One event never works much
+ * longer than a millisecond: vector work above LANE_INLINE_BYTES is an effect, COMPUTE, that the driver runs in slices while it
+ * keeps delivering events; long pulls go out a message at a time.
+ *
+ * On ps 0 the lane is the judge as well (judge.h): sessions, leases, membership, the catalogue, the run's end. Orders to
+ * itself never leave the lane.
+ */
+#ifndef LANE_LANE_H
+#define LANE_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "memory.h"
+#include "rules.h"
+#include "update.h"
+#include "wire.h"
+
+#define LANE_PS_MAX 256
+#define LANE_INLINE_BYTES 262144u
+#define LANE_COPIED_PULL_BYTES_MAX 262144u
+#define LANE_PULL_CHUNK_BYTES 262144u
+#define LANE_PIECES_PER_PART_MAX 65536u
+
+struct lane_config {
+    uint32_t index;                     /* of this task of job ps */
+    const char *const *ps_addresses;    /* as configured; NULL entries where unknown */
+    uint32_t ps_count;                  /* 0: told only itself, waits to be told */
+    const char *const *members_jobs;    /* the chiefs and workers of the configuration, parallel arrays; may be none */
+    const uint32_t *members_indices;
+    uint32_t member_count;
+    uint64_t incarnation;               /* random, not 0 */
+    const char *version;                /* of the program, for Stats */
+    uint64_t started_us;                /* now_us at the start */
+    uint32_t lease_ms;                  /* 10 000 */
+    uint32_t rejoin_ms;                 /* 10 000: no member open for so long ends the run */
+    uint32_t rejoin_first_ms;           /* 60 000: the same while a listed member has never joined */
+    uint32_t ps_lost_ms;                /* 60 000 */
+    uint32_t report_ms;                 /* 5 000: how often a wait says so */
+    uint32_t terminate_ms;              /* 5 000: how long SIGTERM waits for what is in flight */
+    uint32_t sessions_max;              /* 32 */
+    uint64_t staging_bytes_max;         /* 2 GiB; a session's grant is this / sessions_max */
+    uint64_t view_bytes_max;            /* 0: as much as the state */
+    uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */
+    bool records;                       /* emit RECORD and make answers wait for them (durability journal) */
+    uint32_t broken;                    /* rules.h */
+};
+
+enum lane_event_kind {
+    LANE_EVENT_START,           /* first of all */
+    LANE_EVENT_STREAM_OPENED,   /* stream, stream_kind */
+    LANE_EVENT_STREAM_WRITABLE, /* stream: opened for answers, or the last one is out */
+    LANE_EVENT_STREAM_CLOSED,   /* stream: gone, from either side */
+    LANE_EVENT_PUSH,            /* stream, push_request, payload */
+    LANE_EVENT_PULL,            /* stream, pull_request */
+    LANE_EVENT_ORDER,           /* stream, order: from ps 0 */
+    LANE_EVENT_REPORT,          /* ps, report: to ps 0, from that ps */
+    LANE_EVENT_PEER_UP,         /* ps: the stream to it is writable (each time: the last order is out) */
+    LANE_EVENT_PEER_DOWN,       /* ps, text: no stream to it; the driver goes on trying */
+    LANE_EVENT_CALL,            /* call, call_kind, request: an unary call */
+    LANE_EVENT_CALL_CANCELLED,  /* call: its client is gone */
+    LANE_EVENT_RELEASED,        /* hold: gRPC has let go of bytes that were lent */
+    LANE_EVENT_COMPUTED,        /* job */
+    LANE_EVENT_RECORDED,        /* record: it, and all before it, are on disk */
+    LANE_EVENT_TERMINATE,       /* SIGTERM */
+    LANE_EVENT_TICK,
+};
+
+enum lane_stream_kind { LANE_STREAM_PUSH, LANE_STREAM_PULL, LANE_STREAM_PEER };
+
+enum lane_call_kind {
+    LANE_CALL_JOIN,
+    LANE_CALL_RENEW,
+    LANE_CALL_LEAVE,
+    LANE_CALL_CREATE,
+    LANE_CALL_DELETE,
+    LANE_CALL_LIST,
+    LANE_CALL_STATS,
+};
+
+struct lane_event {
+    enum lane_event_kind kind;
+    uint64_t now_us;            /* monotonic */
+    uint64_t random[2];         /* fresh bits */
+    uint64_t stream;            /* the driver's number for it, not 0, never used again */
+    enum lane_stream_kind stream_kind;
+    uint64_t call;              /* the driver's number for it, not 0, never used again */
+    enum lane_call_kind call_kind;
+    uint32_t ps;
+    uint64_t hold, job, record;
+    uint64_t resident_bytes;    /* with TICK and CALL_STATS, for Stats */
+    const char *text;
+    const wire_message *request; /* of a call: wire_join_request … */
+    const wire_push_request *push_request;
+    const wire_pull_request *pull_request;
+    const wire_peer_order *order;
+    const wire_peer_report *report;
+    const struct span *payload;
+    size_t payload_spans;
+};
+
+enum lane_effect_kind {
+    LANE_EFFECT_ANSWER,       /* stream, push_answer: not writable again until told */
+    LANE_EFFECT_PULLED,       /* stream, pull_answer, payload: likewise */
+    LANE_EFFECT_CLOSE_STREAM, /* stream, error */
+    LANE_EFFECT_REPLY,        /* call, reply: finish the call with OK */
+    LANE_EFFECT_FAIL,         /* call, error */
+    LANE_EFFECT_DIAL,         /* ps, text: keep a peer stream open to this address (ps 0 only) */
+    LANE_EFFECT_ORDER,        /* ps, order: not writable again until PEER_UP */
+    LANE_EFFECT_REPORT,       /* stream, report: to ps 0, on the stream it opened here */
+    LANE_EFFECT_COMPUTE,      /* compute: run every slice, then COMPUTED(job) */
+    LANE_EFFECT_RECORD,       /* record, record_kind, bytes: journal it */
+    LANE_EFFECT_LOG,          /* text: one line, noun then value */
+    LANE_EFFECT_SERVING,      /* serving: what health says */
+    LANE_EFFECT_EXIT,         /* exit_code, text: flush what is out, then exit */
+    LANE_EFFECT_WAKE,         /* at_us: a TICK is wanted then (the earliest counts) */
+};
+
+/* Bytes to send. hold 0: copied by the driver at once; else lent until RELEASED(hold), one RELEASED for each. */
+struct lane_bytes {
+    struct span bytes;
+    uint64_t hold;
+};
+
+/* Vector work in independent slices, each at most about a millisecond. Slices may run at once, on any thread; they touch
+ * nothing but the memory that they name. Valid until COMPUTED. */
+struct lane_compute {
+    uint64_t job;
+    uint32_t slice_count;
+    struct update_slice *slices;
+};
+
+/* Lent until the next lane_step. An effect with `after_record` may be carried out once that record is on disk (0: at
+ * once); the driver keeps the order of one stream's effects. */
+struct lane_effect {
+    enum lane_effect_kind kind;
+    uint64_t stream, call, record, after_record;
+    uint32_t ps;
+    uint64_t at_us;
+    int exit_code;
+    bool serving;
+    struct sumac_error error;
+    const char *text;
+    const wire_push_answer *push_answer;
+    const wire_pull_answer *pull_answer;
+    const struct lane_bytes *payload;
+    uint32_t payload_count;
+    const wire_message *reply;
+    const wire_peer_order *order;
+    const wire_peer_report *report;
+    const struct lane_compute *compute;
+    struct span bytes;
+};
+
+struct lane_effects {
+    struct lane_effect *items;
+    uint32_t count;
+};
+
+struct lane;
+
+/* Gives  a lane, or NULL when the source has no memory. Copies the config's strings. */
+struct lane *lane_create(const struct lane_config *config, const struct memory *memory);
+void lane_destroy(struct lane *lane);
+
+/* One event. The effects, in order, are lent until the next step; the caller carries out all of them. */
+void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects);
+
+/* For the simulator's checker: a shard's present value, copied out. Returns its bytes, or 0: not held here, or busy. */
+uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uint64_t out_bytes);
+
+#endif
