@@ -1,0 +1,116 @@
+/* shape.c -- element types and shapes; arithmetic only. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sumac/tensor.h"
+
+uint32_t sumac_dtype_bytes(enum sumac_dtype dtype)
+{
+    switch (dtype) {
+    case SUMAC_DTYPE_UNSPECIFIED:
+        break;
+#define X(name, number, bytes, text, numpy)                                                        \
+    case SUMAC_##name:                                                                             \
+        return bytes;
+        SUMAC_DTYPE_LIST(X)
+#undef X
+    }
+    return 0;
+}
+
+const char *sumac_dtype_name(enum sumac_dtype dtype)
+{
+    switch (dtype) {
+    case SUMAC_DTYPE_UNSPECIFIED:
+        break;
+#define X(name, number, bytes, text, numpy)                                                        \
+    case SUMAC_##name:                                                                             \
+        return text;
+        SUMAC_DTYPE_LIST(X)
+#undef X
+    }
+    return "unspecified";
+}
+
+enum sumac_dtype sumac_dtype_parse(const char *name)
+{
+#define X(dtype, number, bytes, text, numpy)                                                       \
+    if (strcmp(name, text) == 0)                                                                   \
+        return SUMAC_##dtype;
+    SUMAC_DTYPE_LIST(X)
+#undef X
+    return SUMAC_DTYPE_UNSPECIFIED;
+}
+
+bool sumac_dtype_is_float(enum sumac_dtype dtype)
+{
+    return dtype == SUMAC_FLOAT16 || dtype == SUMAC_BFLOAT16 || dtype == SUMAC_FLOAT32 ||
+           dtype == SUMAC_FLOAT64;
+}
+
+/* The extents other than 0 are multiplied even when the shape is empty, as NumPy does: the size of
+ * a row is then known to fit as well. */
+enum sumac_status sumac_shape_size(
+    const struct sumac_shape *shape, enum sumac_dtype dtype, uint64_t *elements, uint64_t *bytes)
+{
+    const uint64_t element_bytes = sumac_dtype_bytes(dtype);
+    if (shape->rank > SUMAC_RANK_MAX || element_bytes == 0)
+        return SUMAC_INVALID_ARGUMENT;
+    const uint64_t elements_max = (uint64_t)INT64_MAX / element_bytes;
+    uint64_t product = 1;
+    bool empty = false;
+    for (uint32_t axis = 0; axis < shape->rank; axis++) {
+        const uint64_t extent = shape->extent[axis];
+        if (extent == 0) {
+            empty = true;
+            continue;
+        }
+        if (extent > elements_max / product)
+            return SUMAC_INVALID_ARGUMENT;
+        product *= extent;
+    }
+    *elements = empty ? 0 : product;
+    *bytes = empty ? 0 : product * element_bytes;
+    return SUMAC_OK;
+}
+
+bool sumac_shape_equal(const struct sumac_shape *a, const struct sumac_shape *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (uint32_t axis = 0; axis < a->rank && axis < SUMAC_RANK_MAX; axis++) {
+        if (a->extent[axis] != b->extent[axis])
+            return false;
+    }
+    return true;
+}
+
+/* Append formatted text at *end, as far as it fits. */
+__attribute__((format(printf, 4, 5))) static void
+append(char *text, size_t text_bytes, size_t *end, const char *format, ...)
+{
+    if (*end + 1 >= text_bytes)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    const int written = vsnprintf(text + *end, text_bytes - *end, format, arguments);
+    va_end(arguments);
+    if (written > 0)
+        *end += (size_t)written < text_bytes - *end ? (size_t)written : text_bytes - *end - 1;
+}
+
+const char *sumac_shape_print(const struct sumac_shape *shape, char *text, size_t text_bytes)
+{
+    if (text_bytes == 0)
+        return text;
+    text[0] = '\0';
+    size_t end = 0;
+    append(text, text_bytes, &end, "[");
+    for (uint32_t axis = 0; axis < shape->rank && axis < SUMAC_RANK_MAX; axis++)
+        append(
+            text, text_bytes, &end, axis == 0 ? "%llu" : ", %llu",
+            (unsigned long long)shape->extent[axis]);
+    append(text, text_bytes, &end, "]");
+    return text;
+}
