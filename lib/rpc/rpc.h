@@ -5,6 +5,9 @@
  * and one handler per method; the streaming flags come from the descriptor set. Method types, sizes and errors are
  * checked here; handlers see unpacked messages only.
  *
+ * Nothing queues: of a call at most one message is being sent and two have been received, the one that is handled and the
+ * next. Flow control does the rest.
+ *
  * Threads: all functions on one poller's objects are called by one thread at a time (rpc_poll's handlers included);
  * only `released` callbacks may come on any thread. lib/rpc/ is the one door to gRPC.
  */
@@ -26,16 +29,20 @@ void rpc_init(void);
 void rpc_deinit(void);
 
 enum sumac_status rpc_poller_create(struct rpc_poller **poller);
-/* Everything on it must be closed. */
+/* Servers and channels on it must be closed; polls until the last `closed` has been told. NULL is fine. */
 void rpc_poller_destroy(struct rpc_poller *poller);
 
 enum rpc_polled { RPC_POLLED_EVENT, RPC_POLLED_NOTHING, RPC_POLLED_SHUTDOWN };
 
-/* Wait for one event, up to `until_us` of CLOCK_MONOTONIC (0: do not wait), and handle it. */
+/* Wait for one event, up to `until_us` of CLOCK_MONOTONIC (0: do not wait), and handle it. Not from a handler. */
 enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us);
 
+/* Below this many bytes a payload is copied in any case: one slice costs less than two. */
+#define RPC_COPIED_BYTES_MAX 8192u
+
 /* Bytes to send after a message, as its payload field. `released` NULL: they are copied now. Else they are referred to
- * until released(context, id) is called, on whatever thread gRPC chooses. */
+ * until released(context, id) is called, once, on whatever thread gRPC chooses; of bytes that were copied, before
+ * rpc_call_send returns. */
 struct rpc_payload {
     struct span bytes;
     void (*released)(void *context, uint64_t id);
@@ -73,7 +80,10 @@ enum sumac_status rpc_server_open(struct rpc_poller *poller,
                                   const struct rpc_server_options *options,
                                   struct rpc_server **server, struct sumac_error *error);
 
-/* Register a service before rpc_server_start. handlers[i] serves service->methods[i]; `user` is each new call's user. */
+/* Register a service before rpc_server_start. handlers[i] serves service->methods[i]; `user` is each new call's user.
+ *
+ * Borrows  service and handlers, for the server's life.
+ * Fails    FAILED_PRECONDITION: the descriptor set does not know a method. RESOURCE_EXHAUSTED: no memory, too many. */
 enum sumac_status rpc_server_add(struct rpc_server *server, const wire_service *service,
                                  const struct rpc_handler *handlers, void *user,
                                  struct sumac_error *error);
@@ -83,17 +93,19 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
 uint32_t rpc_server_port(const struct rpc_server *server);
 /* What Check and Watch answer, for "" and every service. */
 void rpc_server_set_serving(struct rpc_server *server, bool serving);
-/* No new calls. Then poll until rpc_server_calls is 0 or patience ends, then close, which cancels the rest (it polls). */
+/* No new calls; health watchers hear NOT_SERVING, and their streams and reflection's end. Then poll until
+ * rpc_server_calls is 0 or patience ends, then close, which cancels the rest (it polls). */
 void rpc_server_drain(struct rpc_server *server);
 uint32_t rpc_server_calls(const struct rpc_server *server);
 void rpc_server_close(struct rpc_server *server);
 
 /* ---- client */
 
-/* A connection of its own to "host:port" (channels to one target are not shared). Connects lazily. */
+/* A connection of its own to "host:port" (channels to one target are not shared). Connects with the first call, and again,
+ * after 100 ms to 2 s, when the connection is lost; without wait_for_ready a call fails at once meanwhile. */
 enum sumac_status rpc_channel_open(struct rpc_poller *poller, const char *target,
                                    struct rpc_channel **channel);
-/* Its calls are cancelled; their `closed` handlers still run, from rpc_poll. */
+/* Takes    channel. Its calls are cancelled; their `closed` handlers still run, from rpc_poll. NULL is fine. */
 void rpc_channel_close(struct rpc_channel *channel);
 
 /* Begin a call of service->methods[method]. deadline_us 0: none. wait_for_ready: until the peer is there or the deadline.
@@ -110,14 +122,19 @@ void *rpc_call_user(const struct rpc_call *call);
 void rpc_call_set_user(struct rpc_call *call, void *user);
 /* "ipv4:127.0.0.1:4711". Lends  valid with the call. */
 const char *rpc_call_peer(struct rpc_call *call);
+/* Hold back further messages until rpc_call_resume, which hands over the one that has arrived meanwhile, if any, before it
+ * returns. For who must answer one message before it takes the next. */
+void rpc_call_pause(struct rpc_call *call);
+void rpc_call_resume(struct rpc_call *call);
 /* May a message be sent now (opened, none under way, not over)? */
 bool rpc_call_writable(const struct rpc_call *call);
 /* Send a message; the call must be writable. A unary call at the server is finished with OK by it. */
 void rpc_call_send(struct rpc_call *call, const wire_message *message,
                    const struct rpc_payload *payload, size_t payload_count);
-/* Server: end the call with a status. Client: no more will be sent. */
+/* Server: end the call with a status, after the message under way, if any. The first status counts. */
 void rpc_call_finish(struct rpc_call *call, enum sumac_status status, enum sumac_reason reason,
                      const char *text);
+/* Client: no more will be sent, after the message under way, if any. */
 void rpc_call_end(struct rpc_call *call);
 /* End it at once, from either end; `closed` follows. */
 void rpc_call_cancel(struct rpc_call *call);

@@ -157,6 +157,18 @@ enum {
     WIRE_PARTITIONER_MAX_SIZE = SUMAC__V1__PARTITIONER__KIND__KIND_MAX_SIZE,
 };
 
+/* Services, and their methods in the order of proto/: what rpc_server_add and rpc_channel_call take. */
+#define WIRE_SESSIONS (&sumac__v1__sessions__descriptor)
+#define WIRE_VARIABLES (&sumac__v1__variables__descriptor)
+#define WIRE_TRANSFER (&sumac__v1__transfer__descriptor)
+#define WIRE_OBSERVE (&sumac__v1__observe__descriptor)
+#define WIRE_PEER (&sumac__v1__peer__descriptor)
+enum { WIRE_SESSIONS_JOIN, WIRE_SESSIONS_RENEW, WIRE_SESSIONS_LEAVE, WIRE_SESSIONS_METHODS };
+enum { WIRE_VARIABLES_CREATE, WIRE_VARIABLES_DELETE, WIRE_VARIABLES_LIST, WIRE_VARIABLES_METHODS };
+enum { WIRE_TRANSFER_PUSH, WIRE_TRANSFER_PULL, WIRE_TRANSFER_METHODS };
+enum { WIRE_OBSERVE_STATS, WIRE_OBSERVE_METHODS };
+enum { WIRE_PEER_ATTEND, WIRE_PEER_METHODS };
+
 typedef ProtobufCMessage wire_message;
 typedef ProtobufCMessageDescriptor wire_type;
 typedef ProtobufCServiceDescriptor wire_service;
@@ -170,8 +182,8 @@ struct wire_received {
     uint64_t payload_bytes;
 };
 
-#define WIRE_HEADER_BYTES_MAX (1u << 20) /* of a message without its payload */
-#define WIRE_ARENA_BYTES_MAX (16u << 20) /* what unpacking one message may take */
+#define WIRE_HEADER_BYTES_MAX (1u << 20) /* beside a payload; what has none is bounded by its transport */
+#define WIRE_ARENA_BYTES_MAX (16u << 20) /* what unpacking one message may take: the bound to give its arena */
 
 /* Unpack a message that arrived as `spans`.
  *
@@ -181,6 +193,9 @@ struct wire_received {
 enum sumac_status wire_unpack(const wire_type *type, const struct span *spans, size_t span_count,
                               struct arena *arena, struct wire_received *received,
                               struct sumac_error *error);
+
+/* Is `type` one whose field 15 is `bytes payload`? */
+bool wire_has_payload(const wire_type *type);
 
 /* Bytes that wire_pack writes: the message without payload, then, if payload_bytes > 0, the payload field's own header. */
 size_t wire_packed_bytes(const wire_message *message, uint64_t payload_bytes);
