@@ -1,0 +1,178 @@
+"""Real processes for the tests: `sumac ps`, members, and what they print.
+
+A test says what it waits for (a line, an exit) and how long at most; nothing sleeps. Ports are picked by the system; when one is
+taken in the meantime the cluster is started again with fresh ones.
+"""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+BUILD = os.environ["SUMAC_BUILD"]       # the build folder, set by ctest
+SUMAC = os.path.join(BUILD, "sumac")
+MEMBER = os.path.join(BUILD, "member")
+PATIENCE_S = float(os.environ.get("SUMAC_PATIENCE_S", "60"))    # a bound on every wait; sanitizer builds are slow
+
+
+def free_ports(count):
+    """Ports that nobody listens on now, all different."""
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+class Process:
+    """A child, its lines (standard output and error together, in order), and waits for them."""
+
+    def __init__(self, command, environment=None, stdin=None):
+        self.command = command
+        self.lines = []
+        self.changed = threading.Condition()
+        self.ended = False
+        self.child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      env={**os.environ, **(environment or {})}, bufsize=1, errors="replace")
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.child.stdout:
+            with self.changed:
+                self.lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def wait_for(self, pattern, after=0, patience_s=PATIENCE_S):
+        """The first line from number `after` on that matches; returns the match. Says what was printed when none comes."""
+        deadline = time.monotonic() + patience_s
+        expression = re.compile(pattern)
+        with self.changed:
+            seen = after
+            while True:
+                for line in self.lines[seen:]:
+                    seen += 1
+                    found = expression.search(line)
+                    if found:
+                        return found
+                left = deadline - time.monotonic()
+                if self.ended or left <= 0:
+                    printed = "\n  ".join(self.lines[-40:])
+                    raise AssertionError(f"no line matches {pattern!r} from {self.command}; it printed\n  {printed}")
+                self.changed.wait(left)
+
+    def wait(self, patience_s=PATIENCE_S):
+        """Its exit code, 128 + n when a signal n ended it; all lines are in."""
+        try:
+            code = self.child.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            printed = "\n  ".join(self.lines[-40:])
+            raise AssertionError(f"{self.command} does not end; it printed\n  {printed}") from None
+        self.reader.join(patience_s)
+        return code if code >= 0 else 128 - code
+
+    def signal(self, number):
+        self.child.send_signal(number)
+
+    def say(self, line):
+        self.child.stdin.write(line + "\n")
+        self.child.stdin.flush()
+
+    def running(self):
+        return self.child.poll() is None
+
+    def text(self):
+        return "\n".join(self.lines)
+
+    def kill(self):
+        if self.running():
+            self.child.send_signal(signal.SIGCONT)
+            self.child.kill()
+        self.child.wait()
+        self.reader.join(PATIENCE_S)
+        if self.child.stdin:
+            self.child.stdin.close()
+        self.child.stdout.close()
+
+
+class Cluster:
+    """Some ps on loopback, and whatever members a test starts beside them. Use as a context: it leaves nothing behind."""
+
+    def __init__(self, ps=2, workers=1, options=(), start=True):
+        self.ps_count = ps
+        self.workers = workers
+        self.options = list(options)
+        self.processes = []
+        self.ps = [None] * ps
+        self.ports = free_ports(ps)
+        if start:
+            self.start()
+
+    def start(self):
+        for _ in range(5):
+            for index in range(self.ps_count):
+                self.start_ps(index)
+            if all(self.listens(process) for process in self.ps):
+                return
+            self.stop()
+            self.ports = free_ports(self.ps_count)
+        raise AssertionError("the ports that were free are taken again and again")
+
+    @staticmethod
+    def listens(process):
+        try:
+            process.wait_for("listens on")
+            return True
+        except AssertionError:
+            if "in use" in process.text() or "taken" in process.text():
+                return False
+            raise
+
+    def start_ps(self, index, options=()):
+        command = [SUMAC, "ps", "--bind", "127.0.0.1", *self.options, *options]
+        self.ps[index] = self.add(Process(command, self.environment("ps", index)))
+        return self.ps[index]
+
+    def add(self, process):
+        self.processes.append(process)
+        return process
+
+    def addresses(self):
+        return [f"127.0.0.1:{port}" for port in self.ports]
+
+    def config(self, job, index, ps_addresses=None):
+        cluster = {"ps": ps_addresses or self.addresses()}
+        if self.workers:
+            cluster["worker"] = [f"127.0.0.1:{9 + worker}" for worker in range(self.workers)]     # nobody dials a worker
+        return json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
+
+    def environment(self, job, index, ps_addresses=None):
+        return {"TF_CONFIG": self.config(job, index, ps_addresses)}
+
+    def member(self, index=0, ps_addresses=None):
+        """A worker that obeys lines on its standard input (member.c)."""
+        return self.add(Process([MEMBER], self.environment("worker", index, ps_addresses), stdin=subprocess.PIPE))
+
+    def sumac(self, *arguments):
+        """A command of the executable, to its end; returns (exit code, output)."""
+        process = self.add(Process([SUMAC, *arguments, "--ps", self.addresses()[0]]))
+        return process.wait(), process.text()
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+        self.processes.clear()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

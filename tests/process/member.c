@@ -1,0 +1,260 @@
+/* member.c -- a worker that obeys lines on its standard input, so that a test can say what happens when.
+ *
+ *     create NAME DTYPE ROWS COLUMNS SHARDS FUNCTION    -> "created NAME"
+ *     push NAME VALUE [FUNCTION]                        -> "pushed" (every element is VALUE)
+ *     pull NAME                                         -> "pulled NAME FIRST LAST same|mixed"
+ *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way between the two lines
+ *     flood NAME VALUE COUNT                            -> "flooding", then after COUNT pushes "flooded"
+ *     leave done|undone                                 -> "left"
+ *
+ * A refusal is "refused STATUS REASON text". At the end of its input it exits without leaving. Exits by sumac_exit_code
+ * when the session is over.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sumac/client.h"
+
+#define LINE_BYTES 4096
+
+struct member {
+    struct sumac_client *client;
+    struct sumac_push *begun;
+    struct sumac_buffer *begun_buffer;
+    struct sumac_error error;
+};
+
+static void say(const char *text)
+{
+    printf("%s\n", text);
+    fflush(stdout);
+}
+
+/* Fill `count` elements with one value. */
+static void fill(enum sumac_dtype dtype, void *data, uint64_t count, double value)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (dtype == SUMAC_FLOAT32)
+            ((float *)data)[i] = (float)value;
+        else if (dtype == SUMAC_FLOAT64)
+            ((double *)data)[i] = value;
+        else if (dtype == SUMAC_INT64)
+            ((int64_t *)data)[i] = (int64_t)value;
+        else
+            ((int32_t *)data)[i] = (int32_t)value;
+    }
+}
+
+static double element(enum sumac_dtype dtype, const void *data, uint64_t index)
+{
+    switch (dtype) {
+    case SUMAC_FLOAT32:
+        return (double)((const float *)data)[index];
+    case SUMAC_FLOAT64:
+        return ((const double *)data)[index];
+    case SUMAC_INT64:
+        return (double)((const int64_t *)data)[index];
+    default:
+        return (double)((const int32_t *)data)[index];
+    }
+}
+
+/* A tensor of the variable's type and shape in a buffer of its own. */
+static enum sumac_status allocate(const struct sumac_variable *variable,
+                                  struct sumac_buffer **buffer, struct sumac_tensor *tensor)
+{
+    const enum sumac_dtype dtype = sumac_variable_dtype(variable);
+    const struct sumac_shape shape = sumac_variable_shape(variable);
+    uint64_t elements = 0, bytes = 0;
+    enum sumac_status status = sumac_shape_size(&shape, dtype, &elements, &bytes);
+    if (status == SUMAC_OK)
+        status = sumac_buffer_create(bytes, buffer);
+    if (status == SUMAC_OK)
+        status = sumac_tensor_view(*buffer, 0, dtype, &shape, tensor);
+    return status;
+}
+
+static enum sumac_status create(struct member *member, char *const *words)
+{
+    const struct sumac_variable_options options = {
+        .name = words[1],
+        .dtype = sumac_dtype_parse(words[2]),
+        .shape = {.extent = {strtoull(words[3], NULL, 10), strtoull(words[4], NULL, 10)},
+                  .rank = 2},
+        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
+        .num_shards = strtoull(words[5], NULL, 10),
+        .function = {.name = words[6]},
+    };
+    struct sumac_variable *variable = NULL;
+    const enum sumac_status status =
+        sumac_client_create(member->client, &options, &variable, &member->error);
+    if (status == SUMAC_OK) {
+        printf("created %s\n", words[1]);
+        fflush(stdout);
+    }
+    return status;
+}
+
+static enum sumac_status begin(struct member *member, const char *name, const char *value,
+                               const char *function)
+{
+    struct sumac_variable *variable = NULL;
+    struct sumac_delta delta = {0};
+    enum sumac_status status = sumac_client_find(member->client, name, &variable, &member->error);
+    if (status == SUMAC_OK)
+        status = allocate(variable, &member->begun_buffer, &delta.value);
+    if (status != SUMAC_OK)
+        return status;
+    const struct sumac_function other = {.name = function};
+    delta.variable = variable;
+    delta.function = function == NULL ? NULL : &other;
+    fill(delta.value.dtype, sumac_tensor_data(&delta.value),
+         sumac_tensor_bytes(&delta.value) / sumac_dtype_bytes(delta.value.dtype),
+         strtod(value, NULL));
+    return sumac_client_push(member->client, &delta, 1, NULL, &member->begun, &member->error);
+}
+
+static enum sumac_status end(struct member *member)
+{
+    enum sumac_status status = SUMAC_OK;
+    if (member->begun != NULL)
+        status = sumac_push_wait(member->begun, 0, &member->error);
+    if (status == SUMAC_DEADLINE_EXCEEDED)
+        return status; /* still under way: the buffer stays lent */
+    member->begun = NULL;
+    sumac_buffer_unref(member->begun_buffer);
+    member->begun_buffer = NULL;
+    return status;
+}
+
+static enum sumac_status push(struct member *member, const char *name, const char *value,
+                              const char *function)
+{
+    const enum sumac_status status = begin(member, name, value, function);
+    if (status != SUMAC_OK) {
+        sumac_buffer_unref(member->begun_buffer);
+        member->begun_buffer = NULL;
+        return status;
+    }
+    return end(member);
+}
+
+static enum sumac_status pull(struct member *member, const char *name)
+{
+    struct sumac_fetch fetch = {0};
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_pull *under_way = NULL;
+    enum sumac_status status =
+        sumac_client_find(member->client, name, &fetch.variable, &member->error);
+    if (status == SUMAC_OK)
+        status = allocate(fetch.variable, &buffer, &fetch.into);
+    if (status == SUMAC_OK)
+        status = sumac_client_pull(member->client, &fetch, 1, NULL, &under_way, &member->error);
+    if (status == SUMAC_OK)
+        status = sumac_pull_wait(under_way, 0, &member->error);
+    if (status == SUMAC_OK) {
+        const enum sumac_dtype dtype = fetch.into.dtype;
+        const void *data = sumac_tensor_data(&fetch.into);
+        const uint64_t count = sumac_tensor_bytes(&fetch.into) / sumac_dtype_bytes(dtype);
+        bool same = true;
+        for (uint64_t i = 1; i < count; i++)
+            same = same && element(dtype, data, i) == element(dtype, data, 0);
+        printf("pulled %s %.17g %.17g %s\n", name, element(dtype, data, 0),
+               element(dtype, data, count - 1), same ? "same" : "mixed");
+        fflush(stdout);
+    }
+    sumac_buffer_unref(buffer);
+    return status;
+}
+
+static enum sumac_status flood(struct member *member, char *const *words)
+{
+    say("flooding");
+    enum sumac_status status = SUMAC_OK;
+    for (uint64_t i = strtoull(words[3], NULL, 10); status == SUMAC_OK && i > 0; i--)
+        status = push(member, words[1], words[2], NULL);
+    if (status == SUMAC_OK)
+        say("flooded");
+    return status;
+}
+
+static enum sumac_status obey(struct member *member, char *const *words, size_t count)
+{
+    enum sumac_status status = SUMAC_OK;
+    if (count == 7 && strcmp(words[0], "create") == 0)
+        return create(member, words);
+    if (count == 2 && strcmp(words[0], "pull") == 0)
+        return pull(member, words[1]);
+    if (count == 4 && strcmp(words[0], "flood") == 0)
+        return flood(member, words);
+    if (count >= 3 && strcmp(words[0], "push") == 0) {
+        status = push(member, words[1], words[2], count > 3 ? words[3] : NULL);
+        if (status == SUMAC_OK)
+            say("pushed");
+    } else if (count >= 3 && strcmp(words[0], "begin") == 0) {
+        status = begin(member, words[1], words[2], count > 3 ? words[3] : NULL);
+        if (status == SUMAC_OK)
+            say("begun");
+    } else if (count == 1 && strcmp(words[0], "end") == 0) {
+        status = end(member);
+        if (status == SUMAC_OK)
+            say("pushed");
+    } else if (count == 2 && strcmp(words[0], "leave") == 0) {
+        status = sumac_client_leave(member->client, strcmp(words[1], "done") == 0, &member->error);
+        if (status == SUMAC_OK)
+            say("left");
+    } else {
+        say("what?");
+    }
+    return status;
+}
+
+/* Tell a refusal; true when the session is over with it. */
+static bool ends(const struct member *member, enum sumac_status status)
+{
+    if (status == SUMAC_OK)
+        return false;
+    printf("refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
+           member->error.text);
+    fflush(stdout);
+    return member->error.reason >= SUMAC_REASON_SESSION_UNKNOWN;
+}
+
+static int converse(struct member *member)
+{
+    char line[LINE_BYTES];
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        char *words[8];
+        size_t count = 0;
+        for (char *word = strtok(line, " \n"); word != NULL && count < 8; word = strtok(NULL, " \n"))
+            words[count++] = word;
+        if (count == 0)
+            continue;
+        if (ends(member, obey(member, words, count)))
+            return sumac_exit_code(&member->error);
+    }
+    return 0;
+}
+
+int main(void)
+{
+    struct member member = {0};
+    struct sumac_cluster cluster = {0};
+    enum sumac_status status = sumac_cluster_from_environment(NULL, &cluster, &member.error);
+    const struct sumac_client_options options = {.cluster = &cluster};
+    if (status == SUMAC_OK)
+        status = sumac_client_open(&options, &member.client, &member.error);
+    if (status != SUMAC_OK) {
+        ends(&member, status);
+        sumac_cluster_deinit(&cluster);
+        return sumac_exit_code(&member.error);
+    }
+    say("joined");
+    const int code = converse(&member);
+    sumac_client_close(member.client);
+    sumac_buffer_unref(member.begun_buffer);
+    sumac_cluster_deinit(&cluster);
+    return code;
+}

@@ -1,0 +1,105 @@
+"""A network that breaks: TCP connections are cut after a seeded number of bytes, in both directions, and the sums stay exact."""
+import random
+import socket
+import threading
+import unittest
+
+from cluster import Cluster
+
+CUTS = 200
+PUSHES = 400
+
+
+class CuttingProxy:
+    """Forwards to one port; each connection is cut after so many bytes, in one direction or the other, until the cuts are used up."""
+
+    def __init__(self, port, seed, budget):
+        self.target = port
+        self.random = random.Random(seed)
+        self.budget = budget                    # shared by all proxies: [cuts left]
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.closing = False
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                return
+            with self.lock:
+                cut_after = [self.random.randrange(100, 60_000), self.random.randrange(100, 20_000)]
+                self.random.shuffle(cut_after)
+            for source, sink, limit in ((near, far, cut_after[0]), (far, near, cut_after[1])):
+                threading.Thread(target=self.forward, args=(source, sink, limit), daemon=True).start()
+
+    def forward(self, source, sink, limit):
+        passed = 0
+        try:
+            while data := source.recv(min(65536, max(1, limit - passed)) if self.budget[0] > 0 else 65536):
+                sink.sendall(data)
+                passed += len(data)
+                if passed >= limit and self.take_cut():
+                    break
+        except OSError:
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        source.close()
+
+    def take_cut(self):
+        with self.lock:
+            if self.budget[0] <= 0:
+                return False
+            self.budget[0] -= 1
+            return True
+
+    def close(self):
+        self.listener.close()
+
+
+class Connections(unittest.TestCase):
+    def test_sums_are_exact_over_two_hundred_cut_connections(self):
+        """Two members push ones to a variable split over both ps, through proxies; every push counts once."""
+        cluster = Cluster(workers=2)
+        self.addCleanup(cluster.stop)
+        budget = [CUTS]
+        proxies = [CuttingProxy(port, seed, budget) for seed, port in enumerate(cluster.ports)]
+        for proxy in proxies:
+            self.addCleanup(proxy.close)
+        addresses = [f"127.0.0.1:{proxy.port}" for proxy in proxies]
+        members = [cluster.member(index, ps_addresses=addresses) for index in range(2)]
+        for member in members:
+            member.wait_for("^joined$")
+            member.say("create w int64 64 32 2 assign_add")      # 8 KiB on each ps
+            member.wait_for("^created w$")
+        rounds = 0
+        while budget[0] > 0 or rounds == 0:
+            rounds += 1
+            for member in members:
+                member.say(f"flood w 1 {PUSHES}")
+            for member in members:
+                before = [n for n, line in enumerate(member.lines) if line == "flooded"]
+                while len(before) < rounds:
+                    member.wait_for("^flooded$", after=before[-1] + 1 if before else 0)
+                    before = [n for n, line in enumerate(member.lines) if line == "flooded"]
+            self.assertLess(rounds, 50, f"{budget[0]} cuts are left")
+        members[0].say("pull w")
+        found = members[0].wait_for(r"^pulled w (\S+) (\S+) (\w+)$")
+        expected = float(rounds * PUSHES * len(members))
+        self.assertEqual((float(found.group(1)), float(found.group(2)), found.group(3)), (expected, expected, "same"))
+        self.assertEqual(budget[0], 0)
+        for member in members:
+            member.say("leave done")
+            member.wait_for("^left$")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+
+if __name__ == "__main__":
+    unittest.main()

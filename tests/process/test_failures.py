@@ -1,0 +1,230 @@
+"""Processes that die, stop, sleep or never come: who says what, and what is applied."""
+import json
+import re
+import signal
+import time
+import unittest
+
+from cluster import Cluster, Process, SUMAC, free_ports
+
+ROWS, COLUMNS = 4096, 512       # int64: 16 MiB, 8 on each ps
+
+
+def applied(member, name):
+    """What every element of a variable is, by a member's pull; None when they differ."""
+    before = len(member.lines)
+    member.say(f"pull {name}")
+    found = member.wait_for(rf"^pulled {name} (\S+) (\S+) (\w+)$", after=before)
+    return float(found.group(1)) if found.group(3) == "same" else None
+
+
+class Workers(unittest.TestCase):
+    def cluster(self, **more):
+        cluster = Cluster(**more)
+        self.addCleanup(cluster.stop)
+        return cluster
+
+    def member(self, cluster, index=0):
+        member = cluster.member(index)
+        member.wait_for("^joined$")
+        return member
+
+    def test_a_worker_killed_in_the_middle_of_a_push_leaves_nothing_of_it(self):
+        """Killed at ten different moments of a flood; every time each push is on both ps or on none."""
+        cluster = self.cluster(workers=2)
+        survivor = self.member(cluster, 1)
+        survivor.say(f"create w int64 {ROWS} {COLUMNS} 2 assign_add")
+        survivor.wait_for("^created w$")
+        for attempt in range(10):
+            victim = self.member(cluster, 0)
+            victim.say("flood w 1 1000")
+            victim.wait_for("^flooding$")
+            before = len(survivor.lines)
+            for _ in range(attempt % 4):        # a different moment each time: after so many pulls
+                survivor.say("pull w")
+                survivor.wait_for("^pulled w", after=before)
+                before = len(survivor.lines)
+            victim.kill()
+            again = self.member(cluster, 0)     # settles the session of the one that was killed
+            value = applied(again, "w")
+            self.assertIsNotNone(value, "part of a push was applied")
+            again.kill()
+        survivor.say("leave done")
+        survivor.wait_for("^left$")
+
+    def test_a_worker_asleep_for_longer_than_its_lease_is_told_and_says_so(self):
+        cluster = self.cluster(options=["--lease-ms", "1000"], workers=2)
+        sleeper, other = self.member(cluster, 0), self.member(cluster, 1)
+        sleeper.say(f"create w int64 {ROWS} {COLUMNS} 2 assign_add")
+        sleeper.wait_for("^created w$")
+        sleeper.signal(signal.SIGSTOP)
+        cluster.ps[0].wait_for(r"session of worker 0")
+        sleeper.signal(signal.SIGCONT)
+        sleeper.say("push w 1")
+        sleeper.wait_for(r"^refused \w+ SESSION_CLOSED .*session")
+        self.assertGreaterEqual(sleeper.wait(), 128)
+        self.assertEqual(applied(other, "w"), 0.0)
+
+    def test_a_ps_asleep_for_longer_than_a_lease_expires_nobody(self):
+        cluster = self.cluster(options=["--lease-ms", "1000"])
+        member = self.member(cluster)
+        member.say(f"create w int64 {ROWS} {COLUMNS} 2 assign_add")
+        member.wait_for("^created w$")
+        cluster.ps[0].signal(signal.SIGSTOP)
+        asleep = time.monotonic()
+        while time.monotonic() - asleep < 2.5:      # that it sleeps so long is what the test is about
+            self.assertTrue(member.running())
+        cluster.ps[0].signal(signal.SIGCONT)
+        member.say("push w 1")
+        member.wait_for("^pushed$")
+        self.assertEqual(applied(member, "w"), 1.0)
+
+    def test_a_missing_worker_ends_nothing_until_nobody_is_there(self):
+        cluster = self.cluster(workers=2, options=["--rejoin-ms", "500"])
+        member = self.member(cluster, 0)
+        member.say("create w float32 4 2 2 sgd")
+        member.wait_for("^created w$")
+        member.say("push w 1")
+        member.wait_for("^pushed$")
+        member.say("leave done")
+        member.wait_for("^left$")
+        self.assertTrue(all(ps.running() for ps in cluster.ps))     # worker 1 is listed, and may yet come
+        other = self.member(cluster, 1)
+        other.say("leave done")
+        other.wait_for("^left$")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_nobody_comes_back_and_the_run_ends_143(self):
+        cluster = self.cluster(workers=1, options=["--rejoin-ms", "500", "--lease-ms", "1000"])
+        self.member(cluster).kill()
+        self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
+
+
+class ParameterServers(unittest.TestCase):
+    def cluster(self, **more):
+        cluster = Cluster(**more)
+        self.addCleanup(cluster.stop)
+        return cluster
+
+    def test_a_ps_killed_is_named_by_every_client_and_the_other_ps(self):
+        for victim in (0, 1):
+            cluster = self.cluster(options=["--ps-lost-ms", "2000"])
+            member = cluster.member()
+            member.wait_for("^joined$")
+            member.say("create w float32 4 2 2 sgd")
+            member.wait_for("^created w$")
+            cluster.ps[victim].kill()
+            member.say("push w 1")
+            member.wait_for(rf"^refused \w+ \w+ .*ps {victim}")
+            self.assertGreaterEqual(member.wait(), 128)
+            other = cluster.ps[1 - victim]
+            self.assertGreaterEqual(other.wait(), 128)
+            self.assertRegex(other.text(), rf"ps {victim}.*(lost|not been reached|gone)")
+            cluster.stop()
+
+    def test_a_ps_that_comes_back_empty_ends_the_run_at_once(self):
+        cluster = self.cluster()
+        member = cluster.member()
+        member.wait_for("^joined$")
+        member.say("create w float32 4 2 2 sgd")
+        member.wait_for("^created w$")
+        cluster.ps[1].kill()
+        cluster.start_ps(1)
+        member.say("push w 1")
+        member.wait_for(r"^refused \w+ STATE_LOST .*ps 1.*state")
+        self.assertGreaterEqual(member.wait(), 128)
+        self.assertGreaterEqual(cluster.ps[0].wait(), 128)
+        self.assertRegex(cluster.ps[0].text(), r"ps 1.*state")
+
+    def test_sigterm_finishes_what_is_in_flight(self):
+        cluster = self.cluster(workers=1)
+        member = cluster.member()
+        member.wait_for("^joined$")
+        member.say(f"create w int64 {ROWS} {COLUMNS} 2 assign_add")
+        member.wait_for("^created w$")
+        member.say("begin w 1")
+        member.wait_for("^begun$")
+        member.say("end")
+        for ps in cluster.ps:
+            ps.signal(signal.SIGTERM)
+        member.wait_for("^pushed$|^refused")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
+        self.assertIn("pushed", member.text())
+
+    def test_a_port_that_is_taken_is_named(self):
+        cluster = self.cluster(ps=1)
+        second = cluster.start_ps(0)
+        self.assertEqual(second.wait(), 2)
+        self.assertRegex(second.text(), rf"{cluster.ports[0]}.*(taken|in use)")
+
+    def test_a_missing_ps_is_named_and_ends_those_who_wait(self):
+        cluster = self.cluster(start=False, options=["--ps-lost-ms", "1500", "--report-ms", "300"])
+        cluster.start_ps(0)
+        cluster.ps[0].wait_for("listens on")
+        member = cluster.member()
+        cluster.ps[0].wait_for(r"ps 1 at 127\.0\.0\.1:\d+")
+        member.wait_for(r"^refused UNAVAILABLE PS_MISSING .*ps 1")
+        self.assertGreaterEqual(member.wait(), 128)
+        self.assertGreaterEqual(cluster.ps[0].wait(), 128)
+
+    def test_any_order_of_start_will_do(self):
+        cluster = self.cluster(start=False)
+        member = cluster.member()
+        cluster.start_ps(1)
+        cluster.ps[1].wait_for("listens on")
+        cluster.start_ps(0)
+        member.wait_for("^joined$")
+        member.say("leave done")
+        member.wait_for("^left$")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_a_ps_that_nobody_joins_waits_and_says_so(self):
+        cluster = self.cluster(ps=1, options=["--report-ms", "200"])
+        cluster.ps[0].wait_for(r"waits for the first (join|worker)")
+        cluster.ps[0].signal(signal.SIGTERM)
+        self.assertEqual(cluster.ps[0].wait(), 143)
+
+
+class Configuration(unittest.TestCase):
+    """TF_CONFIG that is wrong: exit 2, and the thing is named."""
+
+    def refused(self, config, *mentions, command=(SUMAC, "ps")):
+        process = Process(list(command), {"TF_CONFIG": config})
+        self.addCleanup(process.kill)
+        self.assertEqual(process.wait(), 2, process.text())
+        for mention in mentions:
+            self.assertRegex(process.text(), mention)
+
+    def test_not_json(self):
+        self.refused('{"cluster": {"ps": ["h:1"]},\n "task": }', r"line 2", r"column \d+")
+
+    def test_unset(self):
+        self.refused("", r"TF_CONFIG")
+
+    def test_no_ps(self):
+        self.refused(json.dumps({"cluster": {"worker": ["h:1"]}, "task": {"type": "worker", "index": 0}}), r"ps")
+
+    def test_a_task_that_the_cluster_lacks(self):
+        self.refused(json.dumps({"cluster": {"ps": ["h:1"], "worker": ["h:2"]}, "task": {"type": "ps", "index": 3}}), r"3")
+
+    def test_an_address_without_port(self):
+        self.refused(json.dumps({"cluster": {"ps": ["h"]}, "task": {"type": "ps", "index": 0}}), r'"?h"?', r"port")
+
+    def test_a_repeated_key(self):
+        self.refused('{"cluster": {"ps": ["h:1"], "ps": ["h:2"]}, "task": {"type": "ps", "index": 0}}', r"ps", r"twice|repeated|[Dd]uplicate")
+
+    def test_a_host_that_does_not_resolve_yet_is_tried_again_and_then_said(self):
+        with Cluster(start=False, options=["--ps-lost-ms", "1500", "--report-ms", "300"]) as cluster:
+            addresses = [cluster.addresses()[0], f"sumac-nobody.invalid:{free_ports(1)[0]}"]
+            ps = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1", *cluster.options],
+                                     cluster.environment("ps", 0, addresses)))
+            ps.wait_for("listens on")
+            member = cluster.member(ps_addresses=addresses)
+            member.wait_for(r"^refused UNAVAILABLE PS_MISSING .*ps 1.*sumac-nobody\.invalid")
+            self.assertGreaterEqual(member.wait(), 128)
+            self.assertGreaterEqual(ps.wait(), 128)
+            self.assertTrue(re.search(r"sumac-nobody\.invalid", ps.text()))
+
+
+if __name__ == "__main__":
+    unittest.main()
