@@ -1,0 +1,126 @@
+/* cluster.c -- questions to a cluster's description, and its end. */
+#include "sumac/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+static void free_job(struct sumac_job *job)
+{
+    for (uint32_t i = 0; i < job->task_count; i++)
+        free(job->tasks[i].address);
+    free(job->tasks);
+    free(job->name);
+}
+
+void sumac_cluster_deinit(struct sumac_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->job_count; i++)
+        free_job(&cluster->jobs[i]);
+    free(cluster->jobs);
+    free(cluster->task_type);
+    free(cluster->rpc_layer);
+    free(cluster->session_master);
+    *cluster = (struct sumac_cluster){0};
+}
+
+enum sumac_status sumac_cluster_from_environment(
+    const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
+    struct sumac_error *error)
+{
+    return sumac_cluster_parse(getenv("TF_CONFIG"), overrides, cluster, error);
+}
+
+const struct sumac_job *sumac_cluster_job(const struct sumac_cluster *cluster, const char *name)
+{
+    for (uint32_t i = 0; i < cluster->job_count; i++) {
+        if (strcmp(cluster->jobs[i].name, name) == 0)
+            return &cluster->jobs[i];
+    }
+    return NULL;
+}
+
+const char *
+sumac_cluster_address(const struct sumac_cluster *cluster, const char *job, uint32_t index)
+{
+    const struct sumac_job *found = sumac_cluster_job(cluster, job);
+    for (uint32_t i = 0; found != NULL && i < found->task_count; i++) {
+        if (found->tasks[i].index == index)
+            return found->tasks[i].address;
+    }
+    return NULL;
+}
+
+/* The address that a client of this process's own task uses; NULL: the description does not say. */
+static const char *own_address(const struct sumac_cluster *cluster)
+{
+    if (cluster->task_type != NULL && cluster->task_index_given)
+        return sumac_cluster_address(cluster, cluster->task_type, cluster->task_index);
+    if (cluster->job_count == 1 && cluster->jobs[0].task_count == 1)
+        return cluster->jobs[0].tasks[0].address;
+    return NULL;
+}
+
+static enum sumac_status give_text(
+    const char *scheme, const char *separator, const char *text, char **given,
+    struct sumac_error *error)
+{
+    const size_t bytes = strlen(scheme) + strlen(separator) + strlen(text) + 1;
+    char *copy = malloc(bytes);
+    if (copy == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for the address of a task");
+    snprintf(copy, bytes, "%s%s%s", scheme, separator, text);
+    *given = copy;
+    return SUMAC_OK;
+}
+
+enum sumac_status
+sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct sumac_error *error)
+{
+    if (cluster->session_master != NULL)
+        return give_text("", "", cluster->session_master, master, error);
+    if (cluster->job_count == 0)
+        return give_text("", "", "", master, error);
+    const char *address = own_address(cluster);
+    if (address == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG names no task that its cluster has: set task.type and task.index");
+    const char *layer = cluster->rpc_layer != NULL ? cluster->rpc_layer : "";
+    return give_text(layer, layer[0] != '\0' ? "://" : "", address, master, error);
+}
+
+enum sumac_status
+sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (cluster->job_count == 0 && cluster->task_type == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "no cluster is configured: set TF_CONFIG, for example to {\"cluster\": {\"ps\": "
+            "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, \"task\": {\"type\": \"ps\", "
+            "\"index\": 0}}");
+    if (sumac_cluster_job(cluster, "ps") == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "the cluster in TF_CONFIG has no ps: add \"ps\": [\"HOST:PORT\"] to its \"cluster\"");
+    if (cluster->task_type == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG does not say which task this process is: add \"task\": {\"type\": "
+            "\"ps\" or \"worker\", \"index\": 0}");
+    if (!cluster->task_index_given)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG does not say which %s this process is: add \"index\" to its \"task\"",
+            cluster->task_type);
+    if (strcmp(cluster->task_type, "ps") != 0 && sumac_cluster_job(cluster, "worker") == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "the cluster in TF_CONFIG has no worker: add \"worker\": [\"HOST:PORT\"] to its "
+            "\"cluster\"");
+    return SUMAC_OK;
+}

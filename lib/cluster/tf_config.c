@@ -1,0 +1,431 @@
+/* tf_config.c -- TF_CONFIG, parsed whole and refused at once.
+ *
+ *   {"cluster": {JOB: ["host:port", …] or {"INDEX": "host:port", …}, …},
+ *    "task": {"type": JOB, "index": N}, "rpc_layer": TEXT, "session_master": TEXT}
+ *
+ * The rules are those of TensorFlow's TFConfigClusterResolver, made strict (docs/ARCHITECTURE.md,
+ * "TF_CONFIG"); further keys are ignored. Kubeflow's dynamic form tells a ps only of itself: `ps`
+ * is then a list of one while some other job is a map, and the one address belongs to the task's
+ * own index.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "address.h"
+#include "error.h"
+#include "sumac/cluster.h"
+
+#define DEPTH_MAX 100
+#define INDEX_MAX 2147483647
+
+#define REFUSE(...) fail(error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, __VA_ARGS__)
+
+static enum sumac_status no_memory(struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "no memory to hold TF_CONFIG's cluster");
+}
+
+static enum sumac_status copy_text(const char *text, char **copy, struct sumac_error *error)
+{
+    *copy = strdup(text);
+    return *copy == NULL ? no_memory(error) : SUMAC_OK;
+}
+
+static bool holds_nul(const json_t *string)
+{
+    return strlen(json_string_value(string)) != json_string_length(string);
+}
+
+/* Plain digits, as a number up to INDEX_MAX. */
+static bool read_digits(const char *text, uint32_t *index)
+{
+    uint32_t number = 0;
+    if (text[0] == '\0')
+        return false;
+    for (const char *digit = text; *digit != '\0'; digit++) {
+        if (*digit < '0' || *digit > '9')
+            return false;
+        const uint32_t unit = (uint32_t)(*digit - '0');
+        if (number > (INDEX_MAX - unit) / 10)
+            return false;
+        number = number * 10 + unit;
+    }
+    *index = number;
+    return true;
+}
+
+/* ---- cluster */
+
+static enum sumac_status read_address(
+    const char *job, uint32_t index, const json_t *value, struct sumac_task *task,
+    struct sumac_error *error)
+{
+    if (!json_is_string(value))
+        return REFUSE(
+            "TF_CONFIG: task %u of job %s in \"cluster\" is not a string \"host:port\"", index,
+            job);
+    const char *address = json_string_value(value);
+    if (!address_is_valid(address, json_string_length(value)))
+        return REFUSE(
+            "TF_CONFIG: task %u of job %s in \"cluster\" is not \"host:port\" with a port from 1 "
+            "to 65535 (an IPv6 host in brackets): \"%s\"",
+            index, job, address);
+    task->index = index;
+    return copy_text(address, &task->address, error);
+}
+
+static enum sumac_status
+read_list(const json_t *list, struct sumac_job *job, struct sumac_error *error)
+{
+    size_t i = 0;
+    json_t *value = NULL;
+    json_array_foreach(list, i, value)
+    {
+        struct sumac_task *task = &job->tasks[job->task_count];
+        const enum sumac_status status =
+            read_address(job->name, job->task_count, value, task, error);
+        if (status != SUMAC_OK)
+            return status;
+        job->task_count++;
+    }
+    return SUMAC_OK;
+}
+
+static int order_tasks(const void *a, const void *b)
+{
+    const struct sumac_task *left = a, *right = b;
+    return (left->index > right->index) - (left->index < right->index);
+}
+
+static enum sumac_status read_map(json_t *map, struct sumac_job *job, struct sumac_error *error)
+{
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach(map, key, value)
+    {
+        uint32_t index = 0;
+        if (!read_digits(key, &index))
+            return REFUSE(
+                "TF_CONFIG: an index of job %s in \"cluster\" is not a number from 0 to %d in "
+                "plain digits: \"%s\"",
+                job->name, INDEX_MAX, key);
+        const enum sumac_status status =
+            read_address(job->name, index, value, &job->tasks[job->task_count], error);
+        if (status != SUMAC_OK)
+            return status;
+        job->task_count++;
+    }
+    qsort(job->tasks, job->task_count, sizeof *job->tasks, order_tasks);
+    for (uint32_t i = 1; i < job->task_count; i++) {
+        if (job->tasks[i].index == job->tasks[i - 1].index)
+            return REFUSE(
+                "TF_CONFIG: job %s in \"cluster\" has index %u twice", job->name,
+                job->tasks[i].index);
+    }
+    return SUMAC_OK;
+}
+
+/* Add a job; one without tasks counts as absent. */
+static enum sumac_status
+read_job(const char *name, json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (name[0] == '\0')
+        return REFUSE("TF_CONFIG: a job in \"cluster\" has an empty name");
+    if (!json_is_array(value) && !json_is_object(value))
+        return REFUSE(
+            "TF_CONFIG: job %s in \"cluster\" is neither a list of \"host:port\" nor a map from "
+            "index to \"host:port\"",
+            name);
+    const size_t count = json_is_array(value) ? json_array_size(value) : json_object_size(value);
+    if (count == 0)
+        return SUMAC_OK;
+    if (count > INDEX_MAX)
+        return REFUSE("TF_CONFIG: job %s in \"cluster\" has more than %d tasks", name, INDEX_MAX);
+    struct sumac_job *job = &cluster->jobs[cluster->job_count++];
+    job->sparse = json_is_object(value);
+    job->tasks = calloc(count, sizeof *job->tasks);
+    if (job->tasks == NULL)
+        return no_memory(error);
+    const enum sumac_status status = copy_text(name, &job->name, error);
+    if (status != SUMAC_OK)
+        return status;
+    return job->sparse ? read_map(value, job, error) : read_list(value, job, error);
+}
+
+struct place {
+    const char *address;
+    const char *job;
+    uint32_t index;
+};
+
+static int order_places(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+    return strcmp(left->address, right->address);
+}
+
+static enum sumac_status
+check_addresses_differ(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    size_t count = 0, filled = 0;
+    for (uint32_t i = 0; i < cluster->job_count; i++)
+        count += cluster->jobs[i].task_count;
+    if (count < 2)
+        return SUMAC_OK;
+    struct place *places = calloc(count, sizeof *places);
+    if (places == NULL)
+        return no_memory(error);
+    for (uint32_t i = 0; i < cluster->job_count; i++) {
+        const struct sumac_job *job = &cluster->jobs[i];
+        for (uint32_t j = 0; j < job->task_count; j++)
+            places[filled++] =
+                (struct place){job->tasks[j].address, job->name, job->tasks[j].index};
+    }
+    qsort(places, count, sizeof *places, order_places);
+    enum sumac_status status = SUMAC_OK;
+    for (size_t i = 1; i < count && status == SUMAC_OK; i++) {
+        const struct place *first = &places[i - 1], *second = &places[i];
+        if (strcmp(first->address, second->address) == 0)
+            status = REFUSE(
+                "TF_CONFIG: \"cluster\" has the address %s twice, for %s %u and %s %u",
+                first->address, first->job, first->index, second->job, second->index);
+    }
+    free(places);
+    return status;
+}
+
+static enum sumac_status
+read_cluster(json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (value == NULL)
+        return SUMAC_OK;
+    if (!json_is_object(value))
+        return REFUSE("TF_CONFIG: \"cluster\" is not an object from job to tasks");
+    const size_t count = json_object_size(value);
+    cluster->jobs = calloc(count > 0 ? count : 1, sizeof *cluster->jobs);
+    if (cluster->jobs == NULL)
+        return no_memory(error);
+    const char *name = NULL;
+    json_t *tasks = NULL;
+    json_object_foreach(value, name, tasks)
+    {
+        const enum sumac_status status = read_job(name, tasks, cluster, error);
+        if (status != SUMAC_OK)
+            return status;
+    }
+    return check_addresses_differ(cluster, error);
+}
+
+/* ---- task */
+
+static enum sumac_status
+read_type(const json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (json_is_integer(value)) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return copy_text(digits, &cluster->task_type, error);
+    }
+    if (!json_is_string(value) || holds_nul(value))
+        return REFUSE("TF_CONFIG: \"type\" of \"task\" is not the name of a job");
+    return copy_text(json_string_value(value), &cluster->task_type, error);
+}
+
+static enum sumac_status
+read_index(const json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    bool valid = false;
+    if (json_is_integer(value)) {
+        const json_int_t number = json_integer_value(value);
+        valid = number >= 0 && number <= INDEX_MAX;
+        cluster->task_index = valid ? (uint32_t)number : 0;
+    } else if (json_is_string(value) && !holds_nul(value)) {
+        valid = read_digits(json_string_value(value), &cluster->task_index);
+    }
+    if (!valid)
+        return REFUSE(
+            "TF_CONFIG: \"index\" of \"task\" is not a whole number from 0 to %d", INDEX_MAX);
+    cluster->task_index_given = true;
+    return SUMAC_OK;
+}
+
+static enum sumac_status
+read_task(const json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (value == NULL)
+        return SUMAC_OK;
+    if (!json_is_object(value))
+        return REFUSE("TF_CONFIG: \"task\" is not an object with \"type\" and \"index\"");
+    const json_t *type = json_object_get(value, "type");
+    const json_t *index = json_object_get(value, "index");
+    enum sumac_status status = SUMAC_OK;
+    if (type != NULL)
+        status = read_type(type, cluster, error);
+    if (status == SUMAC_OK && index != NULL)
+        status = read_index(index, cluster, error);
+    return status;
+}
+
+/* ---- the whole */
+
+static enum sumac_status
+read_text(const json_t *root, const char *key, char **text, struct sumac_error *error)
+{
+    const json_t *value = json_object_get(root, key);
+    if (value == NULL || json_is_null(value))
+        return SUMAC_OK;
+    if (!json_is_string(value) || holds_nul(value))
+        return REFUSE("TF_CONFIG: \"%s\" is neither a string nor null", key);
+    return copy_text(json_string_value(value), text, error);
+}
+
+/* No array or object lies deeper than DEPTH_MAX, `value` itself being at `depth`. */
+static bool depth_is_valid(json_t *value, unsigned depth)
+{
+    if (!json_is_array(value) && !json_is_object(value))
+        return true;
+    if (depth > DEPTH_MAX)
+        return false;
+    size_t i = 0;
+    const char *key = NULL;
+    json_t *inner = NULL;
+    json_array_foreach(value, i, inner)
+    {
+        if (!depth_is_valid(inner, depth + 1))
+            return false;
+    }
+    json_object_foreach(value, key, inner)
+    {
+        if (!depth_is_valid(inner, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+static enum sumac_status load(const char *text, json_t **root, struct sumac_error *error)
+{
+    if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+        return REFUSE("TF_CONFIG begins with a byte-order mark: leave it out");
+    json_error_t where;
+    *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (*root == NULL)
+        return REFUSE(
+            "TF_CONFIG is not JSON: line %d, column %d: %s", where.line, where.column, where.text);
+    if (!json_is_object(*root))
+        return REFUSE("TF_CONFIG is not a JSON object: it must begin with '{'");
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach(*root, key, value)
+    {
+        if (!depth_is_valid(value, 2))
+            return REFUSE("TF_CONFIG: \"%s\" is nested deeper than %d levels", key, DEPTH_MAX);
+    }
+    return SUMAC_OK;
+}
+
+static enum sumac_status apply_overrides(
+    const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
+    struct sumac_error *error)
+{
+    if (overrides == NULL)
+        return SUMAC_OK;
+    if (overrides->has_task_index) {
+        if (overrides->task_index > INDEX_MAX)
+            return REFUSE("the task's index %u is above %d", overrides->task_index, INDEX_MAX);
+        cluster->task_index = overrides->task_index;
+        cluster->task_index_given = true;
+    }
+    enum sumac_status status = SUMAC_OK;
+    if (overrides->task_type != NULL) {
+        free(cluster->task_type);
+        status = copy_text(overrides->task_type, &cluster->task_type, error);
+    }
+    if (status == SUMAC_OK && overrides->rpc_layer != NULL) {
+        free(cluster->rpc_layer);
+        status = copy_text(overrides->rpc_layer, &cluster->rpc_layer, error);
+    }
+    return status;
+}
+
+/* Is some job given as a map, were it an empty one? */
+static bool some_job_is_a_map(const json_t *root)
+{
+    json_t *jobs = json_object_get(root, "cluster");
+    const char *name = NULL;
+    json_t *tasks = NULL;
+    json_object_foreach(jobs, name, tasks)
+    {
+        if (json_is_object(tasks))
+            return true;
+    }
+    return false;
+}
+
+/* The task must be one of the cluster's, when it has any; an evaluator may stand outside. */
+static enum sumac_status
+place_task(const json_t *root, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (cluster->job_count == 0 || cluster->task_type == NULL)
+        return SUMAC_OK;
+    struct sumac_job *own = NULL;
+    for (uint32_t i = 0; i < cluster->job_count; i++) {
+        if (strcmp(cluster->jobs[i].name, cluster->task_type) == 0)
+            own = &cluster->jobs[i];
+    }
+    if (own == NULL && strcmp(cluster->task_type, "evaluator") != 0)
+        return REFUSE(
+            "TF_CONFIG: \"cluster\" has no job for this process's task type: \"%s\"",
+            cluster->task_type);
+    if (own == NULL || !cluster->task_index_given)
+        return SUMAC_OK;
+    if (!own->sparse && own->task_count == 1 && some_job_is_a_map(root))
+        own->tasks[0].index = cluster->task_index; /* Kubeflow's dynamic form */
+    if (sumac_cluster_address(cluster, own->name, cluster->task_index) == NULL &&
+        strcmp(own->name, "evaluator") != 0)
+        return REFUSE(
+            "TF_CONFIG: \"cluster\" has no task %u of this process's job %s, which has %u",
+            cluster->task_index, own->name, own->task_count);
+    return SUMAC_OK;
+}
+
+static enum sumac_status read_root(
+    json_t *root, const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
+    struct sumac_error *error)
+{
+    enum sumac_status status = read_cluster(json_object_get(root, "cluster"), cluster, error);
+    if (status == SUMAC_OK)
+        status = read_task(json_object_get(root, "task"), cluster, error);
+    if (status == SUMAC_OK)
+        status = read_text(root, "rpc_layer", &cluster->rpc_layer, error);
+    if (status == SUMAC_OK)
+        status = read_text(root, "session_master", &cluster->session_master, error);
+    if (status == SUMAC_OK)
+        status = apply_overrides(overrides, cluster, error);
+    if (status == SUMAC_OK)
+        status = place_task(root, cluster, error);
+    return status;
+}
+
+enum sumac_status sumac_cluster_parse(
+    const char *tf_config, const struct sumac_cluster_overrides *overrides,
+    struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    const char *text = tf_config != NULL && tf_config[0] != '\0' ? tf_config : "{}";
+    struct sumac_cluster read = {0};
+    json_t *root = NULL;
+    enum sumac_status status = load(text, &root, error);
+    if (status == SUMAC_OK)
+        status = read_root(root, overrides, &read, error);
+    json_decref(root);
+    if (status != SUMAC_OK) {
+        sumac_cluster_deinit(&read);
+        return status;
+    }
+    *cluster = read;
+    return SUMAC_OK;
+}
