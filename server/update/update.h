@@ -1,9 +1,11 @@
-/* update.h -- the update functions: a table of rules, and one plain loop per data type written for the vectoriser.
+/* update.h -- the update functions: a table of rules, and one plain loop per data type written for
+ * the vectoriser.
  *
- * The rules, hyperparameters, ranges, defaults and slots are those of TensorFlow's ResourceApply… kernels
- * (tensorflow/core/kernels/training_ops.cc). Another function is a row of the table and a loop. Nothing here allocates,
- * locks or knows a shard: leaf functions of restrict pointers and a count. Compiled with -ffp-contract=off and
- * -fno-math-errno, every compiler and instruction set gives the same bits.
+ * The rules, hyperparameters, ranges, defaults and slots are those of TensorFlow's ResourceApply…
+ * kernels (tensorflow/core/kernels/training_ops.cc). Another function is a row of the table and a
+ * loop. Nothing here allocates, locks or knows a shard: leaf functions of restrict pointers and a
+ * count. Compiled with -ffp-contract=off and -fno-math-errno, every compiler and instruction set
+ * gives the same bits.
  */
 #ifndef UPDATE_UPDATE_H
 #define UPDATE_UPDATE_H
@@ -19,6 +21,16 @@
 #define UPDATE_SLOTS_MAX 2
 #define UPDATE_HYPERPARAMETERS_MAX 6 /* names on the wire, UNSPECIFIED left out */
 
+/* UpdateFunction's numbers on the wire. */
+enum {
+    UPDATE_ASSIGN = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN,
+    UPDATE_ASSIGN_ADD = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD,
+    UPDATE_ASSIGN_SUB = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_SUB,
+    UPDATE_SGD = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD,
+    UPDATE_MOMENTUM = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_MOMENTUM,
+    UPDATE_ADAM = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM,
+};
+
 struct update_hyperparameters {
     double value[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
     uint32_t set;                                 /* bit per number that is set */
@@ -27,69 +39,100 @@ struct update_hyperparameters {
 struct update_slice;
 
 struct update_function {
-    uint32_t number;              /* UpdateFunction on the wire */
-    const char *name;             /* "adam" */
+    uint32_t number;  /* UpdateFunction on the wire */
+    const char *name; /* "adam" */
     uint32_t slot_count;
     const char *slot_names[UPDATE_SLOTS_MAX];
-    uint32_t dtypes;              /* bit per sumac_dtype it may be applied to */
-    uint32_t hyperparameters;     /* bit per HyperparameterName it takes */
+    uint32_t dtypes;                                 /* bit per sumac_dtype it may be applied to */
+    uint32_t hyperparameters;                        /* bit per HyperparameterName it takes */
+    double defaults[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
 };
 
-/* One contiguous run of elements: out = f(in, gradient). The outputs may be the inputs (in place), or spare blocks; no
- * other pointers may overlap. */
+/* What scalar[] holds for the loops; they round it to their own type. */
+enum {
+    UPDATE_SCALAR_RATE = 0, /* η; adam's with its bias correction, η·√(1 − β₂ᵗ)/(1 − β₁ᵗ) */
+    UPDATE_SCALAR_MOMENTUM = 1,
+    UPDATE_SCALAR_ONE_LESS_BETA_1 = 1,
+    UPDATE_SCALAR_ONE_LESS_BETA_2 = 2,
+    UPDATE_SCALAR_EPSILON = 3,
+    UPDATE_SCALARS = 4,
+};
+
+/* One contiguous run of elements: out = f(in, gradient). The outputs may be the inputs (in place),
+ * or spare blocks; no other pointers may overlap. No pointer need be aligned. */
 struct update_slice {
     const struct update_function *function;
     enum sumac_dtype dtype;
-    uint64_t count;               /* elements */
+    uint64_t count; /* elements */
     void *value_out;
     const void *value_in;
     const void *gradient;
     void *slot_out[UPDATE_SLOTS_MAX];
     const void *slot_in[UPDATE_SLOTS_MAX];
-    double scalar[4];             /* as update_prepare made them: learning rate with adam's bias correction folded in, … */
-    bool flag;                    /* nesterov */
+    double scalar[UPDATE_SCALARS]; /* as update_prepare made them */
+    bool flag;                     /* nesterov */
 };
 
-/* By number on the wire, by name; NULL: none. The rows in order, for listing: index from 0 until NULL. */
+/* By number on the wire, by name; NULL: none. The rows in order, for listing: index from 0 until
+ * NULL. */
 const struct update_function *update_find(uint32_t number);
 const struct update_function *update_find_by_name(const char *name);
 const struct update_function *update_at(uint32_t index);
 
-/* Merge hyperparameters from a message over `base` (NULL: the function's defaults), checking names and ranges.
- * Fails  INVALID_ARGUMENT naming the hyperparameter. */
-enum sumac_status update_hyperparameters_read(const struct update_function *function,
-                                              const struct update_hyperparameters *base,
-                                              const wire_function *given,
-                                              struct update_hyperparameters *merged,
-                                              struct sumac_error *error);
+/* Fill in every hyperparameter that `function` takes: those `given` in a message (NULL: none), else
+ * those of `base` (the variable's own; NULL: none), else the function's defaults. Checks names and
+ * ranges. Fails  INVALID_ARGUMENT (BAD_HYPERPARAMETER) naming the hyperparameter; *merged is left
+ * alone. */
+enum sumac_status update_hyperparameters_read(
+    const struct update_function *function, const struct update_hyperparameters *base,
+    const wire_function *given, struct update_hyperparameters *merged, struct sumac_error *error);
+
+/* Are they still in range once they are rounded to the type of `dtype`'s arithmetic? (β₂ = 1 − 1e-9
+ * is 1 in float32.) Fails  INVALID_ARGUMENT (BAD_HYPERPARAMETER) naming the hyperparameter. */
+enum sumac_status update_hyperparameters_check(
+    const struct update_function *function, enum sumac_dtype dtype,
+    const struct update_hyperparameters *merged, struct sumac_error *error);
+
+/* "learning_rate"; NULL for a number that is none. By name; 0: none. */
+const char *update_hyperparameter_name(uint32_t number);
+uint32_t update_hyperparameter_find(const char *name);
 
 /* May `function` be applied to a variable of `dtype` that was created with `own` (NULL: assign)?
- * Fails  INVALID_ARGUMENT: not on this dtype. FAILED_PRECONDITION (MISSING_SLOTS): it keeps slots that `own` does not. */
-enum sumac_status update_check(const struct update_function *function,
-                               const struct update_function *own, enum sumac_dtype dtype,
-                               const char *variable, struct sumac_error *error);
+ * Fails  INVALID_ARGUMENT: not on this dtype. FAILED_PRECONDITION (MISSING_SLOTS): it keeps slots
+ * that `own` does not. */
+enum sumac_status update_check(
+    const struct update_function *function, const struct update_function *own,
+    enum sumac_dtype dtype, const char *variable, struct sumac_error *error);
 
-/* Fill in scalar[] and flag: hyperparameters rounded to the type of the arithmetic (float64 for float64 variables, else
- * float32). `count` is what the shard's count of adam updates will be after this one (1, 2, …). */
-void update_prepare(const struct update_function *function, enum sumac_dtype dtype,
-                    const struct update_hyperparameters *hyperparameters, uint64_t count,
-                    struct update_slice *slice);
+/* Fill in scalar[] and flag: hyperparameters rounded to the type of the arithmetic (float64 for
+ * float64 variables, else float32). `count` is what the shard's count of adam updates will be after
+ * this one (1, 2, …). */
+void update_prepare(
+    const struct update_function *function, enum sumac_dtype dtype,
+    const struct update_hyperparameters *hyperparameters, uint64_t count,
+    struct update_slice *slice);
 
 /* Run one slice. Threads  any; touches only what the slice names. */
 void update_run(const struct update_slice *slice);
 
-/* Copy received bytes to staging; false if the data type is a float and any element is not finite. Elements may straddle
- * spans: the check is done by update_all_finite on whole elements, this one is for aligned runs. */
-bool update_copy_finite(enum sumac_dtype dtype, void *restrict out, const void *restrict in,
-                        size_t bytes);
+/* Copy received bytes to staging; false if the data type is a float and any element is not finite.
+ * `bytes` are whole elements: one that straddles two spans is put together by the caller. No
+ * pointer need be aligned. */
+bool update_copy_finite(
+    enum sumac_dtype dtype, void *restrict out, const void *restrict in, size_t bytes);
 bool update_all_finite(enum sumac_dtype dtype, const void *data, size_t bytes);
 
-/* initializers: fill elements first … first + count - 1 of the whole variable (row-major numbering).
- * Philox 4x32-10 (Salmon et al., SC'11) keyed by `seed`; the counter is the element's number.
- * Fails  INVALID_ARGUMENT: a random kind on a dtype that is no float, b < a, a or b not finite, constant that does not fit. */
-enum sumac_status initializer_check(const wire_initializer *initializer, enum sumac_dtype dtype,
-                                    struct sumac_error *error);
-void initializer_fill(const wire_initializer *initializer, enum sumac_dtype dtype, uint64_t first,
-                      uint64_t count, void *out);
+/* initializers: fill elements first … first + count - 1 of the whole variable (row-major
+ * numbering); every split into runs gives the same values. ASSIGNED fills with zeros. Philox
+ * 4x32-10 (Salmon et al., SC'11) keyed by `seed`; the counter is the element's number halved, since
+ * two elements share a block of four words: the random values are computed in float64 and rounded
+ * to the type. Fails  INVALID_ARGUMENT: a random kind on a dtype that is no float, uniform with b <
+ * a or b − a not finite, normal with b < 0, a or b not finite or beyond the type, a constant that
+ * the type cannot hold, an unknown kind. */
+enum sumac_status initializer_check(
+    const wire_initializer *initializer, enum sumac_dtype dtype, struct sumac_error *error);
+void initializer_fill(
+    const wire_initializer *initializer, enum sumac_dtype dtype, uint64_t first, uint64_t count,
+    void *out);
 
 #endif

@@ -1,0 +1,127 @@
+/* hyperparameters.c -- their names, their ranges, and how a message's are laid over a variable's
+ * own and the defaults. */
+#include "update.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "error.h"
+
+struct range {
+    const char *name;
+    double least, most;
+    bool most_excluded;
+    bool whole; /* 0 or 1 */
+    const char *text;
+};
+
+/* By HyperparameterName's number. */
+static const struct range ranges[UPDATE_HYPERPARAMETERS_MAX + 1] = {
+    [1] = {"learning_rate", 0, HUGE_VAL, true, false, "finite and at least 0"},
+    [2] = {"momentum", 0, 1, false, false, "in [0, 1]"},
+    [3] = {"nesterov", 0, 1, false, true, "0 or 1"},
+    [4] = {"beta_1", 0, 1, true, false, "in [0, 1)"},
+    [5] = {"beta_2", 0, 1, true, false, "in [0, 1)"},
+    [6] = {"epsilon", 0, HUGE_VAL, true, false, "finite and at least 0"},
+};
+
+const char *update_hyperparameter_name(uint32_t number)
+{
+    return number <= UPDATE_HYPERPARAMETERS_MAX ? ranges[number].name : NULL;
+}
+
+uint32_t update_hyperparameter_find(const char *name)
+{
+    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
+        if (strcmp(ranges[i].name, name) == 0)
+            return i;
+    return 0;
+}
+
+/* NaN is in no range. */
+static bool in_range(const struct range *range, double value)
+{
+    if (!(value >= range->least && value <= range->most))
+        return false;
+    if (range->most_excluded && value == range->most)
+        return false;
+    return !range->whole || value == 0 || value == 1;
+}
+
+enum sumac_status update_hyperparameters_check(
+    const struct update_function *function, enum sumac_dtype dtype,
+    const struct update_hyperparameters *merged, struct sumac_error *error)
+{
+    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
+        if ((function->hyperparameters >> i & 1u) == 0)
+            continue;
+        const double value = merged->value[i];
+        const double rounded = dtype == SUMAC_FLOAT64 ? value : (double)(float)value;
+        if (!in_range(&ranges[i], rounded))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+                "hyperparameter %s of %s is %.17g, which is %.9g in the arithmetic of a %s "
+                "variable; it must be %s",
+                ranges[i].name, function->name, value, rounded, sumac_dtype_name(dtype),
+                ranges[i].text);
+    }
+    return SUMAC_OK;
+}
+
+/* What `function` starts from: the variable's own values where it takes them too, else its
+ * defaults. */
+static struct update_hyperparameters
+inherit(const struct update_function *function, const struct update_hyperparameters *base)
+{
+    struct update_hyperparameters inherited = {.set = function->hyperparameters};
+    const uint32_t from_base = base == NULL ? 0 : base->set;
+    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
+        if ((function->hyperparameters >> i & 1u) != 0)
+            inherited.value[i] =
+                (from_base >> i & 1u) != 0 ? base->value[i] : function->defaults[i];
+    return inherited;
+}
+
+static enum sumac_status read_one(
+    const struct update_function *function, const wire_hyperparameter *given, uint32_t *seen,
+    double *value, struct sumac_error *error)
+{
+    const uint32_t number = (uint32_t)given->name;
+    const char *const name = update_hyperparameter_name(number);
+    if (name == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "hyperparameter number %u of %s is not known here", number, function->name);
+    if ((function->hyperparameters >> number & 1u) == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "%s has no hyperparameter %s", function->name, name);
+    if ((*seen >> number & 1u) != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "hyperparameter %s of %s is given twice", name, function->name);
+    if (!in_range(&ranges[number], given->value))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "hyperparameter %s of %s is %.9g; it must be %s", name, function->name, given->value,
+            ranges[number].text);
+    *seen |= 1u << number;
+    value[number] = given->value;
+    return SUMAC_OK;
+}
+
+enum sumac_status update_hyperparameters_read(
+    const struct update_function *function, const struct update_hyperparameters *base,
+    const wire_function *given, struct update_hyperparameters *merged, struct sumac_error *error)
+{
+    struct update_hyperparameters result = inherit(function, base);
+    uint32_t seen = 0;
+    for (size_t i = 0; given != NULL && i < given->n_hyperparameters; i++) {
+        const enum sumac_status status =
+            read_one(function, given->hyperparameters[i], &seen, result.value, error);
+        if (status != SUMAC_OK)
+            return status;
+    }
+    *merged = result;
+    return SUMAC_OK;
+}

@@ -1,0 +1,37 @@
+/* loops.h -- the loops of update functions, a table for each instruction set they were compiled
+ * for.
+ *
+ * A loop runs one slice. All tables hold the same source (loops_body.h) and give the same bits;
+ * only their speed differs.
+ */
+#ifndef UPDATE_LOOPS_H
+#define UPDATE_LOOPS_H
+
+#include "update.h"
+
+#define LOOPS_FUNCTIONS 7 /* UpdateFunction's numbers on the wire, and UNSPECIFIED */
+#define LOOPS_DTYPES 14   /* DataType's, likewise */
+
+typedef void update_loop(const struct update_slice *slice);
+typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);
+typedef bool update_scan(const void *data, size_t bytes);
+
+struct loops {
+    const char *name; /* of the instruction set: "plain", "avx2", "avx512" */
+    update_loop *run[LOOPS_FUNCTIONS][LOOPS_DTYPES]; /* NULL: not on this type */
+    update_copy *copy_finite[LOOPS_DTYPES];          /* float types only */
+    update_scan *all_finite[LOOPS_DTYPES];           /* float types only */
+};
+
+extern const struct loops loops_plain;
+#if defined(__x86_64__)
+extern const struct loops loops_avx2;
+extern const struct loops loops_avx512;
+#endif
+
+/* The fastest table that this processor can run. */
+const struct loops *loops_select(void);
+/* All that it can run, plain first: NULL past the end. */
+const struct loops *loops_at(uint32_t index);
+
+#endif

@@ -1,0 +1,162 @@
+/* loops_body.h -- the loops' source; each loops_….c compiles it for one instruction set, with
+ * LOOPS_NAME and LOOPS_TABLE.
+ *
+ * Elements are read and written through types of alignment 1: a gradient may lie anywhere in what
+ * was received, and unaligned vector loads cost nothing where it happens to be aligned.
+ */
+#include "loops.h"
+
+#include <math.h>
+
+#include "half.h"
+
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define IN_MEMORY __attribute__((aligned(1), may_alias))
+typedef uint8_t IN_MEMORY element8;
+typedef uint16_t IN_MEMORY element16;
+typedef uint32_t IN_MEMORY element32;
+typedef uint64_t IN_MEMORY element64;
+typedef float IN_MEMORY element_float32;
+typedef double IN_MEMORY element_float64;
+
+#define FLOAT float
+#define ELEMENT element_float32
+#define LOOP(name) name##_float32
+#define SQUARE_ROOT sqrtf
+#include "loops_float.h"
+#undef FLOAT
+#undef ELEMENT
+#undef LOOP
+#undef SQUARE_ROOT
+
+#define FLOAT double
+#define ELEMENT element_float64
+#define LOOP(name) name##_float64
+#define SQUARE_ROOT sqrt
+#include "loops_float.h"
+#undef FLOAT
+#undef ELEMENT
+#undef LOOP
+#undef SQUARE_ROOT
+
+/* Integers wrap around: two's complement is the same arithmetic for signed and unsigned types. */
+#define INTEGER_LOOP(name, element, operator)                                                      \
+    static void name(const struct update_slice *slice)                                             \
+    {                                                                                              \
+        element *const out = slice->value_out;                                                     \
+        const element *const in = slice->value_in;                                                 \
+        const element *const restrict gradient = slice->gradient;                                  \
+        const size_t count = slice->count;                                                         \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++)                                                         \
+            out[i] = (element)(in[i] operator gradient[i]);                                        \
+    }
+INTEGER_LOOP(assign_add_8, element8, +)
+INTEGER_LOOP(assign_add_16, element16, +)
+INTEGER_LOOP(assign_add_32, element32, +)
+INTEGER_LOOP(assign_add_64, element64, +)
+INTEGER_LOOP(assign_sub_8, element8, -)
+INTEGER_LOOP(assign_sub_16, element16, -)
+INTEGER_LOOP(assign_sub_32, element32, -)
+INTEGER_LOOP(assign_sub_64, element64, -)
+
+/* Half types compute in float32 and round once. */
+#define HALF_LOOP(name, half, operator)                                                            \
+    static void name##_##half(const struct update_slice *slice)                                    \
+    {                                                                                              \
+        element16 *const out = slice->value_out;                                                   \
+        const element16 *const in = slice->value_in;                                               \
+        const element16 *const restrict gradient = slice->gradient;                                \
+        const size_t count = slice->count;                                                         \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++)                                                         \
+            out[i] = half##_of_float32(                                                            \
+                float32_of_##half(in[i]) operator float32_of_##half(gradient[i]));                 \
+    }
+HALF_LOOP(assign_add, float16, +)
+HALF_LOOP(assign_sub, float16, -)
+HALF_LOOP(assign_add, bfloat16, +)
+HALF_LOOP(assign_sub, bfloat16, -)
+
+static void assign(const struct update_slice *slice)
+{
+    memcpy(slice->value_out, slice->gradient, slice->count * sumac_dtype_bytes(slice->dtype));
+}
+
+/* A float is finite unless its exponent is all ones; adding one to such an exponent, and to no
+ * other, carries into the sign's place. The carries are gathered in one word: no branch, no
+ * compare, at the speed of the copy. */
+#define FINITE_LOOPS(name, word, element, exponent, unit)                                          \
+    static bool copy_finite_##name(void *restrict to, const void *restrict from, size_t bytes)     \
+    {                                                                                              \
+        element *const restrict out = to;                                                          \
+        const element *const restrict in = from;                                                   \
+        const size_t count = bytes / sizeof(word);                                                 \
+        word carries = 0;                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const word bits = in[i];                                                               \
+            carries |= (word)((bits & (word)(exponent)) + (word)(unit));                           \
+            out[i] = bits;                                                                         \
+        }                                                                                          \
+        return carries >> (8 * sizeof(word) - 1) == 0;                                             \
+    }                                                                                              \
+    static bool all_finite_##name(const void *data, size_t bytes)                                  \
+    {                                                                                              \
+        const element *const in = data;                                                            \
+        const size_t count = bytes / sizeof(word);                                                 \
+        word carries = 0;                                                                          \
+        for (size_t i = 0; i < count; i++)                                                         \
+            carries |= (word)((in[i] & (word)(exponent)) + (word)(unit));                          \
+        return carries >> (8 * sizeof(word) - 1) == 0;                                             \
+    }
+FINITE_LOOPS(float16, uint16_t, element16, 0x7c00u, 0x0400u)
+FINITE_LOOPS(bfloat16, uint16_t, element16, 0x7f80u, 0x0080u)
+FINITE_LOOPS(float32, uint32_t, element32, 0x7f800000u, 0x00800000u)
+FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x0010000000000000u)
+
+#define FOR_EVERY_TYPE_BUT_BOOL(name)                                                              \
+    {                                                                                              \
+        [SUMAC_INT8] = name##_8, [SUMAC_INT16] = name##_16, [SUMAC_INT32] = name##_32,             \
+        [SUMAC_INT64] = name##_64, [SUMAC_UINT8] = name##_8, [SUMAC_UINT16] = name##_16,           \
+        [SUMAC_UINT32] = name##_32, [SUMAC_UINT64] = name##_64, [SUMAC_FLOAT16] = name##_float16,  \
+        [SUMAC_BFLOAT16] = name##_bfloat16, [SUMAC_FLOAT32] = name##_float32,                      \
+        [SUMAC_FLOAT64] = name##_float64,                                                          \
+    }
+#define FOR_WIDE_FLOATS(name)                                                                      \
+    {                                                                                              \
+        [SUMAC_FLOAT32] = name##_float32, [SUMAC_FLOAT64] = name##_float64,                        \
+    }
+
+#define X(name, number, bytes, text, numpy) [number] = assign,
+const struct loops LOOPS_TABLE = {
+    .name = LOOPS_NAME,
+    .run =
+        {
+            [UPDATE_ASSIGN] = {SUMAC_DTYPE_LIST(X)},
+            [UPDATE_ASSIGN_ADD] = FOR_EVERY_TYPE_BUT_BOOL(assign_add),
+            [UPDATE_ASSIGN_SUB] = FOR_EVERY_TYPE_BUT_BOOL(assign_sub),
+            [UPDATE_SGD] = FOR_WIDE_FLOATS(sgd),
+            [UPDATE_MOMENTUM] = FOR_WIDE_FLOATS(momentum),
+            [UPDATE_ADAM] = FOR_WIDE_FLOATS(adam),
+        },
+    .copy_finite =
+        {
+            [SUMAC_FLOAT16] = copy_finite_float16,
+            [SUMAC_BFLOAT16] = copy_finite_bfloat16,
+            [SUMAC_FLOAT32] = copy_finite_float32,
+            [SUMAC_FLOAT64] = copy_finite_float64,
+        },
+    .all_finite =
+        {
+            [SUMAC_FLOAT16] = all_finite_float16,
+            [SUMAC_BFLOAT16] = all_finite_bfloat16,
+            [SUMAC_FLOAT32] = all_finite_float32,
+            [SUMAC_FLOAT64] = all_finite_float64,
+        },
+};
+#undef X

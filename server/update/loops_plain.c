@@ -1,0 +1,4 @@
+/* loops_plain.c -- the loops, compiled for what every processor of the family has. */
+#define LOOPS_NAME "plain"
+#define LOOPS_TABLE loops_plain
+#include "loops_body.h"
