@@ -1,8 +1,10 @@
-/* memory.h -- where a core gets its memory from: a source that it is given, pools and an arena made of it.
+/* memory.h -- where a core gets its memory from: a source that it is given, pools and an arena made
+ * of it.
  *
- * The cores (lane, session) call no malloc. They are given a `struct memory`, and take big pieces of it rarely; what
- * comes and goes with every push lives in pools (same-sized objects, a free list) or in an arena (reset with each event).
- * None of these locks: one thread, or the caller's lock.
+ * The cores (lane, session) call no malloc. They are given a `struct memory`, and take big pieces
+ * of it rarely; what comes and goes with every push lives in pools (same-sized objects, a free
+ * list) or in an arena (reset with each event). None of these locks: one thread, or the caller's
+ * lock.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -10,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL. `give` gets the same size back. */
+/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL. `give` gets the
+ * same size back. */
 struct memory {
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *data, size_t bytes);
@@ -31,30 +34,33 @@ static inline void memory_give(const struct memory *memory, void *data, size_t b
 /* The process's own heap as a source; not for the cores to name. */
 extern const struct memory memory_heap;
 
-/* Bytes that are read, and not owned: a part of a received message, of a caller's tensor, of a block. */
+/* Bytes that are read, and not owned: a part of a received message, of a caller's tensor, of a
+ * block. */
 struct span {
     const uint8_t *data;
     size_t bytes;
 };
 
-/* pool -- objects of one size. Chunks of `per_chunk` are taken from the source and kept until deinit. */
+/* pool -- objects of one size. Chunks of `per_chunk` are taken from the source and kept until
+ * deinit. */
 struct pool {
     const struct memory *memory;
     size_t object_bytes; /* rounded up to 16 */
     size_t per_chunk;
-    void *free;          /* singly linked through the first word */
-    void *chunks;        /* singly linked through the first word */
-    size_t used;         /* objects out */
+    void *free;   /* singly linked through the first word */
+    void *chunks; /* singly linked through the first word */
+    size_t used;  /* objects out */
 };
 
-void pool_init(struct pool *pool, const struct memory *memory, size_t object_bytes,
-               size_t per_chunk);
+void pool_init(
+    struct pool *pool, const struct memory *memory, size_t object_bytes, size_t per_chunk);
 void pool_deinit(struct pool *pool);
 /* A zeroed object, or NULL when the source has no more. */
 void *pool_take(struct pool *pool);
 void pool_give(struct pool *pool, void *object);
 
-/* arena -- memory that is all given up at once. Grows in chunks up to bytes_max; the chunks are kept for the next time. */
+/* arena -- memory that is all given up at once. Grows in chunks up to bytes_max; the chunks are
+ * kept for the next time. */
 struct arena {
     const struct memory *memory;
     size_t bytes_max;

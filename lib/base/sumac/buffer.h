@@ -1,6 +1,7 @@
 /* buffer.h -- counted bytes with a place.
  *
- * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which memory they are in.
+ * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which
+ * memory they are in.
  */
 #ifndef SUMAC_BUFFER_H
 #define SUMAC_BUFFER_H
@@ -25,15 +26,15 @@ struct sumac_buffer;
 /* Allocate `bytes` (0 is fine) of zeroed host memory, 64-byte aligned, with one reference.
  * Gives    *buffer; release with sumac_buffer_unref.
  * Fails    RESOURCE_EXHAUSTED: no memory. Threads  any. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_create(uint64_t bytes,
-                                                              struct sumac_buffer **buffer);
-
-/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last reference goes.
- * Borrows  data until then.
- * Gives    *buffer. Fails  RESOURCE_EXHAUSTED. Threads  any; `release` runs on the thread of the last unref. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_buffer_wrap(void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *),
-                  void *context, struct sumac_buffer **buffer);
+sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
+
+/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last
+ * reference goes. Borrows  data until then. Gives    *buffer. Fails  RESOURCE_EXHAUSTED. Threads
+ * any; `release` runs on the thread of the last unref. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
+    void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
+    struct sumac_buffer **buffer);
 
 /* Take, and give back, a reference. unref of NULL does nothing. Threads  any. */
 SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
