@@ -1,8 +1,10 @@
-/* worker.h -- a worker process: replicas of a step on local devices, reduced to one push per worker.
+/* worker.h -- a worker process: replicas of a step on local devices, reduced to one push per
+ * worker.
  *
- * tf.distribute's ParameterServerStrategy seen from a worker: variables live on the ps; the worker pulls them, runs the
- * step once per replica (a device each: CPU:0 … CPU:n-1, one thread each), reduces the replicas' gradients by SUM or MEAN,
- * and pushes the result. Pulls for the next step run while this one computes, as far as the staleness asked for allows.
+ * tf.distribute's ParameterServerStrategy seen from a worker: variables live on the ps; the worker
+ * pulls them, runs the step once per replica (a device each: CPU:0 … CPU:n-1, one thread each),
+ * reduces the replicas' gradients by SUM or MEAN, and pushes the result. The pull for the next step
+ * runs while this one computes, as far ahead of the worker's own pushes as the options allow.
  */
 #ifndef SUMAC_WORKER_H
 #define SUMAC_WORKER_H
@@ -12,57 +14,81 @@
 
 #include "sumac/client.h"
 
+#define SUMAC_REPLICAS_MAX 256
+#define SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX 64
+
 struct sumac_worker;
 
+/* How the replicas' gradients become one, in the order of the replicas.
+ * SUM: Σ g; every dtype but bool. MEAN: Σ weight · g ÷ Σ weight; float dtypes. Half types are
+ * summed in float32 and rounded once. */
 enum sumac_reduce_op { SUMAC_REDUCE_SUM = 1, SUMAC_REDUCE_MEAN = 2 };
 
 /* What a replica sees of one step. */
 struct sumac_replica {
-    uint32_t id;                     /* 0 … count - 1 in this worker */
-    uint32_t count;                  /* replicas of this worker */
-    uint64_t step;                   /* this worker's, from 0 */
-    const struct sumac_tensor *values;    /* the variables, in the order of the options; read only */
-    const struct sumac_tensor *gradients; /* to be written whole: this replica's, same shapes */
-    double weight;                   /* out: examples it stands for; preset to 1 */
+    uint32_t id;                          /* 0 … count - 1 in this worker */
+    uint32_t count;                       /* replicas of this worker */
+    uint64_t step;                        /* this worker's, from 0 */
+    const struct sumac_tensor *values;    /* the variables, as in the options; read only */
+    const struct sumac_tensor *gradients; /* of those that are pushed: to be written whole */
+    double weight;                        /* out: examples it stands for; preset to 1 */
     void *user;
 };
 
-/* The replica step. Another status than OK ends the run with it. Threads  one per device; replicas of a step run at once. */
+/* The replica step. Another status than OK ends the worker's step with it.
+ * Threads  one per device; the replicas of a step run at once. */
 typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
 struct sumac_worker_options {
-    struct sumac_client *client;     /* borrowed; joined */
-    uint32_t replicas;               /* 0: one */
-    struct sumac_variable *const *variables;
+    struct sumac_client *client;             /* borrowed; joined */
+    uint32_t replicas;                       /* 0: one; at most SUMAC_REPLICAS_MAX */
+    struct sumac_variable *const *variables; /* copied */
     uint32_t variable_count;
-    enum sumac_reduce_op reduce;     /* over the replicas of this worker; 0: MEAN */
+    uint32_t pushed_count;       /* the first so many are pushed, the rest only pulled; 0: all */
+    enum sumac_reduce_op reduce; /* over the replicas of this worker; 0: MEAN */
     sumac_step_function *step;
     void *user;
-    uint32_t pushes_in_flight;       /* 0: 1. How many of its own pushes a step may run ahead of */
-    bool sequential;                 /* wait for each push and pull before the next step: no overlap */
+    uint32_t pushes_in_flight; /* 0: 1. How many of its own pushes a step may run ahead of */
+    bool sequential;           /* wait for each push before the next pull: no overlap */
+    uint32_t timeout_ms;       /* of each wait for a ps; 0: the client's */
 };
 
-/* Gives  *worker; destroy with sumac_worker_destroy. Starts the device threads. */
-SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_worker_create(const struct sumac_worker_options *options, struct sumac_worker **worker,
-                    struct sumac_error *error);
+/* Starts the device threads.
+ *
+ * Gives    *worker; destroy with sumac_worker_destroy, before its client is closed.
+ * Fails    INVALID_ARGUMENT: no client, step or variable, too many replicas, or a reduction that a
+ *          variable's dtype does not have; the text names the variable. RESOURCE_EXHAUSTED. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
+    const struct sumac_worker_options *options, struct sumac_worker **worker,
+    struct sumac_error *error);
 
-/* Run one step: on return its push is under way, and earlier ones beyond pushes_in_flight are applied.
+/* Run one step: on return its push is under way, and earlier ones beyond pushes_in_flight are
+ * applied. A replica's gradients weigh as much as its `weight`; the push stands for their sum.
+ *
+ * Fails    with what a replica returned, what a ps refused (an earlier step's push, too: it was
+ *          applied nowhere), or what ended the session. FAILED_PRECONDITION: MEAN, and all weights
+ *          are 0. The step's own push is not made then; another step may be tried.
  * Threads  one at a time. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_step(struct sumac_worker *worker,
-                                                            struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error);
 
-/* Wait until every push under way is applied. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_flush(struct sumac_worker *worker,
-                                                             struct sumac_error *error);
+/* Wait until every push under way is applied. Fails  as sumac_worker_step. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error);
 
-/* The values that the last step ran on. Lends  valid until the next step. */
+/* The values that the last step ran on, in the order of the options; NULL before the first.
+ * Lends  valid until the next step. */
 SUMAC_API const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker);
 
-/* Flushes nothing; NULL is fine. */
+/* Steps that were finished. */
+SUMAC_API uint64_t sumac_worker_steps(const struct sumac_worker *worker);
+
+/* Ends the device threads. Waits for what is under way, each at most timeout_ms: the network may
+ * still be reading the gradients. NULL is fine. */
 SUMAC_API void sumac_worker_destroy(struct sumac_worker *worker);
 
-/* The `index`-th device's name, "CPU:0", into text. Threads  any. */
+/* The `index`-th device's name, "CPU:0", into `text` (cut to fit, always terminated).
+ * Lends  text. Threads  any. */
 SUMAC_API const char *sumac_device_name(uint32_t index, char *text, uint32_t text_bytes);
 
 #endif

@@ -1,0 +1,161 @@
+/* reduce.c -- SUM and MEAN over the local replicas, by dtype. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "half.h"
+#include "reduce.h"
+
+#define MANY                                                                                       \
+    5000 /* more than two of the runs that a reduction works in, and not a multiple of one */
+
+static void reduced(
+    enum sumac_reduce_op op, enum sumac_dtype dtype, void **gradients, const double *weights,
+    uint32_t replicas, uint64_t elements)
+{
+    const struct reduce_input input = {
+        .dtype = dtype,
+        .elements = elements,
+        .gradients = gradients,
+        .weights = weights,
+        .replicas = replicas,
+    };
+    reduce_gradients(op, &input);
+}
+
+static void sum_adds_every_element_of_every_replica(void **state)
+{
+    (void)state;
+    static float g[3][MANY]; /* given */
+    for (uint32_t i = 0; i < MANY; i++) {
+        g[0][i] = (float)i;
+        g[1][i] = 2 * (float)i;
+        g[2][i] = 0.5f;
+    }
+
+    reduced(
+        SUMAC_REDUCE_SUM, SUMAC_FLOAT32, (void *[]){g[0], g[1], g[2]}, NULL, 3, MANY); /* when */
+
+    for (uint32_t i = 0; i < MANY; i++) /* then */
+        assert_true(g[0][i] == 3 * (float)i + 0.5f);
+}
+
+static void mean_weighs_each_replica_by_its_examples(void **state)
+{
+    (void)state;
+    float a[1] = {1}, b[1] = {5}; /* given: 24 examples with the gradient 1, 8 with 5 */
+
+    reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT32, (void *[]){a, b}, (double[]){24, 8}, 2, 1); /* when */
+
+    assert_true(a[0] == 2.0f); /* then: (24 · 1 + 8 · 5) / 32 */
+}
+
+static void a_replica_of_weight_0_adds_nothing_to_a_mean(void **state)
+{
+    (void)state;
+    double a[2] = {3, 4}, b[2] = {1000, 1000}; /* given */
+
+    reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT64, (void *[]){a, b}, (double[]){16, 0}, 2, 2); /* when */
+
+    assert_true(a[0] == 3 && a[1] == 4); /* then */
+}
+
+static void the_mean_of_one_replica_is_what_it_gave(void **state)
+{
+    (void)state;
+    float a[2] = {0.1f, -7}; /* given */
+
+    reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT32, (void *[]){a}, (double[]){3}, 1, 2); /* when */
+
+    assert_true(
+        a[0] == 0.1f && a[1] == -7); /* then: 3 · 0.1 / 3 in float32 would be another number */
+}
+
+/* Float addition is not associative: 1 is lost beside 2^24, unless 2^24 has been taken away before
+ * it comes. */
+static void replicas_are_added_in_their_order(void **state)
+{
+    (void)state;
+    float a[1] = {0x1p24f}, b[1] = {-0x1p24f}, c[1] = {1}; /* given */
+
+    reduced(SUMAC_REDUCE_SUM, SUMAC_FLOAT32, (void *[]){a, b, c}, NULL, 3, 1); /* when */
+
+    assert_true(a[0] == 1); /* then */
+}
+
+static void integers_of_every_width_are_summed_and_wrap(void **state)
+{
+    (void)state;
+    int8_t a8[2] = {100, -3}, b8[2] = {100, 1}; /* given */
+    uint16_t a16[1] = {65535}, b16[1] = {2};
+    int32_t a32[1] = {-5}, b32[1] = {7};
+    int64_t a64[1] = {INT64_MAX}, b64[1] = {1};
+
+    reduced(SUMAC_REDUCE_SUM, SUMAC_INT8, (void *[]){a8, b8}, NULL, 2, 2); /* when */
+    reduced(SUMAC_REDUCE_SUM, SUMAC_UINT16, (void *[]){a16, b16}, NULL, 2, 1);
+    reduced(SUMAC_REDUCE_SUM, SUMAC_INT32, (void *[]){a32, b32}, NULL, 2, 1);
+    reduced(SUMAC_REDUCE_SUM, SUMAC_INT64, (void *[]){a64, b64}, NULL, 2, 1);
+
+    assert_int_equal(a8[0], -56); /* then */
+    assert_int_equal(a8[1], -2);
+    assert_int_equal(a16[0], 1);
+    assert_int_equal(a32[0], 2);
+    assert_true(a64[0] == INT64_MIN);
+}
+
+/* 2048 + 1 + 1: in float16 each addition would be rounded away; in float32 the sum is exact, and
+ * 2050 has a float16. */
+static void half_types_are_summed_in_float32_and_rounded_once(void **state)
+{
+    (void)state;
+    uint16_t a[1] = {float16_of_float32(2048)}, b[1] = {float16_of_float32(1)}; /* given */
+    uint16_t c[1] = {b[0]};
+    uint16_t x[1] = {bfloat16_of_float32(256)}, y[1] = {bfloat16_of_float32(1)}, z[1] = {y[0]};
+
+    reduced(SUMAC_REDUCE_SUM, SUMAC_FLOAT16, (void *[]){a, b, c}, NULL, 3, 1); /* when */
+    reduced(SUMAC_REDUCE_SUM, SUMAC_BFLOAT16, (void *[]){x, y, z}, NULL, 3, 1);
+
+    assert_true(float32_of_float16(a[0]) == 2050); /* then */
+    assert_true(float32_of_bfloat16(x[0]) == 258);
+}
+
+static void half_types_have_a_weighted_mean(void **state)
+{
+    (void)state;
+    uint16_t a[1] = {float16_of_float32(1)}, b[1] = {float16_of_float32(5)}; /* given */
+
+    reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT16, (void *[]){a, b}, (double[]){24, 8}, 2, 1); /* when */
+
+    assert_true(float32_of_float16(a[0]) == 2); /* then */
+}
+
+static void a_sum_is_for_all_but_bool_and_a_mean_for_floats_only(void **state)
+{
+    (void)state;
+    assert_true(reduce_has(SUMAC_REDUCE_SUM, SUMAC_INT64));
+    assert_true(reduce_has(SUMAC_REDUCE_SUM, SUMAC_BFLOAT16));
+    assert_true(reduce_has(SUMAC_REDUCE_MEAN, SUMAC_FLOAT16));
+    assert_false(reduce_has(SUMAC_REDUCE_MEAN, SUMAC_INT64));
+    assert_false(reduce_has(SUMAC_REDUCE_SUM, SUMAC_BOOL));
+    assert_false(reduce_has(SUMAC_REDUCE_SUM, (enum sumac_dtype)99));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sum_adds_every_element_of_every_replica),
+        cmocka_unit_test(mean_weighs_each_replica_by_its_examples),
+        cmocka_unit_test(a_replica_of_weight_0_adds_nothing_to_a_mean),
+        cmocka_unit_test(the_mean_of_one_replica_is_what_it_gave),
+        cmocka_unit_test(replicas_are_added_in_their_order),
+        cmocka_unit_test(integers_of_every_width_are_summed_and_wrap),
+        cmocka_unit_test(half_types_are_summed_in_float32_and_rounded_once),
+        cmocka_unit_test(half_types_have_a_weighted_mean),
+        cmocka_unit_test(a_sum_is_for_all_but_bool_and_a_mean_for_floats_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* worker.c -- the replica step loop against a client that writes down what it is asked.
+ *
+ * The client below stands for lib/client: one float32 variable per name, a push adds to it when it
+ * is waited for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sumac/worker.h"
+
+#define ROWS 3
+
+struct sumac_variable {
+    const char *name;
+    enum sumac_dtype dtype;
+    float value;
+    uint32_t pushes;
+};
+
+struct sumac_push {
+    float gradient;
+    double weight;
+};
+
+struct sumac_pull {
+    const struct sumac_fetch *fetch;
+    size_t count;
+    float value; /* as it was when the pull began */
+};
+
+struct sumac_client {
+    char transcript[256];
+    struct sumac_variable variables[2];
+    struct sumac_push pushes[64];
+    uint32_t pushed, waited, under_way_most;
+    struct sumac_pull pull;
+    double last_weight;
+    size_t last_count;
+    enum sumac_status push_status; /* what the next wait for a push says */
+    enum sumac_status pull_status;
+};
+
+static void write_down(struct sumac_client *client, const char *word)
+{
+    strncat(client->transcript, word, sizeof client->transcript - strlen(client->transcript) - 1);
+}
+
+static struct sumac_client *the_client; /* waits name no client; set by each test's fixture */
+
+const char *sumac_variable_name(const struct sumac_variable *variable) { return variable->name; }
+enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
+{
+    return variable->dtype;
+}
+struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
+{
+    (void)variable;
+    return (struct sumac_shape){.extent = {ROWS}, .rank = 1};
+}
+
+enum sumac_status sumac_client_push(
+    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
+    const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error)
+{
+    (void)error;
+    write_down(client, "push ");
+    *push = &client->pushes[client->pushed++];
+    (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
+    client->last_weight = options->weight;
+    client->last_count = count;
+    assert_true(options->finishes_step);
+    const uint32_t under_way = client->pushed - client->waited;
+    if (under_way > client->under_way_most)
+        client->under_way_most = under_way;
+    return SUMAC_OK;
+}
+
+enum sumac_status
+sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error)
+{
+    (void)timeout_ms;
+    struct sumac_client *client = the_client;
+    write_down(client, "pushed ");
+    assert_ptr_equal(push, &client->pushes[client->waited]);
+    client->waited++;
+    const enum sumac_status status = client->push_status;
+    client->push_status = SUMAC_OK;
+    if (status != SUMAC_OK) {
+        if (error != NULL)
+            *error = (struct sumac_error){status, SUMAC_REASON_NON_FINITE, "refused"};
+        return status;
+    }
+    client->variables[0].value += push->gradient;
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_client_pull(
+    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
+    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
+{
+    (void)options, (void)error;
+    write_down(client, "pull ");
+    client->pull = (struct sumac_pull){fetches, count, client->variables[0].value};
+    *pull = &client->pull;
+    return SUMAC_OK;
+}
+
+enum sumac_status
+sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error)
+{
+    (void)timeout_ms;
+    write_down(the_client, "pulled ");
+    const enum sumac_status status = the_client->pull_status;
+    the_client->pull_status = SUMAC_OK;
+    (void)error;
+    if (status != SUMAC_OK)
+        return status;
+    for (size_t i = 0; i < pull->count; i++)
+        for (uint32_t row = 0; row < ROWS; row++)
+            ((float *)sumac_tensor_data(&pull->fetch[i].into))[row] = pull->value;
+    return SUMAC_OK;
+}
+
+/* ---- the step under test: replica i's gradient is value + i + 1, its weight i + 1 */
+
+struct seen {
+    uint32_t runs[4];
+    float value[4];
+    uint64_t step[4];
+    enum sumac_status status; /* what replica 1 returns */
+    double weight;            /* of each replica; 0: id + 1; below 0: none */
+};
+
+static enum sumac_status observed_step(struct sumac_replica *replica)
+{
+    struct seen *seen = replica->user;
+    const float value = *(const float *)sumac_tensor_data(&replica->values[0]);
+    seen->runs[replica->id]++;
+    seen->value[replica->id] = value;
+    seen->step[replica->id] = replica->step;
+    float *gradient = sumac_tensor_data(&replica->gradients[0]);
+    for (uint32_t row = 0; row < ROWS; row++)
+        gradient[row] = value + (float)replica->id + 1;
+    replica->weight = seen->weight < 0 ? 0 : seen->weight > 0 ? seen->weight : replica->id + 1;
+    return replica->id == 1 ? seen->status : SUMAC_OK;
+}
+
+struct fixture {
+    struct sumac_client client;
+    struct sumac_variable *variables[2];
+    struct seen seen;
+    struct sumac_worker_options options;
+    struct sumac_error error;
+};
+
+static void prepare(struct fixture *fixture, uint32_t replicas)
+{
+    *fixture = (struct fixture){0};
+    fixture->client.variables[0] =
+        (struct sumac_variable){.name = "w", .dtype = SUMAC_FLOAT32, .value = 10};
+    fixture->client.variables[1] = (struct sumac_variable){.name = "n", .dtype = SUMAC_INT64};
+    for (int i = 0; i < 2; i++)
+        fixture->variables[i] = &fixture->client.variables[i];
+    the_client = &fixture->client;
+    fixture->options = (struct sumac_worker_options){
+        .client = &fixture->client,
+        .replicas = replicas,
+        .variables = fixture->variables,
+        .variable_count = 1,
+        .step = observed_step,
+        .user = &fixture->seen,
+    };
+}
+
+static struct sumac_worker *created(struct fixture *fixture)
+{
+    struct sumac_worker *worker = NULL;
+    assert_int_equal(sumac_worker_create(&fixture->options, &worker, &fixture->error), SUMAC_OK);
+    return worker;
+}
+
+static void a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 2);
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    for (int i = 0; i < 2; i++) { /* then */
+        assert_int_equal(fixture.seen.runs[i], 1);
+        assert_true(fixture.seen.value[i] == 10);
+    }
+    assert_int_equal(fixture.client.pushed, 1);
+    const float expected = (1 * 11.0f + 2 * 12.0f) / 3;
+    assert_true(fixture.client.pushes[0].gradient == expected);
+    assert_true(fixture.client.last_weight == 3);
+    sumac_worker_destroy(worker);
+}
+
+static void sum_adds_the_replicas_gradients(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 3);
+    fixture.options.reduce = SUMAC_REDUCE_SUM;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    assert_true(fixture.client.pushes[0].gradient == 11 + 12 + 13); /* then */
+    sumac_worker_destroy(worker);
+}
+
+static void the_next_steps_pull_runs_before_this_steps_push(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 2);
+    struct sumac_worker *worker = created(&fixture);
+
+    for (int i = 0; i < 2; i++) /* when */
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+    assert_string_equal(/* then */
+                        fixture.client.transcript,
+                        "pull pulled pull pulled push pull pulled pushed push ");
+    sumac_worker_destroy(worker);
+}
+
+static void sequential_steps_wait_for_each_push_before_the_next_pull(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 1);
+    fixture.options.sequential = true;
+    struct sumac_worker *worker = created(&fixture);
+
+    for (int i = 0; i < 2; i++) /* when */
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+    assert_string_equal(/* then: the second step ran on the first one's result */
+                        fixture.client.transcript, "pull pulled push pushed pull pulled push ");
+    assert_true(fixture.seen.value[0] == 10 + 11);
+    sumac_worker_destroy(worker);
+}
+
+static void no_more_pushes_are_under_way_than_asked_for(void **state)
+{
+    (void)state;
+    for (uint32_t bound = 1; bound < 4; bound++) {
+        struct fixture fixture; /* given */
+        prepare(&fixture, 1);
+        fixture.options.pushes_in_flight = bound;
+        struct sumac_worker *worker = created(&fixture);
+
+        for (int i = 0; i < 10; i++) /* when */
+            assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+        assert_int_equal(fixture.client.under_way_most, bound); /* then */
+
+        assert_int_equal(sumac_worker_flush(worker, NULL), SUMAC_OK); /* when */
+        assert_int_equal(fixture.client.waited, 10);                  /* then */
+        sumac_worker_destroy(worker);
+    }
+}
+
+static void a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 1);
+    struct sumac_worker *worker = created(&fixture);
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    fixture.client.push_status = SUMAC_INVALID_ARGUMENT;
+
+    const enum sumac_status refused = sumac_worker_step(worker, &fixture.error); /* when */
+    const enum sumac_status next = sumac_worker_step(worker, NULL);
+
+    assert_int_equal(refused, SUMAC_INVALID_ARGUMENT); /* then */
+    assert_int_equal(fixture.error.reason, SUMAC_REASON_NON_FINITE);
+    assert_int_equal(next, SUMAC_OK);
+    assert_int_equal(sumac_worker_steps(worker), 2);
+    sumac_worker_destroy(worker);
+}
+
+static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 2);
+    struct sumac_worker *worker = created(&fixture);
+    fixture.client.pull_status = SUMAC_ABORTED;
+
+    const enum sumac_status failed = sumac_worker_step(worker, NULL); /* when */
+
+    assert_int_equal(failed, SUMAC_ABORTED); /* then */
+    assert_int_equal(fixture.client.pushed, 0);
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    sumac_worker_destroy(worker);
+}
+
+static void a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 2);
+    fixture.seen.status = SUMAC_DATA_LOSS;
+    struct sumac_worker *worker = created(&fixture);
+
+    const enum sumac_status status = sumac_worker_step(worker, &fixture.error); /* when */
+
+    assert_int_equal(status, SUMAC_DATA_LOSS); /* then */
+    assert_non_null(strstr(fixture.error.text, "replica 1"));
+    assert_int_equal(fixture.client.pushed, 0);
+    sumac_worker_destroy(worker);
+}
+
+static void a_mean_over_no_examples_at_all_is_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 2);
+    fixture.seen.weight = -1;
+    struct sumac_worker *worker = created(&fixture);
+
+    const enum sumac_status status = sumac_worker_step(worker, &fixture.error); /* when */
+
+    assert_int_equal(status, SUMAC_FAILED_PRECONDITION); /* then */
+    assert_int_equal(fixture.client.pushed, 0);
+    sumac_worker_destroy(worker);
+}
+
+static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 2);
+    fixture.options.variable_count = 2;
+    struct sumac_worker *worker = NULL;
+
+    const enum sumac_status status =
+        sumac_worker_create(&fixture.options, &worker, &fixture.error); /* when */
+
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
+    assert_non_null(strstr(fixture.error.text, "of n cannot"));
+    assert_null(worker);
+}
+
+static void variables_beyond_pushed_count_are_pulled_only(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 2);
+    fixture.options.variable_count = 2;
+    fixture.options.pushed_count = 1;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    assert_int_equal(fixture.client.pull.count, 2); /* then */
+    assert_int_equal(fixture.client.last_count, 1);
+    assert_int_equal(sumac_worker_values(worker)[1].dtype, SUMAC_INT64);
+    sumac_worker_destroy(worker);
+}
+
+static void options_that_say_too_little_or_too_much_are_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct sumac_worker *worker = NULL;
+    prepare(&fixture, SUMAC_REPLICAS_MAX + 1);
+    assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
+    prepare(&fixture, 1);
+    fixture.options.step = NULL;
+    assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
+    prepare(&fixture, 1);
+    fixture.options.pushes_in_flight = SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX + 1;
+    assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_null(worker);
+    sumac_worker_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once),
+        cmocka_unit_test(sum_adds_the_replicas_gradients),
+        cmocka_unit_test(the_next_steps_pull_runs_before_this_steps_push),
+        cmocka_unit_test(sequential_steps_wait_for_each_push_before_the_next_pull),
+        cmocka_unit_test(no_more_pushes_are_under_way_than_asked_for),
+        cmocka_unit_test(a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on),
+        cmocka_unit_test(a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again),
+        cmocka_unit_test(a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed),
+        cmocka_unit_test(a_mean_over_no_examples_at_all_is_refused),
+        cmocka_unit_test(a_mean_of_integers_is_refused_at_creation_naming_the_variable),
+        cmocka_unit_test(variables_beyond_pushed_count_are_pulled_only),
+        cmocka_unit_test(options_that_say_too_little_or_too_much_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

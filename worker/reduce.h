@@ -1,0 +1,31 @@
+/* reduce.h -- the local replicas' gradients become one. */
+#ifndef WORKER_REDUCE_H
+#define WORKER_REDUCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sumac/tensor.h"
+#include "sumac/worker.h"
+
+/* SUM has every dtype but bool, MEAN the float dtypes. */
+bool reduce_has(enum sumac_reduce_op op, enum sumac_dtype dtype);
+
+/* What the replicas made of one variable. */
+struct reduce_input {
+    enum sumac_dtype dtype;
+    uint64_t elements;
+    void *const
+        *gradients; /* (replicas), each of `elements` elements; gradients[0] gets the result */
+    const double *weights; /* (replicas), examples that each stands for; MEAN only */
+    uint32_t replicas;
+};
+
+/* Reduce, in the order of the replicas.
+ *
+ * SUM: Σ g. MEAN: Σ weight · g ÷ Σ weight; one replica's is left as it is. The arithmetic is the
+ * dtype's own; half types are summed in float32 and rounded once. Integers wrap. The caller has
+ * checked reduce_has, and that the weights are finite, not negative and not all 0. */
+void reduce_gradients(enum sumac_reduce_op op, const struct reduce_input *input);
+
+#endif

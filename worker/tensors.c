@@ -1,0 +1,72 @@
+/* tensors.c -- values or gradients of a step, side by side in one allocation. */
+#include "tensors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "error.h"
+
+#define ALIGNMENT 64u /* a cache line, and the widest vector */
+
+static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+/* The bytes of all of them; a variable's shape was checked when it was created. */
+static enum sumac_status
+measure(struct sumac_variable *const *variables, uint32_t count, uint64_t *total)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sumac_shape shape = sumac_variable_shape(variables[i]);
+        uint64_t elements = 0, bytes = 0;
+        const enum sumac_status status =
+            sumac_shape_size(&shape, sumac_variable_dtype(variables[i]), &elements, &bytes);
+        if (status != SUMAC_OK)
+            return status;
+        *total += aligned(bytes);
+    }
+    return SUMAC_OK;
+}
+
+static enum sumac_status lay_out(struct tensors *tensors, struct sumac_variable *const *variables)
+{
+    uint64_t offset_bytes = 0;
+    for (uint32_t i = 0; i < tensors->count; i++) {
+        const struct sumac_shape shape = sumac_variable_shape(variables[i]);
+        const enum sumac_status status = sumac_tensor_view(
+            tensors->buffer, offset_bytes, sumac_variable_dtype(variables[i]), &shape,
+            &tensors->items[i]);
+        if (status != SUMAC_OK)
+            return status;
+        offset_bytes += aligned(sumac_tensor_bytes(&tensors->items[i]));
+    }
+    return SUMAC_OK;
+}
+
+enum sumac_status tensors_init(
+    struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
+    struct sumac_error *error)
+{
+    struct tensors made = {.count = count};
+    uint64_t bytes = 0;
+    enum sumac_status status = measure(variables, count, &bytes);
+    if (status == SUMAC_OK)
+        status = sumac_buffer_create(bytes, &made.buffer);
+    if (status == SUMAC_OK) {
+        made.items = calloc(count, sizeof *made.items);
+        status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables);
+    }
+    if (status != SUMAC_OK) {
+        tensors_deinit(&made);
+        return fail(
+            error, status, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for %" PRIu64 " bytes of values or gradients of %u variables", bytes, count);
+    }
+    *tensors = made;
+    return SUMAC_OK;
+}
+
+void tensors_deinit(struct tensors *tensors)
+{
+    sumac_buffer_unref(tensors->buffer);
+    free(tensors->items);
+    *tensors = (struct tensors){0};
+}

@@ -1,0 +1,22 @@
+/* tensors.h -- one buffer that holds a tensor for each of some variables. */
+#ifndef WORKER_TENSORS_H
+#define WORKER_TENSORS_H
+
+#include <stdint.h>
+
+#include "sumac/client.h"
+
+struct tensors {
+    struct sumac_buffer *buffer;
+    struct sumac_tensor *items; /* (count), each 64-byte aligned in the buffer */
+    uint32_t count;
+};
+
+/* Zeroed values for the variables. A zeroed struct is a fine thing to deinit.
+ * Fails    RESOURCE_EXHAUSTED, with the bytes that were wanted. */
+enum sumac_status tensors_init(
+    struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
+    struct sumac_error *error);
+void tensors_deinit(struct tensors *tensors);
+
+#endif

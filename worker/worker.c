@@ -1,0 +1,457 @@
+/* worker.c -- the replica step loop.
+ *
+ * A step k, with one push of its own that it may run ahead of:
+ *
+ *     devices   | replica 0: values(k) -> gradients(k)   |
+ *               | replica 1: values(k) -> gradients(k)   |
+ *     caller    | pull k+1: waits for push k-1 at the ps | reduce | push k |
+ *
+ * The caller's thread waits for the pull while the devices compute, and so drives the network
+ * meanwhile. Values are double-buffered; gradients have a slot for each push that may be under way,
+ * and one more to compute into.
+ */
+#include "sumac/worker.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "error.h"
+#include "reduce.h"
+#include "tensors.h"
+
+/* One replica and its device. */
+struct runner {
+    struct sumac_worker *worker;
+    struct device *device;
+    struct sumac_replica replica;
+    struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's slot */
+    enum sumac_status status;
+};
+
+/* Gradients, and the push that reads them. */
+struct slot {
+    struct tensors gradients;
+    struct sumac_push *push; /* NULL: the slot is free */
+};
+
+struct sumac_worker {
+    struct sumac_worker_options options; /* defaults filled in; `variables` is our copy */
+    struct runner *runners;              /* (options.replicas) */
+    struct tensors values[2];            /* of the step that computes, and of the next */
+    uint32_t current;                    /* which of them the last step ran on */
+    struct slot *slots;                  /* a ring, (pushes_in_flight + 1) */
+    uint64_t pushed, applied;    /* pushes made, and waited for; push i is in slot i % slots */
+    struct sumac_pull *pull;     /* under way into values[1 - current], or NULL */
+    bool pulled;                 /* values[1 - current] is complete */
+    struct sumac_fetch *fetches; /* (variable_count) */
+    struct sumac_delta *deltas;  /* (pushed_count) */
+    void **sources;              /* (replicas), for the reduction */
+    double *weights;             /* (replicas) */
+    uint64_t steps;
+};
+
+static uint32_t slot_count(const struct sumac_worker *worker)
+{
+    return worker->options.pushes_in_flight + 1;
+}
+
+/* ---- making one */
+
+static enum sumac_status
+check_options(const struct sumac_worker_options *options, struct sumac_error *error)
+{
+    const char *missing = options->client == NULL        ? "a client"
+                          : options->step == NULL        ? "a step function"
+                          : options->variable_count == 0 ? "a variable"
+                                                         : NULL;
+    if (missing != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a worker needs %s in its options", missing);
+    if (options->pushed_count > options->variable_count)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "pushed_count is %u, but the worker has %u variables", options->pushed_count,
+            options->variable_count);
+    if (options->replicas > SUMAC_REPLICAS_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%u replicas were asked for; a worker has at most %u", options->replicas,
+            SUMAC_REPLICAS_MAX);
+    if (options->pushes_in_flight > SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%u pushes in flight were asked for; a worker has at most %u",
+            options->pushes_in_flight, SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX);
+    return SUMAC_OK;
+}
+
+static enum sumac_status
+check_reductions(const struct sumac_worker_options *options, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
+        const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
+        if (!reduce_has(options->reduce, dtype))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+                "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",
+                sumac_variable_name(options->variables[i]),
+                options->reduce == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM", sumac_dtype_name(dtype),
+                dtype == SUMAC_BOOL ? "push it apart from the worker"
+                                    : "reduce by SUM, or make it a float");
+    }
+    return SUMAC_OK;
+}
+
+static void fill_in(struct sumac_worker_options *options)
+{
+    if (options->replicas == 0)
+        options->replicas = 1;
+    if (options->pushed_count == 0)
+        options->pushed_count = options->variable_count;
+    if (options->reduce == 0)
+        options->reduce = SUMAC_REDUCE_MEAN;
+    if (options->pushes_in_flight == 0)
+        options->pushes_in_flight = 1;
+}
+
+static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_error *error)
+{
+    struct sumac_worker_options *options = &worker->options;
+    struct sumac_variable **variables = calloc(options->variable_count, sizeof(void *));
+    if (variables != NULL)
+        memcpy(variables, options->variables, options->variable_count * sizeof(void *));
+    options->variables = variables;
+    worker->runners = calloc(options->replicas, sizeof *worker->runners);
+    worker->slots = calloc(slot_count(worker), sizeof *worker->slots);
+    worker->fetches = calloc(options->variable_count, sizeof *worker->fetches);
+    worker->deltas = calloc(options->pushed_count, sizeof *worker->deltas);
+    worker->sources = calloc(options->replicas, sizeof *worker->sources);
+    worker->weights = calloc(options->replicas, sizeof *worker->weights);
+    if (variables == NULL || worker->runners == NULL || worker->slots == NULL ||
+        worker->fetches == NULL || worker->deltas == NULL || worker->sources == NULL ||
+        worker->weights == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+    return SUMAC_OK;
+}
+
+static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_error *error)
+{
+    const struct sumac_worker_options *options = &worker->options;
+    enum sumac_status status = SUMAC_OK;
+    for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
+        status =
+            tensors_init(&worker->values[i], options->variables, options->variable_count, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < slot_count(worker); i++)
+        status = tensors_init(
+            &worker->slots[i].gradients, options->variables, options->pushed_count, error);
+    for (uint32_t i = 1; status == SUMAC_OK && i < options->replicas; i++)
+        status = tensors_init(
+            &worker->runners[i].gradients, options->variables, options->pushed_count, error);
+    return status;
+}
+
+static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++) {
+        worker->runners[i].worker = worker;
+        status = device_open(i, &worker->runners[i].device, error);
+    }
+    return status;
+}
+
+enum sumac_status sumac_worker_create(
+    const struct sumac_worker_options *options, struct sumac_worker **worker,
+    struct sumac_error *error)
+{
+    struct sumac_worker_options filled = *options;
+    fill_in(&filled);
+    enum sumac_status status = check_options(&filled, error);
+    if (status == SUMAC_OK)
+        status = check_reductions(&filled, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_worker *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+    made->options = filled;
+    status = allocate(made, error);
+    if (status == SUMAC_OK)
+        status = make_tensors(made, error);
+    if (status == SUMAC_OK)
+        status = open_devices(made, error);
+    if (status != SUMAC_OK) {
+        sumac_worker_destroy(made);
+        return status;
+    }
+    *worker = made;
+    return SUMAC_OK;
+}
+
+/* ---- pushes and pulls */
+
+/* Wait for the oldest pushes until no more than `left` are under way. A push that failed is over as
+ * well. */
+static enum sumac_status
+drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
+{
+    while (worker->pushed - worker->applied > left) {
+        struct slot *slot = &worker->slots[worker->applied % slot_count(worker)];
+        const enum sumac_status status =
+            sumac_push_wait(slot->push, worker->options.timeout_ms, error);
+        if (status == SUMAC_DEADLINE_EXCEEDED)
+            return status; /* it is still under way */
+        slot->push = NULL;
+        worker->applied++;
+        if (status != SUMAC_OK)
+            return status;
+    }
+    return SUMAC_OK;
+}
+
+/* Begin the pull of the next step's values. The next step may run ahead of pushes_in_flight own
+ * pushes, this step's included: of one, the ps itself lets the pull wait for the push before; of
+ * more, the push that must be seen is waited for here, which seldom takes any time. */
+static enum sumac_status begin_pull(struct sumac_worker *worker, struct sumac_error *error)
+{
+    const uint32_t ahead = worker->options.pushes_in_flight;
+    if (worker->pull != NULL || worker->pulled)
+        return SUMAC_OK;
+    if (ahead > 1) {
+        const enum sumac_status status = drain(worker, ahead - 1, error);
+        if (status != SUMAC_OK)
+            return status;
+    }
+    const struct tensors *next = &worker->values[1 - worker->current];
+    for (uint32_t i = 0; i < next->count; i++)
+        worker->fetches[i] = (struct sumac_fetch){
+            .variable = worker->options.variables[i],
+            .into = next->items[i],
+        };
+    const struct sumac_pull_options options = {
+        .without_own_pushes = ahead > 1,
+        .timeout_ms = worker->options.timeout_ms,
+    };
+    return sumac_client_pull(
+        worker->options.client, worker->fetches, next->count, &options, &worker->pull, error);
+}
+
+static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_error *error)
+{
+    if (worker->pull == NULL)
+        return SUMAC_OK;
+    const enum sumac_status status =
+        sumac_pull_wait(worker->pull, worker->options.timeout_ms, error);
+    if (status == SUMAC_DEADLINE_EXCEEDED)
+        return status;
+    worker->pull = NULL;
+    worker->pulled = status == SUMAC_OK;
+    return status;
+}
+
+/* ---- a step */
+
+static void run_replica(void *context)
+{
+    struct runner *runner = context;
+    runner->status = runner->worker->options.step(&runner->replica);
+}
+
+static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
+{
+    for (uint32_t i = 0; i < worker->options.replicas; i++) {
+        struct runner *runner = &worker->runners[i];
+        runner->replica = (struct sumac_replica){
+            .id = i,
+            .count = worker->options.replicas,
+            .step = worker->steps,
+            .values = worker->values[worker->current].items,
+            .gradients = i == 0 ? slot->gradients.items : runner->gradients.items,
+            .weight = 1,
+            .user = worker->options.user,
+        };
+        device_start(runner->device, run_replica, runner);
+    }
+}
+
+/* Wait for all replicas; the first one that failed decides. */
+static enum sumac_status join_replicas(struct sumac_worker *worker, struct sumac_error *error)
+{
+    const struct runner *failed = NULL;
+    for (uint32_t i = 0; i < worker->options.replicas; i++) {
+        device_wait(worker->runners[i].device);
+        if (failed == NULL && worker->runners[i].status != SUMAC_OK)
+            failed = &worker->runners[i];
+    }
+    if (failed == NULL)
+        return SUMAC_OK;
+    return fail(
+        error, failed->status, SUMAC_REASON_UNSPECIFIED,
+        "replica %u (device CPU:%u) ended step %" PRIu64 " with %s", failed->replica.id,
+        failed->replica.id, worker->steps, sumac_status_name(failed->status));
+}
+
+/* Collect the replicas' weights and add them up. */
+static enum sumac_status
+weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < worker->options.replicas; i++) {
+        const double weight = worker->runners[i].replica.weight;
+        if (!isfinite(weight) || weight < 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "replica %u gave its step the weight %g; a weight counts examples", i, weight);
+        worker->weights[i] = weight;
+        sum += weight;
+    }
+    if (sum == 0 && worker->options.reduce == SUMAC_REDUCE_MEAN)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "step %" PRIu64 " has no mean: the weights of all %u replicas are 0", worker->steps,
+            worker->options.replicas);
+    *total = sum;
+    return SUMAC_OK;
+}
+
+static void reduce(struct sumac_worker *worker, const struct slot *slot)
+{
+    for (uint32_t v = 0; v < worker->options.pushed_count; v++) {
+        const struct sumac_tensor *tensor = &slot->gradients.items[v];
+        worker->sources[0] = sumac_tensor_data(tensor);
+        for (uint32_t i = 1; i < worker->options.replicas; i++)
+            worker->sources[i] = sumac_tensor_data(&worker->runners[i].gradients.items[v]);
+        const struct reduce_input input = {
+            .dtype = tensor->dtype,
+            .elements = sumac_tensor_bytes(tensor) / sumac_dtype_bytes(tensor->dtype),
+            .gradients = worker->sources,
+            .weights = worker->weights,
+            .replicas = worker->options.replicas,
+        };
+        reduce_gradients(worker->options.reduce, &input);
+    }
+}
+
+static enum sumac_status
+push(struct sumac_worker *worker, struct slot *slot, double weight, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < worker->options.pushed_count; i++)
+        worker->deltas[i] = (struct sumac_delta){
+            .variable = worker->options.variables[i],
+            .value = slot->gradients.items[i],
+        };
+    const struct sumac_push_options options = {.weight = weight, .finishes_step = true};
+    const enum sumac_status status = sumac_client_push(
+        worker->options.client, worker->deltas, worker->options.pushed_count, &options, &slot->push,
+        error);
+    if (status == SUMAC_OK)
+        worker->pushed++;
+    return status;
+}
+
+/* Values for this step: the pull that the step before began, or, at first and when steps are
+ * sequential, one of our own. */
+static enum sumac_status take_values(struct sumac_worker *worker, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    if (worker->options.sequential)
+        status = drain(worker, 0, error);
+    if (status == SUMAC_OK)
+        status = begin_pull(worker, error);
+    if (status == SUMAC_OK)
+        status = end_pull(worker, error);
+    if (status != SUMAC_OK)
+        return status;
+    assert(worker->pulled);
+    worker->pulled = false;
+    worker->current = 1 - worker->current;
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error)
+{
+    enum sumac_status status = take_values(worker, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct slot *slot = &worker->slots[worker->pushed % slot_count(worker)];
+    assert(slot->push == NULL); /* at most pushes_in_flight are under way */
+    start_replicas(worker, slot);
+    if (!worker->options.sequential)
+        status = begin_pull(worker, error);
+    if (status == SUMAC_OK)
+        status = end_pull(worker, error);
+    const enum sumac_status computed =
+        join_replicas(worker, status == SUMAC_OK ? error : NULL); /* whatever the network does */
+    double weight = 0;
+    if (status == SUMAC_OK)
+        status = computed;
+    if (status == SUMAC_OK)
+        status = weigh(worker, &weight, error);
+    if (status != SUMAC_OK)
+        return status;
+    reduce(worker, slot);
+    status = drain(worker, worker->options.pushes_in_flight - 1, error);
+    if (status == SUMAC_OK)
+        status = push(worker, slot, weight, error);
+    if (status == SUMAC_OK)
+        worker->steps++;
+    return status;
+}
+
+enum sumac_status sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error)
+{
+    return drain(worker, 0, error);
+}
+
+const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker)
+{
+    return worker->steps == 0 ? NULL : worker->values[worker->current].items;
+}
+
+uint64_t sumac_worker_steps(const struct sumac_worker *worker) { return worker->steps; }
+
+/* ---- the end */
+
+/* Wait for what the network still reads or writes. What does not end within its time keeps its
+ * memory: giving it back would let the network write into somebody else's. */
+static void settle(struct sumac_worker *worker)
+{
+    while (worker->pushed != worker->applied)
+        if (drain(worker, 0, NULL) == SUMAC_DEADLINE_EXCEEDED) {
+            struct slot *slot = &worker->slots[worker->applied % slot_count(worker)];
+            sumac_buffer_ref(slot->gradients.buffer);
+            worker->applied++;
+        }
+    if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED)
+        sumac_buffer_ref(worker->values[1 - worker->current].buffer);
+}
+
+void sumac_worker_destroy(struct sumac_worker *worker)
+{
+    if (worker == NULL)
+        return;
+    settle(worker);
+    for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++) {
+        device_close(worker->runners[i].device);
+        tensors_deinit(&worker->runners[i].gradients);
+    }
+    for (uint32_t i = 0; worker->slots != NULL && i < slot_count(worker); i++)
+        tensors_deinit(&worker->slots[i].gradients);
+    tensors_deinit(&worker->values[0]);
+    tensors_deinit(&worker->values[1]);
+    free(worker->weights);
+    free(worker->sources);
+    free(worker->deltas);
+    free(worker->fetches);
+    free(worker->slots);
+    free(worker->runners);
+    free((void *)(uintptr_t)worker->options.variables);
+    free(worker);
+}
