@@ -1,7 +1,9 @@
-/* release_queue.h -- ids handed from any thread to the lane's, without a lock: what gRPC's "slice released" callback does.
+/* release_queue.h -- ids handed from any thread to the lane's, without a lock: what gRPC's "slice
+ * released" callback does.
  *
- * Many producers, one consumer: a lock-free stack of nodes that the consumer takes whole and reverses (Treiber, 1986; no
- * ABA, since only push and take-all exist). Includes no gRPC, so that it runs under the thread sanitizer.
+ * Many producers, one consumer: a lock-free stack of nodes that the consumer takes whole and
+ * reverses (Treiber, 1986; no ABA, since only push and take-all exist). Includes no gRPC, so that
+ * it runs under the thread sanitizer.
  */
 #ifndef SERVER_RELEASE_QUEUE_H
 #define SERVER_RELEASE_QUEUE_H

@@ -1,0 +1,209 @@
+/* compute_pool.c (test) -- every slice of every job runs once, whoever takes it. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "compute_pool.h"
+
+#define SLICE_ELEMENTS 64u
+
+/* `slice_count` slices that add 1 to each of their int32 elements. */
+struct increments {
+    struct update_slice *slices;
+    int32_t *values;
+    int32_t ones[SLICE_ELEMENTS];
+    uint32_t slice_count;
+};
+
+static void make_increments(struct increments *made, uint32_t slice_count)
+{
+    made->slice_count = slice_count;
+    made->slices = calloc(slice_count, sizeof *made->slices);
+    made->values = calloc((size_t)slice_count * SLICE_ELEMENTS, sizeof *made->values);
+    assert_true(made->slices != NULL && made->values != NULL);
+    for (size_t i = 0; i < SLICE_ELEMENTS; i++)
+        made->ones[i] = 1;
+    for (size_t i = 0; i < slice_count; i++) {
+        int32_t *const values = made->values + i * SLICE_ELEMENTS;
+        made->slices[i] = (struct update_slice){
+            .function = update_find(UPDATE_ASSIGN_ADD),
+            .dtype = SUMAC_INT32,
+            .count = SLICE_ELEMENTS,
+            .value_out = values,
+            .value_in = values,
+            .gradient = made->ones,
+        };
+    }
+}
+
+static void check_and_free(struct increments *increments, int32_t expected)
+{
+    for (size_t i = 0; i < (size_t)increments->slice_count * SLICE_ELEMENTS; i++)
+        assert_int_equal(increments->values[i], expected);
+    free(increments->slices);
+    free(increments->values);
+}
+
+static struct compute_pool *make_pool(uint32_t threads)
+{
+    struct compute_pool *pool = NULL;
+    assert_true(compute_pool_create(threads, &pool));
+    return pool;
+}
+
+/* Help until a job is finished. */
+static uint64_t finish_one(struct compute_pool *pool)
+{
+    uint64_t job;
+    while ((job = compute_pool_finished(pool)) == 0)
+        compute_pool_help(pool);
+    return job;
+}
+
+static void without_threads_the_owner_runs_every_slice(void **state)
+{
+    (void)state;
+    struct compute_pool *const pool = make_pool(0);
+    struct increments increments;
+    make_increments(&increments, 3);
+    assert_true(compute_pool_submit(pool, 7, increments.slices, 3));
+
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(compute_pool_finished(pool), 0);
+        assert_true(compute_pool_help(pool));
+    }
+
+    assert_false(compute_pool_help(pool));
+    assert_int_equal(compute_pool_jobs(pool), 1);
+    assert_int_equal(compute_pool_finished(pool), 7);
+    assert_int_equal(compute_pool_jobs(pool), 0);
+    assert_int_equal(compute_pool_finished(pool), 0);
+    check_and_free(&increments, 1);
+    compute_pool_destroy(pool);
+}
+
+static void jobs_are_given_back_in_the_order_they_were_submitted(void **state)
+{
+    (void)state;
+    struct compute_pool *const pool = make_pool(2);
+    struct increments increments[5];
+    for (uint32_t i = 0; i < 5; i++) {
+        make_increments(&increments[i], 1 + 3 * i);
+        assert_true(
+            compute_pool_submit(pool, 100 + i, increments[i].slices, increments[i].slice_count));
+    }
+
+    for (uint64_t i = 0; i < 5; i++)
+        assert_int_equal(finish_one(pool), 100 + i);
+
+    for (uint32_t i = 0; i < 5; i++)
+        check_and_free(&increments[i], 1);
+    compute_pool_destroy(pool);
+}
+
+static void a_job_without_slices_is_finished_at_once(void **state)
+{
+    (void)state;
+    struct compute_pool *const pool = make_pool(1);
+
+    assert_true(compute_pool_submit(pool, 3, NULL, 0));
+
+    assert_int_equal(compute_pool_finished(pool), 3);
+    compute_pool_destroy(pool);
+}
+
+/* More jobs than the ring starts with, submitted while others finish: it grows, and each slice runs
+ * exactly once. */
+static void thousands_of_jobs_run_each_slice_once(void **state)
+{
+    (void)state;
+    enum { JOBS = 3000, AT_ONCE = 300, SLICES = 4 };
+    struct compute_pool *const pool = make_pool(3);
+    struct increments *const increments = calloc(JOBS, sizeof *increments);
+    assert_non_null(increments);
+    uint64_t finished = 0;
+    for (uint32_t i = 0; i < JOBS; i++) {
+        make_increments(&increments[i], SLICES);
+        assert_true(compute_pool_submit(pool, i + 1, increments[i].slices, SLICES));
+        if (compute_pool_jobs(pool) == AT_ONCE)
+            assert_int_equal(finish_one(pool), ++finished);
+    }
+
+    while (finished < JOBS)
+        assert_int_equal(finish_one(pool), ++finished);
+
+    for (uint32_t i = 0; i < JOBS; i++)
+        check_and_free(&increments[i], 1);
+    free(increments);
+    compute_pool_destroy(pool);
+}
+
+/* The threads run all of a job while the owner only asks. */
+static void threads_work_without_the_owners_help(void **state)
+{
+    (void)state;
+    struct compute_pool *const pool = make_pool(1);
+    struct increments increments;
+    make_increments(&increments, 8);
+    assert_true(compute_pool_submit(pool, 1, increments.slices, 8));
+
+    while (compute_pool_finished(pool) == 0)
+        usleep(0);
+
+    check_and_free(&increments, 1);
+    compute_pool_destroy(pool);
+}
+
+static volatile sig_atomic_t signalled_thread_is_main;
+static pthread_t main_thread;
+
+static void note_thread(int number)
+{
+    (void)number;
+    signalled_thread_is_main = pthread_equal(pthread_self(), main_thread) ? 1 : 2;
+}
+
+/* With the signal blocked in the owner as well, it stays pending: no thread of the pool takes it.
+ */
+static void a_signal_is_left_to_the_owner(void **state)
+{
+    (void)state;
+    main_thread = pthread_self();
+    struct sigaction action = {.sa_handler = note_thread}, before;
+    assert_int_equal(sigaction(SIGTERM, &action, &before), 0);
+    struct compute_pool *const pool = make_pool(3);
+    sigset_t term, old;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, &old);
+
+    kill(getpid(), SIGTERM);
+    sigset_t pending;
+    sigpending(&pending);
+    assert_true(sigismember(&pending, SIGTERM));
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    assert_int_equal(signalled_thread_is_main, 1);
+    compute_pool_destroy(pool);
+    sigaction(SIGTERM, &before, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_threads_the_owner_runs_every_slice),
+        cmocka_unit_test(jobs_are_given_back_in_the_order_they_were_submitted),
+        cmocka_unit_test(a_job_without_slices_is_finished_at_once),
+        cmocka_unit_test(thousands_of_jobs_run_each_slice_once),
+        cmocka_unit_test(threads_work_without_the_owners_help),
+        cmocka_unit_test(a_signal_is_left_to_the_owner),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
