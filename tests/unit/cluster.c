@@ -1,0 +1,291 @@
+/* cluster.c -- TF_CONFIG and questions to a cluster, beyond the conformance cases: what messages
+ * say, order, environment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "address.h"
+#include "sumac/cluster.h"
+
+#define TWO_OF_EACH "\"cluster\": {\"ps\": [\"a:1\", \"b:1\"], \"worker\": [\"c:1\", \"d:1\"]}"
+
+static struct sumac_cluster parse(const char *text)
+{
+    struct sumac_cluster cluster = {0};
+    struct sumac_error error = {0};
+    if (sumac_cluster_parse(text, NULL, &cluster, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    return cluster;
+}
+
+static void assert_refused(const char *text, const char *mention)
+{
+    struct sumac_cluster cluster = {.task_index = 77};
+    struct sumac_error error = {0};
+    assert_int_equal(sumac_cluster_parse(text, NULL, &cluster, &error), SUMAC_INVALID_ARGUMENT);
+    if (strstr(error.text, mention) == NULL)
+        fail_msg("\"%s\" does not mention \"%s\"", error.text, mention);
+    assert_int_equal(cluster.task_index, 77);
+}
+
+static void assert_check(const char *text, const char *mention)
+{
+    struct sumac_cluster cluster = parse(text);
+    struct sumac_error error = {0};
+    const enum sumac_status status = sumac_cluster_check_task(&cluster, &error);
+    if (mention == NULL) {
+        assert_int_equal(status, SUMAC_OK);
+    } else {
+        assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+        if (strstr(error.text, mention) == NULL)
+            fail_msg("\"%s\" does not mention \"%s\"", error.text, mention);
+    }
+    sumac_cluster_deinit(&cluster);
+}
+
+static void text_that_is_no_json_is_refused_with_line_and_column(void **state)
+{
+    (void)state;
+    assert_refused("{\"cluster\":\n  {worker: []}}", "line 2, column 9");
+    assert_refused("{\"cluster\": {}, \"cluster\": {}}", "\"cluster\"");
+    assert_refused("\xef\xbb\xbf{}", "byte-order mark");
+    assert_refused("[]", "not a JSON object");
+    assert_refused("{\"a\": \"\xff\"}", "line 1");
+}
+
+/* The object itself is the first level. */
+static void a_hundred_levels_are_read_and_one_more_is_refused_with_its_key(void **state)
+{
+    (void)state;
+    char text[512] = "{\"deep\": ";
+    size_t end = strlen(text);
+    memset(text + end, '[', 99);
+    memset(text + end + 99, ']', 99);
+    strcpy(text + end + 198, "}");
+    struct sumac_cluster cluster = parse(text);
+    sumac_cluster_deinit(&cluster);
+
+    memset(text + end, '[', 100);
+    memset(text + end + 100, ']', 100);
+    strcpy(text + end + 200, "}");
+    assert_refused(text, "\"deep\"");
+}
+
+static void an_address_given_twice_is_told_with_both_its_tasks(void **state)
+{
+    (void)state;
+    assert_refused(
+        "{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"b:1\", \"a:1\"]}}",
+        "a:1 twice, for ps 0 and worker 1");
+}
+
+static void an_index_given_twice_in_other_digits_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("{\"cluster\": {\"ps\": {\"1\": \"a:1\", \"01\": \"b:1\"}}}", "index 1 twice");
+}
+
+static void a_zero_byte_in_a_text_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("{\"cluster\": {\"ps\": [\"a\\u0000:1\"]}}", "host:port");
+    assert_refused("{\"task\": {\"type\": \"ps\\u0000\"}}", "type");
+    assert_refused("{\"task\": {\"index\": \"0\\u0000\"}}", "index");
+    assert_refused("{\"rpc_layer\": \"grpc\\u0000\"}", "rpc_layer");
+}
+
+static void tasks_of_a_map_come_in_the_order_of_their_index(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster =
+        parse("{\"cluster\": {\"worker\": {\"10\": \"a:1\", \"2\": \"b:1\", \"0\": \"c:1\"}}}");
+
+    const struct sumac_job *job = sumac_cluster_job(&cluster, "worker");
+
+    assert_int_equal(job->task_count, 3);
+    assert_true(job->sparse);
+    assert_int_equal(job->tasks[0].index, 0);
+    assert_int_equal(job->tasks[1].index, 2);
+    assert_int_equal(job->tasks[2].index, 10);
+    assert_string_equal(sumac_cluster_address(&cluster, "worker", 2), "b:1");
+    assert_null(sumac_cluster_address(&cluster, "worker", 1));
+    assert_null(sumac_cluster_address(&cluster, "ps", 0));
+    sumac_cluster_deinit(&cluster);
+}
+
+static void jobs_come_in_the_order_they_were_given(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster =
+        parse("{\"cluster\": {\"worker\": [\"a:1\"], \"master\": [\"b:1\"], \"ps\": [], \"aux\": "
+              "[\"c:1\"]}}");
+
+    assert_int_equal(cluster.job_count, 3);
+    assert_string_equal(cluster.jobs[0].name, "worker");
+    assert_string_equal(cluster.jobs[1].name, "master");
+    assert_string_equal(cluster.jobs[2].name, "aux");
+    sumac_cluster_deinit(&cluster);
+}
+
+static void the_environment_is_where_tf_config_comes_from(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster = {0};
+    setenv("TF_CONFIG", "{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\", \"index\": 1}}", 1);
+
+    assert_int_equal(sumac_cluster_from_environment(NULL, &cluster, NULL), SUMAC_OK);
+
+    assert_string_equal(cluster.task_type, "ps");
+    assert_int_equal(cluster.task_index, 1);
+    sumac_cluster_deinit(&cluster);
+    unsetenv("TF_CONFIG");
+    assert_int_equal(sumac_cluster_from_environment(NULL, &cluster, NULL), SUMAC_OK);
+    assert_int_equal(cluster.job_count, 0);
+    assert_null(cluster.task_type);
+}
+
+/* Kubeflow's dynamic form tells a ps only of itself; other jobs' lists of one keep their index 0.
+ */
+static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **state)
+{
+    (void)state;
+    struct sumac_cluster ps =
+        parse("{\"cluster\": {\"worker\": {}, \"ps\": [\"p1:1\"]}, \"task\": {\"type\": \"ps\", "
+              "\"index\": 1}}");
+    assert_string_equal(sumac_cluster_address(&ps, "ps", 1), "p1:1");
+    assert_null(sumac_cluster_address(&ps, "ps", 0));
+    sumac_cluster_deinit(&ps);
+
+    struct sumac_cluster worker = parse(
+        "{\"cluster\": {\"worker\": {\"3\": \"w3:1\"}, \"ps\": [\"p0:1\"]}, \"task\": {\"type\": "
+        "\"worker\", \"index\": 3}}");
+    assert_string_equal(sumac_cluster_address(&worker, "ps", 0), "p0:1");
+    sumac_cluster_deinit(&worker);
+}
+
+static void an_override_may_name_another_task(void **state)
+{
+    (void)state;
+    const struct sumac_cluster_overrides overrides = {
+        .task_type = "worker", .has_task_index = true, .task_index = 0};
+    struct sumac_cluster cluster = {0};
+
+    assert_int_equal(
+        sumac_cluster_parse(
+            "{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\", \"index\": 1}}", &overrides, &cluster,
+            NULL),
+        SUMAC_OK);
+
+    assert_string_equal(cluster.task_type, "worker");
+    assert_int_equal(cluster.task_index, 0);
+    sumac_cluster_deinit(&cluster);
+}
+
+static void the_master_of_one_task_needs_no_task_and_of_more_does(void **state)
+{
+    (void)state;
+    struct sumac_cluster one = parse("{\"cluster\": {\"ps\": [\"a:1\"]}, \"rpc_layer\": \"grpc\"}");
+    char *master = NULL;
+    assert_int_equal(sumac_cluster_master(&one, &master, NULL), SUMAC_OK);
+    assert_string_equal(master, "grpc://a:1");
+    free(master);
+    sumac_cluster_deinit(&one);
+
+    struct sumac_cluster more = parse("{" TWO_OF_EACH "}");
+    struct sumac_error error = {0};
+    master = NULL;
+    assert_int_equal(sumac_cluster_master(&more, &master, &error), SUMAC_INVALID_ARGUMENT);
+    assert_null(master);
+    assert_non_null(strstr(error.text, "task.type"));
+    sumac_cluster_deinit(&more);
+}
+
+static void a_task_of_a_cluster_with_both_jobs_may_run(void **state)
+{
+    (void)state;
+    assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\", \"index\": 1}}", NULL);
+    assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"worker\", \"index\": 0}}", NULL);
+    assert_check(
+        "{\"cluster\": {\"worker\": {}, \"ps\": [\"a:1\"]}, \"task\": {\"type\": \"ps\", "
+        "\"index\": 4}}",
+        NULL);
+}
+
+static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void **state)
+{
+    (void)state;
+    assert_check(NULL, "set TF_CONFIG");
+    assert_check(
+        "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}",
+        "has no ps: add \"ps\"");
+    assert_check(
+        "{\"cluster\": {\"ps\": [\"a:1\"], \"chief\": [\"b:1\"]}, \"task\": {\"type\": \"chief\", "
+        "\"index\": 0}}",
+        "has no worker: add \"worker\"");
+    assert_check("{\"task\": {\"type\": \"worker\", \"index\": 0}}", "has no ps");
+}
+
+static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state)
+{
+    (void)state;
+    assert_check("{" TWO_OF_EACH "}", "add \"task\"");
+    assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\"}}", "add \"index\"");
+}
+
+static void an_address_is_a_host_and_a_port(void **state)
+{
+    (void)state;
+    const char *const valid[] = {
+        "a:1",     "a.b-c_d:65535", "10.0.0.1:2222", "[::1]:80", "[fe80::1%eth0]:80",
+        "a:00080", "h\xc3\xb6st:1",
+    };
+    const char *const refused[] = {
+        "",       "a",     ":1",    "a:",       "a:0",      "a:65536",  "a:4294967297",
+        "a:+1",   "a b:1", "a\t:1", "a/b:1",    "a\x7f:1",  "::1:1",    "[::1]",
+        "[::1:1", "[]:1",  "[a]:1", "[::1%]:1", "x[::1]:1", "[::1]]:1",
+    };
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
+        if (!address_is_valid(valid[i], strlen(valid[i])))
+            fail_msg("%s should be an address", valid[i]);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        if (address_is_valid(refused[i], strlen(refused[i])))
+            fail_msg("%s should be no address", refused[i]);
+    }
+}
+
+static void the_end_of_a_zeroed_description_does_nothing(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster = {0};
+    sumac_cluster_deinit(&cluster);
+    sumac_cluster_deinit(&cluster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_that_is_no_json_is_refused_with_line_and_column),
+        cmocka_unit_test(a_hundred_levels_are_read_and_one_more_is_refused_with_its_key),
+        cmocka_unit_test(an_address_given_twice_is_told_with_both_its_tasks),
+        cmocka_unit_test(an_index_given_twice_in_other_digits_is_refused),
+        cmocka_unit_test(a_zero_byte_in_a_text_is_refused),
+        cmocka_unit_test(tasks_of_a_map_come_in_the_order_of_their_index),
+        cmocka_unit_test(jobs_come_in_the_order_they_were_given),
+        cmocka_unit_test(the_environment_is_where_tf_config_comes_from),
+        cmocka_unit_test(a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index),
+        cmocka_unit_test(an_override_may_name_another_task),
+        cmocka_unit_test(the_master_of_one_task_needs_no_task_and_of_more_does),
+        cmocka_unit_test(a_task_of_a_cluster_with_both_jobs_may_run),
+        cmocka_unit_test(a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add),
+        cmocka_unit_test(a_process_that_is_not_told_its_task_is_told_what_to_add),
+        cmocka_unit_test(an_address_is_a_host_and_a_port),
+        cmocka_unit_test(the_end_of_a_zeroed_description_does_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1 @@
+sumac_unit_test(cluster USES cluster)
