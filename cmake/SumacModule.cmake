@@ -4,6 +4,8 @@
 set(SUMAC_WARNINGS
     -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wvla -Wundef -Wformat=2 -Wdouble-promotion)
+# Assertions stay on in every build type: the costly ones are not written as assert.
+list(APPEND SUMAC_WARNINGS -UNDEBUG)
 if(SUMAC_WERROR)
   list(APPEND SUMAC_WARNINGS -Werror)
 endif()
