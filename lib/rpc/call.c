@@ -1,0 +1,124 @@
+/* call.c -- a call's life: what it holds, when it is over, how it is told. */
+#include "call.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <grpc/byte_buffer.h>
+#include <grpc/slice.h>
+#include <grpc/support/alloc.h>
+
+#include "error.h"
+
+struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core)
+{
+    struct rpc_call *call = pool_take(&poller->calls);
+    if (call == NULL)
+        return NULL;
+    call->poller = poller;
+    call->core = core;
+    call->details = grpc_empty_slice();
+    call->outgoing = grpc_raw_byte_buffer_create(NULL, 0);
+    grpc_metadata_array_init(&call->initial);
+    grpc_metadata_array_init(&call->trailing);
+    call->sent = (struct tag){.done = call_send_done, .owner = call};
+    call->received = (struct tag){.done = call_receive_done, .owner = call};
+    poller->live++;
+    return call;
+}
+
+static void destroy(struct rpc_call *call)
+{
+    struct rpc_poller *poller = call->poller;
+    grpc_call_unref(call->core);
+    grpc_byte_buffer_destroy(call->outgoing);
+    if (call->held != NULL)
+        grpc_byte_buffer_destroy(call->held);
+    grpc_slice_unref(call->details);
+    grpc_metadata_array_destroy(&call->initial);
+    grpc_metadata_array_destroy(&call->trailing);
+    gpr_free(call->peer);
+    memory_give(&memory_heap, call->refused, sizeof *call->refused);
+    pool_give(&poller->calls, call);
+    poller->live--;
+}
+
+void call_start(struct rpc_call *call, const grpc_op *ops, size_t count, struct tag *tag)
+{
+    call->batches++;
+    const grpc_call_error refused = grpc_call_start_batch(call->core, ops, count, tag, NULL);
+    assert(refused == GRPC_CALL_OK);
+    (void)refused;
+}
+
+static enum sumac_reason read_reason(const grpc_metadata_array *trailing)
+{
+    for (size_t i = 0; i < trailing->count; i++) {
+        if (grpc_slice_str_cmp(trailing->metadata[i].key, REASON_KEY) != 0)
+            continue;
+        char text[16] = {0};
+        const grpc_slice value = trailing->metadata[i].value;
+        if (GRPC_SLICE_LENGTH(value) < sizeof text)
+            memcpy(text, GRPC_SLICE_START_PTR(value), GRPC_SLICE_LENGTH(value));
+        return (enum sumac_reason)strtoul(text, NULL, 10);
+    }
+    return SUMAC_REASON_UNSPECIFIED;
+}
+
+static void tell_closed(struct rpc_call *call)
+{
+    struct sumac_error error = {.status = SUMAC_OK};
+    if (call->server != NULL) {
+        if (call->cancelled != 0)
+            fail(
+                &error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED,
+                "the call was cancelled, ran out of time, or its connection was lost");
+    } else if (call->refused != NULL) {
+        error = *call->refused;
+    } else if (call->status != GRPC_STATUS_OK) {
+        const size_t bytes = GRPC_SLICE_LENGTH(call->details);
+        const int shown = bytes < sizeof error.text ? (int)bytes : (int)sizeof error.text;
+        fail(
+            &error, (enum sumac_status)call->status, read_reason(&call->trailing), "%.*s", shown,
+            (const char *)GRPC_SLICE_START_PTR(call->details));
+    }
+    if (call->handler->closed != NULL)
+        call->handler->closed(call, &error);
+}
+
+void call_settle(struct rpc_call *call)
+{
+    assert(call->batches > 0);
+    call->batches--;
+    if (!call->over || call->batches > 0)
+        return;
+    tell_closed(call);
+    if (call->server != NULL)
+        server_forget(call->server, call);
+    else
+        channel_forget(call->channel, call);
+    destroy(call);
+}
+
+void *rpc_call_user(const struct rpc_call *call) { return call->user; }
+
+void rpc_call_set_user(struct rpc_call *call, void *user) { call->user = user; }
+
+const char *rpc_call_peer(struct rpc_call *call)
+{
+    if (call->peer == NULL)
+        call->peer = grpc_call_get_peer(call->core);
+    return call->peer;
+}
+
+bool rpc_call_writable(const struct rpc_call *call)
+{
+    return call->open && !call->sending && !call->ending && !call->over;
+}
+
+void rpc_call_cancel(struct rpc_call *call)
+{
+    call->deaf = true;
+    grpc_call_cancel(call->core, NULL);
+}

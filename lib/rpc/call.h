@@ -1,0 +1,122 @@
+/* call.h -- a call as gRPC's C core sees it; inside lib/rpc only.
+ *
+ * A call's life in batches, each counted in `batches` from its start to its tag:
+ *
+ *     server    accepted ─► close (comes last) ║ receive, again and again ║ send, one at a time,
+ * the last with the status client    open ─► send … end ║ receive, again and again ║ status (comes
+ * last)
+ *
+ * It is over when close or status has come and no batch is under way: then `closed` is told and the
+ * memory given back. The other side's answer to a message can come before that message's own
+ * completion; so whoever sends asks `writable`.
+ */
+#ifndef RPC_CALL_H
+#define RPC_CALL_H
+
+#include <grpc/grpc.h>
+
+#include "rpc.h"
+#include "schema.h"
+
+#define REASON_KEY "sumac-reason" /* trailing metadata of an error: enum Reason in decimal */
+
+/* What gRPC hands back with an event. */
+struct tag {
+    void (*done)(void *owner, bool ok);
+    void *owner;
+};
+
+struct rpc_poller {
+    grpc_completion_queue *queue;
+    struct schema *schema;
+    struct pool calls;
+    struct arena arena; /* of the message that is being handled */
+    uint32_t live;      /* calls that are not over */
+};
+
+struct rpc_call {
+    struct rpc_poller *poller;
+    struct rpc_server *server; /* one of these two is NULL */
+    struct rpc_channel *channel;
+    struct rpc_call *previous, *next; /* of the server's or the channel's */
+    grpc_call *core;
+    const struct rpc_handler *handler;
+    void *user;
+    const wire_type *incoming; /* NULL: nothing is received */
+    char *peer;                /* NULL until asked for */
+
+    bool own;          /* server: of health or reflection, which end with the server's draining */
+    bool answers_once; /* server: the message sent first carries the status OK */
+    bool open;         /* the client's initial metadata is out; at the server, always */
+    bool greeted;      /* this end's initial metadata was sent */
+    bool welcomed;     /* client: the server's was asked for */
+    bool sending;
+    bool ending; /* a status, or the client's half-close, follows what is being sent */
+    bool ended;  /* and is on its way */
+    bool paused;
+    bool deaf; /* what arrives is dropped: it was malformed, or the call is ended */
+    bool over;
+    uint32_t batches;
+
+    grpc_byte_buffer *outgoing; /* refilled for each message */
+    grpc_byte_buffer *arriving; /* where the next message will be */
+    grpc_byte_buffer *held;     /* arrived while paused */
+
+    struct tag opened, sent, finished, received, closed;
+
+    int cancelled; /* server */
+    struct sumac_error
+        *refused; /* client: what was wrong with an answer; counts more than the status */
+    grpc_status_code status; /* client: received; server: to send */
+    enum sumac_reason reason;
+    grpc_slice details;
+    grpc_metadata_array initial, trailing;
+};
+
+/* NULL: no memory. */
+struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core);
+/* One more batch; gRPC refuses only what breaks its rules. */
+void call_start(struct rpc_call *call, const grpc_op *ops, size_t count, struct tag *tag);
+/* A batch has completed: the last thing every tag's function does. The call may be gone after it.
+ */
+void call_settle(struct rpc_call *call);
+
+/* send.c */
+void call_send_done(void *owner, bool ok);
+/* Send the half-close or the status that waits, if one does and nothing is under way. */
+void call_send_ending(struct rpc_call *call);
+/* One packed message with its payload, in call->outgoing. */
+void call_fill(
+    struct rpc_call *call, const wire_message *message, const struct rpc_payload *payload,
+    size_t payload_count);
+
+/* receive.c */
+void call_receive(struct rpc_call *call);
+void call_receive_done(void *owner, bool ok);
+/* Unpack and hand over; takes `buffer`. */
+void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);
+
+/* Who a call belongs to keeps a list. */
+void server_forget(struct rpc_server *server, struct rpc_call *call);
+void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
+
+static inline void calls_link(struct rpc_call **first, struct rpc_call *call)
+{
+    call->previous = NULL;
+    call->next = *first;
+    if (*first != NULL)
+        (*first)->previous = call;
+    *first = call;
+}
+
+static inline void calls_unlink(struct rpc_call **first, struct rpc_call *call)
+{
+    if (call->previous != NULL)
+        call->previous->next = call->next;
+    else
+        *first = call->next;
+    if (call->next != NULL)
+        call->next->previous = call->previous;
+}
+
+#endif

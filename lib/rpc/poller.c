@@ -1,0 +1,76 @@
+/* poller.c -- a completion queue, and the one loop in which everything happens. */
+#include <stdlib.h>
+
+#include <grpc/support/log.h>
+
+#include "call.h"
+
+#define CALLS_PER_CHUNK 32
+#define ARENA_KEPT_BYTES_MAX (1u << 20) /* a larger message's memory is given back after it */
+
+void rpc_init(void)
+{
+    grpc_init();
+    /* What gRPC would print, our errors say; GRPC_VERBOSITY still wins. */
+    if (getenv("GRPC_VERBOSITY") == NULL)
+        gpr_set_log_verbosity((gpr_log_severity)(GPR_LOG_SEVERITY_ERROR + 1));
+}
+
+void rpc_deinit(void) { grpc_shutdown_blocking(); }
+
+enum sumac_status rpc_poller_create(struct rpc_poller **poller)
+{
+    struct rpc_poller *made = memory_take(&memory_heap, sizeof *made);
+    if (made == NULL)
+        return SUMAC_RESOURCE_EXHAUSTED;
+    *made = (struct rpc_poller){.schema = schema_create()};
+    if (made->schema == NULL) {
+        memory_give(&memory_heap, made, sizeof *made);
+        return SUMAC_RESOURCE_EXHAUSTED;
+    }
+    made->queue = grpc_completion_queue_create_for_next(NULL);
+    pool_init(&made->calls, &memory_heap, sizeof(struct rpc_call), CALLS_PER_CHUNK);
+    arena_init(&made->arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    *poller = made;
+    return SUMAC_OK;
+}
+
+void rpc_poller_destroy(struct rpc_poller *poller)
+{
+    if (poller == NULL)
+        return;
+    while (poller->live > 0)
+        rpc_poll(poller, UINT64_MAX);
+    grpc_completion_queue_shutdown(poller->queue);
+    while (rpc_poll(poller, UINT64_MAX) != RPC_POLLED_SHUTDOWN)
+        ;
+    grpc_completion_queue_destroy(poller->queue);
+    schema_destroy(poller->schema);
+    pool_deinit(&poller->calls);
+    arena_deinit(&poller->arena);
+    memory_give(&memory_heap, poller, sizeof *poller);
+}
+
+static gpr_timespec time_at(uint64_t us)
+{
+    if (us == UINT64_MAX)
+        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    return (gpr_timespec){
+        .tv_sec = (int64_t)(us / 1000000),
+        .tv_nsec = (int32_t)(us % 1000000 * 1000),
+        .clock_type = GPR_CLOCK_MONOTONIC};
+}
+
+enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+{
+    const grpc_event event = grpc_completion_queue_next(poller->queue, time_at(until_us), NULL);
+    if (event.type == GRPC_QUEUE_TIMEOUT)
+        return RPC_POLLED_NOTHING;
+    if (event.type == GRPC_QUEUE_SHUTDOWN)
+        return RPC_POLLED_SHUTDOWN;
+    const struct tag *tag = event.tag;
+    tag->done(tag->owner, event.success != 0);
+    if (poller->arena.bytes_used > ARENA_KEPT_BYTES_MAX)
+        arena_deinit(&poller->arena);
+    return RPC_POLLED_EVENT;
+}

@@ -1,0 +1,119 @@
+/* receive.c -- messages on their way in: unpacked in place, checked, handed over. */
+#include <string.h>
+
+#include <grpc/byte_buffer.h>
+#include <grpc/slice.h>
+
+#include "call.h"
+#include "error.h"
+
+/* The next message is asked for before this one is handled: gRPC then grants the sender its window
+ * meanwhile. */
+void call_receive(struct rpc_call *call)
+{
+    grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}};
+    size_t count = 1;
+    ops[0].data.recv_message.recv_message = &call->arriving;
+    if (call->server == NULL && !call->welcomed) {
+        call->welcomed = true;
+        ops[count] = (grpc_op){.op = GRPC_OP_RECV_INITIAL_METADATA};
+        ops[count++].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
+    }
+    call_start(call, ops, count, &call->received);
+}
+
+/* Where the buffer's slices lie, as spans in the poller's arena. NULL: no memory. */
+static const struct span *
+spans_of(struct arena *arena, const grpc_byte_buffer *buffer, size_t *count)
+{
+    const grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
+    struct span *spans = arena_take(arena, slices->count * sizeof *spans);
+    *count = slices->count;
+    for (size_t i = 0; spans != NULL && i < slices->count; i++)
+        spans[i] = (struct span){
+            .data = GRPC_SLICE_START_PTR(slices->slices[i]),
+            .bytes = GRPC_SLICE_LENGTH(slices->slices[i])};
+    return spans;
+}
+
+/* The message is no good: its sender is told, and the call ends. */
+static void refuse(struct rpc_call *call, const struct sumac_error *error)
+{
+    call->deaf = true;
+    if (call->server != NULL) {
+        rpc_call_finish(call, error->status, error->reason, error->text);
+        return;
+    }
+    call->refused = memory_take(&memory_heap, sizeof *call->refused);
+    if (call->refused != NULL)
+        *call->refused = *error;
+    grpc_call_cancel(call->core, NULL);
+}
+
+void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
+{
+    struct arena *arena = &call->poller->arena;
+    struct wire_received received;
+    struct sumac_error error;
+    size_t count;
+    arena_reset(arena);
+    const struct span *spans = spans_of(arena, buffer, &count);
+    enum sumac_status status =
+        spans == NULL ? fail(
+                            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                            "no memory to receive a %s", call->incoming->name)
+                      : wire_unpack(call->incoming, spans, count, arena, &received, &error);
+    if (status != SUMAC_OK)
+        refuse(call, &error);
+    else if (call->handler->message != NULL)
+        call->handler->message(call, &received);
+    grpc_byte_buffer_destroy(buffer);
+}
+
+/* No message, but the end: of what the client sends, or, at the client, of the call, whose status
+ * follows. */
+static void end_of_messages(struct rpc_call *call)
+{
+    if (call->server == NULL || call->deaf || grpc_call_failed_before_recv_message(call->core))
+        return;
+    if (call->handler->half_closed != NULL)
+        call->handler->half_closed(call);
+    else
+        rpc_call_finish(call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
+}
+
+void call_receive_done(void *owner, bool ok)
+{
+    struct rpc_call *call = owner;
+    grpc_byte_buffer *buffer = call->arriving;
+    call->arriving = NULL;
+    if (buffer == NULL) {
+        if (ok)
+            end_of_messages(call);
+    } else if (call->paused && !call->deaf) {
+        call->held = buffer;
+    } else {
+        call_receive(call);
+        if (call->deaf)
+            grpc_byte_buffer_destroy(buffer);
+        else
+            call_deliver(call, buffer);
+    }
+    call_settle(call);
+}
+
+void rpc_call_pause(struct rpc_call *call) { call->paused = true; }
+
+void rpc_call_resume(struct rpc_call *call)
+{
+    call->paused = false;
+    grpc_byte_buffer *buffer = call->held;
+    call->held = NULL;
+    if (buffer == NULL)
+        return;
+    call_receive(call);
+    if (call->deaf)
+        grpc_byte_buffer_destroy(buffer);
+    else
+        call_deliver(call, buffer);
+}

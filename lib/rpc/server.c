@@ -1,0 +1,353 @@
+/* server.c -- a port, its services, the calls that arrive, and the order in which all that ends. */
+#include "server.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <grpc/byte_buffer.h>
+#include <grpc/grpc_security.h>
+#include <grpc/slice.h>
+
+#include "error.h"
+
+#define MESSAGE_BYTES_DEFAULT (4u << 20)
+#define PING_INTERVAL_MS_MIN 10000
+#define SILENT_CLIENT_MS_MAX 60000
+#define ADDRESS_BYTES 300u
+
+static grpc_arg integer(const char *key, uint64_t value)
+{
+    const int bounded = value < INT32_MAX ? (int)value : INT32_MAX;
+    return (grpc_arg){
+        .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = bounded};
+}
+
+static grpc_server *create_core(const struct rpc_server_options *options)
+{
+    const uint64_t message_bytes_max =
+        options->message_bytes_max != 0 ? options->message_bytes_max : MESSAGE_BYTES_DEFAULT;
+    grpc_arg args[10];
+    size_t count = 0;
+    args[count++] = integer(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    /* Only identity: gRPC would inflate before it checks the size. */
+    args[count++] = integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
+    args[count++] = integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, message_bytes_max);
+    args[count++] =
+        integer(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MS_MIN);
+    args[count++] = integer(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    args[count++] = integer(GRPC_ARG_KEEPALIVE_TIME_MS, SILENT_CLIENT_MS_MAX);
+    if (options->streams_max != 0)
+        args[count++] = integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, options->streams_max);
+    grpc_resource_quota *quota = NULL;
+    if (options->memory_bytes_max != 0) {
+        quota = grpc_resource_quota_create("server");
+        grpc_resource_quota_resize(quota, (size_t)options->memory_bytes_max);
+        args[count++] = (grpc_arg){
+            .type = GRPC_ARG_POINTER,
+            .key = (char *)(uintptr_t)GRPC_ARG_RESOURCE_QUOTA,
+            .value.pointer = {.p = quota, .vtable = grpc_resource_quota_arg_vtable()}};
+    }
+    assert(count <= sizeof args / sizeof *args);
+    const grpc_channel_args all = {.num_args = count, .args = args};
+    grpc_server *core = grpc_server_create(&all, NULL);
+    if (quota != NULL)
+        grpc_resource_quota_unref(quota);
+    return core;
+}
+
+static void note_shut_down(void *owner, bool ok)
+{
+    struct rpc_server *server = owner;
+    (void)ok;
+    server->down = true;
+}
+
+enum sumac_status rpc_server_open(
+    struct rpc_poller *poller, const struct rpc_server_options *options, struct rpc_server **server,
+    struct sumac_error *error)
+{
+    char address[ADDRESS_BYTES];
+    const int length =
+        snprintf(address, sizeof address, "%s:%u", options->bind_host, options->port);
+    if (length < 0 || (size_t)length >= sizeof address || options->port > 65535)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s:%u is no address to listen on", options->bind_host, options->port);
+    struct rpc_server *made = memory_take(&memory_heap, sizeof *made);
+    if (made == NULL)
+        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+    memset(made, 0, sizeof *made);
+    made->poller = poller;
+    made->serving = true;
+    made->shut_down = (struct tag){.done = note_shut_down, .owner = made};
+    made->core = create_core(options);
+    grpc_server_register_completion_queue(made->core, poller->queue, NULL);
+    grpc_server_credentials *open = grpc_insecure_server_credentials_create();
+    const int port = grpc_server_add_http2_port(made->core, address, open);
+    grpc_server_credentials_release(open);
+    if (port == 0) {
+        rpc_server_close(made);
+        return fail(
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
+            "cannot listen on %s: another process has the port, or the address is not this host's; "
+            "choose another",
+            address);
+    }
+    made->port = (uint32_t)port;
+    *server = made;
+    return SUMAC_OK;
+}
+
+uint32_t rpc_server_port(const struct rpc_server *server) { return server->port; }
+
+static enum sumac_status add_method(
+    struct rpc_server *server, const wire_service *service, struct method *method,
+    struct sumac_error *error)
+{
+    const char *name = method->descriptor->name;
+    if (!schema_find_method(server->poller->schema, service->name, name, &method->shape))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "the descriptor set has no method %s/%s; build it from the same proto files",
+            service->name, name);
+    char path[ADDRESS_BYTES];
+    snprintf(path, sizeof path, "/%s/%s", service->name, name);
+    method->registered = grpc_server_register_method(
+        server->core, path, NULL,
+        method->shape.client_streams ? GRPC_SRM_PAYLOAD_NONE
+                                     : GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER,
+        0);
+    if (method->registered == NULL)
+        return fail(
+            error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_UNSPECIFIED, "%s was registered before",
+            path);
+    return SUMAC_OK;
+}
+
+enum sumac_status rpc_server_add(
+    struct rpc_server *server, const wire_service *service, const struct rpc_handler *handlers,
+    void *user, struct sumac_error *error)
+{
+    assert(!server->started);
+    if (server->service_count == SERVER_SERVICES_MAX ||
+        service->n_methods > SERVER_METHODS_MAX - server->method_count)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "a server has at most %u services and %u methods", SERVER_SERVICES_MAX,
+            SERVER_METHODS_MAX);
+    for (unsigned i = 0; i < service->n_methods; i++) {
+        struct method *method = &server->methods[server->method_count];
+        *method = (struct method){
+            .descriptor = &service->methods[i], .handler = &handlers[i], .user = user};
+        const enum sumac_status status = add_method(server, service, method, error);
+        if (status != SUMAC_OK)
+            return status;
+        server->method_count++;
+    }
+    server->services[server->service_count++] = service;
+    return SUMAC_OK;
+}
+
+bool server_has_service(const struct rpc_server *server, const char *name)
+{
+    for (unsigned i = 0; i < server->service_count; i++)
+        if (strcmp(server->services[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void arm(struct accept *accept)
+{
+    struct rpc_server *server = accept->server;
+    accept->payload = NULL;
+    grpc_call_error refused;
+    if (accept->method == NULL) {
+        refused = grpc_server_request_call(
+            server->core, &accept->core, &accept->details, &accept->metadata, server->poller->queue,
+            server->poller->queue, &accept->tag);
+    } else {
+        refused = grpc_server_request_registered_call(
+            server->core, accept->method->registered, &accept->core, &accept->deadline,
+            &accept->metadata, accept->method->shape.client_streams ? NULL : &accept->payload,
+            server->poller->queue, server->poller->queue, &accept->tag);
+    }
+    assert(refused == GRPC_CALL_OK);
+    (void)refused;
+    server->accepts++;
+}
+
+static void note_closed(void *owner, bool ok)
+{
+    struct rpc_call *call = owner;
+    (void)ok;
+    call->over = true;
+    call_settle(call);
+}
+
+/* The new call, listening for its end, in the server's list. NULL: no memory for it, or too many:
+ * its client is told. */
+static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
+{
+    struct rpc_call *call =
+        server->call_count < SERVER_CALLS_MAX ? call_create(server->poller, core) : NULL;
+    if (call == NULL) {
+        grpc_call_cancel_with_status(
+            core, GRPC_STATUS_RESOURCE_EXHAUSTED, "the server has too many calls open; try later",
+            NULL);
+        grpc_call_unref(core);
+        return NULL;
+    }
+    call->server = server;
+    call->open = true;
+    calls_link(&server->calls, call);
+    server->call_count++;
+    call->closed = (struct tag){.done = note_closed, .owner = call};
+    grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+    op.data.recv_close_on_server.cancelled = &call->cancelled;
+    call_start(call, &op, 1, &call->closed);
+    return call;
+}
+
+static void begin(struct rpc_server *server, const struct method *method, struct accept *accepted)
+{
+    struct rpc_call *call = enter(server, accepted->core);
+    if (call == NULL) {
+        if (accepted->payload != NULL)
+            grpc_byte_buffer_destroy(accepted->payload);
+        return;
+    }
+    call->handler = method->handler;
+    call->user = method->user;
+    call->own = method->own;
+    call->incoming = method->descriptor->input;
+    call->answers_once = !method->shape.client_streams && !method->shape.server_streams;
+    if (method->shape.client_streams) {
+        call_receive(call);
+        if (call->handler->opened != NULL)
+            call->handler->opened(call);
+    } else if (accepted->payload == NULL) {
+        /* Its client went away in the middle of the request. */
+        rpc_call_finish(call, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED, "the request was cut short");
+    } else {
+        if (method->shape.server_streams && call->handler->opened != NULL)
+            call->handler->opened(call);
+        call_deliver(call, accepted->payload);
+    }
+}
+
+static void refuse_unknown(struct rpc_server *server, struct accept *accepted)
+{
+    static const struct rpc_handler nothing = {0};
+    struct rpc_call *call = enter(server, accepted->core);
+    if (call == NULL)
+        return;
+    char text[ADDRESS_BYTES];
+    const size_t bytes = GRPC_SLICE_LENGTH(accepted->details.method);
+    snprintf(
+        text, sizeof text, "no method %.*s here; server reflection lists what there is",
+        bytes < 128 ? (int)bytes : 128,
+        (const char *)GRPC_SLICE_START_PTR(accepted->details.method));
+    call->handler = &nothing;
+    rpc_call_finish(call, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, text);
+}
+
+static void accept_done(void *owner, bool ok)
+{
+    struct accept *accept = owner;
+    struct rpc_server *server = accept->server;
+    server->accepts--;
+    if (!ok)
+        return; /* the server is shutting down */
+    if (accept->method == NULL) {
+        refuse_unknown(server, accept);
+        grpc_call_details_destroy(&accept->details);
+        grpc_call_details_init(&accept->details);
+        arm(accept);
+        return;
+    }
+    struct accept accepted = *accept;
+    arm(accept);
+    begin(server, accept->method, &accepted);
+}
+
+static void prepare(struct rpc_server *server, struct method *method, struct accept *accepts)
+{
+    for (unsigned i = 0; i < ACCEPTS_PER_METHOD; i++) {
+        struct accept *accept = &accepts[i];
+        *accept = (struct accept){.server = server, .method = method};
+        accept->tag = (struct tag){.done = accept_done, .owner = accept};
+        grpc_metadata_array_init(&accept->metadata);
+        grpc_call_details_init(&accept->details);
+        arm(accept);
+    }
+}
+
+enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error *error)
+{
+    const unsigned users = server->method_count;
+    enum sumac_status status = health_add(server, error);
+    if (status == SUMAC_OK)
+        status = reflection_add(server, error);
+    if (status != SUMAC_OK)
+        return status;
+    for (unsigned i = users; i < server->method_count; i++)
+        server->methods[i].own = true;
+    grpc_server_start(server->core);
+    server->started = true;
+    for (unsigned i = 0; i < server->method_count; i++)
+        prepare(server, &server->methods[i], server->methods[i].accepts);
+    prepare(server, NULL, server->unknown);
+    return SUMAC_OK;
+}
+
+void server_forget(struct rpc_server *server, struct rpc_call *call)
+{
+    calls_unlink(&server->calls, call);
+    server->call_count--;
+}
+
+void rpc_server_set_serving(struct rpc_server *server, bool serving)
+{
+    server->serving = serving;
+    health_tell(server);
+}
+
+uint32_t rpc_server_calls(const struct rpc_server *server) { return server->call_count; }
+
+void rpc_server_drain(struct rpc_server *server)
+{
+    if (server->draining)
+        return;
+    server->draining = true;
+    rpc_server_set_serving(server, false);
+    for (struct rpc_call *call = server->calls; call != NULL; call = call->next)
+        if (call->own)
+            rpc_call_finish(
+                call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "the server is shutting down");
+    grpc_server_shutdown_and_notify(server->core, server->poller->queue, &server->shut_down);
+}
+
+static void forget_accepts(struct accept *accepts)
+{
+    for (unsigned i = 0; i < ACCEPTS_PER_METHOD; i++) {
+        grpc_metadata_array_destroy(&accepts[i].metadata);
+        grpc_call_details_destroy(&accepts[i].details);
+    }
+}
+
+void rpc_server_close(struct rpc_server *server)
+{
+    if (server == NULL)
+        return;
+    rpc_server_drain(server);
+    grpc_server_cancel_all_calls(server->core);
+    while (!server->down || server->accepts > 0 || server->call_count > 0)
+        rpc_poll(server->poller, UINT64_MAX);
+    grpc_server_destroy(server->core);
+    for (unsigned i = 0; server->started && i < server->method_count; i++)
+        forget_accepts(server->methods[i].accepts);
+    if (server->started)
+        forget_accepts(server->unknown);
+    memory_give(&memory_heap, server, sizeof *server);
+}

@@ -1,0 +1,71 @@
+/* server.h -- a server's services and calls; inside lib/rpc only. */
+#ifndef RPC_SERVER_H
+#define RPC_SERVER_H
+
+#include "call.h"
+
+#define SERVER_SERVICES_MAX 16u
+#define SERVER_METHODS_MAX 64u
+#define SERVER_CALLS_MAX 16384u
+#define SERVER_WATCHERS_MAX 256u
+#define ACCEPTS_PER_METHOD 8u
+
+struct method;
+
+/* A request for the next call of a method, always outstanding: gRPC leaves a call waiting that
+ * nobody asked for. */
+struct accept {
+    struct tag tag;
+    struct rpc_server *server;
+    struct method *method; /* NULL: of any method that was not registered */
+    grpc_call *core;
+    gpr_timespec deadline;
+    grpc_metadata_array metadata;
+    grpc_call_details details; /* of an unknown method */
+    grpc_byte_buffer *payload; /* the request, of a method whose client does not stream */
+};
+
+struct method {
+    const ProtobufCMethodDescriptor *descriptor;
+    const struct rpc_handler *handler;
+    void *user;
+    struct schema_method shape;
+    bool own; /* health's or reflection's */
+    void *registered;
+    struct accept accepts[ACCEPTS_PER_METHOD];
+};
+
+/* A client that watches a service's health. */
+struct watcher {
+    struct rpc_call *call; /* NULL: free */
+    bool known;            /* the service exists */
+    int told;              /* the status sent last; -1: none */
+};
+
+struct rpc_server {
+    struct rpc_poller *poller;
+    grpc_server *core;
+    uint32_t port;
+    const wire_service *services[SERVER_SERVICES_MAX];
+    unsigned service_count;
+    struct method methods[SERVER_METHODS_MAX];
+    unsigned method_count;
+    struct accept unknown[ACCEPTS_PER_METHOD];
+    struct rpc_call *calls;
+    uint32_t call_count;
+    uint32_t accepts; /* outstanding */
+    struct tag shut_down;
+    bool started, draining, down;
+    bool serving;
+    wire_service alpha_reflection; /* v1's messages under v1alpha's name */
+    struct watcher watchers[SERVER_WATCHERS_MAX];
+};
+
+/* Add the standard services; after the user's. */
+enum sumac_status health_add(struct rpc_server *server, struct sumac_error *error);
+enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *error);
+/* The watchers of the server's health hear of a change. */
+void health_tell(struct rpc_server *server);
+bool server_has_service(const struct rpc_server *server, const char *name);
+
+#endif

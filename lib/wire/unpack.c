@@ -1,0 +1,149 @@
+/* unpack.c -- from received bytes to a message: into an arena with a bound, with strings checked,
+ * the payload in place. */
+#include <string.h>
+
+#include "error.h"
+#include "split.h"
+#include "text.h"
+#include "wire.h"
+
+struct bounded {
+    struct arena *arena;
+    bool exhausted;
+};
+
+static void *take(void *context, size_t bytes)
+{
+    struct bounded *bounded = context;
+    void *data = arena_take(bounded->arena, bytes);
+    if (data == NULL)
+        bounded->exhausted = true;
+    return data;
+}
+
+/* An arena gives up all at once. */
+static void give(void *context, void *data)
+{
+    (void)context;
+    (void)data;
+}
+
+bool wire_has_payload(const wire_type *type)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(type, WIRE_PAYLOAD_FIELD);
+    return field != NULL && field->type == PROTOBUF_C_TYPE_BYTES &&
+           strcmp(field->name, "payload") == 0;
+}
+
+static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message);
+
+/* Is the string, or every string of the submessage, that `member` points to valid? */
+static const ProtobufCFieldDescriptor *
+bad_value(const ProtobufCFieldDescriptor *field, const void *member)
+{
+    if (field->type == PROTOBUF_C_TYPE_STRING) {
+        const char *text = *(char *const *)member;
+        return text == NULL || text_is_utf8(text, strlen(text)) ? NULL : field;
+    }
+    const wire_message *message = *(wire_message *const *)member;
+    return message == NULL ? NULL : first_bad_string(message);
+}
+
+static const ProtobufCFieldDescriptor *
+bad_member(const wire_message *message, const ProtobufCFieldDescriptor *field)
+{
+    const uint8_t *base = (const uint8_t *)message;
+    const void *member = base + field->offset;
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+        const size_t count = *(const size_t *)(const void *)(base + field->quantifier_offset);
+        void *const *items = *(void *const *const *)member;
+        for (size_t i = 0; i < count; i++) {
+            const ProtobufCFieldDescriptor *bad = bad_value(field, &items[i]);
+            if (bad != NULL)
+                return bad;
+        }
+        return NULL;
+    }
+    if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
+        *(const uint32_t *)(const void *)(base + field->quantifier_offset) != field->id)
+        return NULL;
+    return bad_value(field, member);
+}
+
+/* The recursion ends: no message type of proto/ contains itself (a test reads the descriptor set).
+ */
+static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message)
+{
+    const wire_type *type = message->descriptor;
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type->fields[i];
+        if (field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        const ProtobufCFieldDescriptor *bad = bad_member(message, field);
+        if (bad != NULL)
+            return bad;
+    }
+    return NULL;
+}
+
+static enum sumac_status unpack_header(
+    const wire_type *type, const uint8_t *header, size_t bytes, struct arena *arena,
+    const wire_message **unpacked, struct sumac_error *error)
+{
+    struct bounded bounded = {.arena = arena};
+    ProtobufCAllocator allocator = {.alloc = take, .free = give, .allocator_data = &bounded};
+    const wire_message *message = protobuf_c_message_unpack(type, &allocator, bytes, header);
+    if (message == NULL && bounded.exhausted)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%s takes more than %zu bytes of memory to unpack; send it in smaller messages",
+            type->name, arena->bytes_max);
+    if (message == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "malformed %s: its %zu bytes are not that message", type->name, bytes);
+    const ProtobufCFieldDescriptor *bad = first_bad_string(message);
+    if (bad != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "malformed %s: string field `%s` is not UTF-8", type->name, bad->name);
+    *unpacked = message;
+    return SUMAC_OK;
+}
+
+enum sumac_status wire_unpack(
+    const wire_type *type, const struct span *spans, size_t span_count, struct arena *arena,
+    struct wire_received *received, struct sumac_error *error)
+{
+    struct split split = {0};
+    if (wire_has_payload(type)) {
+        const char *wrong = split_find(spans, span_count, &split);
+        const uint64_t header_bytes = split.field + (split.total - split.payload_end);
+        if (wrong == NULL && split.payload_begin < split.payload_end &&
+            header_bytes > WIRE_HEADER_BYTES_MAX)
+            wrong = "has more than 1 MiB beside its payload";
+        if (wrong != NULL)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "malformed %s: it %s",
+                type->name, wrong);
+    } else {
+        for (size_t i = 0; i < span_count; i++)
+            split.total += spans[i].bytes;
+        split.field = split.payload_begin = split.payload_end = split.total;
+    }
+    struct wire_received result = {.payload_bytes = split.payload_end - split.payload_begin};
+    const uint8_t *header = split_join(spans, span_count, &split, arena);
+    if (header == NULL ||
+        !split_payload(spans, span_count, &split, arena, &result.payload, &result.payload_spans))
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%s takes more than %zu bytes of memory to unpack; send it in smaller messages",
+            type->name, arena->bytes_max);
+    const size_t header_bytes = (size_t)(split.field + (split.total - split.payload_end));
+    const enum sumac_status status =
+        unpack_header(type, header, header_bytes, arena, &result.message, error);
+    if (status == SUMAC_OK)
+        *received = result;
+    return status;
+}
