@@ -1,11 +1,13 @@
-/* session.h -- the client's half of the protocol: one session's ordered stream of pushes, and its pulls.
+/* session.h -- the client's half of the protocol: one session's ordered stream of pushes, and its
+ * pulls.
  *
- * session_step is the whole behaviour: events in, effects out, no socket, clock, lock or malloc. The client (lib/client)
- * and the simulator (tests/sim) run the same object. A session that never joins (`reader`) only pulls.
+ * session_step is the whole behaviour: events in, effects out, no socket, clock, lock or malloc.
+ * The client (lib/client) and the simulator (tests/sim) run the same object. A session that never
+ * joins (`reader`) only pulls.
  *
- * Pushes are numbered 1, 2, 3 … over all ps; each is kept until it is done everywhere. What goes to one ps is composed
- * when its stream is writable: the part being sent, in chunks, with the commit that is due and whatever withdraws wait, so
- * small pushes coalesce by themselves.
+ * Pushes are numbered 1, 2, 3 … over all ps; each is kept until it is done everywhere. What goes to
+ * one ps is composed when its stream is writable: the part being sent, in chunks, with the commit
+ * that is due and whatever withdraws wait, so small pushes coalesce by themselves.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -26,23 +28,24 @@
 enum session_lane { SESSION_PUSH_STREAM, SESSION_PULL_STREAM };
 
 struct session_config {
-    bool reader;               /* no join: pulls only */
-    uint32_t role;             /* WIRE_ROLE_… */
-    const char *job;           /* borrowed for the session's life; "" for none */
+    bool reader;     /* no join: pulls only */
+    uint32_t role;   /* WIRE_ROLE_… */
+    const char *job; /* borrowed for the session's life; "" for none */
     uint32_t task;
     uint32_t local_replicas;
-    const char *const *members_jobs; /* the chiefs and workers of the configuration, parallel arrays */
+    const char *const
+        *members_jobs; /* the chiefs and workers of the configuration, parallel arrays */
     const uint32_t *members_indices;
     uint32_t member_count;
     const char *const *ps_addresses; /* as configured; the join's answer has the last word */
     uint32_t ps_count;
-    uint64_t cluster_id;       /* 0: any; a reader's, from List */
-    uint64_t epoch;            /* a reader's, from List */
+    uint64_t cluster_id;             /* 0: any; a reader's, from List */
+    uint64_t epoch;                  /* a reader's, from List */
     const uint64_t *ps_incarnations; /* a reader's, may be NULL */
-    uint32_t ps_lost_ms;       /* 60 000 */
-    uint32_t chunk_bytes;      /* 0: SESSION_CHUNK_BYTES */
-    uint32_t backoff_ms_max;   /* 0: 2000 */
-    uint32_t broken;           /* rules.h */
+    uint32_t ps_lost_ms;             /* 60 000 */
+    uint32_t chunk_bytes;            /* 0: SESSION_CHUNK_BYTES */
+    uint32_t backoff_ms_max;         /* 0: 2000 */
+    uint32_t broken;                 /* rules.h */
 };
 
 /* What a push or a pull has for one ps, in the order of the caller's tensors. */
@@ -50,51 +53,51 @@ struct session_piece {
     uint32_t ps;
     uint64_t shard_id;
     uint32_t layout_epoch;
-    uint32_t kind;          /* WIRE_PIECE_… */
+    uint32_t kind; /* WIRE_PIECE_… */
     uint32_t slot;
-    uint32_t function;      /* 0: the variable's own; i: functions[i - 1] */
+    uint32_t function; /* 0: the variable's own; i: functions[i - 1] */
     uint64_t based_on;
-    uint64_t offset_bytes;  /* in the shard */
+    uint64_t offset_bytes; /* in the shard */
     uint64_t bytes;
-    uint8_t *data;          /* the caller's: read by a push until it is done, written by a pull */
+    uint8_t *data; /* the caller's: read by a push until it is done, written by a pull */
 };
 
 struct session_push {
-    uint64_t token;         /* the caller's name for it, not 0 */
+    uint64_t token;                     /* the caller's name for it, not 0 */
     const struct session_piece *pieces; /* copied; the data is borrowed until PUSHED */
     uint32_t piece_count;
-    wire_function *const *functions;    /* borrowed until PUSHED */
+    wire_function *const *functions; /* borrowed until PUSHED */
     uint32_t function_count;
     double weight;
     bool non_finite_allowed;
-    bool finishes_step;     /* the session's clock advances once this is committed */
+    bool finishes_step; /* the session's clock advances once this is committed */
 };
 
 struct session_pull {
     uint64_t token;
     const struct session_piece *pieces; /* copied; the data is written until PULLED */
     uint32_t piece_count;
-    bool after_own_pushes;  /* read your own pushes */
+    bool after_own_pushes; /* read your own pushes */
     bool bounded;
     uint64_t lag_max;
     uint64_t view_id;
-    uint32_t timeout_ms;    /* 0: 60 000 */
+    uint32_t timeout_ms; /* 0: 60 000 */
 };
 
 enum session_event_kind {
-    SESSION_EVENT_START,         /* join (or, of a reader, open streams as they are needed) */
-    SESSION_EVENT_JOINED,        /* join_reply */
-    SESSION_EVENT_CALL_FAILED,   /* error; of the join, the renew or the leave named by `call` */
-    SESSION_EVENT_PUSH,          /* push */
-    SESSION_EVENT_PULL,          /* pull */
-    SESSION_EVENT_CANCEL_PULL,   /* token */
-    SESSION_EVENT_LEAVE,         /* done: all pushes that are not done are waited for first */
-    SESSION_EVENT_LEFT,          /* the leave was answered */
-    SESSION_EVENT_RENEWED,       /* the renew was answered */
+    SESSION_EVENT_START,           /* join (or, of a reader, open streams as they are needed) */
+    SESSION_EVENT_JOINED,          /* join_reply */
+    SESSION_EVENT_CALL_FAILED,     /* error; of the join, the renew or the leave named by `call` */
+    SESSION_EVENT_PUSH,            /* push */
+    SESSION_EVENT_PULL,            /* pull */
+    SESSION_EVENT_CANCEL_PULL,     /* token */
+    SESSION_EVENT_LEAVE,           /* done: all pushes that are not done are waited for first */
+    SESSION_EVENT_LEFT,            /* the leave was answered */
+    SESSION_EVENT_RENEWED,         /* the renew was answered */
     SESSION_EVENT_STREAM_WRITABLE, /* ps, lane, generation: opened, or the last message is out */
-    SESSION_EVENT_STREAM_LOST,   /* ps, lane, generation, error */
-    SESSION_EVENT_PUSH_ANSWER,   /* ps, generation, push_answer */
-    SESSION_EVENT_PULL_ANSWER,   /* ps, generation, pull_answer, payload */
+    SESSION_EVENT_STREAM_LOST,     /* ps, lane, generation, error */
+    SESSION_EVENT_PUSH_ANSWER,     /* ps, generation, push_answer */
+    SESSION_EVENT_PULL_ANSWER,     /* ps, generation, pull_answer, payload */
     SESSION_EVENT_TICK,
 };
 
@@ -102,9 +105,9 @@ enum session_call { SESSION_CALL_JOIN, SESSION_CALL_RENEW, SESSION_CALL_LEAVE };
 
 struct session_event {
     enum session_event_kind kind;
-    uint64_t now_us;        /* monotonic */
-    uint64_t wall_us;       /* since 1970: stamps a push's start */
-    uint64_t random[2];     /* fresh bits: nonce, jitter */
+    uint64_t now_us;    /* monotonic */
+    uint64_t wall_us;   /* since 1970: stamps a push's start */
+    uint64_t random[2]; /* fresh bits: nonce, jitter */
     uint32_t ps;
     enum session_lane lane;
     uint64_t generation;
@@ -122,24 +125,28 @@ struct session_event {
 };
 
 enum session_effect_kind {
-    SESSION_EFFECT_CALL,        /* call, and join, renew or leave: make it, at ps 0, after delay_ms */
-    SESSION_EFFECT_JOINED,      /* the session is open: session_state has the facts */
-    SESSION_EFFECT_OPEN_STREAM, /* ps, lane, generation, delay_ms; the hello is sent when it is writable */
-    SESSION_EFFECT_CLOSE_STREAM,/* ps, lane, generation */
-    SESSION_EFFECT_SEND_PUSH,   /* ps, generation, push_request, payload: the stream is not writable until told */
-    SESSION_EFFECT_SEND_PULL,   /* ps, generation, pull_request */
-    SESSION_EFFECT_PUSHED,      /* token, error (status OK: applied everywhere), versions (in the order of the pieces) */
-    SESSION_EFFECT_PULLED,      /* token, error, versions (in the order of the pieces) */
-    SESSION_EFFECT_LEFT,        /* the session is over, in good order */
-    SESSION_EFFECT_ENDED,       /* error: closed, unknown or a ps lost; what was in flight has been answered PUSHED … */
-    SESSION_EFFECT_LOG,         /* text: one line, noun then value */
-    SESSION_EFFECT_WAKE,        /* at_us: a TICK is wanted then (the earliest counts) */
+    SESSION_EFFECT_CALL,   /* call, and join, renew or leave: make it, at ps 0, after delay_ms */
+    SESSION_EFFECT_JOINED, /* the session is open: session_state has the facts */
+    SESSION_EFFECT_OPEN_STREAM,  /* ps, lane, generation, delay_ms; the hello is sent when it is
+                                    writable */
+    SESSION_EFFECT_CLOSE_STREAM, /* ps, lane, generation */
+    SESSION_EFFECT_SEND_PUSH, /* ps, generation, push_request, payload: the stream is not writable
+                                 until told */
+    SESSION_EFFECT_SEND_PULL, /* ps, generation, pull_request */
+    SESSION_EFFECT_PUSHED, /* token, error (status OK: applied everywhere), versions (in the order
+                              of the pieces) */
+    SESSION_EFFECT_PULLED, /* token, error, versions (in the order of the pieces) */
+    SESSION_EFFECT_LEFT,   /* the session is over, in good order */
+    SESSION_EFFECT_ENDED,  /* error: closed, unknown or a ps lost; what was in flight has been
+                              answered PUSHED … */
+    SESSION_EFFECT_LOG,    /* text: one line, noun then value */
+    SESSION_EFFECT_WAKE,   /* at_us: a TICK is wanted then (the earliest counts) */
 };
 
 /* Bytes to send: a run of a push's data, or of the session's own. */
 struct session_bytes {
     struct span bytes;
-    uint64_t token;             /* of the push whose caller lent them */
+    uint64_t token; /* of the push whose caller lent them */
 };
 
 /* Lent until the next session_step. */
@@ -186,9 +193,10 @@ struct session_state {
 struct session *session_create(const struct session_config *config, const struct memory *memory);
 void session_destroy(struct session *session);
 
-/* One event. The effects, in order, are lent until the next step; the caller carries out all of them. */
-void session_step(struct session *session, const struct session_event *event,
-                  struct session_effects *effects);
+/* One event. The effects, in order, are lent until the next step; the caller carries out all of
+ * them. */
+void session_step(
+    struct session *session, const struct session_event *event, struct session_effects *effects);
 
 void session_read(const struct session *session, struct session_state *state);
 

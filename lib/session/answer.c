@@ -1,0 +1,251 @@
+/* answer.c -- what a ps says about the pushes it has parts of, and how the commit advances by it.
+ */
+#include "state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+
+/* The part that an answer of this ps is about; NULL: it is done, or never was. */
+static struct part *find_part(struct session *session, const struct link *link, uint64_t sequence)
+{
+    if (sequence <= session->acked_through || sequence > session->last_sequence)
+        return NULL;
+    struct push *push = slot_of(session, sequence)->push;
+    for (uint32_t i = 0; push != NULL && i < push->part_count; i++)
+        if (push->parts[i].link == link && !push->parts[i].done)
+            return &push->parts[i];
+    return NULL;
+}
+
+/* A part that is answered while its chunks are still going out is ended where it is. */
+static void cut(struct session *session, struct part *part)
+{
+    struct link *link = part->link;
+    if (link->sending != part)
+        return;
+    link->sending = NULL;
+    link->cut_sequence = part->push->sequence;
+    link_touch(session, link);
+}
+
+static void mark_staged(struct part *part)
+{
+    if (part->staged)
+        return;
+    part->staged = true;
+    part->push->staged_count++;
+}
+
+static void unmark_staged(struct part *part)
+{
+    if (!part->staged)
+        return;
+    part->staged = false;
+    part->push->staged_count--;
+}
+
+static void void_push(struct session *session, struct push *push)
+{
+    if (push->refused)
+        return;
+    push->refused = true;
+    uint32_t at = session->voided_count;
+    while (at > 0 && session->voided[at - 1] > push->sequence)
+        at--;
+    memmove(
+        &session->voided[at + 1], &session->voided[at],
+        (session->voided_count - at) * sizeof(session->voided[0]));
+    session->voided[at] = push->sequence;
+    session->voided_count++;
+}
+
+static void on_staged(struct session *session, struct link *link, const wire_staged *staged)
+{
+    struct part *part = find_part(session, link, staged->sequence);
+    if (part == NULL || part->round != staged->round)
+        return;
+    cut(session, part);
+    mark_staged(part);
+}
+
+static void on_refused(struct session *session, struct link *link, const wire_refused *refused)
+{
+    struct part *part = find_part(session, link, refused->sequence);
+    if (part == NULL)
+        return;
+    cut(session, part);
+    mark_staged(part);
+    void_push(session, part->push);
+    if (part->push->error != NULL)
+        return;
+    struct sumac_error *error = pool_take(&session->errors);
+    part->push->error = error;
+    if (error == NULL)
+        return;
+    const bool figures = refused->expected[0] != '\0' || refused->given[0] != '\0';
+    fail(
+        error, refused->status == 0 ? SUMAC_UNKNOWN : (enum sumac_status)refused->status,
+        (enum sumac_reason)refused->reason, "ps %" PRIu32 ": %s%s%s%s%s%s", link->ps,
+        refused->message, figures ? " (expected " : "", figures ? refused->expected : "",
+        figures ? ", given " : "", figures ? refused->given : "", figures ? ")" : "");
+}
+
+static void complete(struct session *session, struct push *push)
+{
+    slot_of(session, push->sequence)->push = NULL;
+    if (!push->refused) {
+        push_over(session, push, NULL);
+        return;
+    }
+    struct sumac_error error;
+    if (push->error != NULL)
+        error = *push->error;
+    else
+        fail(
+            &error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "push %" PRIu64 " was refused and is applied nowhere; its reason was lost",
+            push->sequence);
+    push_over(session, push, &error);
+}
+
+static void on_done(struct session *session, struct link *link, const wire_done *done)
+{
+    struct part *part = find_part(session, link, done->sequence);
+    if (part == NULL)
+        return;
+    struct push *push = part->push;
+    cut(session, part);
+    mark_staged(part);
+    if (done->voided)
+        void_push(session, push);
+    for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++)
+        if (push->ordinals[i] < done->n_versions)
+            push->versions[push->places[i]] = done->versions[push->ordinals[i]];
+    part_remove(session, part);
+    part->done = true;
+    link_touch(session, link); /* there may be room for the next one */
+    push->done_count++;
+    assert(push->done_count <= push->part_count);
+    if (push->done_count == push->part_count)
+        complete(session, push);
+}
+
+/* A ps asks for the room of a staged part. Once it is committed it is on its way out; else its
+ * STAGED is taken back. */
+static void on_give_way(struct session *session, struct link *link, const wire_give_way *give_way)
+{
+    struct part *part = find_part(session, link, give_way->sequence);
+    if (part == NULL || part->push->sequence <= session->commit_through ||
+        part->round != give_way->round)
+        return;
+    unmark_staged(part);
+    part->round++;
+    if (!part->withdraw_due)
+        link->withdraws_due++;
+    part->withdraw_due = true;
+    link_touch(session, link);
+}
+
+static void on_resend(struct session *session, struct link *link, uint64_t sequence)
+{
+    struct part *part = find_part(session, link, sequence);
+    if (part == NULL || !part->counted || part->wanted)
+        return;
+    cut(session, part);
+    unmark_staged(part);
+    part->wanted = true;
+    part->next_wanted = NULL;
+    if (link->wanted_last != NULL)
+        link->wanted_last->next_wanted = part;
+    else
+        link->wanted_first = part;
+    link->wanted_last = part;
+    link_touch(session, link);
+}
+
+static bool may_commit(const struct session *session, const struct push *push)
+{
+    if (push == NULL)
+        return true; /* done */
+    if (!holds(session, RULE_commit_when_staged_everywhere))
+        return push->staged_count > 0;
+    return push->staged_count == push->part_count;
+}
+
+/* The clock is said to every ps with the commit at a step's end, whether or not the step pushed
+ * there. */
+static void commit_one(struct session *session, struct slot *slot)
+{
+    session->commit_through++;
+    for (uint32_t i = 0; slot->push != NULL && i < slot->push->part_count; i++) {
+        struct part *part = &slot->push->parts[i];
+        if (part->done)
+            continue;
+        part->link->commit_due = true;
+        link_touch(session, part->link);
+    }
+    if (slot->steps == 0)
+        return;
+    session->clock += slot->steps;
+    slot->steps = 0;
+    for (uint32_t i = 0; i < session->link_count; i++)
+        link_touch(session, &session->links[i]);
+}
+
+static void forget_acked(struct session *session)
+{
+    uint32_t kept = 0;
+    while (kept < session->voided_count && session->voided[kept] <= session->acked_through)
+        kept++;
+    if (kept == 0)
+        return;
+    session->voided_count -= kept;
+    memmove(
+        session->voided, &session->voided[kept],
+        session->voided_count * sizeof(session->voided[0]));
+}
+
+void commit_advance(struct session *session)
+{
+    while (session->commit_through < session->last_sequence) {
+        struct slot *slot = slot_of(session, session->commit_through + 1);
+        if (!may_commit(session, slot->push))
+            break;
+        commit_one(session, slot);
+    }
+    while (session->acked_through < session->commit_through &&
+           slot_of(session, session->acked_through + 1)->push == NULL)
+        session->acked_through++;
+    if (session->voided_count > 0)
+        forget_acked(session);
+}
+
+void push_answer(struct session *session, struct link *link, const wire_push_answer *answer)
+{
+    if (answer->greeting != NULL &&
+        !stream_greeted(session, link, SESSION_PUSH_STREAM, answer->greeting))
+        return;
+    for (size_t i = 0; i < answer->n_staged; i++)
+        on_staged(session, link, answer->staged[i]);
+    for (size_t i = 0; i < answer->n_refused; i++)
+        on_refused(session, link, answer->refused[i]);
+    for (size_t i = 0; i < answer->n_done; i++)
+        on_done(session, link, answer->done[i]);
+    for (size_t i = 0; i < answer->n_give_way; i++)
+        on_give_way(session, link, answer->give_way[i]);
+    for (size_t i = 0; i < answer->n_resend; i++)
+        on_resend(session, link, answer->resend[i]);
+    commit_advance(session);
+    if (answer->closed != NULL)
+        session_closed(session, answer->closed);
+    if (answer->rejoin && session->phase != PHASE_OVER) {
+        struct sumac_error error;
+        fail(
+            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
+            "ps %" PRIu32 " does not know this session; join again", link->ps);
+        session_end(session, &error, NULL);
+    }
+}

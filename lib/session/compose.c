@@ -1,0 +1,338 @@
+/* compose.c -- what goes out on a push stream: the part being sent, chunk by chunk, with the commit
+ * that is due.
+ *
+ * A message is made only when the stream takes one, so what has gathered since the last one goes
+ * together: several small parts, or one chunk of a large one, then withdraws and the commit. Parts
+ * do not interleave.
+ */
+#include "state.h"
+
+#include <assert.h>
+
+#define PARTS_PER_MESSAGE_MAX 256u
+
+/* A message in the making, in the step's arena. */
+struct draft {
+    wire_part *parts[PARTS_PER_MESSAGE_MAX];
+    uint32_t part_count;
+    uint32_t piece_count;
+    struct session_bytes *payload;
+    uint32_t payload_count, payload_capacity;
+    uint64_t payload_bytes;
+};
+
+static bool reserve_payload(struct session *session, struct draft *draft, uint32_t more)
+{
+    if (draft->payload_count + more <= draft->payload_capacity)
+        return true;
+    uint32_t capacity = draft->payload_capacity == 0 ? 4 : draft->payload_capacity;
+    while (capacity < draft->payload_count + more)
+        capacity *= 2;
+    struct session_bytes *payload = step_take(session, capacity * sizeof(*payload));
+    if (payload == NULL)
+        return false;
+    for (uint32_t i = 0; i < draft->payload_count; i++)
+        payload[i] = draft->payload[i];
+    draft->payload = payload;
+    draft->payload_capacity = capacity;
+    return true;
+}
+
+/* Bytes of a piece, from `offset` on, that still fit: all of them, or a multiple of 64, so whole
+ * elements. */
+static uint64_t bytes_that_fit(const struct session_piece *piece, uint64_t offset, uint64_t room)
+{
+    const uint64_t rest = piece->bytes - offset;
+    return rest <= room ? rest : room / 64 * 64;
+}
+
+/* How many pieces the next chunk of the part being sent has in this message. */
+static uint32_t
+count_pieces(const struct session *session, const struct draft *draft, const struct link *link)
+{
+    const struct part *part = link->sending;
+    const struct session_piece *pieces = &part->push->pieces[part->first_piece];
+    uint64_t room = session->config.chunk_bytes - draft->payload_bytes;
+    const uint32_t max = SESSION_PIECES_PER_MESSAGE_MAX - draft->piece_count;
+    uint64_t offset = link->sending_offset;
+    uint32_t count = 0;
+    for (uint32_t i = link->sending_piece; i < part->piece_count && count < max; i++) {
+        const uint64_t bytes = bytes_that_fit(&pieces[i], offset, room);
+        if (bytes == 0 && pieces[i].bytes > 0)
+            break;
+        count++;
+        room -= bytes;
+        if (offset + bytes < pieces[i].bytes)
+            break;
+        offset = 0;
+    }
+    return count;
+}
+
+/* A push with one participant may carry its own commit when nothing before it that is not committed
+ * concerns another ps. */
+static bool may_be_eager(const struct session *session, const struct push *push)
+{
+    if (push->part_count > 1)
+        return false;
+    return push->other_before <= session->commit_through ||
+           !holds(session, RULE_eager_only_when_alone);
+}
+
+static void fill_header(const struct session *session, const struct part *part, wire_part *wire)
+{
+    const struct push *push = part->push;
+    wire->first = true;
+    wire->previous = part->previous;
+    wire->eager = may_be_eager(session, push);
+    wire->round = part->round;
+    wire->bytes = part->bytes;
+    wire->started_at_us = push->started_at_us;
+    wire->weight = push->weight;
+    wire->membership_epoch = session->membership_epoch;
+    wire->non_finite_allowed = push->non_finite_allowed;
+    wire->n_functions = push->function_count;
+    wire->functions = (wire_function **)(uintptr_t)push->functions;
+}
+
+/* The pieces [sending_piece, + count) of the part being sent, as far as they fit. */
+static void fill_pieces(
+    struct session *session, struct draft *draft, struct link *link, wire_piece *wire,
+    uint32_t count)
+{
+    const struct part *part = link->sending;
+    const uint64_t token = part->push->token;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct session_piece *piece =
+            &part->push->pieces[part->first_piece + link->sending_piece];
+        const uint64_t offset = link->sending_offset;
+        const uint64_t bytes =
+            bytes_that_fit(piece, offset, session->config.chunk_bytes - draft->payload_bytes);
+        wire[i] = (wire_piece)WIRE_PIECE_INIT;
+        wire[i].shard_id = piece->shard_id;
+        wire[i].layout_epoch = piece->layout_epoch;
+        wire[i].kind = (Sumac__V1__Piece__Kind)piece->kind;
+        wire[i].slot = piece->slot;
+        wire[i].function = piece->function;
+        wire[i].based_on = piece->based_on;
+        wire[i].offset_bytes = piece->offset_bytes + offset;
+        wire[i].bytes = bytes;
+        draft->payload_bytes += bytes;
+        if (bytes > 0)
+            draft->payload[draft->payload_count++] = (struct session_bytes){
+                .bytes = {.data = piece->data + offset, .bytes = bytes}, .token = token};
+        link->sending_offset += bytes;
+        if (link->sending_offset == piece->bytes) {
+            link->sending_piece++;
+            link->sending_offset = 0;
+        }
+    }
+    draft->piece_count += count;
+}
+
+static wire_part *add_part(struct session *session, struct draft *draft, uint64_t sequence)
+{
+    assert(draft->part_count < PARTS_PER_MESSAGE_MAX);
+    wire_part *wire = step_take(session, sizeof(*wire));
+    if (wire == NULL)
+        return NULL;
+    *wire = (wire_part)WIRE_PART_INIT;
+    wire->sequence = sequence;
+    draft->parts[draft->part_count++] = wire;
+    return wire;
+}
+
+/* A chunk of the part being sent. False: nothing of it fits any more. */
+static bool add_chunk(struct session *session, struct draft *draft, struct link *link)
+{
+    struct part *part = link->sending;
+    const uint32_t count = count_pieces(session, draft, link);
+    if (count == 0)
+        return false;
+    const bool first = link->sending_piece == 0 && link->sending_offset == 0;
+    wire_piece *pieces = step_take(session, count * sizeof(*pieces));
+    wire_piece **pointers = step_take(session, count * sizeof(*pointers));
+    if (pieces == NULL || pointers == NULL || !reserve_payload(session, draft, count))
+        return false;
+    wire_part *wire = add_part(session, draft, part->push->sequence);
+    if (wire == NULL)
+        return false;
+    if (first)
+        fill_header(session, part, wire);
+    fill_pieces(session, draft, link, pieces, count);
+    for (uint32_t i = 0; i < count; i++)
+        pointers[i] = &pieces[i];
+    wire->n_pieces = count;
+    wire->pieces = pointers;
+    wire->last = link->sending_piece == part->piece_count;
+    if (wire->last)
+        link->sending = NULL;
+    return !wire->last || draft->payload_bytes < session->config.chunk_bytes;
+}
+
+/* The part that goes out next: one that is wanted again, or the first unsent one if the grant has
+ * room for it. A part that is alone is never held back. */
+static bool start_next(struct link *link)
+{
+    struct part *part = link->wanted_first;
+    if (part != NULL) {
+        link->wanted_first = part->next_wanted;
+        if (link->wanted_first == NULL)
+            link->wanted_last = NULL;
+        part->wanted = false;
+    } else {
+        part = link->cursor;
+        if (part == NULL)
+            return false;
+        if (!part->counted && link->counted_bytes > 0 &&
+            link->counted_bytes + part->bytes > link->grant_bytes)
+            return false;
+        link->cursor = part->next;
+    }
+    if (!part->counted)
+        link->counted_bytes += part->bytes;
+    part->counted = true;
+    link->sending = part;
+    link->sending_piece = 0;
+    link->sending_offset = 0;
+    return true;
+}
+
+static void add_parts(struct session *session, struct draft *draft, struct link *link)
+{
+    if (link->cut_sequence != 0) {
+        wire_part *wire = add_part(session, draft, link->cut_sequence);
+        if (wire == NULL)
+            return;
+        wire->last = true;
+        link->cut_sequence = 0;
+    }
+    while (draft->part_count < PARTS_PER_MESSAGE_MAX &&
+           draft->piece_count < SESSION_PIECES_PER_MESSAGE_MAX &&
+           (link->sending != NULL || start_next(link)))
+        if (!add_chunk(session, draft, link))
+            break;
+}
+
+static void add_withdraws(struct session *session, struct link *link, wire_push_request *request)
+{
+    if (link->withdraws_due == 0)
+        return;
+    wire_withdraw *withdraws = step_take(session, link->withdraws_due * sizeof(*withdraws));
+    wire_withdraw **pointers = step_take(session, link->withdraws_due * sizeof(*pointers));
+    if (withdraws == NULL || pointers == NULL)
+        return;
+    uint32_t count = 0;
+    for (struct part *part = link->oldest; part != NULL; part = part->next) {
+        if (!part->withdraw_due)
+            continue;
+        part->withdraw_due = false;
+        withdraws[count] = (wire_withdraw)WIRE_WITHDRAW_INIT;
+        withdraws[count].sequence = part->push->sequence;
+        withdraws[count].round = part->round;
+        pointers[count] = &withdraws[count];
+        count++;
+    }
+    assert(count == link->withdraws_due);
+    link->withdraws_due = 0;
+    request->n_withdraws = count;
+    request->withdraws = pointers;
+}
+
+/* With the rule acked_through broken, what is committed counts as heard. */
+static uint64_t acked_to_say(const struct session *session)
+{
+    return holds(session, RULE_acked_through) ? session->acked_through : session->last_sequence;
+}
+
+static void add_commit(struct session *session, struct link *link, wire_push_request *request)
+{
+    wire_commit *commit = step_take(session, sizeof(*commit));
+    if (commit == NULL)
+        return;
+    *commit = (wire_commit)WIRE_COMMIT_INIT;
+    commit->commit_through = session->commit_through;
+    commit->n_voided = session->voided_count;
+    commit->voided = session->voided;
+    commit->acked_through = acked_to_say(session);
+    commit->clock = session->clock;
+    request->commit = commit;
+    link->commit_due = false;
+    link->told_commit = session->commit_through;
+    link->told_acked = commit->acked_through;
+    link->told_clock = session->clock;
+}
+
+static bool has_news(const struct session *session, const struct link *link)
+{
+    return link->told_commit < session->commit_through || link->told_acked < acked_to_say(session);
+}
+
+static void send(
+    struct session *session, struct link *link, const wire_push_request *request,
+    const struct draft *draft)
+{
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_SEND_PUSH);
+    effect->ps = link->ps;
+    effect->lane = SESSION_PUSH_STREAM;
+    effect->generation = link->streams[SESSION_PUSH_STREAM].generation;
+    effect->push_request = request;
+    effect->payload = draft->payload;
+    effect->payload_count = draft->payload_count;
+    link->streams[SESSION_PUSH_STREAM].writable = false;
+    link->sent_us = session->sent_us = session->now_us;
+}
+
+static void send_hello(struct session *session, struct link *link)
+{
+    wire_push_request *request = step_take(session, sizeof(*request));
+    wire_hello *hello = step_take(session, sizeof(*hello));
+    if (request == NULL || hello == NULL)
+        return;
+    *request = (wire_push_request)WIRE_PUSH_REQUEST_INIT;
+    *hello = (wire_hello)WIRE_HELLO_INIT;
+    stream_hello(session, link, SESSION_PUSH_STREAM, hello);
+    request->hello = hello;
+    link->streams[SESSION_PUSH_STREAM].hello_sent = true;
+    send(session, link, request, &(struct draft){.payload = NULL});
+}
+
+static void send_message(struct session *session, struct link *link, struct draft *draft)
+{
+    const bool must_commit = link->commit_due || link->told_clock != session->clock;
+    if (draft->part_count == 0 && link->withdraws_due == 0 && !must_commit)
+        return;
+    wire_push_request *request = step_take(session, sizeof(*request));
+    wire_part **parts = step_take(session, (draft->part_count + 1) * sizeof(*parts));
+    if (request == NULL || parts == NULL)
+        return;
+    *request = (wire_push_request)WIRE_PUSH_REQUEST_INIT;
+    for (uint32_t i = 0; i < draft->part_count; i++)
+        parts[i] = draft->parts[i];
+    request->n_parts = draft->part_count;
+    request->parts = parts;
+    add_withdraws(session, link, request);
+    if (must_commit || has_news(session, link))
+        add_commit(session, link, request);
+    send(session, link, request, draft);
+}
+
+void compose_pushes(struct session *session, struct link *link)
+{
+    const struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
+    if (stream->state != STREAM_OPEN || !stream->writable)
+        return;
+    if (!stream->hello_sent) {
+        send_hello(session, link);
+        return;
+    }
+    if (!stream->greeted)
+        return;
+    struct draft draft; /* its arrays are filled as far as its counts say */
+    draft.part_count = draft.piece_count = 0;
+    draft.payload = NULL;
+    draft.payload_count = draft.payload_capacity = 0;
+    draft.payload_bytes = 0;
+    add_parts(session, &draft, link);
+    send_message(session, link, &draft);
+}

@@ -1,0 +1,363 @@
+/* join.c -- a session begins, keeps its lease, leaves, and ends. */
+#include "state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+
+static void mint_nonce(struct session *session)
+{
+    memcpy(session->nonce, session->event->random, sizeof(session->nonce));
+}
+
+static wire_task_name *
+take_names(struct session *session, uint32_t count, wire_task_name ***pointers)
+{
+    wire_task_name *names = step_take(session, (count + 1) * sizeof(*names));
+    *pointers = step_take(session, (count + 1) * sizeof(**pointers));
+    for (uint32_t i = 0; names != NULL && *pointers != NULL && i < count; i++) {
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        (*pointers)[i] = &names[i];
+    }
+    return *pointers == NULL ? NULL : names;
+}
+
+static wire_join_request *make_join(struct session *session)
+{
+    const struct session_config *config = &session->config;
+    wire_join_request *join = step_take(session, sizeof(*join));
+    wire_task_name **members;
+    wire_task_name *names = take_names(session, config->member_count + 1, &members);
+    if (join == NULL || names == NULL)
+        return NULL;
+    *join = (wire_join_request)WIRE_JOIN_REQUEST_INIT;
+    join->protocol_version = WIRE_PROTOCOL_VERSION;
+    join->nonce = (wire_bytes){.data = session->nonce, .len = sizeof(session->nonce)};
+    join->role = (Sumac__V1__Role)config->role;
+    for (uint32_t i = 0; i < config->member_count; i++) {
+        names[i].job = (char *)(uintptr_t)config->members_jobs[i];
+        names[i].index = config->members_indices[i];
+    }
+    if (config->job[0] != '\0') {
+        join->task = &names[config->member_count];
+        join->task->job = (char *)(uintptr_t)config->job;
+        join->task->index = config->task;
+    }
+    join->local_replicas = config->local_replicas;
+    join->n_ps_addresses = config->ps_count;
+    join->ps_addresses = (char **)(uintptr_t)config->ps_addresses;
+    join->n_members = config->member_count;
+    join->members = members;
+    join->cluster_id = config->cluster_id;
+    return join;
+}
+
+static void call_join(struct session *session, uint32_t delay_ms)
+{
+    const wire_join_request *join = make_join(session);
+    if (join == NULL)
+        return;
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
+    effect->call = SESSION_CALL_JOIN;
+    effect->join = join;
+    effect->delay_ms = delay_ms;
+}
+
+static bool make_links(struct session *session, uint32_t count)
+{
+    session->links = memory_take(&session->memory, count * sizeof(*session->links));
+    if (session->links == NULL) {
+        session->exhausted = true;
+        return false;
+    }
+    memset(session->links, 0, count * sizeof(*session->links));
+    session->link_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        session->links[i].ps = i;
+        session->links[i].unreached_us = session->now_us;
+    }
+    return true;
+}
+
+/* A reader's session is open at once, and has no streams until it pulls. */
+static void open_reader(struct session *session)
+{
+    if (!make_links(session, session->config.ps_count))
+        return;
+    session->cluster_id = session->config.cluster_id;
+    session->epoch = session->config.epoch;
+    for (uint32_t i = 0; session->config.ps_incarnations != NULL && i < session->link_count; i++)
+        session->links[i].incarnation = session->config.ps_incarnations[i];
+    session->phase = PHASE_OPEN;
+    effect_add(session, SESSION_EFFECT_JOINED);
+}
+
+void join_start(struct session *session)
+{
+    if (session->phase != PHASE_NEW)
+        return;
+    if (session->config.reader) {
+        open_reader(session);
+        return;
+    }
+    session->phase = PHASE_JOINING;
+    session->calling_us = session->now_us;
+    mint_nonce(session);
+    call_join(session, 0);
+}
+
+/* The ps as the answer names them have the last word over the configuration. */
+static void keep_addresses(struct session *session, const wire_join_reply *reply)
+{
+    const char **addresses =
+        arena_take(&session->texts, (reply->n_ps_addresses + 1) * sizeof(*addresses));
+    for (size_t i = 0; addresses != NULL && i < reply->n_ps_addresses; i++) {
+        const size_t bytes = strlen(reply->ps_addresses[i]) + 1;
+        char *copy = arena_take(&session->texts, bytes);
+        if (copy == NULL)
+            return;
+        memcpy(copy, reply->ps_addresses[i], bytes);
+        addresses[i] = copy;
+    }
+    if (addresses == NULL)
+        return;
+    session->config.ps_addresses = addresses;
+    session->config.ps_count = (uint32_t)reply->n_ps_addresses;
+}
+
+void join_done(struct session *session, const wire_join_reply *reply)
+{
+    if (session->phase != PHASE_JOINING)
+        return;
+    if (reply->session_id.len != sizeof(session->session_id) || reply->n_ps_addresses == 0 ||
+        reply->n_ps_addresses > SESSION_PS_MAX) {
+        struct sumac_error error;
+        fail(
+            &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "ps 0 answered the join with %zu bytes of session id and %zu ps", reply->session_id.len,
+            reply->n_ps_addresses);
+        session_end(session, &error, NULL);
+        return;
+    }
+    if (!make_links(session, (uint32_t)reply->n_ps_addresses))
+        return;
+    keep_addresses(session, reply);
+    memcpy(session->session_id, reply->session_id.data, sizeof(session->session_id));
+    session->cluster_id = reply->cluster_id;
+    session->epoch = reply->epoch;
+    session->attempt = reply->attempt;
+    session->membership_epoch = reply->membership_epoch;
+    session->previous_final = reply->previous_final;
+    session->clock = session->first_clock = reply->clock;
+    session->lease_ms = reply->lease_ms;
+    if (reply->ps_lost_ms > 0)
+        session->config.ps_lost_ms = reply->ps_lost_ms;
+    session->sent_us = session->now_us;
+    session->call_failures = 0;
+    session->phase = PHASE_OPEN;
+    effect_add(session, SESSION_EFFECT_JOINED);
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        if (i < reply->n_ps_incarnations)
+            session->links[i].incarnation = reply->ps_incarnations[i];
+        stream_open(session, &session->links[i], SESSION_PUSH_STREAM, 0);
+    }
+    effect_wake(session, session->now_us + (uint64_t)session->lease_ms * 1000 / 3);
+}
+
+/* May the same call, made again, come to something else? The remedy is told by the reason; without
+ * one, by the status. */
+static bool is_worth_retrying(const struct sumac_error *error)
+{
+    if (error->reason != SUMAC_REASON_UNSPECIFIED)
+        return error->reason >= SUMAC_REASON_PS_MISSING &&
+               error->reason < SUMAC_REASON_SESSION_UNKNOWN &&
+               error->reason != SUMAC_REASON_NOT_COORDINATOR;
+    return error->status == SUMAC_UNAVAILABLE || error->status == SUMAC_DEADLINE_EXCEEDED ||
+           error->status == SUMAC_CANCELLED || error->status == SUMAC_ABORTED ||
+           error->status == SUMAC_UNKNOWN || error->status == SUMAC_INTERNAL;
+}
+
+static bool has_patience(const struct session *session)
+{
+    return session->now_us < session->calling_us + (uint64_t)session->config.ps_lost_ms * 1000;
+}
+
+static void join_failed(struct session *session, const struct sumac_error *error)
+{
+    if (session->phase != PHASE_JOINING)
+        return;
+    if (!is_worth_retrying(error) || !has_patience(session)) {
+        session_end(session, error, NULL);
+        return;
+    }
+    if (!holds(session, RULE_join_nonce))
+        mint_nonce(session);
+    call_join(session, backoff_ms(session, session->call_failures++));
+}
+
+static void call_leave(struct session *session, uint32_t delay_ms)
+{
+    wire_leave_request *leave = step_take(session, sizeof(*leave));
+    if (leave == NULL)
+        return;
+    *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
+    leave->session_id =
+        (wire_bytes){.data = session->session_id, .len = sizeof(session->session_id)};
+    leave->done = session->leave_done;
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
+    effect->call = SESSION_CALL_LEAVE;
+    effect->leave = leave;
+    effect->delay_ms = delay_ms;
+}
+
+/* What the leave was to do has been done when the session is closed, whoever's answer was lost. */
+static void leave_failed(struct session *session, const struct sumac_error *error)
+{
+    if (session->phase != PHASE_LEAVING)
+        return;
+    if (session->closed_seen)
+        left(session);
+    else if (!is_worth_retrying(error) || !has_patience(session))
+        session_end(session, error, NULL);
+    else
+        call_leave(session, backoff_ms(session, session->call_failures++));
+}
+
+/* The lease is not renewed: by no fault of ours, or because the session is no more. */
+static void renew_failed(struct session *session, const struct sumac_error *error)
+{
+    session->renewing = false;
+    if (session->phase != PHASE_OPEN)
+        return;
+    if (error->reason == SUMAC_REASON_SESSION_CLOSED)
+        session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
+    else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
+        session_end(session, error, NULL);
+    else
+        effect_wake(session, session->now_us + 1000 * (uint64_t)backoff_ms(session, 4));
+}
+
+void call_failed(struct session *session, const struct session_event *event)
+{
+    switch (event->call) {
+    case SESSION_CALL_JOIN:
+        join_failed(session, event->error);
+        break;
+    case SESSION_CALL_RENEW:
+        renew_failed(session, event->error);
+        break;
+    case SESSION_CALL_LEAVE:
+        leave_failed(session, event->error);
+        break;
+    }
+}
+
+static void call_renew(struct session *session)
+{
+    wire_renew_request *renew = step_take(session, sizeof(*renew));
+    if (renew == NULL)
+        return;
+    *renew = (wire_renew_request)WIRE_RENEW_REQUEST_INIT;
+    renew->session_id =
+        (wire_bytes){.data = session->session_id, .len = sizeof(session->session_id)};
+    renew->clock = session->clock;
+    session->renewing = true;
+    session->sent_us = session->now_us;
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
+    effect->call = SESSION_CALL_RENEW;
+    effect->renew = renew;
+}
+
+/* A third of the lease without a word to any ps: say so. And a settle that is never decided is not
+ * waited for. */
+void lease_check(struct session *session)
+{
+    if (session->config.reader || session->phase < PHASE_OPEN)
+        return;
+    const uint64_t third_us = (uint64_t)session->lease_ms * 1000 / 3;
+    const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
+    if (session->phase == PHASE_SETTLING && session->now_us >= session->settling_us + lost_us) {
+        session_end(session, &session->end, NULL);
+        return;
+    }
+    if (session->phase == PHASE_OPEN && !session->renewing &&
+        session->now_us >= session->sent_us + third_us)
+        call_renew(session);
+    const bool silent = session->phase == PHASE_OPEN && !session->renewing;
+    effect_wake(session, (silent ? session->sent_us : session->now_us) + third_us);
+}
+
+void leave_when_done(struct session *session)
+{
+    if (!session->leave_wanted || session->leave_called)
+        return;
+    if (session->config.reader && session->phase == PHASE_OPEN) {
+        session->phase = PHASE_LEAVING;
+        left(session);
+        return;
+    }
+    if (session->phase != PHASE_OPEN || pushes_in_flight(session) > 0)
+        return;
+    session->leave_called = true;
+    session->phase = PHASE_LEAVING;
+    session->calling_us = session->now_us;
+    session->call_failures = 0;
+    call_leave(session, 0);
+}
+
+void left(struct session *session)
+{
+    if (session->phase != PHASE_LEAVING)
+        return;
+    session->phase = PHASE_OVER;
+    fail(
+        &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+        "the session has left; open another client");
+    pulls_end(session);
+    streams_close(session);
+    effect_add(session, SESSION_EFFECT_LEFT);
+}
+
+void session_closed(struct session *session, const wire_closed *closed)
+{
+    if (session->phase == PHASE_OVER)
+        return;
+    session->closed_seen = true;
+    if (session->phase == PHASE_LEAVING)
+        return; /* our own doing, or as good: the leave's answer says the rest */
+    struct sumac_error error;
+    if (closed->decided) {
+        fail(
+            &error, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
+            "ps 0 closed this session at push %" PRIu64
+            ": another attempt of the task joined, or the lease ran out; join again",
+            closed->final);
+        session_end(session, &error, closed);
+        return;
+    }
+    if (session->phase == PHASE_SETTLING)
+        return;
+    session->phase = PHASE_SETTLING;
+    session->settling_us = session->now_us;
+    fail(
+        &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
+        "ps 0 closed this session, and did not say which of the pushes under way count; join "
+        "again");
+    effect_wake(session, session->now_us + (uint64_t)session->config.ps_lost_ms * 1000);
+}
+
+void session_end(
+    struct session *session, const struct sumac_error *error, const wire_closed *closed)
+{
+    if (session->phase == PHASE_OVER)
+        return;
+    session->phase = PHASE_OVER;
+    session->end = error == &session->end ? session->end : *error;
+    if (session->config.reader || session->link_count == 0)
+        closed = NULL;
+    pushes_end(session, closed);
+    pulls_end(session);
+    streams_close(session);
+    effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
+}

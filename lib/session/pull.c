@@ -1,0 +1,254 @@
+/* pull.c -- a pull is taken in, split by ps, and over: complete, timed out, cancelled or failed. */
+#include "state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+
+/* The ps answers its own timeout, which says what it waited for; ours comes when it does not. */
+#define GRACE_MS 250u
+
+static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
+{
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
+    effect->token = token;
+    effect->error = *error;
+}
+
+void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error)
+{
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
+    effect->token = pull->token;
+    if (error != NULL)
+        effect->error = *error;
+    uint64_t *versions = step_take(session, pull->piece_count * sizeof(*versions));
+    if (versions != NULL) {
+        memcpy(versions, pull->versions, pull->piece_count * sizeof(*versions));
+        effect->versions = versions;
+        effect->version_count = pull->piece_count;
+    }
+    requests_drop(session, pull);
+    if (pull->before != NULL)
+        pull->before->next = pull->next;
+    else
+        session->first_pull = pull->next;
+    if (pull->next != NULL)
+        pull->next->before = pull->before;
+    session->pull_count--;
+    shelf_give(&session->shelf, pull->pieces);
+    pool_give(&session->pulls, pull);
+}
+
+static bool take_block(struct session *session, struct pull *pull)
+{
+    const size_t count = pull->piece_count;
+    uint8_t *block = shelf_take(
+        &session->shelf,
+        count * (sizeof(*pull->pieces) + sizeof(*pull->versions) + sizeof(*pull->places)));
+    if (block == NULL)
+        return false;
+    pull->pieces = (struct session_piece *)(void *)block;
+    block += count * sizeof(*pull->pieces);
+    pull->versions = (uint64_t *)(void *)block;
+    block += count * sizeof(*pull->versions);
+    pull->places = (uint32_t *)(void *)block;
+    memset(pull->versions, 0, count * sizeof(*pull->versions));
+    return true;
+}
+
+/* Group the pieces by ps, in the caller's order within each, and make a request of each group. */
+static void split(struct session *session, struct pull *pull, const struct session_pull *wanted)
+{
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < session->link_count && place < wanted->piece_count; i++) {
+        struct link *link = &session->links[i];
+        const uint32_t count = link->piece_scratch;
+        if (count == 0)
+            continue;
+        link->piece_scratch = place;
+        request_add(session, pull, link, place, count);
+        place += count;
+    }
+    for (uint32_t i = 0; i < wanted->piece_count; i++) {
+        const uint32_t to = session->links[wanted->pieces[i].ps].piece_scratch++;
+        pull->pieces[to] = wanted->pieces[i];
+        pull->places[to] = i;
+    }
+}
+
+static bool
+check_pieces(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < session->link_count; i++)
+        session->links[i].piece_scratch = 0;
+    for (uint32_t i = 0; i < wanted->piece_count; i++) {
+        const uint32_t ps = wanted->pieces[i].ps;
+        if (ps >= session->link_count) {
+            fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_SHARD,
+                "a piece names ps %" PRIu32 ", and there are %" PRIu32, ps, session->link_count);
+            return false;
+        }
+        if (++session->links[ps].piece_scratch > SESSION_PULL_PIECES_MAX) {
+            fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+                "a pull has more than %u pieces on ps %" PRIu32 "; pull them in several",
+                SESSION_PULL_PIECES_MAX, ps);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+may_accept(struct session *session, const struct session_pull *wanted, struct sumac_error *error)
+{
+    if (session->phase == PHASE_OVER) {
+        *error = session->end;
+        return false;
+    }
+    if (session->phase < PHASE_OPEN) {
+        fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "the session is not open yet");
+        return false;
+    }
+    if (session->pull_count >= SESSION_PULLS_IN_FLIGHT_MAX) {
+        fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "%d pulls are in flight, no more may be; wait for one of them first",
+            SESSION_PULLS_IN_FLIGHT_MAX);
+        return false;
+    }
+    return check_pieces(session, wanted, error);
+}
+
+static struct pull *take_pull(struct session *session, const struct session_pull *wanted)
+{
+    struct pull *pull = pool_take(&session->pulls);
+    if (pull == NULL)
+        return NULL;
+    pull->token = wanted->token;
+    pull->piece_count = wanted->piece_count;
+    pull->after_own_pushes = wanted->after_own_pushes && !session->config.reader;
+    pull->after_submitted = session->submitted;
+    pull->after_known = session->waiting_count == 0;
+    pull->bounded = wanted->bounded;
+    pull->lag_max = wanted->lag_max;
+    pull->view_id = wanted->view_id;
+    pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
+    pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
+    if (!take_block(session, pull)) {
+        pool_give(&session->pulls, pull);
+        return NULL;
+    }
+    pull->next = session->first_pull;
+    if (pull->next != NULL)
+        pull->next->before = pull;
+    session->first_pull = pull;
+    session->pull_count++;
+    return pull;
+}
+
+void pull_accept(struct session *session, const struct session_pull *wanted)
+{
+    assert(wanted->token != 0);
+    struct sumac_error error;
+    if (!may_accept(session, wanted, &error)) {
+        refuse(session, wanted->token, &error);
+        return;
+    }
+    struct pull *pull = take_pull(session, wanted);
+    if (pull == NULL) {
+        fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
+        refuse(session, wanted->token, &error);
+        return;
+    }
+    split(session, pull, wanted);
+    if (pull->open_requests == 0)
+        pull_over(session, pull, NULL);
+    else
+        effect_wake(session, pull->deadline_us);
+}
+
+void pull_cancel(struct session *session, uint64_t token)
+{
+    struct pull *pull = session->first_pull;
+    while (pull != NULL && pull->token != token)
+        pull = pull->next;
+    if (pull == NULL)
+        return;
+    struct sumac_error error;
+    fail(&error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED, "the pull was cancelled");
+    pull_over(session, pull, &error);
+}
+
+void pulls_end(struct session *session)
+{
+    while (session->first_pull != NULL)
+        pull_over(session, session->first_pull, &session->end);
+}
+
+static void time_out(struct session *session, struct pull *pull)
+{
+    const struct request *request = pull->requests;
+    while (request->sibling != NULL && request->piece == request->piece_count)
+        request = request->sibling;
+    const uint32_t ps = request->link->ps;
+    const uint64_t heard_us = request->link->heard_us;
+    const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
+    struct sumac_error error;
+    if (heard_us == 0)
+        fail(
+            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "ps %" PRIu32 " at %s did not answer a pull within %" PRIu32
+            " ms; it has never been heard from",
+            ps, address, pull->timeout_ms);
+    else
+        fail(
+            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "ps %" PRIu32 " at %s did not answer a pull within %" PRIu32
+            " ms; it was last heard from %" PRIu64 " ms ago",
+            ps, address, pull->timeout_ms, (session->now_us - heard_us) / 1000);
+    pull_over(session, pull, &error);
+}
+
+void pulls_check(struct session *session)
+{
+    struct pull *pull = session->first_pull;
+    while (pull != NULL) {
+        struct pull *next = pull->next;
+        if (session->now_us >= pull->deadline_us)
+            time_out(session, pull);
+        else
+            effect_wake(session, pull->deadline_us);
+        pull = next;
+    }
+}
+
+/* With the rule after_sequence_per_ps broken, a pull waits for the session's last push on any ps.
+ */
+static uint64_t last_sequence(const struct session *session, const struct link *link)
+{
+    return holds(session, RULE_after_sequence_per_ps) ? link->last_sequence
+                                                      : session->last_sequence;
+}
+
+void pulls_admit(struct session *session)
+{
+    for (struct pull *pull = session->first_pull; pull != NULL; pull = pull->next) {
+        if (pull->after_known || session->admitted < pull->after_submitted)
+            continue;
+        pull->after_known = true;
+        for (struct request *request = pull->requests; request != NULL;
+             request = request->sibling) {
+            if (pull->after_own_pushes)
+                request->after_sequence = last_sequence(session, request->link);
+            link_touch(session, request->link);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+/* push.c -- a push is taken in, split by ps, numbered, and over. */
+#include "state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+
+uint32_t pushes_in_flight(const struct session *session)
+{
+    return (uint32_t)(session->last_sequence - session->acked_through) + session->waiting_count;
+}
+
+static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
+{
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
+    effect->token = token;
+    effect->error = *error;
+}
+
+/* Count the pieces of each ps in its link's scratch. Returns how many ps there are, or -1 for one
+ * that is none. */
+static int count_by_ps(struct session *session, const struct session_push *wanted)
+{
+    int participants = 0;
+    for (uint32_t i = 0; i < session->link_count; i++)
+        session->links[i].piece_scratch = 0;
+    for (uint32_t i = 0; i < wanted->piece_count; i++) {
+        if (wanted->pieces[i].ps >= session->link_count)
+            return -1;
+        if (session->links[wanted->pieces[i].ps].piece_scratch++ == 0)
+            participants++;
+    }
+    return participants;
+}
+
+/* One block for all that a push has in numbers of its pieces and parts. */
+static bool take_block(struct session *session, struct push *push)
+{
+    const size_t count = push->piece_count;
+    const size_t bytes = count * (sizeof(*push->pieces) + sizeof(*push->versions) +
+                                  sizeof(*push->places) + sizeof(*push->ordinals)) +
+                         push->part_count * sizeof(*push->parts);
+    uint8_t *block = shelf_take(&session->shelf, bytes);
+    if (block == NULL)
+        return false;
+    push->pieces = (struct session_piece *)(void *)block;
+    block += count * sizeof(*push->pieces);
+    push->parts = (struct part *)(void *)block;
+    block += push->part_count * sizeof(*push->parts);
+    push->versions = (uint64_t *)(void *)block;
+    block += count * sizeof(*push->versions);
+    push->places = (uint32_t *)(void *)block;
+    block += count * sizeof(*push->places);
+    push->ordinals = (uint32_t *)(void *)block;
+    memset(push->versions, 0, count * sizeof(*push->versions));
+    memset(push->parts, 0, push->part_count * sizeof(*push->parts));
+    return true;
+}
+
+/* Group the pieces by ps, in the caller's order within each. The scratch becomes each ps's next
+ * place. */
+static void split(struct session *session, struct push *push, const struct session_push *wanted)
+{
+    uint32_t place = 0;
+    uint32_t participant = 0;
+    for (uint32_t i = 0; i < session->link_count && participant < push->part_count; i++) {
+        struct link *link = &session->links[i];
+        const uint32_t count = link->piece_scratch;
+        if (count == 0)
+            continue;
+        push->parts[participant++] =
+            (struct part){.push = push, .link = link, .first_piece = place, .piece_count = count};
+        link->piece_scratch = place;
+        place += count;
+    }
+    for (uint32_t i = 0; i < wanted->piece_count; i++) {
+        const uint32_t to = session->links[wanted->pieces[i].ps].piece_scratch++;
+        push->pieces[to] = wanted->pieces[i];
+        push->places[to] = i;
+    }
+}
+
+/* Which of its part's shards each piece touches: a ps answers one version for each. Shards are
+ * looked up in a table of piece numbers (plus one) by their id, at most half full. */
+static bool number_shards(struct session *session, struct push *push)
+{
+    size_t slots = 16;
+    while (slots < 2 * (size_t)push->piece_count)
+        slots *= 2;
+    uint32_t *table = step_take(session, slots * sizeof(*table));
+    if (table == NULL)
+        return false;
+    memset(table, 0, slots * sizeof(*table));
+    for (uint32_t p = 0; p < push->part_count; p++) {
+        struct part *part = &push->parts[p];
+        for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++) {
+            const uint64_t id = push->pieces[i].shard_id;
+            part->bytes += push->pieces[i].bytes;
+            size_t at = (size_t)(id * 0x9e3779b97f4a7c15u >> 20) & (slots - 1);
+            while (table[at] != 0 && push->pieces[table[at] - 1].shard_id != id)
+                at = (at + 1) & (slots - 1);
+            if (table[at] == 0 || table[at] - 1 < part->first_piece) {
+                table[at] = i + 1;
+                push->ordinals[i] = part->shard_count++;
+            } else {
+                push->ordinals[i] = push->ordinals[table[at] - 1];
+            }
+        }
+    }
+    return true;
+}
+
+static struct push *
+take_push(struct session *session, const struct session_push *wanted, uint32_t participants)
+{
+    struct push *push = pool_take(&session->pushes);
+    if (push == NULL)
+        return NULL;
+    push->token = wanted->token;
+    push->started_at_us = session->event->wall_us;
+    push->weight = wanted->weight;
+    push->functions = wanted->functions;
+    push->function_count = wanted->function_count;
+    push->non_finite_allowed = wanted->non_finite_allowed;
+    push->finishes_step = wanted->finishes_step;
+    push->piece_count = wanted->piece_count;
+    push->part_count = participants;
+    if (!take_block(session, push)) {
+        pool_give(&session->pushes, push);
+        return NULL;
+    }
+    split(session, push, wanted);
+    if (!number_shards(session, push)) {
+        shelf_give(&session->shelf, push->pieces);
+        pool_give(&session->pushes, push);
+        return NULL;
+    }
+    return push;
+}
+
+static void give_push(struct session *session, struct push *push)
+{
+    if (push->error != NULL)
+        pool_give(&session->errors, push->error);
+    shelf_give(&session->shelf, push->pieces);
+    pool_give(&session->pushes, push);
+}
+
+void push_over(struct session *session, struct push *push, const struct sumac_error *error)
+{
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
+    effect->token = push->token;
+    if (error != NULL)
+        effect->error = *error;
+    uint64_t *versions = step_take(session, push->piece_count * sizeof(*versions));
+    if (versions != NULL) {
+        memcpy(versions, push->versions, push->piece_count * sizeof(*versions));
+        effect->versions = versions;
+        effect->version_count = push->piece_count;
+    }
+    give_push(session, push);
+}
+
+/* A step ends with the last push that has a sequence, or has ended if that one is committed. */
+static void finish_step(struct session *session)
+{
+    if (session->last_sequence > session->commit_through) {
+        slot_of(session, session->last_sequence)->steps++;
+        return;
+    }
+    session->clock++;
+    for (uint32_t i = 0; i < session->link_count; i++)
+        link_touch(session, &session->links[i]);
+}
+
+static void append_part(struct session *session, struct part *part)
+{
+    struct link *link = part->link;
+    part->previous = link->last_sequence;
+    link->last_sequence = part->push->sequence;
+    part->before = link->newest;
+    if (link->newest != NULL)
+        link->newest->next = part;
+    else
+        link->oldest = part;
+    link->newest = part;
+    if (link->cursor == NULL)
+        link->cursor = part;
+    link_touch(session, link);
+}
+
+void part_remove(struct session *session, struct part *part)
+{
+    (void)session;
+    struct link *link = part->link;
+    if (part->wanted) {
+        struct part **at = &link->wanted_first;
+        struct part *last = NULL;
+        while (*at != part) {
+            last = *at;
+            at = &(*at)->next_wanted;
+        }
+        *at = part->next_wanted;
+        if (link->wanted_last == part)
+            link->wanted_last = last;
+    }
+    if (part->withdraw_due)
+        link->withdraws_due--;
+    if (part->counted)
+        link->counted_bytes -= part->bytes;
+    if (link->cursor == part)
+        link->cursor = part->next;
+    if (part->next != NULL)
+        part->next->before = part->before;
+    else
+        link->newest = part->before;
+    if (part->before != NULL)
+        part->before->next = part->next;
+    else
+        link->oldest = part->next;
+}
+
+/* Give a push its sequence: from here on it will be sent, and waited for, everywhere. */
+static void admit(struct session *session, struct push *push)
+{
+    const uint32_t only = push->part_count == 1 ? push->parts[0].link->ps : UINT32_MAX;
+    const uint64_t before = session->last_sequence;
+    push->sequence = ++session->last_sequence;
+    if (only == UINT32_MAX || only != session->run_ps)
+        session->run_other_before = before;
+    push->other_before = session->run_other_before;
+    session->run_ps = only;
+    *slot_of(session, push->sequence) =
+        (struct slot){.push = push, .steps = push->finishes_step ? 1 : 0};
+    for (uint32_t i = 0; i < push->part_count; i++)
+        append_part(session, &push->parts[i]);
+}
+
+/* The first ps whose grant is too small for its part, or NULL. */
+static const struct part *find_too_large(const struct push *push)
+{
+    for (uint32_t i = 0; i < push->part_count; i++)
+        if (push->parts[i].bytes > push->parts[i].link->grant_bytes)
+            return &push->parts[i];
+    return NULL;
+}
+
+static bool knows_grants(const struct push *push)
+{
+    for (uint32_t i = 0; i < push->part_count; i++)
+        if (!push->parts[i].link->knows_grant)
+            return false;
+    return true;
+}
+
+void pushes_admit(struct session *session)
+{
+    bool any = false;
+    while (session->waiting_first != NULL && knows_grants(session->waiting_first)) {
+        struct push *push = session->waiting_first;
+        session->waiting_first = push->next;
+        if (push->next == NULL)
+            session->waiting_last = NULL;
+        push->next = NULL;
+        session->waiting_count--;
+        session->admitted++;
+        any = true;
+        const struct part *part = find_too_large(push);
+        if (part == NULL && push->part_count > 0) {
+            admit(session, push);
+            continue;
+        }
+        if (push->finishes_step)
+            finish_step(session);
+        struct sumac_error error = {.status = SUMAC_OK};
+        if (part != NULL)
+            fail(
+                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
+                "the push has %" PRIu64 " bytes for ps %" PRIu32 ", which grants a session %" PRIu64
+                " bytes of staging; push less at once",
+                part->bytes, part->link->ps, part->link->grant_bytes);
+        push_over(session, push, &error);
+    }
+    if (any)
+        pulls_admit(session);
+}
+
+/* May a push be taken in now? Else it is refused. */
+static bool may_accept(struct session *session, const struct session_push *wanted)
+{
+    struct sumac_error error;
+    if (session->phase == PHASE_OVER)
+        error = session->end;
+    else if (session->phase != PHASE_OPEN || session->leave_wanted || session->config.reader)
+        fail(
+            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            session->config.reader ? "a reader has no session to push with; join instead"
+                                   : "the session is not open, or is leaving; join again");
+    else if (pushes_in_flight(session) >= WINDOW)
+        fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "%d pushes are in flight, no more may be; wait for one of them first", WINDOW);
+    else
+        return true;
+    refuse(session, wanted->token, &error);
+    return false;
+}
+
+void push_accept(struct session *session, const struct session_push *wanted)
+{
+    assert(wanted->token != 0);
+    if (!may_accept(session, wanted))
+        return;
+    struct sumac_error error;
+    const int participants = count_by_ps(session, wanted);
+    if (participants < 0) {
+        fail(
+            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_SHARD,
+            "a piece names a ps that is none of the %" PRIu32, session->link_count);
+        refuse(session, wanted->token, &error);
+        return;
+    }
+    struct push *push = take_push(session, wanted, (uint32_t)participants);
+    if (push == NULL) {
+        fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
+        refuse(session, wanted->token, &error);
+        return;
+    }
+    session->submitted++;
+    session->waiting_count++;
+    if (session->waiting_last != NULL)
+        session->waiting_last->next = push;
+    else
+        session->waiting_first = push;
+    session->waiting_last = push;
+    pushes_admit(session);
+}
+
+static bool is_voided(const wire_closed *closed, uint64_t sequence)
+{
+    for (size_t i = 0; i < closed->n_voided; i++)
+        if (closed->voided[i] == sequence)
+            return true;
+    return false;
+}
+
+/* What the settle came to for one push: up to `final` all counts but what was voided. */
+static void end_one(struct session *session, struct push *push, const wire_closed *closed)
+{
+    if (push->refused && push->error != NULL)
+        push_over(session, push, push->error);
+    else if (closed == NULL)
+        push_over(session, push, &session->end);
+    else if (
+        push->sequence != 0 && push->sequence <= closed->final && !push->refused &&
+        !is_voided(closed, push->sequence))
+        push_over(session, push, NULL);
+    else
+        push_over(session, push, &session->end);
+}
+
+void pushes_end(struct session *session, const wire_closed *closed)
+{
+    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
+        struct slot *slot = slot_of(session, n);
+        if (slot->push != NULL)
+            end_one(session, slot->push, closed);
+        *slot = (struct slot){0};
+    }
+    session->acked_through = session->last_sequence;
+    while (session->waiting_first != NULL) {
+        struct push *push = session->waiting_first;
+        session->waiting_first = push->next;
+        end_one(session, push, closed);
+    }
+    session->waiting_last = NULL;
+    session->waiting_count = 0;
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        struct link *link = &session->links[i];
+        link->oldest = link->newest = link->cursor = link->sending = NULL;
+        link->wanted_first = link->wanted_last = NULL;
+        link->counted_bytes = 0;
+        link->withdraws_due = 0;
+    }
+}

@@ -1,0 +1,349 @@
+/* request.c -- what one pull asks of one ps: sent, received into the caller's memory, asked again,
+ * cancelled. */
+#include "state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+
+void request_add(
+    struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
+    uint32_t piece_count)
+{
+    struct request *request = pool_take(&session->requests);
+    if (request == NULL) {
+        session->exhausted = true;
+        return;
+    }
+    request->pull = pull;
+    request->link = link;
+    request->number = ++session->last_request;
+    request->first_piece = first_piece;
+    request->piece_count = piece_count;
+    if (pull->after_own_pushes)
+        request->after_sequence = holds(session, RULE_after_sequence_per_ps)
+                                      ? link->last_sequence
+                                      : session->last_sequence;
+    request->sibling = pull->requests;
+    pull->requests = request;
+    pull->open_requests++;
+    request->before = link->last_request;
+    if (link->last_request != NULL)
+        link->last_request->next = request;
+    else
+        link->first_request = request;
+    link->last_request = request;
+    if (link->request_cursor == NULL)
+        link->request_cursor = request;
+    link_touch(session, link);
+}
+
+static void unlink_request(struct session *session, struct request *request)
+{
+    struct link *link = request->link;
+    if (link->request_cursor == request)
+        link->request_cursor = request->next;
+    if (request->next != NULL)
+        request->next->before = request->before;
+    else
+        link->last_request = request->before;
+    if (request->before != NULL)
+        request->before->next = request->next;
+    else
+        link->first_request = request->next;
+    pool_give(&session->requests, request);
+}
+
+/* The pull is over. What a ps is still working on is cancelled there. */
+void requests_drop(struct session *session, struct pull *pull)
+{
+    struct request *request = pull->requests;
+    while (request != NULL) {
+        struct request *sibling = request->sibling;
+        struct link *link = request->link;
+        if (request->sent && link->streams[SESSION_PULL_STREAM].state != STREAM_SHUT) {
+            request->pull = NULL;
+            request->cancelled = true;
+            link->cancels_due++;
+            link_touch(session, link);
+        } else {
+            unlink_request(session, request);
+        }
+        request = sibling;
+    }
+    pull->requests = NULL;
+}
+
+/* The stream is gone, and all that was asked on it: ask again from the start, and forget what was
+ * cancelled. */
+void requests_rewind(struct session *session, struct link *link)
+{
+    struct request *request = link->first_request;
+    while (request != NULL) {
+        struct request *next = request->next;
+        request->sent = false;
+        request->piece = 0;
+        request->offset = 0;
+        if (request->cancelled)
+            unlink_request(session, request);
+        request = next;
+    }
+    link->cancels_due = 0;
+    link->request_cursor = link->first_request;
+}
+
+static bool
+fill_pieces(struct session *session, const struct request *request, wire_pull_request *wire)
+{
+    wire_piece *pieces = step_take(session, request->piece_count * sizeof(*pieces));
+    wire_piece **pointers = step_take(session, request->piece_count * sizeof(*pointers));
+    if (pieces == NULL || pointers == NULL)
+        return false;
+    for (uint32_t i = 0; i < request->piece_count; i++) {
+        const struct session_piece *piece = &request->pull->pieces[request->first_piece + i];
+        pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        pieces[i].shard_id = piece->shard_id;
+        pieces[i].layout_epoch = piece->layout_epoch;
+        pieces[i].kind = (Sumac__V1__Piece__Kind)piece->kind;
+        pieces[i].slot = piece->slot;
+        pieces[i].offset_bytes = piece->offset_bytes;
+        pieces[i].bytes = piece->bytes;
+        pointers[i] = &pieces[i];
+    }
+    wire->n_pieces = request->piece_count;
+    wire->pieces = pointers;
+    return true;
+}
+
+static bool fill_request(struct session *session, struct request *request, wire_pull_request *wire)
+{
+    const struct pull *pull = request->pull;
+    const uint64_t end_us = pull->deadline_us - 250000; /* without our own grace */
+    wire->request = request->number;
+    wire->after_sequence = request->after_sequence;
+    wire->bounded = pull->bounded;
+    wire->lag_max = pull->lag_max;
+    wire->view_id = pull->view_id;
+    wire->timeout_ms =
+        end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
+    request->sent = true;
+    return fill_pieces(session, request, wire);
+}
+
+/* The next message: a cancellation before a request. False: there is nothing to say. */
+static bool fill_message(struct session *session, struct link *link, wire_pull_request *wire)
+{
+    if (link->cancels_due > 0) {
+        struct request *request = link->first_request;
+        while (request != NULL && !request->cancelled)
+            request = request->next;
+        assert(request != NULL);
+        link->cancels_due--;
+        wire->request = request->number;
+        wire->cancel = true;
+        unlink_request(session, request);
+        return true;
+    }
+    struct request *request = link->request_cursor;
+    if (request == NULL || !request->pull->after_known)
+        return false;
+    link->request_cursor = request->next;
+    return fill_request(session, request, wire);
+}
+
+void compose_pulls(struct session *session, struct link *link)
+{
+    struct stream *stream = &link->streams[SESSION_PULL_STREAM];
+    if (stream->state == STREAM_SHUT && link->first_request != NULL)
+        stream_open(session, link, SESSION_PULL_STREAM, 0);
+    if (stream->state != STREAM_OPEN || !stream->writable)
+        return;
+    if (link->cancels_due == 0 && link->request_cursor == NULL)
+        return;
+    wire_pull_request *wire = step_take(session, sizeof(*wire));
+    wire_hello *hello = step_take(session, sizeof(*hello));
+    if (wire == NULL || hello == NULL)
+        return;
+    *wire = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
+    if (!fill_message(session, link, wire))
+        return;
+    if (!stream->hello_sent) {
+        *hello = (wire_hello)WIRE_HELLO_INIT;
+        stream_hello(session, link, SESSION_PULL_STREAM, hello);
+        wire->hello = hello;
+        stream->hello_sent = true;
+    }
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_SEND_PULL);
+    effect->ps = link->ps;
+    effect->lane = SESSION_PULL_STREAM;
+    effect->generation = stream->generation;
+    effect->pull_request = wire;
+    stream->writable = false;
+    session->sent_us = session->now_us;
+}
+
+/* A reader over the spans that a payload came in. */
+struct reader {
+    const struct span *spans;
+    size_t span_count;
+    size_t offset; /* in spans[0] */
+};
+
+static bool read_bytes(struct reader *reader, uint8_t *to, uint64_t bytes)
+{
+    while (bytes > 0) {
+        if (reader->span_count == 0)
+            return false;
+        const size_t rest = reader->spans->bytes - reader->offset;
+        const size_t now = rest < bytes ? rest : (size_t)bytes;
+        memcpy(to, reader->spans->data + reader->offset, now);
+        to += now;
+        bytes -= now;
+        reader->offset += now;
+        if (reader->offset == reader->spans->bytes) {
+            reader->spans++;
+            reader->span_count--;
+            reader->offset = 0;
+        }
+    }
+    return true;
+}
+
+static void skip_received(struct request *request)
+{
+    const struct session_piece *pieces = &request->pull->pieces[request->first_piece];
+    while (request->piece < request->piece_count &&
+           request->offset == pieces[request->piece].bytes) {
+        request->piece++;
+        request->offset = 0;
+    }
+}
+
+/* One answered run must be the next bytes of what was asked, in that order; it is copied where the
+ * caller wants it. */
+static bool receive_run(struct request *request, const wire_piece *run, struct reader *reader)
+{
+    if (run->bytes == 0)
+        return true;
+    skip_received(request);
+    if (request->piece == request->piece_count)
+        return false;
+    const struct session_piece *piece =
+        &request->pull->pieces[request->first_piece + request->piece];
+    if (run->shard_id != piece->shard_id ||
+        run->offset_bytes != piece->offset_bytes + request->offset ||
+        run->bytes > piece->bytes - request->offset)
+        return false;
+    if (!read_bytes(reader, piece->data + request->offset, run->bytes))
+        return false;
+    request->offset += run->bytes;
+    skip_received(request);
+    return true;
+}
+
+static bool receive(struct request *request, const struct session_event *event)
+{
+    const wire_pull_answer *answer = event->pull_answer;
+    struct reader reader = {.spans = event->payload, .span_count = event->payload_spans};
+    for (size_t i = 0; i < answer->n_pieces; i++)
+        if (!receive_run(request, answer->pieces[i], &reader))
+            return false;
+    for (uint32_t i = 0; i < request->piece_count && i < answer->n_versions; i++)
+        request->pull->versions[request->pull->places[request->first_piece + i]] =
+            answer->versions[i];
+    skip_received(request);
+    return !answer->last || request->piece == request->piece_count;
+}
+
+/* Ask again on the same stream, under a new number: what still comes for the old one is nobody's.
+ */
+static void ask_again(struct session *session, struct request *request)
+{
+    struct link *link = request->link;
+    request->sent = false;
+    request->number = ++session->last_request;
+    request->piece = 0;
+    request->offset = 0;
+    request->tries++;
+    if (link->request_cursor == NULL && link->last_request == request) {
+        link->request_cursor = request;
+    } else if (link->last_request != request) {
+        if (request->before != NULL)
+            request->before->next = request->next;
+        else
+            link->first_request = request->next;
+        request->next->before = request->before;
+        request->before = link->last_request;
+        request->next = NULL;
+        link->last_request->next = request;
+        link->last_request = request;
+        if (link->request_cursor == NULL)
+            link->request_cursor = request;
+    }
+    link_touch(session, link);
+}
+
+static void
+fail_request(struct session *session, struct request *request, const wire_pull_answer *answer)
+{
+    const bool ended = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED ||
+                       answer->status == SUMAC_ABORTED;
+    if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
+        ask_again(session, request);
+        return;
+    }
+    struct sumac_error error;
+    fail(
+        &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
+        "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
+        ended ? "; asked again as often as may be" : "");
+    request->sent = false;
+    pull_over(session, request->pull, &error);
+}
+
+static void finish_request(struct session *session, struct request *request)
+{
+    struct pull *pull = request->pull;
+    struct request **at = &pull->requests;
+    while (*at != request)
+        at = &(*at)->sibling;
+    *at = request->sibling;
+    unlink_request(session, request);
+    if (--pull->open_requests == 0)
+        pull_over(session, pull, NULL);
+}
+
+static struct request *find_request(const struct link *link, uint64_t number)
+{
+    struct request *request = link->first_request;
+    while (request != NULL && (request->number != number || request->cancelled))
+        request = request->next;
+    return request;
+}
+
+void pull_answer(struct session *session, struct link *link, const struct session_event *event)
+{
+    const wire_pull_answer *answer = event->pull_answer;
+    if (answer->greeting != NULL &&
+        !stream_greeted(session, link, SESSION_PULL_STREAM, answer->greeting))
+        return;
+    struct request *request = answer->request == 0 ? NULL : find_request(link, answer->request);
+    if (request == NULL || !request->sent)
+        return;
+    if (answer->status != 0) {
+        fail_request(session, request, answer);
+        return;
+    }
+    if (!receive(request, event)) {
+        struct sumac_error error;
+        fail(
+            &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "ps %" PRIu32 " answered a pull with other pieces than were asked for", link->ps);
+        pull_over(session, request->pull, &error);
+        return;
+    }
+    if (answer->last)
+        finish_request(session, request);
+}

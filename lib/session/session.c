@@ -1,0 +1,258 @@
+/* session.c -- one event in, its effects out. state.h says which file does what. */
+#include "state.h"
+
+#include <string.h>
+
+#include "error.h"
+
+static const char *keep_text(struct session *session, const char *text)
+{
+    const size_t bytes = text == NULL ? 1 : strlen(text) + 1;
+    char *copy = arena_take(&session->texts, bytes);
+    if (copy != NULL)
+        memcpy(copy, text == NULL ? "" : text, bytes);
+    return copy;
+}
+
+static const char **keep_texts(struct session *session, const char *const *texts, uint32_t count)
+{
+    const char **copies = arena_take(&session->texts, (count + 1) * sizeof(*copies));
+    for (uint32_t i = 0; copies != NULL && i < count; i++) {
+        copies[i] = keep_text(session, texts[i]);
+        if (copies[i] == NULL)
+            return NULL;
+    }
+    return copies;
+}
+
+static void *keep_bytes(struct session *session, const void *data, size_t bytes)
+{
+    void *copy = arena_take(&session->texts, bytes + 1);
+    if (copy != NULL && bytes > 0)
+        memcpy(copy, data, bytes);
+    return copy;
+}
+
+static bool keep_config(struct session *session, const struct session_config *config)
+{
+    struct session_config *kept = &session->config;
+    *kept = *config;
+    kept->job = keep_text(session, config->job);
+    kept->members_jobs = keep_texts(session, config->members_jobs, config->member_count);
+    kept->members_indices = keep_bytes(
+        session, config->members_indices, config->member_count * sizeof(*config->members_indices));
+    kept->ps_addresses = keep_texts(session, config->ps_addresses, config->ps_count);
+    if (config->ps_incarnations != NULL) {
+        kept->ps_incarnations = keep_bytes(
+            session, config->ps_incarnations, config->ps_count * sizeof(*config->ps_incarnations));
+        if (kept->ps_incarnations == NULL)
+            return false;
+    }
+    kept->local_replicas = config->local_replicas == 0 ? 1 : config->local_replicas;
+    kept->ps_lost_ms = config->ps_lost_ms == 0 ? 60000 : config->ps_lost_ms;
+    kept->backoff_ms_max = config->backoff_ms_max == 0 ? 2000 : config->backoff_ms_max;
+    const uint32_t chunk = config->chunk_bytes == 0 ? SESSION_CHUNK_BYTES : config->chunk_bytes;
+    kept->chunk_bytes = chunk < 64 ? 64 : chunk / 64 * 64; /* whole elements of every type */
+    return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
+           kept->ps_addresses != NULL;
+}
+
+struct session *session_create(const struct session_config *config, const struct memory *memory)
+{
+    if (config->ps_count == 0 || config->ps_count > SESSION_PS_MAX)
+        return NULL;
+    struct session *session = memory_take(memory, sizeof(*session));
+    if (session == NULL)
+        return NULL;
+    memset(session, 0, sizeof(*session));
+    session->memory = *memory;
+    arena_init(&session->texts, &session->memory, (size_t)1 << 24);
+    arena_init(&session->step, &session->memory, SESSION_STEP_BYTES_MAX);
+    shelf_init(&session->shelf, &session->memory);
+    pool_init(&session->pushes, &session->memory, sizeof(struct push), 64);
+    pool_init(&session->pulls, &session->memory, sizeof(struct pull), 64);
+    pool_init(&session->requests, &session->memory, sizeof(struct request), 64);
+    pool_init(&session->errors, &session->memory, sizeof(struct sumac_error), 8);
+    session->wake_us = NEVER;
+    session->run_ps = UINT32_MAX;
+    if (!keep_config(session, config)) {
+        session_destroy(session);
+        return NULL;
+    }
+    return session;
+}
+
+void session_destroy(struct session *session)
+{
+    if (session == NULL)
+        return;
+    const struct memory memory = session->memory;
+    memory_give(&memory, session->links, session->link_count * sizeof(*session->links));
+    pool_deinit(&session->errors);
+    pool_deinit(&session->requests);
+    pool_deinit(&session->pulls);
+    pool_deinit(&session->pushes);
+    shelf_deinit(&session->shelf);
+    arena_deinit(&session->step);
+    arena_deinit(&session->texts);
+    memory_give(&memory, session, sizeof(*session));
+}
+
+static struct link *link_of(struct session *session, uint32_t ps)
+{
+    return ps < session->link_count ? &session->links[ps] : NULL;
+}
+
+/* Is this of the stream that is open now? With the rule `generation` broken, whatever an older one
+ * delivers counts. */
+static bool is_current(
+    const struct session *session, const struct link *link, enum session_lane lane,
+    uint64_t generation)
+{
+    if (session->phase == PHASE_OVER || link == NULL)
+        return false;
+    return link->streams[lane].generation == generation || !holds(session, RULE_generation);
+}
+
+static void tick(struct session *session)
+{
+    if (session->now_us >= session->wake_us)
+        session->wake_us = NEVER;
+    pulls_check(session);
+    if (session->phase != PHASE_OVER)
+        lease_check(session);
+    if (session->phase != PHASE_OVER)
+        links_check(session);
+}
+
+static void handle_answer(struct session *session, const struct session_event *event)
+{
+    struct link *link = link_of(session, event->ps);
+    const bool of_push = event->kind == SESSION_EVENT_PUSH_ANSWER;
+    const enum session_lane lane = of_push ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
+    if (!is_current(session, link, lane, event->generation))
+        return;
+    link->heard_us = session->now_us;
+    if (of_push)
+        push_answer(session, link, event->push_answer);
+    else
+        pull_answer(session, link, event);
+}
+
+static void handle(struct session *session, const struct session_event *event)
+{
+    switch (event->kind) {
+    case SESSION_EVENT_START:
+        join_start(session);
+        break;
+    case SESSION_EVENT_JOINED:
+        join_done(session, event->join_reply);
+        break;
+    case SESSION_EVENT_CALL_FAILED:
+        call_failed(session, event);
+        break;
+    case SESSION_EVENT_PUSH:
+        push_accept(session, event->push);
+        break;
+    case SESSION_EVENT_PULL:
+        pull_accept(session, event->pull);
+        break;
+    case SESSION_EVENT_CANCEL_PULL:
+        pull_cancel(session, event->token);
+        break;
+    case SESSION_EVENT_LEAVE:
+        session->leave_wanted = true;
+        session->leave_done = event->done;
+        break;
+    case SESSION_EVENT_LEFT:
+        left(session);
+        break;
+    case SESSION_EVENT_RENEWED:
+        session->renewing = false;
+        break;
+    case SESSION_EVENT_STREAM_WRITABLE:
+        if (is_current(session, link_of(session, event->ps), event->lane, event->generation))
+            stream_writable(session, event);
+        break;
+    case SESSION_EVENT_STREAM_LOST:
+        stream_lost(session, event);
+        break;
+    case SESSION_EVENT_PUSH_ANSWER:
+    case SESSION_EVENT_PULL_ANSWER:
+        handle_answer(session, event);
+        break;
+    case SESSION_EVENT_TICK:
+        tick(session);
+        break;
+    }
+}
+
+/* Whatever the event left to be said goes out now, where a stream takes it. */
+static void flush(struct session *session)
+{
+    while (session->touched != NULL) {
+        struct link *link = session->touched;
+        session->touched = link->next_touched;
+        link->touched = false;
+        if (session->phase == PHASE_OPEN || session->phase == PHASE_LEAVING)
+            compose_pushes(session, link);
+        if (session->phase != PHASE_OVER)
+            compose_pulls(session, link);
+    }
+}
+
+/* There is no memory to say anything with, except this. */
+static void end_exhausted(struct session *session)
+{
+    session->phase = PHASE_OVER;
+    fail(
+        &session->end, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "the session has no memory left for one step; pushes under way are lost to it");
+    session->spare = (struct session_effect){.kind = SESSION_EFFECT_ENDED, .error = session->end};
+    session->effects = &session->spare;
+    session->effect_count = session->effect_capacity = 1;
+}
+
+void session_step(
+    struct session *session, const struct session_event *event, struct session_effects *effects)
+{
+    arena_reset(&session->step);
+    session->effects = NULL;
+    session->effect_count = session->effect_capacity = 0;
+    session->event = event;
+    if (session->now_us > 0 && session->phase == PHASE_OPEN && session->lease_ms > 0 &&
+        event->now_us > session->now_us + (uint64_t)session->lease_ms * 1000)
+        links_excuse(session, event->now_us - session->now_us);
+    session->now_us = event->now_us;
+    handle(session, event);
+    leave_when_done(session);
+    flush(session);
+    session->event = NULL;
+    if (session->exhausted)
+        end_exhausted(session);
+    effects->items = session->effects;
+    effects->count = session->effect_count;
+}
+
+void session_read(const struct session *session, struct session_state *state)
+{
+    *state = (struct session_state){
+        .joined = session->phase == PHASE_OPEN || session->phase == PHASE_SETTLING ||
+                  session->phase == PHASE_LEAVING,
+        .ended = session->phase == PHASE_OVER,
+        .cluster_id = session->cluster_id,
+        .epoch = session->epoch,
+        .attempt = session->attempt,
+        .membership_epoch = session->membership_epoch,
+        .clock = session->clock,
+        .previous_final = session->previous_final,
+        .lease_ms = session->lease_ms,
+        .ps_count = session->link_count > 0 ? session->link_count : session->config.ps_count,
+        .pushes_in_flight = pushes_in_flight(session),
+        .pulls_in_flight = session->pull_count,
+        .last_sequence = session->last_sequence,
+        .commit_through = session->commit_through,
+        .acked_through = session->acked_through,
+    };
+    memcpy(state->session_id, session->session_id, sizeof(state->session_id));
+}

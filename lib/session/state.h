@@ -1,0 +1,284 @@
+/* state.h -- what a session remembers. Private to lib/session; the files beside it each have one
+ * deed on it:
+ *
+ *   session.c  create, destroy, one event in      push.c     a push is taken in, numbered, over
+ *   join.c     join, lease, leave, the end        answer.c   what a ps says about pushes; the
+ * commit advances stream.c   opened, lost, greeted, given up    compose.c  what goes out on a push
+ * stream, message by message effect.c   what one step gives                pull.c     a pull is
+ * taken in, over; request.c  its requests
+ *
+ *   session ── links[ps] ── parts (not done there, in the order of their sequence) ── push
+ *           │            └─ requests (not answered there) ── pull
+ *           ├─ window[sequence mod 1024] ── push ── parts, one for each participant
+ *           └─ waiting (pushes that have no sequence yet: some participant has never greeted)
+ */
+#ifndef SESSION_STATE_H
+#define SESSION_STATE_H
+
+#include "session.h"
+#include "shelf.h"
+
+#define WINDOW SESSION_PUSHES_IN_FLIGHT_MAX
+#define SESSION_PULL_PIECES_MAX 16384u /* of one pull on one ps: a request is one message */
+#define SESSION_PULL_TRIES_MAX 16u     /* of a pull whose view was ended */
+#define SESSION_STEP_BYTES_MAX ((size_t)1 << 28)
+#define NEVER UINT64_MAX
+
+struct link;
+
+/* What one push has for one ps. */
+struct part {
+    struct push *push;
+    struct link *link;
+    struct part *next, *before; /* in the link's list */
+    struct part *next_wanted;   /* in the link's list of parts to send again */
+    uint64_t bytes;
+    uint64_t previous;
+    uint32_t first_piece, piece_count; /* in push->pieces */
+    uint32_t shard_count;              /* distinct */
+    uint32_t round;
+    bool counted; /* against the grant: it was sent, and is not done */
+    bool staged;  /* answered, a refusal included */
+    bool done;
+    bool wanted;       /* is in the list of parts to send again */
+    bool withdraw_due; /* it gave way, and the ps is to be told */
+};
+
+struct push {
+    struct push *next; /* among those that wait for their sequence */
+    uint64_t token;
+    uint64_t sequence;
+    uint64_t started_at_us; /* wall clock */
+    uint64_t other_before;  /* the last sequence before it that has another ps than its only one */
+    double weight;
+    wire_function *const *functions; /* borrowed */
+    uint32_t function_count;
+    bool non_finite_allowed;
+    bool finishes_step;
+    bool refused;
+    struct sumac_error *error;    /* of the refusal, from the pool; NULL: none heard */
+    struct session_piece *pieces; /* grouped by ps; the start of the push's block */
+    uint32_t *places;             /* of each piece among the caller's */
+    uint32_t *ordinals;           /* of each piece's shard among its part's distinct ones */
+    uint64_t *versions;           /* in the caller's order */
+    struct part *parts;
+    uint32_t piece_count, part_count;
+    uint32_t staged_count, done_count; /* parts */
+};
+
+/* What one pull asks of one ps. */
+struct request {
+    struct pull *pull;
+    struct link *link;
+    struct request *next, *before; /* in the link's list */
+    struct request *sibling;       /* in the pull's list */
+    uint64_t number;
+    uint64_t after_sequence;
+    uint32_t first_piece, piece_count; /* in pull->pieces */
+    uint32_t piece;                    /* being received */
+    uint64_t offset;                   /* in it */
+    uint32_t tries;
+    bool sent;
+    bool cancelled; /* its pull is over; the ps is to be told */
+};
+
+struct pull {
+    struct pull *next, *before; /* in the session's list */
+    uint64_t token;
+    struct session_piece *pieces; /* grouped by ps; the start of the pull's block */
+    uint32_t *places;
+    uint64_t *versions;
+    struct request *requests;
+    uint32_t piece_count, open_requests;
+    bool after_own_pushes, after_known, bounded;
+    uint64_t after_submitted; /* pushes that the caller had made before */
+    uint64_t lag_max, view_id;
+    uint32_t timeout_ms;
+    uint64_t deadline_us;
+};
+
+enum stream_state { STREAM_SHUT, STREAM_OPENING, STREAM_OPEN };
+
+struct stream {
+    enum stream_state state;
+    uint64_t generation;
+    uint32_t failures; /* since the last greeting */
+    bool writable;
+    bool hello_sent;
+    bool greeted;
+};
+
+/* What the session has with one ps. */
+struct link {
+    uint32_t ps;
+    struct link *next_touched;
+    bool touched;
+    uint64_t incarnation; /* 0: not known yet */
+    struct stream streams[2];
+    uint64_t heard_us;     /* an answer came, or a message went out */
+    uint64_t unreached_us; /* since when no stream is greeted; NEVER: it is */
+    uint64_t sent_us;
+    uint32_t piece_scratch; /* pieces of the push or pull being taken in */
+    bool knows_grant;
+    uint64_t grant_bytes;
+    uint64_t counted_bytes; /* of parts sent and not done */
+    uint64_t last_sequence; /* that has a part here; the mark the epoch began with at first */
+    struct part *oldest, *newest;
+    struct part *cursor; /* the next to be sent */
+    struct part *wanted_first, *wanted_last;
+    struct part *sending; /* the part whose chunks are going out */
+    uint32_t sending_piece;
+    uint64_t sending_offset;
+    uint64_t cut_sequence; /* a part answered while it was being sent: to be ended without the rest;
+                              0: none */
+    uint32_t withdraws_due;
+    bool commit_due;
+    uint64_t told_commit, told_acked, told_clock;
+    struct request *first_request, *last_request;
+    struct request *request_cursor; /* the next to be sent */
+    uint32_t cancels_due;
+};
+
+enum phase { PHASE_NEW, PHASE_JOINING, PHASE_OPEN, PHASE_SETTLING, PHASE_LEAVING, PHASE_OVER };
+
+struct slot {
+    struct push *push; /* NULL: done, if its sequence is in the window */
+    uint32_t steps;    /* that end with it */
+};
+
+struct session {
+    struct memory memory;
+    struct session_config config;
+    struct arena texts; /* the config's */
+    struct arena step;  /* what the last step gave */
+    struct shelf shelf;
+    struct pool pushes, pulls, requests, errors;
+    struct session_effect *effects;
+    uint32_t effect_count, effect_capacity;
+    struct session_effect spare; /* takes what finds no memory */
+    bool exhausted;
+    const struct session_event *event; /* the one being handled */
+    uint64_t now_us;
+    uint64_t wake_us; /* asked for and not come yet */
+    enum phase phase;
+    struct sumac_error end; /* why it is over */
+
+    uint8_t nonce[16], session_id[16];
+    uint64_t cluster_id, epoch, attempt, membership_epoch, previous_final;
+    uint32_t lease_ms;
+    uint64_t sent_us;    /* anything, to any ps */
+    uint64_t calling_us; /* since when the join or the leave is tried */
+    uint32_t call_failures;
+    bool renewing;
+    bool leave_wanted, leave_done, leave_called;
+    bool closed_seen;
+    uint64_t settling_us;
+
+    struct link *links;
+    uint32_t link_count;
+    struct link *touched; /* something may go out there */
+
+    struct slot window[WINDOW];
+    struct push *waiting_first, *waiting_last;
+    uint32_t waiting_count;
+    uint64_t submitted, admitted;
+    uint64_t last_sequence, commit_through, acked_through, clock;
+    uint64_t first_clock;      /* with which the session was opened */
+    uint64_t run_other_before; /* `other_before` of the last push */
+    uint32_t run_ps; /* its only participant; UINT32_MAX: it has several, or there is none */
+    uint64_t voided[WINDOW]; /* refused pushes above acked_through, ascending */
+    uint32_t voided_count;
+
+    struct pull *first_pull;
+    uint32_t pull_count;
+    uint64_t last_request;
+};
+
+static inline bool holds(const struct session *session, enum rule rule)
+{
+    return rule_holds(session->config.broken, rule);
+}
+
+static inline struct slot *slot_of(struct session *session, uint64_t sequence)
+{
+    return &session->window[sequence % WINDOW];
+}
+
+/* effect.c */
+/* A zeroed effect at the end; never NULL, valid until the next one is added. */
+struct session_effect *effect_add(struct session *session, enum session_effect_kind kind);
+void effect_log(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A TICK at that time, or earlier. */
+void effect_wake(struct session *session, uint64_t at_us);
+/* Memory until the next step; NULL ends the session. */
+void *step_take(struct session *session, size_t bytes);
+/* Something may go out to that ps: looked at when the event is handled. */
+void link_touch(struct session *session, struct link *link);
+uint32_t backoff_ms(const struct session *session, uint32_t failures);
+
+/* stream.c */
+void stream_open(
+    struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms);
+void stream_writable(struct session *session, const struct session_event *event);
+void stream_lost(struct session *session, const struct session_event *event);
+/* False: the session is over by what the greeting says. */
+bool stream_greeted(
+    struct session *session, struct link *link, enum session_lane lane,
+    const wire_greeting *greeting);
+void stream_hello(
+    const struct session *session, const struct link *link, enum session_lane lane,
+    wire_hello *hello);
+void streams_close(struct session *session);
+void links_check(struct session *session);
+/* The process slept: its own silence is nobody's. */
+void links_excuse(struct session *session, uint64_t slept_us);
+
+/* push.c */
+void push_accept(struct session *session, const struct session_push *wanted);
+/* Number what waits, as far as grants are known. */
+void pushes_admit(struct session *session);
+/* All that is under way, oldest first, ends with `error`, or as the settle decided. */
+void pushes_end(struct session *session, const wire_closed *closed);
+void push_over(struct session *session, struct push *push, const struct sumac_error *error);
+void part_remove(struct session *session, struct part *part);
+uint32_t pushes_in_flight(const struct session *session);
+
+/* answer.c */
+void push_answer(struct session *session, struct link *link, const wire_push_answer *answer);
+void commit_advance(struct session *session);
+
+/* compose.c */
+void compose_pushes(struct session *session, struct link *link);
+
+/* pull.c */
+void pull_accept(struct session *session, const struct session_pull *wanted);
+void pull_cancel(struct session *session, uint64_t token);
+void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error);
+void pulls_end(struct session *session);
+void pulls_check(struct session *session);
+/* Pushes have got their sequences: pulls that come after them may be asked for. */
+void pulls_admit(struct session *session);
+
+/* request.c */
+void request_add(
+    struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
+    uint32_t piece_count);
+void requests_drop(struct session *session, struct pull *pull);
+void requests_rewind(struct session *session, struct link *link);
+void compose_pulls(struct session *session, struct link *link);
+void pull_answer(struct session *session, struct link *link, const struct session_event *event);
+
+/* join.c */
+void join_start(struct session *session);
+void join_done(struct session *session, const wire_join_reply *reply);
+void call_failed(struct session *session, const struct session_event *event);
+void lease_check(struct session *session);
+void leave_when_done(struct session *session);
+void left(struct session *session);
+void session_closed(struct session *session, const wire_closed *closed);
+/* The session is over: pushes and pulls end with this error, or as `closed` says. */
+void session_end(
+    struct session *session, const struct sumac_error *error, const wire_closed *closed);
+
+#endif

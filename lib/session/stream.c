@@ -1,0 +1,243 @@
+/* stream.c -- the streams to each ps: opened, greeted, lost and opened again, and a ps given up. */
+#include "state.h"
+
+#include <inttypes.h>
+
+#include "error.h"
+
+static const char *address_of(const struct session *session, uint32_t ps)
+{
+    const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
+    return address[0] == '\0' ? "an unknown address" : address;
+}
+
+void stream_open(
+    struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms)
+{
+    struct stream *stream = &link->streams[lane];
+    stream->state = STREAM_OPENING;
+    stream->generation++;
+    stream->writable = stream->hello_sent = stream->greeted = false;
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_OPEN_STREAM);
+    effect->ps = link->ps;
+    effect->lane = lane;
+    effect->generation = stream->generation;
+    effect->delay_ms = delay_ms;
+}
+
+void stream_writable(struct session *session, const struct session_event *event)
+{
+    struct link *link = &session->links[event->ps];
+    struct stream *stream = &link->streams[event->lane];
+    if (stream->generation != event->generation)
+        return;
+    if (stream->hello_sent)
+        link->heard_us = session->now_us; /* the ps takes what we send */
+    stream->state = STREAM_OPEN;
+    stream->writable = true;
+    link_touch(session, link);
+}
+
+/* What goes out next starts from the first part that is not done. */
+static void rewind_pushes(struct session *session, struct link *link)
+{
+    (void)session;
+    link->cursor = link->oldest;
+    link->sending = NULL;
+    link->cut_sequence = 0;
+    while (link->wanted_first != NULL) {
+        link->wanted_first->wanted = false;
+        link->wanted_first = link->wanted_first->next_wanted;
+    }
+    link->wanted_last = NULL;
+    if (link->withdraws_due > 0)
+        for (struct part *part = link->oldest; part != NULL; part = part->next)
+            part->withdraw_due = false; /* the part itself says its round */
+    link->withdraws_due = 0;
+    link->commit_due = false;
+}
+
+void stream_lost(struct session *session, const struct session_event *event)
+{
+    if (event->ps >= session->link_count || session->phase == PHASE_OVER)
+        return;
+    struct link *link = &session->links[event->ps];
+    struct stream *stream = &link->streams[event->lane];
+    if (stream->generation != event->generation || stream->state == STREAM_SHUT)
+        return;
+    stream->state = STREAM_SHUT;
+    stream->writable = stream->greeted = false;
+    const uint32_t delay_ms = backoff_ms(session, stream->failures++);
+    if (event->lane == SESSION_PULL_STREAM) {
+        requests_rewind(session, link);
+        if (link->first_request != NULL)
+            stream_open(session, link, SESSION_PULL_STREAM, delay_ms);
+        return;
+    }
+    if (link->unreached_us == NEVER) {
+        link->unreached_us = session->now_us;
+        effect_log(
+            session, "ps %" PRIu32 " at %s: the push stream broke: %s", link->ps,
+            address_of(session, link->ps),
+            event->error != NULL ? event->error->text : "no reason given");
+    }
+    rewind_pushes(session, link);
+    stream_open(session, link, SESSION_PUSH_STREAM, delay_ms);
+}
+
+void stream_hello(
+    const struct session *session, const struct link *link, enum session_lane lane,
+    wire_hello *hello)
+{
+    hello->protocol_version = WIRE_PROTOCOL_VERSION;
+    hello->cluster_id = session->cluster_id;
+    hello->epoch = session->epoch;
+    hello->ps_incarnation = link->incarnation;
+    hello->generation = link->streams[lane].generation;
+    hello->commit_through = session->commit_through;
+    if (!session->config.reader) {
+        hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
+        hello->session_id.len = sizeof(session->session_id);
+    }
+}
+
+/* Whose state is gone, or went back, is no longer the ps that this session's pushes were applied
+ * to. */
+static bool is_same_ps(struct session *session, struct link *link, const wire_greeting *greeting)
+{
+    struct sumac_error error;
+    if (session->cluster_id != 0 && greeting->cluster_id != 0 &&
+        greeting->cluster_id != session->cluster_id) {
+        fail(
+            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
+            "; check the addresses of job ps",
+            link->ps, address_of(session, link->ps), greeting->cluster_id, session->cluster_id);
+    } else if (link->incarnation != 0 && greeting->ps_incarnation != link->incarnation) {
+        fail(
+            &error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+            "ps %" PRIu32 " at %s was restarted and its state is lost; start the run again",
+            link->ps, address_of(session, link->ps));
+    } else if (session->epoch != 0 && greeting->epoch != session->epoch) {
+        fail(
+            &error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+            "ps %" PRIu32 " at %s went back to epoch %" PRIu64
+            " and this session is of epoch %" PRIu64 "; start the run again",
+            link->ps, address_of(session, link->ps), greeting->epoch, session->epoch);
+    } else {
+        return true;
+    }
+    session_end(session, &error, NULL);
+    return false;
+}
+
+bool stream_greeted(
+    struct session *session, struct link *link, enum session_lane lane,
+    const wire_greeting *greeting)
+{
+    if (!is_same_ps(session, link, greeting))
+        return false;
+    struct stream *stream = &link->streams[lane];
+    stream->failures = 0;
+    link->incarnation = greeting->ps_incarnation;
+    if (session->epoch == 0)
+        session->epoch = greeting->epoch;
+    if (session->cluster_id == 0)
+        session->cluster_id = greeting->cluster_id;
+    if (lane == SESSION_PULL_STREAM || stream->greeted) {
+        stream->greeted = true;
+        return true;
+    }
+    stream->greeted = true;
+    if (link->unreached_us != NEVER && stream->generation > 1)
+        effect_log(
+            session, "ps %" PRIu32 " at %s is reached again after %" PRIu64 " ms", link->ps,
+            address_of(session, link->ps), (session->now_us - link->unreached_us) / 1000);
+    link->unreached_us = NEVER;
+    if (greeting->membership_epoch > session->membership_epoch)
+        session->membership_epoch = greeting->membership_epoch;
+    if (link->last_sequence == 0)
+        link->last_sequence = greeting->mark;
+    link->grant_bytes = greeting->staging_grant_bytes;
+    const bool first = !link->knows_grant;
+    link->knows_grant = true;
+    rewind_pushes(session, link);
+    link->told_commit = link->told_acked = 0;
+    link->told_clock = session->first_clock;
+    link->commit_due = session->commit_through > 0 || session->acked_through > 0;
+    link_touch(session, link);
+    if (first)
+        pushes_admit(session);
+    return true;
+}
+
+void streams_close(struct session *session)
+{
+    for (uint32_t i = 0; i < session->link_count; i++)
+        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
+            struct stream *stream = &session->links[i].streams[lane];
+            if (stream->state == STREAM_SHUT)
+                continue;
+            stream->state = STREAM_SHUT;
+            stream->writable = stream->greeted = false;
+            struct session_effect *effect = effect_add(session, SESSION_EFFECT_CLOSE_STREAM);
+            effect->ps = i;
+            effect->lane = (enum session_lane)lane;
+            effect->generation = stream->generation;
+        }
+}
+
+/* Is there something that a ps that lives would answer, or take, by now? */
+static bool owes(const struct link *link)
+{
+    const struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
+    if (stream->state == STREAM_OPEN && stream->hello_sent && !stream->writable)
+        return true;
+    const struct part *part = link->oldest;
+    return part != NULL && part->counted &&
+           (!part->staged || part->push->sequence <= link->told_commit);
+}
+
+static uint64_t silent_since(const struct link *link)
+{
+    if (link->unreached_us != NEVER)
+        return link->unreached_us;
+    if (!owes(link))
+        return NEVER;
+    return link->heard_us > link->sent_us ? link->heard_us : link->sent_us;
+}
+
+void links_check(struct session *session)
+{
+    if (session->config.reader || session->phase < PHASE_OPEN)
+        return;
+    const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        const uint64_t since_us = silent_since(&session->links[i]);
+        if (since_us == NEVER)
+            continue;
+        if (session->now_us < since_us + lost_us) {
+            effect_wake(session, since_us + lost_us);
+            continue;
+        }
+        struct sumac_error error;
+        fail(
+            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            "ps %" PRIu32 " at %s was not reached for %" PRIu64
+            " s; what it had not answered may or may not have been applied",
+            i, address_of(session, i), (session->now_us - since_us) / 1000000);
+        session_end(session, &error, NULL);
+        return;
+    }
+}
+
+void links_excuse(struct session *session, uint64_t slept_us)
+{
+    effect_log(session, "this process stood still for %" PRIu64 " ms", slept_us / 1000);
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        struct link *link = &session->links[i];
+        link->heard_us += slept_us;
+        if (link->unreached_us != NEVER)
+            link->unreached_us += slept_us;
+    }
+}
