@@ -1,0 +1,286 @@
+/* update.c (test) -- the table of update functions: what each may be applied to, and what its
+ * hyperparameters may be.
+ *
+ * The rules' arithmetic is tested by update_loops.c and by the conformance cases.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "update.h"
+
+/* A message's function with up to three hyperparameters. */
+struct message {
+    wire_function function;
+    wire_hyperparameter given[3];
+    wire_hyperparameter *pointers[3];
+};
+
+static void begin(struct message *message)
+{
+    const wire_function empty = WIRE_FUNCTION_INIT;
+    message->function = empty;
+    message->function.hyperparameters = message->pointers;
+}
+
+static void give(struct message *message, uint32_t name, double value)
+{
+    const wire_hyperparameter empty = WIRE_HYPERPARAMETER_INIT;
+    const size_t i = message->function.n_hyperparameters++;
+    message->given[i] = empty;
+    message->given[i].name = (Sumac__V1__HyperparameterName)name;
+    message->given[i].value = value;
+    message->pointers[i] = &message->given[i];
+}
+
+static void the_table_has_the_six_functions_by_number_and_by_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"assign", "assign_add", "assign_sub",
+                                        "sgd",    "momentum",   "adam"};
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_string_equal(update_at(i)->name, names[i]);
+        assert_ptr_equal(update_find(i + 1), update_at(i));
+        assert_ptr_equal(update_find_by_name(names[i]), update_at(i));
+    }
+    assert_null(update_at(6));
+    assert_null(update_find(0));
+    assert_null(update_find(7));
+    assert_null(update_find_by_name("lamb"));
+    assert_null(update_find_by_name(""));
+}
+
+static void hyperparameters_left_out_have_their_defaults(void **state)
+{
+    (void)state;
+    struct update_hyperparameters merged;
+
+    assert_int_equal(
+        update_hyperparameters_read(update_find(UPDATE_ADAM), NULL, NULL, &merged, NULL), SUMAC_OK);
+
+    assert_int_equal(merged.set, update_find(UPDATE_ADAM)->hyperparameters);
+    assert_true(merged.value[update_hyperparameter_find("learning_rate")] == 0.001);
+    assert_true(merged.value[update_hyperparameter_find("beta_1")] == 0.9);
+    assert_true(merged.value[update_hyperparameter_find("beta_2")] == 0.999);
+    assert_true(merged.value[update_hyperparameter_find("epsilon")] == 1e-7);
+}
+
+static void a_push_lays_its_own_over_the_variables(void **state)
+{
+    (void)state;
+    const struct update_function *const momentum = update_find(UPDATE_MOMENTUM);
+    struct update_hyperparameters own, merged;
+    struct message create, push;
+    begin(&create);
+    give(&create, update_hyperparameter_find("learning_rate"), 0.5);
+    give(&create, update_hyperparameter_find("nesterov"), 1);
+    begin(&push);
+    give(&push, update_hyperparameter_find("momentum"), 0.25);
+    assert_int_equal(
+        update_hyperparameters_read(momentum, NULL, &create.function, &own, NULL), SUMAC_OK);
+
+    assert_int_equal(
+        update_hyperparameters_read(momentum, &own, &push.function, &merged, NULL), SUMAC_OK);
+
+    assert_true(merged.value[update_hyperparameter_find("learning_rate")] == 0.5);
+    assert_true(merged.value[update_hyperparameter_find("momentum")] == 0.25);
+    assert_true(merged.value[update_hyperparameter_find("nesterov")] == 1);
+}
+
+/* Of a momentum variable's own, sgd takes the learning rate and nothing else. */
+static void another_function_takes_only_what_it_knows_of_the_variables(void **state)
+{
+    (void)state;
+    struct update_hyperparameters own, merged;
+    struct message create;
+    begin(&create);
+    give(&create, update_hyperparameter_find("learning_rate"), 0.5);
+    assert_int_equal(
+        update_hyperparameters_read(
+            update_find(UPDATE_MOMENTUM), NULL, &create.function, &own, NULL),
+        SUMAC_OK);
+
+    assert_int_equal(
+        update_hyperparameters_read(update_find(UPDATE_SGD), &own, NULL, &merged, NULL), SUMAC_OK);
+
+    assert_int_equal(merged.set, update_find(UPDATE_SGD)->hyperparameters);
+    assert_true(merged.value[update_hyperparameter_find("learning_rate")] == 0.5);
+}
+
+static void a_hyperparameter_out_of_range_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t function;
+        const char *name;
+        double value;
+        bool fine;
+    } cases[] = {
+        {UPDATE_SGD, "learning_rate", 0, true},
+        {UPDATE_SGD, "learning_rate", -0.1, false},
+        {UPDATE_SGD, "learning_rate", (double)NAN, false},
+        {UPDATE_SGD, "learning_rate", (double)INFINITY, false},
+        {UPDATE_SGD, "momentum", 0.5, false},
+        {UPDATE_ASSIGN, "learning_rate", 0.5, false},
+        {UPDATE_MOMENTUM, "momentum", 1, true},
+        {UPDATE_MOMENTUM, "momentum", 1.1, false},
+        {UPDATE_MOMENTUM, "momentum", -0.1, false},
+        {UPDATE_MOMENTUM, "nesterov", 0.5, false},
+        {UPDATE_MOMENTUM, "nesterov", 1, true},
+        {UPDATE_ADAM, "beta_1", 1, false},
+        {UPDATE_ADAM, "beta_1", 0, true},
+        {UPDATE_ADAM, "beta_2", 1, false},
+        {UPDATE_ADAM, "beta_2", -0.1, false},
+        {UPDATE_ADAM, "epsilon", -1e-9, false},
+        {UPDATE_ADAM, "epsilon", 0, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct message message;
+        begin(&message);
+        give(&message, update_hyperparameter_find(cases[i].name), cases[i].value);
+        struct update_hyperparameters merged = {.set = 77};
+        struct sumac_error error = {0};
+
+        const enum sumac_status status = update_hyperparameters_read(
+            update_find(cases[i].function), NULL, &message.function, &merged, &error);
+
+        assert_int_equal(status, cases[i].fine ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
+        if (cases[i].fine)
+            continue;
+        assert_int_equal(error.reason, SUMAC_REASON_BAD_HYPERPARAMETER);
+        assert_non_null(strstr(error.text, cases[i].name));
+        assert_int_equal(merged.set, 77);
+    }
+}
+
+static void unknown_and_repeated_hyperparameters_are_refused(void **state)
+{
+    (void)state;
+    struct update_hyperparameters merged;
+    struct sumac_error error = {0};
+    struct message unknown, twice;
+    begin(&unknown);
+    give(&unknown, 4711, 1);
+    begin(&twice);
+    give(&twice, update_hyperparameter_find("learning_rate"), 1);
+    give(&twice, update_hyperparameter_find("learning_rate"), 2);
+
+    assert_int_equal(
+        update_hyperparameters_read(
+            update_find(UPDATE_SGD), NULL, &unknown.function, &merged, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "4711"));
+
+    assert_int_equal(
+        update_hyperparameters_read(
+            update_find(UPDATE_SGD), NULL, &twice.function, &merged, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "twice"));
+}
+
+/* 1 - 1e-9 is below 1 in float64, and 1 in float32. */
+static void a_hyperparameter_must_be_in_range_as_the_type_has_it(void **state)
+{
+    (void)state;
+    const struct update_function *const adam = update_find(UPDATE_ADAM);
+    struct update_hyperparameters merged;
+    struct sumac_error error = {0};
+    struct message message;
+    begin(&message);
+    give(&message, update_hyperparameter_find("beta_2"), 1 - 1e-9);
+    assert_int_equal(
+        update_hyperparameters_read(adam, NULL, &message.function, &merged, NULL), SUMAC_OK);
+
+    assert_int_equal(update_hyperparameters_check(adam, SUMAC_FLOAT64, &merged, NULL), SUMAC_OK);
+    assert_int_equal(
+        update_hyperparameters_check(adam, SUMAC_FLOAT32, &merged, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "beta_2"));
+}
+
+static void a_function_with_slots_needs_a_variable_created_with_it(void **state)
+{
+    (void)state;
+    const struct update_function *const adam = update_find(UPDATE_ADAM);
+    const struct update_function *const sgd = update_find(UPDATE_SGD);
+    struct sumac_error error = {0};
+
+    assert_int_equal(update_check(adam, adam, SUMAC_FLOAT32, "W", NULL), SUMAC_OK);
+    assert_int_equal(update_check(sgd, adam, SUMAC_FLOAT32, "W", NULL), SUMAC_OK);
+    assert_int_equal(update_check(sgd, NULL, SUMAC_FLOAT64, "W", NULL), SUMAC_OK);
+    assert_int_equal(
+        update_check(adam, sgd, SUMAC_FLOAT32, "W", &error), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
+    assert_non_null(strstr(error.text, "adam"));
+    assert_non_null(strstr(error.text, "W"));
+    assert_int_equal(
+        update_check(adam, NULL, SUMAC_FLOAT32, "W", &error), SUMAC_FAILED_PRECONDITION);
+}
+
+static void each_function_has_its_data_types(void **state)
+{
+    (void)state;
+    struct sumac_error error = {0};
+    for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
+        for (uint32_t i = 0; update_at(i) != NULL; i++) {
+            const struct update_function *const function = update_at(i);
+            const bool fine = function->number == UPDATE_ASSIGN ||
+                              (function->number <= UPDATE_ASSIGN_SUB && dtype != SUMAC_BOOL) ||
+                              dtype >= SUMAC_FLOAT32;
+
+            const enum sumac_status status =
+                update_check(function, function, (enum sumac_dtype)dtype, "v", &error);
+
+            assert_int_equal(status, fine ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
+        }
+    }
+    assert_int_equal(
+        update_check(update_find(UPDATE_ASSIGN), NULL, (enum sumac_dtype)14, "v", &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        update_check(update_find(UPDATE_ASSIGN), NULL, SUMAC_DTYPE_UNSPECIFIED, "v", &error),
+        SUMAC_INVALID_ARGUMENT);
+}
+
+/* β is rounded to the type of the arithmetic first; of the 10 000th update the correction is all but gone. */
+static void adams_rate_has_its_bias_correction(void **state)
+{
+    (void)state;
+    const struct update_function *const adam = update_find(UPDATE_ADAM);
+    struct update_hyperparameters defaults;
+    struct update_slice slice = {0};
+    assert_int_equal(update_hyperparameters_read(adam, NULL, NULL, &defaults, NULL), SUMAC_OK);
+
+    static const uint64_t counts[] = {1, 2, 17, 10000};
+    for (size_t i = 0; i < 4; i++) {
+        update_prepare(adam, SUMAC_FLOAT64, &defaults, counts[i], &slice);
+
+        const double t = (double)counts[i];
+        const double expected = 0.001 * sqrt(1 - pow(0.999, t)) / (1 - pow(0.9, t));
+        assert_true(fabs(slice.scalar[UPDATE_SCALAR_RATE] - expected) <= 1e-12 * expected);
+    }
+    update_prepare(adam, SUMAC_FLOAT32, &defaults, 1, &slice);
+    assert_true(slice.scalar[UPDATE_SCALAR_ONE_LESS_BETA_2] == 1 - (double)0.999f);
+    assert_true(slice.scalar[UPDATE_SCALAR_EPSILON] == (double)1e-7f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_has_the_six_functions_by_number_and_by_name),
+        cmocka_unit_test(hyperparameters_left_out_have_their_defaults),
+        cmocka_unit_test(a_push_lays_its_own_over_the_variables),
+        cmocka_unit_test(another_function_takes_only_what_it_knows_of_the_variables),
+        cmocka_unit_test(a_hyperparameter_out_of_range_is_refused_by_name),
+        cmocka_unit_test(unknown_and_repeated_hyperparameters_are_refused),
+        cmocka_unit_test(a_hyperparameter_must_be_in_range_as_the_type_has_it),
+        cmocka_unit_test(a_function_with_slots_needs_a_variable_created_with_it),
+        cmocka_unit_test(each_function_has_its_data_types),
+        cmocka_unit_test(adams_rate_has_its_bias_correction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,3 @@
+sumac_unit_test(update USES update)
+sumac_unit_test(update_loops USES update)
+sumac_unit_test(initializers USES update)

@@ -1,0 +1,304 @@
+/* update_loops.c (test) -- every table of loops gives the same bits, those of the plain rule
+ * written out. */
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "half.h"
+#include "loops.h"
+#include "random.h"
+
+#define COUNT 1027u /* no multiple of any vector's length */
+#define GUARD 64u
+#define BYTES (8 * COUNT + 2 * GUARD)
+
+struct arrays {
+    uint8_t value[BYTES], gradient[BYTES], slot[2][BYTES];
+};
+
+/* Finite values of the type: small floats of both signs, any integer. Slots are not negative. */
+static void fill(enum sumac_dtype dtype, uint64_t seed, bool positive, uint8_t *out)
+{
+    wire_initializer draw = WIRE_INITIALIZER_INIT;
+    if (sumac_dtype_is_float(dtype)) {
+        draw.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_UNIFORM;
+        draw.a = positive ? 0 : -2;
+        draw.b = 2;
+        draw.seed = seed;
+        initializer_fill(&draw, dtype, 0, COUNT, out);
+        return;
+    }
+    for (uint64_t i = 0; i < COUNT * sumac_dtype_bytes(dtype); i++) {
+        const struct random_block block =
+            random_philox((struct random_block){{(uint32_t)i, 0, 0, 0}}, (uint32_t)seed, 0);
+        out[i] = (uint8_t)(dtype == SUMAC_BOOL ? block.word[0] & 1 : block.word[0]);
+    }
+}
+
+static struct arrays *make_arrays(enum sumac_dtype dtype, size_t offset)
+{
+    struct arrays *const made = malloc(sizeof *made);
+    assert_non_null(made);
+    memset(made, 0xa5, sizeof *made);
+    fill(dtype, 1, false, made->value + offset);
+    fill(dtype, 2, false, made->gradient + offset);
+    fill(dtype, 3, true, made->slot[0] + offset);
+    fill(dtype, 4, true, made->slot[1] + offset);
+    return made;
+}
+
+static struct update_slice make_slice(
+    const struct update_function *function, enum sumac_dtype dtype, struct arrays *in,
+    struct arrays *out, size_t offset)
+{
+    struct update_hyperparameters hyperparameters;
+    assert_int_equal(
+        update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL), SUMAC_OK);
+    struct update_slice slice = {
+        .function = function,
+        .dtype = dtype,
+        .count = COUNT,
+        .value_in = in->value + offset,
+        .value_out = out->value + offset,
+        .gradient = in->gradient + offset,
+        .slot_in = {in->slot[0] + offset, in->slot[1] + offset},
+        .slot_out = {out->slot[0] + offset, out->slot[1] + offset},
+    };
+    update_prepare(function, dtype, &hyperparameters, 3, &slice);
+    return slice;
+}
+
+/* In place and into spare memory, aligned and not, of every type, by every table: the bytes are
+ * plain's, aligned, in place, and nothing is written beside them. */
+static void every_table_gives_the_bits_of_the_plain_one(void **state)
+{
+    (void)state;
+    const struct update_function *function;
+    for (uint32_t f = 0; (function = update_at(f)) != NULL; f++) {
+        for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
+            if ((function->dtypes >> dtype & 1u) == 0)
+                continue;
+            struct arrays *const expected = make_arrays((enum sumac_dtype)dtype, GUARD);
+            struct update_slice slice =
+                make_slice(function, (enum sumac_dtype)dtype, expected, expected, GUARD);
+            loops_plain.run[function->number][dtype](&slice);
+
+            const struct loops *table;
+            for (uint32_t t = 0; (table = loops_at(t)) != NULL; t++) {
+                for (size_t offset = GUARD; offset < GUARD + 4; offset++) {
+                    for (int spare = 0; spare < 2; spare++) {
+                        struct arrays *const in = make_arrays((enum sumac_dtype)dtype, offset);
+                        struct arrays *const out =
+                            spare ? make_arrays((enum sumac_dtype)dtype, offset) : in;
+                        slice = make_slice(function, (enum sumac_dtype)dtype, in, out, offset);
+
+                        table->run[function->number][dtype](&slice);
+
+                        const size_t bytes = COUNT * sumac_dtype_bytes((enum sumac_dtype)dtype);
+                        assert_memory_equal(out->value + offset, expected->value + GUARD, bytes);
+                        for (uint32_t s = 0; s < function->slot_count; s++)
+                            assert_memory_equal(
+                                out->slot[s] + offset, expected->slot[s] + GUARD, bytes);
+                        assert_int_equal(out->value[offset - 1], 0xa5);
+                        assert_int_equal(out->value[offset + bytes], 0xa5);
+                        if (spare)
+                            free(out);
+                        free(in);
+                    }
+                }
+            }
+            free(expected);
+        }
+    }
+}
+
+static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
+{
+    (void)state;
+    const struct loops *last = NULL;
+    for (uint32_t i = 0; loops_at(i) != NULL; i++)
+        last = loops_at(i);
+
+    assert_ptr_equal(loops_select(), last);
+}
+
+/* The rules, element by element, in the arithmetic of the type. */
+static void float32_rules_are_those_of_the_book(void **state)
+{
+    (void)state;
+    struct arrays *const before = make_arrays(SUMAC_FLOAT32, 0);
+    struct arrays *const after = make_arrays(SUMAC_FLOAT32, 0);
+    const float *const theta = (const float *)before->value;
+    const float *const g = (const float *)before->gradient;
+    const float *const slot_0 = (const float *)before->slot[0];
+    const float *const slot_1 = (const float *)before->slot[1];
+    const float *const result = (const float *)after->value;
+
+    struct update_slice slice =
+        make_slice(update_find(UPDATE_SGD), SUMAC_FLOAT32, before, after, 0);
+    update_run(&slice);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(fabsf(result[i] - (theta[i] - 0.01f * g[i])) <= 1e-6f);
+
+    slice = make_slice(update_find(UPDATE_MOMENTUM), SUMAC_FLOAT32, before, after, 0);
+    slice.flag = true;
+    update_run(&slice);
+    for (size_t i = 0; i < COUNT; i++) {
+        const float a = 0.9f * slot_0[i] + g[i];
+        assert_true(fabsf(result[i] - (theta[i] - 0.01f * (g[i] + 0.9f * a))) <= 1e-6f);
+    }
+
+    slice = make_slice(update_find(UPDATE_ADAM), SUMAC_FLOAT32, before, after, 0);
+    update_run(&slice);
+    for (size_t i = 0; i < COUNT; i++) {
+        const double m = (double)slot_0[i] + ((double)g[i] - (double)slot_0[i]) * 0.1;
+        const double v =
+            (double)slot_1[i] + ((double)g[i] * (double)g[i] - (double)slot_1[i]) * 0.001;
+        const double rate = 0.001 * sqrt(1 - pow(0.999, 3)) / (1 - pow(0.9, 3));
+        const double expected = (double)theta[i] - rate * m / (sqrt(v) + 1e-7);
+        assert_true(fabs((double)result[i] - expected) <= 1e-5);
+    }
+    free(before);
+    free(after);
+}
+
+/* Every float16 and bfloat16 is a float32 and comes back as itself; halfway cases go to the even
+ * neighbour. */
+static void halves_survive_and_round_to_even(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x10000; half++) {
+        const float f = float32_of_float16((uint16_t)half);
+        const float b = float32_of_bfloat16((uint16_t)half);
+        if (!isnan(f))
+            assert_int_equal(float16_of_float32(f), half);
+        else
+            assert_true(isnan(float32_of_float16(float16_of_float32(f))));
+        if (!isnan(b))
+            assert_int_equal(bfloat16_of_float32(b), half);
+        else
+            assert_true(isnan(float32_of_bfloat16(bfloat16_of_float32(b))));
+    }
+    for (uint32_t half = 0; half < 0x7bff; half++) {
+        const float low = float32_of_float16((uint16_t)half);
+        const float high = float32_of_float16((uint16_t)(half + 1));
+        const float middle = low + (high - low) / 2; /* exact in float32 */
+        assert_int_equal(float16_of_float32(middle), half + (half & 1));
+        assert_int_equal(float16_of_float32(nextafterf(middle, 0)), half);
+        assert_int_equal(float16_of_float32(nextafterf(middle, high)), half + 1);
+    }
+    assert_int_equal(float16_of_float32(65519.99f), 0x7bff);
+    assert_int_equal(float16_of_float32(65520.0f), 0x7c00);
+    assert_int_equal(bfloat16_of_float32(float32_of_bits(0x3f808000u)), 0x3f80);
+    assert_int_equal(bfloat16_of_float32(float32_of_bits(0x3f818000u)), 0x3f82);
+    assert_int_equal(bfloat16_of_float32(float32_of_bits(0x7f7fffffu)), 0x7f80);
+}
+
+/* 1 + 2^-11 is halfway between two float16: the sum in float32 is rounded once, to even. */
+static void half_sums_are_rounded_once(void **state)
+{
+    (void)state;
+    uint16_t value = float16_of_float32(1);
+    const uint16_t gradient = float16_of_float32(0x1p-11f);
+    struct update_slice slice = {
+        .function = update_find(UPDATE_ASSIGN_ADD),
+        .dtype = SUMAC_FLOAT16,
+        .count = 1,
+        .value_in = &value,
+        .value_out = &value,
+        .gradient = &gradient,
+    };
+
+    update_run(&slice);
+
+    assert_int_equal(value, 0x3c00);
+}
+
+/* One element that is not finite, at any place, is found by every table; the copy is complete all
+ * the same. */
+static void one_element_that_is_not_finite_is_found_anywhere(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sumac_dtype dtype;
+        uint64_t bits[5]; /* infinity, minus infinity, two NaNs, and the largest finite number */
+    } types[] = {
+        {SUMAC_FLOAT16, {0x7c00, 0xfc00, 0x7c01, 0xffff, 0x7bff}},
+        {SUMAC_BFLOAT16, {0x7f80, 0xff80, 0x7f81, 0xffff, 0x7f7f}},
+        {SUMAC_FLOAT32, {0x7f800000, 0xff800000, 0x7f800001, 0xffffffff, 0x7f7fffff}},
+        {SUMAC_FLOAT64,
+         {0x7ff0000000000000, 0xfff0000000000000, 0x7ff0000000000001, 0xffffffffffffffff,
+          0x7fefffffffffffff}},
+    };
+    const struct loops *table;
+    for (uint32_t t = 0; (table = loops_at(t)) != NULL; t++) {
+        for (size_t d = 0; d < 4; d++) {
+            const enum sumac_dtype dtype = types[d].dtype;
+            const size_t element_bytes = sumac_dtype_bytes(dtype), bytes = 71 * element_bytes;
+            for (size_t place = 0; place < 71; place++) {
+                for (size_t b = 0; b < 5; b++) {
+                    uint8_t in[71 * 8 + 1] = {0}, out[71 * 8 + 1];
+                    memcpy(in + 1 + place * element_bytes, &types[d].bits[b], element_bytes);
+
+                    const bool copied = table->copy_finite[dtype](out + 1, in + 1, bytes);
+                    const bool scanned = table->all_finite[dtype](in + 1, bytes);
+
+                    assert_int_equal(copied, b == 4);
+                    assert_int_equal(scanned, b == 4);
+                    assert_memory_equal(out + 1, in + 1, bytes);
+                }
+            }
+        }
+    }
+}
+
+static void integers_are_always_finite(void **state)
+{
+    (void)state;
+    const int32_t in[2] = {-1, 0x7f800000};
+    int32_t out[2] = {0, 0};
+
+    assert_true(update_copy_finite(SUMAC_INT32, out, in, sizeof in));
+    assert_true(update_all_finite(SUMAC_INT32, in, sizeof in));
+
+    assert_memory_equal(out, in, sizeof in);
+}
+
+static void nothing_is_a_fine_amount(void **state)
+{
+    (void)state;
+    float value = 1, out = 2;
+    struct update_slice slice = {
+        .function = update_find(UPDATE_SGD),
+        .dtype = SUMAC_FLOAT32,
+        .value_in = &value,
+        .value_out = &value,
+        .gradient = &out,
+    };
+
+    update_run(&slice);
+
+    assert_true(update_copy_finite(SUMAC_FLOAT32, &out, &value, 0));
+    assert_true(value == 1 && out == 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_table_gives_the_bits_of_the_plain_one),
+        cmocka_unit_test(the_table_for_this_machine_is_the_last_that_it_can_run),
+        cmocka_unit_test(float32_rules_are_those_of_the_book),
+        cmocka_unit_test(halves_survive_and_round_to_even),
+        cmocka_unit_test(half_sums_are_rounded_once),
+        cmocka_unit_test(one_element_that_is_not_finite_is_found_anywhere),
+        cmocka_unit_test(integers_are_always_finite),
+        cmocka_unit_test(nothing_is_a_fine_amount),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
