@@ -61,16 +61,30 @@ static gpr_timespec time_at(uint64_t us)
         .clock_type = GPR_CLOCK_MONOTONIC};
 }
 
-enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+enum rpc_polled rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rpc_event *event)
 {
-    const grpc_event event = grpc_completion_queue_next(poller->queue, time_at(until_us), NULL);
-    if (event.type == GRPC_QUEUE_TIMEOUT)
+    const grpc_event next = grpc_completion_queue_next(poller->queue, time_at(until_us), NULL);
+    if (next.type == GRPC_QUEUE_TIMEOUT)
         return RPC_POLLED_NOTHING;
-    if (event.type == GRPC_QUEUE_SHUTDOWN)
+    if (next.type == GRPC_QUEUE_SHUTDOWN)
         return RPC_POLLED_SHUTDOWN;
-    const struct tag *tag = event.tag;
-    tag->done(tag->owner, event.success != 0);
+    *event = (struct rpc_event){.tag = next.tag, .ok = next.success != 0};
+    return RPC_POLLED_EVENT;
+}
+
+void rpc_handle(struct rpc_poller *poller, const struct rpc_event *event)
+{
+    const struct tag *tag = event->tag;
+    tag->done(tag->owner, event->ok);
     if (poller->arena.bytes_used > ARENA_KEPT_BYTES_MAX)
         arena_deinit(&poller->arena);
-    return RPC_POLLED_EVENT;
+}
+
+enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+{
+    struct rpc_event event;
+    const enum rpc_polled polled = rpc_wait(poller, until_us, &event);
+    if (polled == RPC_POLLED_EVENT)
+        rpc_handle(poller, &event);
+    return polled;
 }

@@ -41,6 +41,15 @@ enum rpc_polled { RPC_POLLED_EVENT, RPC_POLLED_NOTHING, RPC_POLLED_SHUTDOWN };
  * a handler. */
 enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us);
 
+/* rpc_poll in two halves, for callers with a lock: rpc_wait touches nothing but the queue, so that
+ * one thread may wait while others use the poller's objects; rpc_handle does the rest. */
+struct rpc_event {
+    void *tag;
+    bool ok;
+};
+enum rpc_polled rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rpc_event *event);
+void rpc_handle(struct rpc_poller *poller, const struct rpc_event *event);
+
 /* Below this many bytes a payload is copied in any case: one slice costs less than two. */
 #define RPC_COPIED_BYTES_MAX 8192u
 
