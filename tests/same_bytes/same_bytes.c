@@ -1,0 +1,151 @@
+/* same_bytes.c -- `same_bytes FILE`: 1000 steps of every update function on every type it takes,
+ * with fixed pseudo-random inputs, by every table of loops that this processor runs, and every
+ * random initializer. Writes a line for each: function, type, and the digests (XXH3-64) of the
+ * value and the slots after the last step.
+ *
+ * The file must not depend on the compiler that built the program, nor on the processor. It fails
+ * at once when two tables of loops disagree.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "loops.h"
+#include "random.h"
+
+#define ELEMENTS 1027u
+#define STEPS 1000u
+
+struct state {
+    uint64_t value[ELEMENTS], slots[UPDATE_SLOTS_MAX][ELEMENTS], gradient[ELEMENTS];
+};
+
+static void draw_elements(enum sumac_dtype dtype, uint64_t seed, void *out)
+{
+    if (sumac_dtype_is_float(dtype)) {
+        wire_initializer draw = WIRE_INITIALIZER_INIT;
+        draw.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_NORMAL;
+        draw.b = 1;
+        draw.seed = seed;
+        initializer_fill(&draw, dtype, 0, ELEMENTS, out);
+        return;
+    }
+    uint8_t *const bytes = out;
+    for (uint32_t i = 0; i < ELEMENTS * sumac_dtype_bytes(dtype); i++) {
+        const struct random_block counter = {{i, 0, 0, 0}};
+        const uint32_t word = random_philox(counter, (uint32_t)seed, 0).word[0];
+        bytes[i] = (uint8_t)(dtype == SUMAC_BOOL ? word & 1 : word);
+    }
+}
+
+static void run_steps(
+    const struct loops *table, const struct update_function *function, enum sumac_dtype dtype,
+    bool nesterov, struct state *state)
+{
+    struct update_hyperparameters hyperparameters;
+    if (update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL) != SUMAC_OK)
+        abort();
+    memset(state, 0, sizeof *state);
+    draw_elements(dtype, 1, state->value);
+    struct update_slice slice = {
+        .function = function,
+        .dtype = dtype,
+        .count = ELEMENTS,
+        .value_in = state->value,
+        .value_out = state->value,
+        .gradient = state->gradient,
+        .slot_in = {state->slots[0], state->slots[1]},
+        .slot_out = {state->slots[0], state->slots[1]},
+    };
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        draw_elements(dtype, step + 1, state->gradient);
+        update_prepare(function, dtype, &hyperparameters, step, &slice);
+        slice.flag = nesterov;
+        table->run[function->number][dtype](&slice);
+    }
+}
+
+/* False: the tables disagree. */
+static bool write_function(
+    FILE *file, const struct update_function *function, enum sumac_dtype dtype, bool nesterov)
+{
+    static struct state states[2];
+    const size_t bytes = ELEMENTS * sumac_dtype_bytes(dtype);
+    const struct loops *table;
+    run_steps(&loops_plain, function, dtype, nesterov, &states[0]);
+    for (uint32_t t = 1; (table = loops_at(t)) != NULL; t++) {
+        run_steps(table, function, dtype, nesterov, &states[1]);
+        if (memcmp(&states[0], &states[1], sizeof states[0]) != 0) {
+            fprintf(
+                stderr, "%s of %s differs between the loops plain and %s\n", function->name,
+                sumac_dtype_name(dtype), table->name);
+            return false;
+        }
+    }
+    fprintf(
+        file, "%s%s %s %016" PRIx64, function->name, nesterov ? " nesterov" : "",
+        sumac_dtype_name(dtype), XXH3_64bits(states[0].value, bytes));
+    for (uint32_t s = 0; s < function->slot_count; s++)
+        fprintf(
+            file, " %s %016" PRIx64, function->slot_names[s],
+            XXH3_64bits(states[0].slots[s], bytes));
+    fprintf(file, "\n");
+    return true;
+}
+
+static bool write_all(FILE *file)
+{
+    const struct update_function *function;
+    for (uint32_t f = 0; (function = update_at(f)) != NULL; f++) {
+        for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
+            if ((function->dtypes >> dtype & 1u) == 0)
+                continue;
+            if (!write_function(file, function, (enum sumac_dtype)dtype, false))
+                return false;
+            if (function->number == UPDATE_MOMENTUM &&
+                !write_function(file, function, (enum sumac_dtype)dtype, true))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void write_initializers(FILE *file)
+{
+    static const int kinds[] = {WIRE_INITIALIZER_UNIFORM, WIRE_INITIALIZER_NORMAL};
+    static uint64_t elements[100000];
+    for (size_t k = 0; k < 2; k++) {
+        for (int dtype = SUMAC_FLOAT16; dtype <= SUMAC_FLOAT64; dtype++) {
+            wire_initializer draw = WIRE_INITIALIZER_INIT;
+            draw.kind = (Sumac__V1__Initializer__Kind)kinds[k];
+            draw.a = -0.1;
+            draw.b = 0.3;
+            draw.seed = 12345678901234567u;
+            initializer_fill(&draw, (enum sumac_dtype)dtype, 1, 100000, elements);
+            fprintf(
+                file, "%s %s %016" PRIx64 "\n", k == 0 ? "uniform" : "normal",
+                sumac_dtype_name((enum sumac_dtype)dtype),
+                XXH3_64bits(
+                    elements, 100000u * (size_t)sumac_dtype_bytes((enum sumac_dtype)dtype)));
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: same_bytes FILE\n");
+        return 2;
+    }
+    FILE *const file = fopen(argv[1], "w");
+    if (file == NULL) {
+        fprintf(stderr, "same_bytes: cannot write %s\n", argv[1]);
+        return 2;
+    }
+    const bool agreed = write_all(file);
+    write_initializers(file);
+    return fclose(file) == 0 && agreed ? 0 : 1;
+}
