@@ -45,8 +45,10 @@ static void refuse(struct rpc_call *call, const struct sumac_error *error)
         return;
     }
     call->refused = memory_take(&memory_heap, sizeof *call->refused);
-    if (call->refused != NULL)
+    if (call->refused != NULL) {
         *call->refused = *error;
+        call->refused->status = SUMAC_INTERNAL; /* nothing that the caller could mend */
+    }
     grpc_call_cancel(call->core, NULL);
 }
 

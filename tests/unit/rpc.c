@@ -1,276 +1,6 @@
-/* A real server and real clients in one thread, on ports that the system picks: what lib/rpc
- * promises both ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <arpa/inet.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "grpc/health/v1/health.pb-c.h"
-#include "grpc/reflection/v1/reflection.pb-c.h"
-#include "rpc.h"
-
-#define PATIENCE_US 20000000u /* of a test that waits for what must come */
-#define ECHO_BYTES (1u << 20)
-
-/* What one side has seen of its calls. */
-struct seen {
-    unsigned opened, messages, writable, half_closed, closed;
-    struct sumac_error error; /* of the last closed */
-    uint64_t payload_bytes;
-    uint8_t payload[ECHO_BYTES];
-    uint64_t sequence;
-    unsigned pieces;
-};
-
-struct fixture {
-    struct rpc_poller *poller;
-    struct rpc_server *server;
-    struct rpc_channel *channel;
-    struct seen client, at_server;
-    struct rpc_call *parked; /* a call that its handler left unanswered */
-    bool parks;
-    unsigned released;
-};
-
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
-
-/* Poll until *count reaches `wanted`; the test fails when patience ends. */
-static void poll_until(struct fixture *fixture, const unsigned *count, unsigned wanted)
-{
-    const uint64_t end = now_us() + PATIENCE_US;
-    while (*count < wanted && now_us() < end)
-        rpc_poll(fixture->poller, end);
-    assert_true(*count >= wanted);
-}
-
-static void keep(struct seen *seen, const struct wire_received *received)
-{
-    seen->messages++;
-    seen->payload_bytes = received->payload_bytes;
-    uint64_t at = 0;
-    for (size_t i = 0; i < received->payload_spans; i++) {
-        const struct span span = received->payload[i];
-        if (at + span.bytes <= sizeof seen->payload)
-            memcpy(seen->payload + at, span.data, span.bytes);
-        at += span.bytes;
-    }
-    assert_int_equal(at, received->payload_bytes);
-}
-
-static void note_closed(struct seen *seen, const struct sumac_error *error)
-{
-    seen->closed++;
-    seen->error = *error;
-}
-
-/* ---- the server's side */
-
-static void serve_stats(struct rpc_call *call, const struct wire_received *received)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    (void)received;
-    fixture->at_server.messages++;
-    if (fixture->parks) {
-        fixture->parked = call;
-        return;
-    }
-    wire_stats_reply reply = WIRE_STATS_REPLY_INIT;
-    reply.ps = 7;
-    rpc_call_send(call, &reply.base, NULL, 0);
-}
-
-/* A stream of pulls: each request is answered with its own number and 256 KiB or less of payload,
- * by reference. */
-static void release(void *context, uint64_t id)
-{
-    struct fixture *fixture = context;
-    (void)id;
-    __atomic_add_fetch(&fixture->released, 1, __ATOMIC_SEQ_CST);
-}
-
-static void serve_pull(struct rpc_call *call, const struct wire_received *received)
-{
-    static uint8_t values[ECHO_BYTES];
-    struct fixture *fixture = rpc_call_user(call);
-    const wire_pull_request *request = (const wire_pull_request *)(const void *)received->message;
-    fixture->at_server.messages++;
-    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
-    answer.request = request->request;
-    for (size_t i = 0; i < sizeof values; i++)
-        values[i] = (uint8_t)(i % 251);
-    struct rpc_payload payload[2] = {
-        {.bytes = {values, 100}},
-        {.bytes = {values + 100, 200000}, .released = release, .context = fixture}};
-    rpc_call_send(call, &answer.base, payload, 2);
-}
-
-static void serve_push(struct rpc_call *call, const struct wire_received *received)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    const wire_push_request *request = (const wire_push_request *)(const void *)received->message;
-    keep(&fixture->at_server, received);
-    fixture->at_server.pieces = request->n_parts > 0 ? (unsigned)request->parts[0]->n_pieces : 0;
-    if (!rpc_call_writable(call))
-        return;
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-    answer.durable_through = received->payload_bytes;
-    rpc_call_send(call, &answer.base, NULL, 0);
-}
-
-static void server_opened(struct rpc_call *call)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    fixture->at_server.opened++;
-    fixture->parked = call;
-}
-
-static void server_half_closed(struct rpc_call *call)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    fixture->at_server.half_closed++;
-    rpc_call_finish(call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, "the run is over");
-}
-
-static void server_closed(struct rpc_call *call, const struct sumac_error *error)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    note_closed(&fixture->at_server, error);
-}
-
-static const struct rpc_handler observe_handlers[] = {
-    {.message = serve_stats, .closed = server_closed}};
-static const struct rpc_handler transfer_handlers[] = {
-    {.message = serve_push,
-     .opened = server_opened,
-     .half_closed = server_half_closed,
-     .closed = server_closed},
-    {.message = serve_pull,
-     .opened = server_opened,
-     .half_closed = server_half_closed,
-     .closed = server_closed}};
-
-/* ---- the client's side */
-
-static void client_message(struct rpc_call *call, const struct wire_received *received)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    keep(&fixture->client, received);
-    const wire_type *type = received->message->descriptor;
-    if (type == &sumac__v1__stats_reply__descriptor)
-        fixture->client.sequence = ((const wire_stats_reply *)(const void *)received->message)->ps;
-    if (type == &sumac__v1__pull_answer__descriptor)
-        fixture->client.sequence =
-            ((const wire_pull_answer *)(const void *)received->message)->request;
-    if (type == &sumac__v1__push_answer__descriptor)
-        fixture->client.sequence =
-            ((const wire_push_answer *)(const void *)received->message)->durable_through;
-    if (type == &grpc__health__v1__health_check_response__descriptor)
-        fixture->client.sequence =
-            (uint64_t)((const Grpc__Health__V1__HealthCheckResponse *)(const void *)
-                           received->message)
-                ->status;
-}
-
-static void client_opened(struct rpc_call *call)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    fixture->client.opened++;
-}
-
-static void client_writable(struct rpc_call *call)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    fixture->client.writable++;
-}
-
-static void client_closed(struct rpc_call *call, const struct sumac_error *error)
-{
-    struct fixture *fixture = rpc_call_user(call);
-    note_closed(&fixture->client, error);
-}
-
-static const struct rpc_handler client_handler = {
-    .message = client_message,
-    .opened = client_opened,
-    .writable = client_writable,
-    .closed = client_closed};
-
-/* ---- given */
-
-static int set_up(void **state)
-{
-    struct fixture *const made = calloc(1, sizeof *made);
-    struct sumac_error error;
-    assert_non_null(made);
-    rpc_init();
-    assert_int_equal(rpc_poller_create(&made->poller), SUMAC_OK);
-    const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
-    assert_int_equal(rpc_server_open(made->poller, &options, &made->server, &error), SUMAC_OK);
-    assert_int_equal(
-        rpc_server_add(made->server, WIRE_OBSERVE, observe_handlers, made, &error), SUMAC_OK);
-    assert_int_equal(
-        rpc_server_add(made->server, WIRE_TRANSFER, transfer_handlers, made, &error), SUMAC_OK);
-    assert_int_equal(rpc_server_start(made->server, &error), SUMAC_OK);
-    char target[64];
-    snprintf(target, sizeof target, "127.0.0.1:%u", rpc_server_port(made->server));
-    assert_int_equal(rpc_channel_open(made->poller, target, &made->channel), SUMAC_OK);
-    *state = made;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    rpc_channel_close(fixture->channel);
-    rpc_server_close(fixture->server);
-    rpc_poller_destroy(fixture->poller);
-    rpc_deinit();
-    free(fixture);
-    return 0;
-}
-
-static struct rpc_call *begin_stats(struct fixture *fixture, uint64_t deadline_us)
-{
-    struct rpc_call *call;
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    assert_int_equal(
-        rpc_channel_call(
-            fixture->channel, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, deadline_us, true,
-            &client_handler, fixture, &call),
-        SUMAC_OK);
-    return call;
-}
-
-static struct rpc_call *begin_stream(struct fixture *fixture, unsigned method)
-{
-    struct rpc_call *call;
-    const unsigned opened = fixture->client.opened;
-    assert_int_equal(
-        rpc_channel_call(
-            fixture->channel, WIRE_TRANSFER, method, NULL, 0, true, &client_handler, fixture,
-            &call),
-        SUMAC_OK);
-    poll_until(fixture, &fixture->client.opened, opened + 1);
-    return call;
-}
-
-/* ---- the tests */
+/* What lib/rpc promises both ends of a call: statuses, deadlines, bounds, the order in which a
+ * server ends. */
+#include "unit/rpc_fixture.h"
 
 static void a_unary_call_is_answered_and_ends_with_ok(void **state)
 {
@@ -305,10 +35,286 @@ static void a_stream_carries_payloads_over_many_slices_both_ways(void **state)
     assert_int_equal(__atomic_load_n(&fixture->released, __ATOMIC_SEQ_CST), 5);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(a_unary_call_is_answered_and_ends_with_ok, set_up, tear_down),
-    cmocka_unit_test_setup_teardown(
-        a_stream_carries_payloads_over_many_slices_both_ways, set_up, tear_down),
-};
+static void a_status_arrives_with_its_reason_and_text(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    rpc_call_end(call); /* when: the server's handler answers the half-close with a status */
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->at_server.half_closed, 1); /* then */
+    assert_int_equal(fixture->client.error.status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_RUN_ENDED);
+    assert_string_equal(fixture->client.error.text, "the run is over");
+}
 
-int main(void) { return cmocka_run_group_tests(tests, NULL, NULL); }
+static void a_deadline_ends_a_call_at_both_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->parks = true;
+    begin_stats(fixture, now_us() + 50000);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_DEADLINE_EXCEEDED);
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
+}
+
+static void a_cancelled_stream_is_closed_at_both_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    poll_until(fixture, &fixture->at_server.opened, 1);
+    rpc_call_cancel(call);
+    poll_until(fixture, &fixture->client.closed, 1);
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_CANCELLED);
+    assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
+    assert_int_equal(fixture->at_server.half_closed, 0);
+}
+
+static void a_server_can_cancel_a_stream(void **state)
+{
+    struct fixture *fixture = *state;
+    begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    poll_until(fixture, &fixture->at_server.opened, 1);
+    rpc_call_cancel(fixture->parked);
+    poll_until(fixture, &fixture->client.closed, 1);
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    assert_int_not_equal(fixture->client.error.status, SUMAC_OK);
+}
+
+static void closing_a_channel_closes_its_calls(void **state)
+{
+    struct fixture *fixture = *state;
+    begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    begin_stream(fixture, WIRE_TRANSFER_PULL);
+    rpc_channel_close(fixture->channel);
+    fixture->channel = NULL;
+    poll_until(fixture, &fixture->client.closed, 2);
+    assert_int_equal(fixture->client.error.status, SUMAC_CANCELLED);
+}
+
+static void an_unknown_method_is_unimplemented_and_named(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call;
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    assert_int_equal(/* a service that this server was not given */
+                     rpc_channel_call(
+                         fixture->channel, WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base, 0,
+                         true, &client_handler, fixture, &call),
+                     SUMAC_OK);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_UNIMPLEMENTED);
+    assert_non_null(strstr(fixture->client.error.text, "/sumac.v1.Variables/List"));
+}
+
+static void an_absent_server_is_said_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_channel *channel;
+    struct rpc_call *call;
+    char target[64];
+    const uint32_t port = rpc_server_port(fixture->server);
+    snprintf(target, sizeof target, "127.0.0.1:%u", port);
+    rpc_server_close(fixture->server);
+    fixture->server = NULL;
+    assert_int_equal(rpc_channel_open(fixture->poller, target, &channel), SUMAC_OK);
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    assert_int_equal(
+        rpc_channel_call(
+            channel, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, 0, false, &client_handler,
+            fixture, &call),
+        SUMAC_OK);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
+    rpc_channel_close(channel);
+}
+
+/* A service under the real name whose types are others: how a foreign or broken client would look.
+ */
+static struct rpc_call *begin_foreign(
+    struct fixture *fixture, const wire_service *real, wire_service *service,
+    ProtobufCMethodDescriptor *method, const wire_message *message)
+{
+    struct rpc_call *call;
+    *service = *real;
+    service->methods = method;
+    service->n_methods = 1;
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel, service, 0, message, 0, true, &client_handler, fixture, &call),
+        SUMAC_OK);
+    return call;
+}
+
+static void a_malformed_message_is_an_invalid_argument(void **state)
+{
+    struct fixture *fixture = *state;
+    wire_service service;
+    ProtobufCMethodDescriptor method = WIRE_TRANSFER->methods[WIRE_TRANSFER_PUSH];
+    method.input = &sumac__v1__delete_request__descriptor;
+    struct rpc_call *call = begin_foreign(fixture, WIRE_TRANSFER, &service, &method, NULL);
+    poll_until(fixture, &fixture->client.opened, 1);
+    wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    uint8_t no_hello[] = {0x08, 0xff}; /* a varint without its end */
+    request.session_id = (wire_bytes){.len = sizeof no_hello, .data = no_hello};
+    rpc_call_send(call, &request.base, NULL, 0); /* when */
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_INVALID_ARGUMENT); /* then */
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MALFORMED);
+    assert_non_null(strstr(fixture->client.error.text, "malformed sumac.v1.PushRequest"));
+    assert_int_equal(fixture->at_server.messages, 0);
+}
+
+static void a_malformed_answer_ends_the_call_with_internal(void **state)
+{
+    struct fixture *fixture = *state;
+    wire_service service;
+    ProtobufCMethodDescriptor method = WIRE_OBSERVE->methods[WIRE_OBSERVE_STATS];
+    method.output = &sumac__v1__push_request__descriptor; /* its fields are messages */
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    begin_foreign(fixture, WIRE_OBSERVE, &service, &method, &request.base);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_INTERNAL);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MALFORMED);
+    assert_int_equal(fixture->client.messages, 0);
+}
+
+static void a_message_above_the_bound_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    const size_t bytes = 5u << 20;
+    uint8_t *values = calloc(1, bytes);
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    const struct rpc_payload payload = {.bytes = {values, bytes}};
+    rpc_call_send(call, &request.base, &payload, 1);
+    free(values); /* it was copied */
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(fixture->at_server.messages, 0);
+}
+
+static void a_small_payload_is_released_before_the_send_returns(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    uint8_t value[4] = {1, 2, 3, 4};
+    const struct rpc_payload payload = {
+        .bytes = {value, sizeof value}, .released = release, .context = fixture};
+    rpc_call_send(call, &request.base, &payload, 1);
+    assert_int_equal(fixture->released, 1);
+    memset(value, 0, sizeof value);
+    poll_until(fixture, &fixture->at_server.messages, 1);
+    assert_int_equal(fixture->at_server.payload_bytes, 4);
+    assert_int_equal(fixture->at_server.payload[3], 4);
+}
+
+static void a_second_server_on_a_port_is_refused_and_told_which(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_server *second = NULL;
+    struct sumac_error error;
+    const struct rpc_server_options options = {
+        .bind_host = "127.0.0.1", .port = rpc_server_port(fixture->server)};
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.1:%u", options.port);
+    assert_int_equal(
+        rpc_server_open(fixture->poller, &options, &second, &error), SUMAC_UNAVAILABLE);
+    assert_null(second);
+    assert_non_null(strstr(error.text, address));
+}
+
+static void a_method_that_the_descriptor_set_lacks_is_not_served(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_server *server;
+    struct sumac_error error;
+    const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
+    assert_int_equal(rpc_server_open(fixture->poller, &options, &server, &error), SUMAC_OK);
+    ProtobufCMethodDescriptor method = WIRE_OBSERVE->methods[0];
+    method.name = "Invent";
+    wire_service service = *WIRE_OBSERVE;
+    service.methods = &method;
+    assert_int_equal(
+        rpc_server_add(server, &service, observe_handlers, fixture, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "sumac.v1.Observe/Invent"));
+    rpc_server_close(server);
+}
+
+static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->parks = true;
+    begin_stats(fixture, 0); /* given: a call in flight */
+    poll_until(fixture, &fixture->at_server.messages, 1);
+    rpc_server_drain(fixture->server); /* when */
+    assert_int_equal(rpc_server_calls(fixture->server), 1);
+    wire_stats_reply reply = WIRE_STATS_REPLY_INIT;
+    reply.ps = 9;
+    rpc_call_send(fixture->parked, &reply.base, NULL, 0);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_OK); /* then */
+    assert_int_equal(fixture->client.sequence, 9);
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    assert_int_equal(rpc_server_calls(fixture->server), 0);
+    struct rpc_call *call;
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, 0, false,
+            &client_handler, fixture, &call),
+        SUMAC_OK);
+    poll_until(fixture, &fixture->client.closed, 2);
+    assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
+}
+
+static void closing_a_server_cancels_the_calls_that_are_left(void **state)
+{
+    struct fixture *fixture = *state;
+    begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    poll_until(fixture, &fixture->at_server.opened, 1);
+    rpc_server_close(fixture->server);
+    fixture->server = NULL;
+    assert_int_equal(fixture->at_server.closed, 1);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_unary_call_is_answered_and_ends_with_ok, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_stream_carries_payloads_over_many_slices_both_ways, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_status_arrives_with_its_reason_and_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_deadline_ends_a_call_at_both_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_cancelled_stream_is_closed_at_both_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_server_can_cancel_a_stream, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(closing_a_channel_closes_its_calls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_unknown_method_is_unimplemented_and_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_absent_server_is_said_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_malformed_message_is_an_invalid_argument, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_malformed_answer_ends_the_call_with_internal, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_message_above_the_bound_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_small_payload_is_released_before_the_send_returns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_second_server_on_a_port_is_refused_and_told_which, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_method_that_the_descriptor_set_lacks_is_not_served, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_draining_server_finishes_what_it_has_and_takes_nothing_new, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            closing_a_server_cancels_the_calls_that_are_left, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,1 +1,3 @@
 sumac_unit_test(rpc USES rpc)
+sumac_unit_test(rpc_bare USES rpc)
+sumac_unit_test(rpc_standard USES rpc)

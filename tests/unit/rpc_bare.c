@@ -1,0 +1,159 @@
+#define _GNU_SOURCE /* memmem */
+/* What is no gRPC, or no good gRPC, on a server's port, over bare sockets. */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "unit/rpc_fixture.h"
+
+static int dial(const struct fixture *fixture)
+{
+    const int bare = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons((uint16_t)rpc_server_port(fixture->server)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_true(bare >= 0);
+    connect(bare, (struct sockaddr *)&address, sizeof address);
+    struct pollfd ready = {.fd = bare, .events = POLLOUT};
+    assert_int_equal(poll(&ready, 1, 10000), 1);
+    return bare;
+}
+
+static void write_all(int bare, const void *data, size_t bytes)
+{
+    assert_int_equal(send(bare, data, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+}
+
+/* Poll the server until the socket is closed by it, or what it sent contains `wanted`; returns
+ * whether it does. */
+static bool read_until(struct fixture *fixture, int bare, const char *wanted)
+{
+    char heard[16384];
+    size_t count = 0;
+    const uint64_t end = now_us() + PATIENCE_US;
+    while (now_us() < end && count < sizeof heard) {
+        rpc_poll(fixture->poller, now_us() + 1000);
+        const ssize_t got = recv(bare, heard + count, sizeof heard - count, MSG_DONTWAIT);
+        if (got == 0)
+            return wanted != NULL && memmem(heard, count, wanted, strlen(wanted)) != NULL;
+        if (got > 0)
+            count += (size_t)got;
+        if (wanted != NULL && memmem(heard, count, wanted, strlen(wanted)) != NULL)
+            return true;
+    }
+    fail_msg("the server neither answered nor closed the connection");
+    return false;
+}
+
+static void garbage_and_http_1_are_hung_up_on_and_the_server_goes_on(void **state)
+{
+    struct fixture *fixture = *state;
+    uint8_t garbage[512];
+    for (size_t i = 0; i < sizeof garbage; i++)
+        garbage[i] = (uint8_t)(i * 167 + 13);
+    const char *get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const int first = dial(fixture), second = dial(fixture);
+    write_all(first, garbage, sizeof garbage);
+    write_all(second, get, strlen(get));
+    read_until(fixture, first, NULL);
+    read_until(fixture, second, NULL);
+    close(first);
+    close(second);
+    begin_stats(fixture, 0);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_OK);
+}
+
+struct frames {
+    uint8_t bytes[1024];
+    size_t count;
+};
+
+static void put(struct frames *frames, const void *data, size_t bytes)
+{
+    memcpy(frames->bytes + frames->count, data, bytes);
+    frames->count += bytes;
+}
+
+static void put_frame(struct frames *frames, uint8_t type, uint8_t flags, const struct frames *body)
+{
+    const uint8_t stream = type == 4 ? 0 : 1; /* settings are the connection's */
+    const uint8_t head[9] = {
+        0, (uint8_t)(body->count >> 8), (uint8_t)body->count, type, flags, 0, 0, 0, stream};
+    put(frames, head, sizeof head);
+    put(frames, body->bytes, body->count);
+}
+
+static void put_text(struct frames *frames, const char *text)
+{
+    const uint8_t length = (uint8_t)strlen(text);
+    put(frames, &length, 1);
+    put(frames, text, length);
+}
+
+/* HTTP/2's preface, settings, and the headers of a gRPC call (RFC 9113; RFC 7541 for the headers'
+ * bytes). */
+static void put_call(struct frames *frames, const char *path, const char *encoding)
+{
+    const struct frames none = {.count = 0};
+    struct frames headers = {.count = 0};
+    put(frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
+    put_frame(frames, 4, 0, &none);
+    put(&headers, "\x83\x86\x04", 3); /* POST, http, and :path */
+    put_text(&headers, path);
+    put(&headers, "\x01", 1); /* :authority */
+    put_text(&headers, "localhost");
+    const char *pairs[][2] = {
+        {"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-encoding", encoding}};
+    for (size_t i = 0; i < 3; i++) {
+        put(&headers, "\x00", 1);
+        put_text(&headers, pairs[i][0]);
+        put_text(&headers, pairs[i][1]);
+    }
+    put_frame(frames, 1, 4, &headers); /* HEADERS, END_HEADERS */
+}
+
+static void gzip_is_refused_before_it_inflates(void **state)
+{
+    struct fixture *fixture = *state;
+    struct frames frames = {.count = 0}, body = {.count = 0};
+    put_call(&frames, "/sumac.v1.Observe/Stats", "gzip");
+    put(&body, "\x01\x00\x00\x00\x04\x1f\x8b\x08\x00", 9); /* a compressed message of four bytes */
+    put_frame(&frames, 0, 1, &body);                       /* DATA, END_STREAM */
+    const int bare = dial(fixture);
+    write_all(bare, frames.bytes, frames.count);
+    assert_true(read_until(fixture, bare, "'gzip' is disabled"));
+    close(bare);
+    assert_int_equal(fixture->at_server.messages, 0);
+}
+
+static void a_message_cut_by_its_clients_end_is_not_handled(void **state)
+{
+    struct fixture *fixture = *state;
+    struct frames frames = {.count = 0}, body = {.count = 0};
+    put_call(&frames, "/sumac.v1.Transfer/Push", "identity");
+    put(&body, "\x00\x00\x00\x00\x09\x7a\x07\x01\x02", 9); /* four bytes of nine */
+    put_frame(&frames, 0, 0, &body);
+    const int bare = dial(fixture);
+    write_all(bare, frames.bytes, frames.count);
+    poll_until(fixture, &fixture->at_server.opened, 1);
+    close(bare); /* when */
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    assert_int_equal(fixture->at_server.messages, 0); /* then */
+    assert_int_equal(fixture->at_server.half_closed, 0);
+    assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            garbage_and_http_1_are_hung_up_on_and_the_server_goes_on, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(gzip_is_refused_before_it_inflates, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_message_cut_by_its_clients_end_is_not_handled, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

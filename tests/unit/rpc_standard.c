@@ -1,0 +1,176 @@
+/* The standard health and reflection services, asked by a C client. */
+#include "unit/rpc_fixture.h"
+
+#include "grpc/reflection/v1/reflection.pb-c.h"
+
+static struct rpc_call *begin_health(struct fixture *fixture, unsigned method, const char *service)
+{
+    struct rpc_call *call;
+    Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    request.service = (char *)(uintptr_t)service;
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel, &grpc__health__v1__health__descriptor, method, &request.base, 0, true,
+            &client_handler, fixture, &call),
+        SUMAC_OK);
+    return call;
+}
+
+static void health_check_answers_for_the_server_and_each_service(void **state)
+{
+    struct fixture *fixture = *state;
+    begin_health(fixture, 0, "");
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.sequence, 1); /* SERVING */
+    rpc_server_set_serving(fixture->server, false);
+    begin_health(fixture, 0, "sumac.v1.Transfer");
+    poll_until(fixture, &fixture->client.closed, 2);
+    assert_int_equal(fixture->client.sequence, 2); /* NOT_SERVING */
+    begin_health(fixture, 0, "sumac.v1.Nothing");
+    poll_until(fixture, &fixture->client.closed, 3);
+    assert_int_equal(fixture->client.error.status, SUMAC_NOT_FOUND);
+}
+
+static void a_health_watcher_hears_of_every_change_and_of_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    begin_health(fixture, 1, "sumac.v1.Observe");
+    poll_until(fixture, &fixture->client.messages, 1);
+    assert_int_equal(fixture->client.sequence, 1);
+    rpc_server_set_serving(fixture->server, false);
+    poll_until(fixture, &fixture->client.messages, 2);
+    assert_int_equal(fixture->client.sequence, 2);
+    rpc_server_set_serving(fixture->server, true);
+    poll_until(fixture, &fixture->client.messages, 3);
+    assert_int_equal(fixture->client.sequence, 1);
+    rpc_server_drain(fixture->server);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.messages, 4);
+    assert_int_equal(fixture->client.sequence, 2);
+    assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
+}
+
+static void watching_an_unknown_service_says_so_and_stays_open(void **state)
+{
+    struct fixture *fixture = *state;
+    begin_health(fixture, 1, "sumac.v1.Nothing");
+    poll_until(fixture, &fixture->client.messages, 1);
+    assert_int_equal(fixture->client.sequence, 3); /* SERVICE_UNKNOWN */
+    assert_int_equal(fixture->client.closed, 0);
+}
+
+/* What the reflection tests look at in an answer. */
+struct reflected {
+    struct fixture *fixture;
+    unsigned answers, services, files;
+    int32_t error_code;
+    bool has_transfer;
+};
+
+typedef Grpc__Reflection__V1__ServerReflectionRequest reflection_request;
+typedef Grpc__Reflection__V1__ServerReflectionResponse reflection_response;
+
+static void note_reflected(struct rpc_call *call, const struct wire_received *received)
+{
+    struct reflected *reflected = rpc_call_user(call);
+    const reflection_response *response =
+        (const reflection_response *)(const void *)received->message;
+    reflected->answers++;
+    if (response->message_response_case ==
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ERROR_RESPONSE)
+        reflected->error_code = response->error_response->error_code;
+    if (response->message_response_case ==
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_FILE_DESCRIPTOR_RESPONSE)
+        reflected->files = (unsigned)response->file_descriptor_response->n_file_descriptor_proto;
+    if (response->message_response_case ==
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_LIST_SERVICES_RESPONSE) {
+        reflected->services = (unsigned)response->list_services_response->n_service;
+        for (size_t i = 0; i < response->list_services_response->n_service; i++)
+            if (strcmp(response->list_services_response->service[i]->name, "sumac.v1.Transfer") ==
+                0)
+                reflected->has_transfer = true;
+    }
+}
+
+static const struct rpc_handler reflection_handler = {.message = note_reflected};
+
+static void
+ask(struct rpc_call *call, struct reflected *reflected, const char *symbol, const char *file)
+{
+    const uint64_t end = now_us() + PATIENCE_US;
+    while (!rpc_call_writable(call) && now_us() < end)
+        rpc_poll(reflected->fixture->poller, end);
+    reflection_request request = GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__INIT;
+    request.message_request_case =
+        GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_LIST_SERVICES;
+    request.list_services = (char *)(uintptr_t) "";
+    if (symbol != NULL) {
+        request.message_request_case =
+            GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_CONTAINING_SYMBOL;
+        request.file_containing_symbol = (char *)(uintptr_t)symbol;
+    } else if (file != NULL) {
+        request.message_request_case =
+            GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_BY_FILENAME;
+        request.file_by_filename = (char *)(uintptr_t)file;
+    }
+    rpc_call_send(call, &request.base, NULL, 0);
+}
+
+static void reflect_under(struct fixture *fixture, const wire_service *service)
+{
+    struct reflected seen = {.fixture = fixture};
+    struct rpc_call *call;
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel, service, 0, NULL, 0, true, &reflection_handler, &seen, &call),
+        SUMAC_OK);
+    ask(call, &seen, NULL, NULL);
+    poll_until(fixture, &seen.answers, 1);
+    assert_int_equal(seen.services, 5); /* two of the fixture's, health, reflection twice */
+    assert_true(seen.has_transfer);
+    ask(call, &seen, "sumac.v1.Transfer.Push", NULL);
+    poll_until(fixture, &seen.answers, 2);
+    assert_int_equal(seen.files, 2); /* transfer.proto and types.proto */
+    ask(call, &seen, NULL, "sumac/v1/types.proto");
+    poll_until(fixture, &seen.answers, 3);
+    assert_int_equal(seen.files, 1);
+    ask(call, &seen, "sumac.v1.Piece.Kind", NULL);
+    ask(call, &seen, "sumac.v1.Nothing", NULL);
+    ask(call, &seen, NULL, NULL); /* three on their way: each is answered, in order */
+    poll_until(fixture, &seen.answers, 6);
+    assert_int_equal(seen.files, 2);
+    assert_int_equal(seen.error_code, SUMAC_NOT_FOUND);
+    rpc_call_cancel(call);
+    rpc_channel_close(fixture->channel); /* before `seen` goes */
+    fixture->channel = NULL;
+    rpc_server_close(fixture->server);
+    fixture->server = NULL;
+}
+
+static void reflection_v1_lists_services_and_gives_files(void **state)
+{
+    reflect_under(*state, &grpc__reflection__v1__server_reflection__descriptor);
+}
+
+static void reflection_v1alpha_is_the_same(void **state)
+{
+    wire_service alpha = grpc__reflection__v1__server_reflection__descriptor;
+    alpha.name = "grpc.reflection.v1alpha.ServerReflection";
+    reflect_under(*state, &alpha);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            health_check_answers_for_the_server_and_each_service, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_health_watcher_hears_of_every_change_and_of_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            watching_an_unknown_service_says_so_and_stays_open, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            reflection_v1_lists_services_and_gives_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reflection_v1alpha_is_the_same, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

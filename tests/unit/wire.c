@@ -1,0 +1,403 @@
+/* Messages from bytes and back: payloads in place, whatever the cuts between slices, and hostile
+ * input refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "google/protobuf/descriptor.pb-c.h"
+#include "grpc/health/v1/health.pb-c.h"
+#include "wire.h"
+
+#define MESSAGE_BYTES_MAX 4096u
+
+/* A PushRequest with one part of two pieces and a function, and a payload of 100 bytes; packed,
+ * payload and all. */
+static size_t pack_push(uint8_t *out)
+{
+    wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
+    wire_hyperparameter *rates[] = {&rate};
+    rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
+    rate.value = 0.125;
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&function};
+    function.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
+    function.n_hyperparameters = 1;
+    function.hyperparameters = rates;
+    wire_piece pieces[2] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *piece_list[] = {&pieces[0], &pieces[1]};
+    pieces[0].shard_id = 300;
+    pieces[0].bytes = 60;
+    pieces[1].shard_id = UINT64_MAX;
+    pieces[1].bytes = 40;
+    wire_part part = WIRE_PART_INIT;
+    wire_part *parts[] = {&part};
+    part.sequence = 70000;
+    part.n_pieces = 2;
+    part.pieces = piece_list;
+    part.n_functions = 1;
+    part.functions = functions;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    request.n_parts = 1;
+    request.parts = parts;
+    const size_t bytes = wire_packed_bytes(&request.base, 100);
+    wire_pack(&request.base, 100, out);
+    for (size_t i = 0; i < 100; i++)
+        out[bytes + i] = (uint8_t)(i + 1);
+    return bytes + 100;
+}
+
+static void assert_is_push(const struct wire_received *received)
+{
+    const wire_push_request *request = (const wire_push_request *)(const void *)received->message;
+    assert_int_equal(request->n_parts, 1);
+    assert_int_equal(request->parts[0]->sequence, 70000);
+    assert_int_equal(request->parts[0]->n_pieces, 2);
+    assert_int_equal(request->parts[0]->pieces[0]->shard_id, 300);
+    assert_true(request->parts[0]->pieces[1]->shard_id == UINT64_MAX);
+    assert_true(request->parts[0]->functions[0]->hyperparameters[0]->value == 0.125);
+    assert_int_equal(request->payload.len, 0);
+    assert_int_equal(received->payload_bytes, 100);
+    size_t at = 0;
+    for (size_t i = 0; i < received->payload_spans; i++) {
+        assert_true(received->payload[i].bytes > 0);
+        for (size_t j = 0; j < received->payload[i].bytes; j++)
+            assert_int_equal(received->payload[i].data[j], ++at);
+    }
+    assert_int_equal(at, 100);
+}
+
+/* Unpack bytes that lie in one span, in an arena of their own. */
+static enum sumac_status
+unpack_all(const wire_type *type, const uint8_t *data, size_t bytes, struct sumac_error *error)
+{
+    struct arena arena;
+    struct wire_received received;
+    const struct span span = {.data = data, .bytes = bytes};
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    const enum sumac_status status = wire_unpack(type, &span, 1, &arena, &received, error);
+    arena_deinit(&arena);
+    return status;
+}
+
+static void assert_malformed(const uint8_t *data, size_t bytes)
+{
+    struct sumac_error error;
+    assert_int_equal(
+        unpack_all(&sumac__v1__push_request__descriptor, data, bytes, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    assert_non_null(strstr(error.text, "sumac.v1.PushRequest"));
+}
+
+/* Two cuts anywhere: every varint, tag, length, header and payload straddles some boundary. */
+static void a_message_cut_anywhere_is_the_same_message(void **state)
+{
+    (void)state;
+    uint8_t bytes[MESSAGE_BYTES_MAX];
+    const size_t total = pack_push(bytes); /* given */
+    struct arena arena;
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    for (size_t first = 0; first <= total; first++) {
+        for (size_t second = first; second <= total; second++) {
+            const struct span spans[3] = {
+                {bytes, first}, {bytes + first, second - first}, {bytes + second, total - second}};
+            struct wire_received received;
+            arena_reset(&arena);
+            assert_int_equal(/* when */
+                             wire_unpack(
+                                 &sumac__v1__push_request__descriptor, spans, 3, &arena, &received,
+                                 NULL),
+                             SUMAC_OK);
+            assert_is_push(&received); /* then */
+        }
+    }
+    arena_deinit(&arena);
+}
+
+static void a_message_in_spans_of_one_byte_is_the_same_message(void **state)
+{
+    (void)state;
+    uint8_t bytes[MESSAGE_BYTES_MAX];
+    struct span spans[MESSAGE_BYTES_MAX];
+    const size_t total = pack_push(bytes);
+    for (size_t i = 0; i < total; i++)
+        spans[i] = (struct span){bytes + i, 1};
+    struct arena arena;
+    struct wire_received received;
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    assert_int_equal(
+        wire_unpack(&sumac__v1__push_request__descriptor, spans, total, &arena, &received, NULL),
+        SUMAC_OK);
+    assert_is_push(&received);
+    arena_deinit(&arena);
+}
+
+static void a_payload_may_come_before_the_other_fields(void **state)
+{
+    (void)state;
+    uint8_t packed[MESSAGE_BYTES_MAX], turned[MESSAGE_BYTES_MAX];
+    const size_t total = pack_push(packed);
+    const size_t payload_field = 2 + 100;
+    memcpy(turned, packed + total - payload_field, payload_field);
+    memcpy(turned + payload_field, packed, total - payload_field);
+    struct arena arena;
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    for (size_t cut = 0; cut <= total; cut++) {
+        const struct span spans[2] = {{turned, cut}, {turned + cut, total - cut}};
+        struct wire_received received;
+        arena_reset(&arena);
+        assert_int_equal(
+            wire_unpack(&sumac__v1__push_request__descriptor, spans, 2, &arena, &received, NULL),
+            SUMAC_OK);
+        assert_is_push(&received);
+    }
+    arena_deinit(&arena);
+}
+
+static void a_payload_is_not_copied(void **state)
+{
+    (void)state;
+    uint8_t bytes[MESSAGE_BYTES_MAX];
+    const size_t total = pack_push(bytes);
+    const struct span span = {bytes, total};
+    struct arena arena;
+    struct wire_received received;
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    assert_int_equal(
+        wire_unpack(&sumac__v1__push_request__descriptor, &span, 1, &arena, &received, NULL),
+        SUMAC_OK);
+    assert_ptr_equal(received.payload[0].data, bytes + total - 100);
+    arena_deinit(&arena);
+}
+
+static void every_truncation_is_refused(void **state)
+{
+    (void)state;
+    uint8_t bytes[MESSAGE_BYTES_MAX];
+    const size_t total = pack_push(bytes);
+    /* The part, the only field before the payload, is whole at its end: that prefix is a message.
+     */
+    for (size_t kept = 1; kept < total; kept++)
+        if (kept != total - 102)
+            assert_malformed(bytes, kept);
+}
+
+static void a_second_payload_is_refused(void **state)
+{
+    (void)state;
+    const uint8_t bytes[] = {0x7a, 1, 'a', 0x7a, 1, 'b'};
+    assert_malformed(bytes, sizeof bytes);
+    const uint8_t empty_first[] = {0x7a, 0, 0x7a, 1, 'b'};
+    assert_malformed(empty_first, sizeof empty_first);
+}
+
+static void hostile_bytes_are_refused(void **state)
+{
+    (void)state;
+#define REFUSED(...)                                                                               \
+    do {                                                                                           \
+        const uint8_t bytes[] = {__VA_ARGS__};                                                     \
+        assert_malformed(bytes, sizeof bytes);                                                     \
+    } while (0)
+    REFUSED(0x80);                               /* a varint without an end */
+    REFUSED(0x7a, 0x64, 1, 2);                   /* a length past the end */
+    REFUSED(0x7a, 0xff, 0xff, 0xff, 0xff, 0x0f); /* 2^32 - 1 bytes */
+    REFUSED(0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f);       /* 2^63 - 1 bytes */
+    REFUSED(0x7a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01); /* 2^64 - 1 */
+    REFUSED(0x0b); /* wire types 3, 4, 6, 7 */
+    REFUSED(0x0c);
+    REFUSED(0x0e);
+    REFUSED(0x0f);
+    REFUSED(0x02, 0x00);                                                             /* field 0 */
+    REFUSED(0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00); /* 11 bytes */
+    REFUSED(0x12, 0x03, 0x08, 0x80, 0x80); /* within a part */
+    REFUSED(0x10, 0x01);                   /* a part that is a number */
+#undef REFUSED
+}
+
+/* 4 MB of empty submessages would take 222 MB. */
+static void what_inflates_beyond_the_arena_is_refused(void **state)
+{
+    (void)state;
+    const size_t bytes = 1u << 20;
+    uint8_t *data = memory_take(&memory_heap, bytes);
+    for (size_t i = 0; i < bytes; i += 2) {
+        data[i] = 0x12; /* an empty part */
+        data[i + 1] = 0;
+    }
+    struct sumac_error error;
+    const enum sumac_status status =
+        unpack_all(&sumac__v1__push_request__descriptor, data, bytes, &error);
+    memory_give(&memory_heap, data, bytes);
+    assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(error.text, "16777216 bytes"));
+}
+
+static void a_header_above_its_bound_is_refused(void **state)
+{
+    (void)state;
+    const size_t filler = WIRE_HEADER_BYTES_MAX;
+    const size_t bytes = filler + 20;
+    uint8_t *data = memory_take(&memory_heap, bytes);
+    memset(data, 0, bytes);
+    const uint8_t head[] = {0xa2, 0x01, 0x80, 0x80, 0x40}; /* unknown field 20, 1 MiB long */
+    const uint8_t tail[] = {0x7a, 1, 'x'};
+    memcpy(data, head, sizeof head);
+    memcpy(data + sizeof head + filler, tail, sizeof tail);
+    assert_malformed(data, sizeof head + filler + sizeof tail);
+    memory_give(&memory_heap, data, bytes);
+}
+
+static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+    const uint8_t flat[] = {0x12, 2, 0xff, 0xfe}; /* DeleteRequest.name */
+    assert_int_equal(
+        unpack_all(&sumac__v1__delete_request__descriptor, flat, sizeof flat, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "`name`"));
+    const uint8_t repeated[] = {0x0a, 1, 'a', 0x0a, 1, 0xc0}; /* ListRequest.names */
+    assert_int_equal(
+        unpack_all(&sumac__v1__list_request__descriptor, repeated, sizeof repeated, &error),
+        SUMAC_INVALID_ARGUMENT);
+    const uint8_t nested[] = {0x12, 3, 0x0a, 1, 0x80}; /* CreateRequest.variable.name */
+    assert_int_equal(
+        unpack_all(&sumac__v1__create_request__descriptor, nested, sizeof nested, &error),
+        SUMAC_INVALID_ARGUMENT);
+    const uint8_t good[] = {0x12, 4, 0x0a, 2, 0xc3, 0xa9};
+    assert_int_equal(
+        unpack_all(&sumac__v1__create_request__descriptor, good, sizeof good, &error), SUMAC_OK);
+}
+
+static void an_empty_message_is_a_message(void **state)
+{
+    (void)state;
+    assert_int_equal(unpack_all(&sumac__v1__push_request__descriptor, NULL, 0, NULL), SUMAC_OK);
+    assert_int_equal(unpack_all(&sumac__v1__stats_request__descriptor, NULL, 0, NULL), SUMAC_OK);
+}
+
+static void unpacking_again_and_again_takes_no_new_memory(void **state)
+{
+    (void)state;
+    uint8_t bytes[MESSAGE_BYTES_MAX];
+    const size_t total = pack_push(bytes);
+    const struct span spans[2] = {{bytes, 50}, {bytes + 50, total - 50}};
+    struct arena arena;
+    struct wire_received received;
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    const struct arena_chunk *first = NULL;
+    for (int i = 0; i < 1000; i++) {
+        arena_reset(&arena);
+        assert_int_equal(
+            wire_unpack(&sumac__v1__push_request__descriptor, spans, 2, &arena, &received, NULL),
+            SUMAC_OK);
+        if (i == 0)
+            first = arena.current;
+        assert_ptr_equal(arena.current, first);
+    }
+    arena_deinit(&arena);
+}
+
+/* ---- what the served types must be for all this to hold */
+
+static const Google__Protobuf__DescriptorProto *
+find_message(const Google__Protobuf__FileDescriptorSet *set, const char *full_name)
+{
+    for (size_t i = 0; i < set->n_file; i++) {
+        const size_t prefix = strlen(set->file[i]->package);
+        if (strncmp(full_name + 1, set->file[i]->package, prefix) != 0 ||
+            full_name[1 + prefix] != '.')
+            continue;
+        for (size_t j = 0; j < set->file[i]->n_message_type; j++)
+            if (strcmp(set->file[i]->message_type[j]->name, full_name + prefix + 2) == 0)
+                return set->file[i]->message_type[j];
+    }
+    return NULL;
+}
+
+/* How deep submessages nest below `type`; fails beyond 16. */
+static void assert_shallow(
+    const Google__Protobuf__FileDescriptorSet *set, const Google__Protobuf__DescriptorProto *type,
+    unsigned depth)
+{
+    assert_true(depth < 16);
+    for (size_t i = 0; i < type->n_field; i++) {
+        const Google__Protobuf__FieldDescriptorProto *field = type->field[i];
+        if (field->type != GOOGLE__PROTOBUF__FIELD_DESCRIPTOR_PROTO__TYPE__TYPE_MESSAGE)
+            continue;
+        const Google__Protobuf__DescriptorProto *below = find_message(set, field->type_name);
+        assert_non_null(below); /* a message of another message, or a map, would need more here */
+        assert_shallow(set, below, depth + 1);
+    }
+}
+
+/* protobuf-c unpacks as deep as a message nests: a type that contained itself could be sent deep
+ * enough to end the stack. */
+static void no_message_type_contains_itself(void **state)
+{
+    (void)state;
+    Google__Protobuf__FileDescriptorSet *set = google__protobuf__file_descriptor_set__unpack(
+        NULL, (size_t)(wire_descriptor_set_end - wire_descriptor_set), wire_descriptor_set);
+    assert_non_null(set);
+    for (size_t i = 0; i < set->n_file; i++)
+        for (size_t j = 0; j < set->file[i]->n_message_type; j++)
+            assert_shallow(set, set->file[i]->message_type[j], 0);
+    google__protobuf__file_descriptor_set__free_unpacked(set, NULL);
+}
+
+static void the_services_have_the_methods_their_numbers_say(void **state)
+{
+    (void)state;
+    assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_JOIN].name, "Join");
+    assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_RENEW].name, "Renew");
+    assert_string_equal(WIRE_SESSIONS->methods[WIRE_SESSIONS_LEAVE].name, "Leave");
+    assert_int_equal(WIRE_SESSIONS->n_methods, WIRE_SESSIONS_METHODS);
+    assert_string_equal(WIRE_VARIABLES->methods[WIRE_VARIABLES_CREATE].name, "Create");
+    assert_string_equal(WIRE_VARIABLES->methods[WIRE_VARIABLES_DELETE].name, "Delete");
+    assert_string_equal(WIRE_VARIABLES->methods[WIRE_VARIABLES_LIST].name, "List");
+    assert_int_equal(WIRE_VARIABLES->n_methods, WIRE_VARIABLES_METHODS);
+    assert_string_equal(WIRE_TRANSFER->methods[WIRE_TRANSFER_PUSH].name, "Push");
+    assert_string_equal(WIRE_TRANSFER->methods[WIRE_TRANSFER_PULL].name, "Pull");
+    assert_int_equal(WIRE_TRANSFER->n_methods, WIRE_TRANSFER_METHODS);
+    assert_string_equal(WIRE_OBSERVE->methods[WIRE_OBSERVE_STATS].name, "Stats");
+    assert_int_equal(WIRE_OBSERVE->n_methods, WIRE_OBSERVE_METHODS);
+    assert_string_equal(WIRE_PEER->methods[WIRE_PEER_ATTEND].name, "Attend");
+    assert_int_equal(WIRE_PEER->n_methods, WIRE_PEER_METHODS);
+}
+
+static void only_field_15_payload_is_a_payload(void **state)
+{
+    (void)state;
+    assert_true(wire_has_payload(&sumac__v1__push_request__descriptor));
+    assert_true(wire_has_payload(&sumac__v1__pull_answer__descriptor));
+    assert_false(wire_has_payload(&sumac__v1__part__descriptor)); /* its field 15 is functions */
+    assert_false(wire_has_payload(&grpc__health__v1__health_check_request__descriptor));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_cut_anywhere_is_the_same_message),
+        cmocka_unit_test(a_message_in_spans_of_one_byte_is_the_same_message),
+        cmocka_unit_test(a_payload_may_come_before_the_other_fields),
+        cmocka_unit_test(a_payload_is_not_copied),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(a_second_payload_is_refused),
+        cmocka_unit_test(hostile_bytes_are_refused),
+        cmocka_unit_test(what_inflates_beyond_the_arena_is_refused),
+        cmocka_unit_test(a_header_above_its_bound_is_refused),
+        cmocka_unit_test(a_string_that_is_not_utf8_is_refused_and_named),
+        cmocka_unit_test(an_empty_message_is_a_message),
+        cmocka_unit_test(unpacking_again_and_again_takes_no_new_memory),
+        cmocka_unit_test(no_message_type_contains_itself),
+        cmocka_unit_test(the_services_have_the_methods_their_numbers_say),
+        cmocka_unit_test(only_field_15_payload_is_a_payload),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

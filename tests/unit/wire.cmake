@@ -1,0 +1,1 @@
+sumac_unit_test(wire USES wire)
