@@ -1,0 +1,45 @@
+/* target.h -- where the update functions of the cases run: the loops alone, or parameter servers.
+ *
+ * The seam between update_function.c and what applies the functions; a runner is linked with one
+ * target. One variable is open at a time, and no thread but one.
+ */
+#ifndef CONFORMANCE_TARGET_H
+#define CONFORMANCE_TARGET_H
+
+#include <stdbool.h>
+
+#include "tensors.h"
+
+struct target_hyperparameter {
+    const char *name;
+    double value;
+};
+
+struct target_variable {
+    const char *name; /* of the case */
+    const char *function;
+    const struct target_hyperparameter *hyperparameters;
+    size_t hyperparameter_count;
+    const struct case_tensor *initial;
+};
+
+/* Are gradients of another dtype or shape refused here, and are slots to be seen? */
+extern const bool target_checks_gradients;
+extern const bool target_shows_slots;
+
+enum sumac_status target_open(struct sumac_error *error);
+void target_close(void);
+
+/* Create the variable. Borrows  what it points to, until target_delete. */
+enum sumac_status target_create(const struct target_variable *variable, struct sumac_error *error);
+void target_delete(void);
+/* Apply the variable's function to a gradient. */
+enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error);
+/* Copy the value out: as many bytes as `initial` has. */
+enum sumac_status target_read(void *value, struct sumac_error *error);
+/* How many slots there are; the bytes of the one of that name, NULL for none. Lends  until the next
+ * push. */
+size_t target_slots(void);
+const void *target_slot(const char *name);
+
+#endif
