@@ -24,6 +24,7 @@
 #define LANE_COPIED_PULL_BYTES_MAX 262144u
 #define LANE_PULL_CHUNK_BYTES 262144u
 #define LANE_PIECES_PER_PART_MAX 65536u
+#define LANE_EXIT_PS_LOST 138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
 struct lane_config {
     uint32_t index;                     /* of this task of job ps */

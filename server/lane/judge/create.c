@@ -1,0 +1,374 @@
+/* create.c -- Create and Delete: from the request to all ps, and who waits for what.
+ *
+ * 1. The definition is checked; an equal variable is answered, a differing one refused.
+ * 2. The shards are placed, and added unpublished at every ps.
+ * 3. When all have made theirs, the variable is published at every ps; then the caller is answered.
+ * One that could not be made is deleted everywhere again.
+ * 4. The first creator of a variable that is to be assigned is told so; later ones wait until every
+ * shard is, or until the first is settled and the one that has waited longest takes its place.
+ */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+
+/* ---- calls that wait ---- */
+
+static void wait_call(struct judge *judge, const struct judge_call *wanted)
+{
+    struct judge_call *call =
+        judge->calls_pool.used >= JUDGE_CALLS_MAX ? NULL : pool_take(&judge->calls_pool);
+    if (call == NULL) {
+        out_fail(
+            judge->out, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%u creates and deletes wait already: try again later", JUDGE_CALLS_MAX);
+        return;
+    }
+    *call = *wanted;
+    struct judge_call **link = &judge->first_call;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = call;
+    out_wake(judge->out, call->until_us + judge->slept_us);
+}
+
+static struct judge_call *drop_call(struct judge *judge, struct judge_call *call)
+{
+    struct judge_call *next = call->next;
+    struct judge_call **link = &judge->first_call;
+    while (*link != call)
+        link = &(*link)->next;
+    *link = next;
+    pool_give(&judge->calls_pool, call);
+    return next;
+}
+
+/* Fail every call that waits for this variable. */
+static void fail_calls_of(
+    struct judge *judge, const struct judge_variable *variable, enum judge_call_kind kind,
+    const struct sumac_error *error)
+{
+    for (struct judge_call *call = judge->first_call; call != NULL;) {
+        if (call->variable != variable || call->kind != kind) {
+            call = call->next;
+            continue;
+        }
+        out_fail(judge->out, call->call, error->status, error->reason, "%s", error->text);
+        call = drop_call(judge, call);
+    }
+}
+
+void judge_calls_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
+{
+    struct judge_call *call = judge->first_call;
+    while (call != NULL) {
+        out_fail(judge->out, call->call, status, reason, "%s", text);
+        call = drop_call(judge, call);
+    }
+}
+
+void judge_call_forget(struct judge *judge, uint64_t number)
+{
+    struct judge_call *call = judge->first_call;
+    while (call != NULL)
+        call = call->call == number ? drop_call(judge, call) : call->next;
+}
+
+void judge_calls_of_session_fail(struct judge *judge, const struct judge_session *session)
+{
+    for (struct judge_call *call = judge->first_call; call != NULL;) {
+        if (call->session != session) {
+            call = call->next;
+            continue;
+        }
+        out_fail(
+            judge->out, call->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            "the session of %s was closed", session->label);
+        call = drop_call(judge, call);
+    }
+}
+
+/* The first ps that has not answered the order that this variable waits for; ps_count: none. */
+static uint32_t find_slow_ps(const struct judge *judge, const struct judge_variable *variable)
+{
+    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+        for (uint32_t ps = 0; order->variable == variable && ps < judge->ps_count; ps++)
+            if (judge_mask_has(&order->pending, ps))
+                return ps;
+    return judge->ps_count;
+}
+
+const char *judge_call_wait(const struct judge *judge, const struct judge_call *call)
+{
+    const struct judge_variable *variable = call->variable;
+    const char *what = call->kind == JUDGE_CALL_CREATE ? "create" : "delete";
+    const uint32_t slow = find_slow_ps(judge, variable);
+    if (slow < judge->ps_count)
+        return out_text(
+            judge->out, "%s of %s waits for %s", what, variable->name,
+            judge_peer_text(judge, slow));
+    if (variable->creator != NULL)
+        return out_text(
+            judge->out, "%s of %s waits for %s to assign it, last heard from %s", what,
+            variable->name, variable->creator->label,
+            judge_ago(judge, variable->creator->heard_us));
+    return out_text(judge->out, "%s of %s waits", what, variable->name);
+}
+
+void judge_calls_tick(struct judge *judge)
+{
+    for (struct judge_call *call = judge->first_call; call != NULL;) {
+        if (judge->now_us < call->until_us) {
+            call = call->next;
+            continue;
+        }
+        out_fail(
+            judge->out, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "after %u ms %s", call->timeout_ms, judge_call_wait(judge, call));
+        call = drop_call(judge, call);
+    }
+}
+
+/* ---- answering a create ---- */
+
+static void answer_create(
+    struct judge *judge, uint64_t call, const struct judge_variable *variable, bool assign)
+{
+    wire_create_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+    wire_variable *message = judge_variable_message(judge, variable);
+    if (reply == NULL || message == NULL) {
+        out_fail(
+            judge->out, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%s is too large to be answered in one step", variable->name);
+        return;
+    }
+    *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
+    reply->variable = message;
+    reply->assign = assign;
+    out_reply(judge->out, call, &reply->base);
+}
+
+/* Answer a create if what it waits for is there; whoever comes when nobody is to assign a value is
+ * the one. */
+static bool try_answer(
+    struct judge *judge, uint64_t call, struct judge_session *session,
+    struct judge_variable *variable)
+{
+    if (variable->state != JUDGE_VARIABLE_PUBLISHED)
+        return false;
+    if (judge_mask_empty(&variable->unassigned)) {
+        answer_create(judge, call, variable, false);
+        return true;
+    }
+    if (variable->creator == NULL)
+        variable->creator = session;
+    if (variable->creator != session)
+        return false;
+    answer_create(judge, call, variable, true);
+    return true;
+}
+
+static void answer_waiting(struct judge *judge, struct judge_variable *variable)
+{
+    for (struct judge_call *call = judge->first_call; call != NULL;) {
+        const bool concerned = call->variable == variable && call->kind == JUDGE_CALL_CREATE;
+        if (concerned && try_answer(judge, call->call, call->session, variable))
+            call = drop_call(judge, call);
+        else
+            call = call->next;
+    }
+}
+
+void judge_assigned(struct judge *judge, uint32_t ps, uint64_t variable_id)
+{
+    struct judge_variable *variable = judge_variable_by_id(judge, variable_id);
+    if (variable == NULL || variable->state == JUDGE_VARIABLE_DELETING)
+        return;
+    judge_mask_remove(&variable->unassigned, ps);
+    if (!judge_mask_empty(&variable->unassigned))
+        return;
+    variable->creator = NULL;
+    answer_waiting(judge, variable);
+}
+
+void judge_creator_settled(struct judge *judge, const struct judge_session *session)
+{
+    for (struct judge_variable *variable = judge->first_variable; variable != NULL;
+         variable = variable->next) {
+        if (variable->creator != session)
+            continue;
+        variable->creator = NULL;
+        if (variable->state != JUDGE_VARIABLE_DELETING)
+            answer_waiting(judge, variable);
+    }
+}
+
+/* ---- what the ps answered ---- */
+
+static void delete_everywhere(struct judge *judge, struct judge_variable *variable)
+{
+    variable->state = JUDGE_VARIABLE_DELETING;
+    judge_variable_hide(judge, variable);
+    judge_order_variable(judge, JUDGE_ORDER_DELETE, variable);
+}
+
+void judge_add_answered(
+    struct judge *judge, struct judge_variable *variable, uint32_t ps,
+    const wire_peer_report *report)
+{
+    if (report->status == 0 || variable->failure.status != SUMAC_OK)
+        return;
+    (void)fail(
+        &variable->failure, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
+        "ps %u at %s cannot make its part of %s: %s", ps, judge->peers[ps].address, variable->name,
+        report->message);
+    out_log(judge->out, "%s", variable->failure.text);
+}
+
+void judge_add_complete(struct judge *judge, struct judge_variable *variable)
+{
+    assert(variable->state == JUDGE_VARIABLE_ADDING);
+    if (variable->failure.status != SUMAC_OK) {
+        fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &variable->failure);
+        delete_everywhere(judge, variable);
+        return;
+    }
+    variable->state = JUDGE_VARIABLE_PUBLISHING;
+    judge_order_variable(judge, JUDGE_ORDER_PUBLISH, variable);
+}
+
+void judge_publish_complete(struct judge *judge, struct judge_variable *variable)
+{
+    assert(variable->state == JUDGE_VARIABLE_PUBLISHING);
+    variable->state = JUDGE_VARIABLE_PUBLISHED;
+    answer_waiting(judge, variable);
+}
+
+void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
+{
+    assert(variable->state == JUDGE_VARIABLE_DELETING);
+    for (struct judge_call *call = judge->first_call; call != NULL;) {
+        if (call->variable != variable) {
+            call = call->next;
+            continue;
+        }
+        wire_delete_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+        if (reply != NULL) {
+            *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
+            out_reply(judge->out, call->call, &reply->base);
+        }
+        call = drop_call(judge, call);
+    }
+    judge_variable_free(judge, variable);
+}
+
+/* ---- the requests ---- */
+
+static bool may_change_catalogue(struct judge *judge, uint64_t call)
+{
+    if (judge->terminating)
+        out_fail(
+            judge->out, call, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+            "ps 0 was told to stop (SIGTERM) and changes no variables any more");
+    else if (!judge_order_room(judge))
+        out_fail(
+            judge->out, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%u orders wait for the ps already: try again later", JUDGE_ORDERS_MAX);
+    else
+        return true;
+    return false;
+}
+
+/* The variable of that name, made if there is none. */
+static enum sumac_status find_or_make(
+    struct judge *judge, const wire_variable *wanted, struct judge_session *session,
+    struct judge_variable **variable, struct sumac_error *error)
+{
+    struct judge_definition definition;
+    enum sumac_status status = judge_definition_read(wanted, &definition, error);
+    if (status != SUMAC_OK)
+        return status;
+    *variable = judge_variable_find(judge, wanted->name);
+    if (*variable != NULL)
+        return judge_definition_compare(wanted->name, &(*variable)->definition, &definition, error);
+    status = judge_variable_make(judge, wanted->name, &definition, variable, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (!judge_mask_empty(&(*variable)->unassigned))
+        (*variable)->creator = session;
+    judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, *variable);
+    return SUMAC_OK;
+}
+
+void judge_create_variable(struct judge *judge, const struct lane_event *event)
+{
+    const wire_create_request *request = (const wire_create_request *)event->request;
+    struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+    if (session == NULL || !may_change_catalogue(judge, event->call))
+        return;
+    if (request->variable == NULL) {
+        out_fail(
+            judge->out, event->call, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "create names no variable");
+        return;
+    }
+    struct judge_variable *variable = NULL;
+    struct sumac_error error = {0};
+    if (find_or_make(judge, request->variable, session, &variable, &error) != SUMAC_OK) {
+        out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
+        return;
+    }
+    if (try_answer(judge, event->call, session, variable))
+        return;
+    const uint32_t timeout_ms = request->timeout_ms == 0 ? JUDGE_CREATE_MS : request->timeout_ms;
+    const struct judge_call call = {
+        .kind = JUDGE_CALL_CREATE,
+        .call = event->call,
+        .variable = variable,
+        .session = session,
+        .until_us = judge->now_us + judge_ms(timeout_ms),
+        .timeout_ms = timeout_ms,
+    };
+    wait_call(judge, &call);
+}
+
+void judge_delete_variable(struct judge *judge, const struct lane_event *event)
+{
+    const wire_delete_request *request = (const wire_delete_request *)event->request;
+    struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+    if (session == NULL || !may_change_catalogue(judge, event->call))
+        return;
+    struct judge_variable *variable = judge_variable_find(judge, request->name);
+    if (variable == NULL) {
+        out_fail(
+            judge->out, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+            "there is no variable %s to delete", request->name);
+        return;
+    }
+    if (variable->state != JUDGE_VARIABLE_PUBLISHED) {
+        out_fail(
+            judge->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNKNOWN_VARIABLE,
+            "%s is being created: delete it when its create was answered", request->name);
+        return;
+    }
+    struct sumac_error deleted = {0};
+    (void)fail(
+        &deleted, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+        "%s was deleted by %s before it was assigned", request->name, session->label);
+    fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &deleted);
+    out_log(judge->out, "%s deletes %s", session->label, request->name);
+    delete_everywhere(judge, variable);
+    const struct judge_call call = {
+        .kind = JUDGE_CALL_DELETE,
+        .call = event->call,
+        .variable = variable,
+        .session = session,
+        .until_us = judge->now_us + judge_ms(JUDGE_CREATE_MS),
+        .timeout_ms = JUDGE_CREATE_MS,
+    };
+    wait_call(judge, &call);
+}

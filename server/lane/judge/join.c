@@ -1,0 +1,373 @@
+/* join.c -- Join: from the request to a session that every ps knows.
+ *
+ * 1. A retry (the same nonce) takes the place of the call before it, or is given the same answer
+ * again.
+ * 2. The attempt is counted; an earlier session of the same member task is settled.
+ * 3. Once every ps has been met and no earlier session is left, every ps is told to open the
+ * session.
+ * 4. When all have answered, so is the caller.
+ */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+
+static bool is_earlier(const struct judge_session *other, const struct judge_session *session)
+{
+    return other != session && other->task != NULL && other->task == session->task &&
+           other->state != JUDGE_SESSION_SETTLED;
+}
+
+static const struct judge_session *
+find_earlier(const struct judge *judge, const struct judge_session *session)
+{
+    const struct judge_session *other = judge->first_session;
+    while (other != NULL && !is_earlier(other, session))
+        other = other->next;
+    return other;
+}
+
+/* ---- answering ---- */
+
+static void list_ps(struct judge *judge, wire_join_reply *reply)
+{
+    char **addresses = arena_take(judge->out->arena, judge->ps_count * sizeof(*addresses));
+    uint64_t *incarnations = arena_take(judge->out->arena, judge->ps_count * sizeof(*incarnations));
+    if (addresses == NULL || incarnations == NULL)
+        return;
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
+        addresses[ps] = judge->peers[ps].address;
+        incarnations[ps] = judge->peers[ps].incarnation;
+    }
+    reply->n_ps_addresses = reply->n_ps_incarnations = judge->ps_count;
+    reply->ps_addresses = addresses;
+    reply->ps_incarnations = incarnations;
+}
+
+static void
+list_previous(struct judge *judge, const struct judge_task *task, wire_join_reply *reply)
+{
+    if (task == NULL)
+        return;
+    reply->previous_final = task->final;
+    if (task->voided == NULL)
+        return;
+    const size_t bytes = task->voided->count * sizeof(uint64_t);
+    reply->previous_voided = arena_take(judge->out->arena, bytes);
+    if (reply->previous_voided == NULL)
+        return;
+    memcpy(reply->previous_voided, task->voided->sequence, bytes);
+    reply->n_previous_voided = task->voided->count;
+}
+
+static void answer(struct judge *judge, struct judge_session *session)
+{
+    if (session->join_call == 0)
+        return;
+    wire_join_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+    uint8_t *id = arena_take(judge->out->arena, JUDGE_ID_BYTES);
+    if (reply == NULL || id == NULL)
+        return;
+    memcpy(id, session->id, JUDGE_ID_BYTES);
+    *reply = (wire_join_reply)WIRE_JOIN_REPLY_INIT;
+    reply->cluster_id = judge->cluster_id;
+    reply->epoch = JUDGE_EPOCH;
+    reply->session_id = (wire_bytes){JUDGE_ID_BYTES, id};
+    reply->attempt = session->attempt;
+    reply->lease_ms = judge->config->lease_ms;
+    reply->clock = session->start_clock;
+    reply->membership_epoch = judge->membership_epoch;
+    reply->ps_lost_ms = judge->config->ps_lost_ms;
+    list_ps(judge, reply);
+    list_previous(judge, session->task, reply);
+    out_reply(judge->out, session->join_call, &reply->base);
+    session->join_call = 0;
+}
+
+static void refuse(
+    struct judge *judge, struct judge_session *session, enum sumac_status status,
+    enum sumac_reason reason, const char *text)
+{
+    if (session->join_call != 0)
+        out_fail(judge->out, session->join_call, status, reason, "%s", text);
+    session->join_call = 0;
+}
+
+/* ---- opening ---- */
+
+/* A task that was not one yet is a member of the steps to come; once the ps have been told the
+ * members, that is a new membership. */
+static void add_member(struct judge *judge, struct judge_task *task)
+{
+    if (!task->member && judge->membership_told == judge->membership_epoch)
+        judge->membership_epoch++;
+    task->member = true;
+}
+
+static void tell_membership(struct judge *judge)
+{
+    if (judge->membership_told == judge->membership_epoch)
+        return;
+    const struct judge_mask all = judge_every_ps(judge);
+    judge_order_add(judge, JUDGE_ORDER_MEMBERSHIP, &all);
+    judge->membership_told = judge->membership_epoch;
+}
+
+static void open_session(struct judge *judge, struct judge_session *session)
+{
+    session->state = JUDGE_SESSION_OPENING;
+    session->heard_us = judge->now_us;
+    if (session->task != NULL) {
+        session->task->joined = true;
+        session->task->done = false;
+        judge->member_joined = true;
+        add_member(judge, session->task);
+    }
+    tell_membership(judge);
+    judge_order_session(judge, JUDGE_ORDER_OPEN, session);
+}
+
+void judge_joins_go_on(struct judge *judge)
+{
+    if (judge->phase != JUDGE_RUNNING || !judge_peers_all_met(judge))
+        return;
+    for (struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next)
+        if (session->state == JUDGE_SESSION_WAITING && find_earlier(judge, session) == NULL)
+            open_session(judge, session);
+}
+
+void judge_join_opened(
+    struct judge *judge, struct judge_session *session, uint32_t ps, const wire_peer_report *report)
+{
+    if (report->clock > session->start_clock)
+        session->start_clock = report->clock;
+    if (report->status == 0 || session->state != JUDGE_SESSION_OPENING)
+        return;
+    refuse(
+        judge, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
+        out_text(judge->out, "ps %u cannot open the session: %s", ps, report->message));
+    judge_settle(judge, session);
+}
+
+void judge_join_complete(struct judge *judge, struct judge_session *session)
+{
+    if (session->state != JUDGE_SESSION_OPENING)
+        return;
+    session->state = JUDGE_SESSION_OPEN;
+    session->heard_us = judge->now_us;
+    out_log(
+        judge->out, "ps 0 opened the session of %s, attempt %llu", session->label,
+        (unsigned long long)session->attempt);
+    answer(judge, session);
+}
+
+/* ---- the request ---- */
+
+static enum sumac_status check_request(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    if (request->protocol_version != WIRE_PROTOCOL_VERSION)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
+            "join speaks protocol version %u, ps 0 version %u: use one release of both",
+            request->protocol_version, WIRE_PROTOCOL_VERSION);
+    if (request->cluster_id != 0 && request->cluster_id != judge->cluster_id)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "join is meant for cluster %016llx, this is %016llx: the cluster has restarted",
+            (unsigned long long)request->cluster_id, (unsigned long long)judge->cluster_id);
+    if (request->nonce.len != JUDGE_ID_BYTES)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "join's nonce has %zu bytes; give %d random ones", request->nonce.len, JUDGE_ID_BYTES);
+    const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
+    const bool named = request->task != NULL && request->task->job[0] != '\0';
+    if (!member && request->role != SUMAC__V1__ROLE__ROLE_OBSERVER)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "join's role is %u; give member or observer", (uint32_t)request->role);
+    if (member && !named)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "join of a member names no task");
+    if (named && strlen(request->task->job) > JUDGE_JOB_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "join's job name has more than %u bytes", JUDGE_JOB_BYTES_MAX);
+    return SUMAC_OK;
+}
+
+static enum sumac_status check_phase(const struct judge *judge, struct sumac_error *error)
+{
+    if (judge->phase != JUDGE_RUNNING)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, judge->end_reason, "the run is over: %s",
+            judge->end_text);
+    if (judge->terminating)
+        return fail(
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+            "ps 0 was told to stop (SIGTERM) and takes no more joins");
+    return SUMAC_OK;
+}
+
+/* Answer a retry; false: the nonce is new. */
+static bool
+answer_retry(struct judge *judge, const struct lane_event *event, const wire_join_request *request)
+{
+    if (!rule_holds(judge->config->broken, RULE_join_nonce))
+        return false;
+    struct judge_session *session = judge_session_find_nonce(judge, request->nonce.data);
+    if (session == NULL)
+        return false;
+    refuse(
+        judge, session, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+        "a retry of this join took its place");
+    session->join_call = event->call;
+    session->heard_us = judge->now_us;
+    if (session->state == JUDGE_SESSION_OPEN)
+        answer(judge, session);
+    else if (session->state >= JUDGE_SESSION_CLOSING)
+        refuse(
+            judge, session, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            "the session of this join is closed: join anew");
+    return true;
+}
+
+/* Members of the configuration, where this ps's own names none: those of every join together, since
+ * a task may be told only itself. */
+static void learn_members(struct judge *judge, const wire_join_request *request)
+{
+    if (judge->members_listed)
+        return;
+    for (size_t i = 0; i < request->n_members; i++) {
+        struct judge_task *task = judge_task_find_or_add(judge, request->members[i]);
+        if (task == NULL)
+            continue;
+        task->listed = true;
+        add_member(judge, task);
+    }
+}
+
+static uint32_t count_others(const struct judge *judge, const struct judge_task *task)
+{
+    uint32_t count = 0;
+    for (const struct judge_session *other = judge->first_session; other != NULL;
+         other = other->next)
+        count += other->state != JUDGE_SESSION_SETTLED && (task == NULL || other->task != task);
+    return count;
+}
+
+/* A task has one session: those it had before are settled, or forgotten where no ps knows them. */
+static void end_earlier(struct judge *judge, struct judge_session *session)
+{
+    struct judge_session *next = NULL;
+    for (struct judge_session *other = judge->first_session; other != NULL; other = next) {
+        next = other->next;
+        if (!is_earlier(other, session))
+            continue;
+        refuse(
+            judge, other, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
+            "a newer attempt of the same task has joined");
+        if (other->state == JUDGE_SESSION_WAITING) {
+            judge_session_forget(judge, other);
+        } else if (other->state < JUDGE_SESSION_CLOSING) {
+            out_log(
+                judge->out, "ps 0 closes the session of %s: attempt %llu has joined", other->label,
+                (unsigned long long)session->attempt);
+            judge_settle(judge, other);
+        }
+    }
+}
+
+static void name_session(struct judge_session *session, const wire_join_request *request)
+{
+    if (request->task != NULL && request->task->job[0] != '\0') {
+        snprintf(session->job, sizeof(session->job), "%s", request->task->job);
+        session->index = request->task->index;
+        snprintf(session->label, sizeof(session->label), "%s %u", session->job, session->index);
+    } else {
+        snprintf(
+            session->label, sizeof(session->label), "observer %02x%02x%02x%02x", session->id[0],
+            session->id[1], session->id[2], session->id[3]);
+    }
+}
+
+static void start_join(
+    struct judge *judge, const struct lane_event *event, const wire_join_request *request,
+    struct judge_task *task)
+{
+    struct judge_session *session = judge_session_add(judge);
+    if (session == NULL) {
+        out_fail(
+            judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps 0 has no memory for another session");
+        return;
+    }
+    memcpy(session->id, judge->random, JUDGE_ID_BYTES);
+    memcpy(session->nonce, request->nonce.data, JUDGE_ID_BYTES);
+    session->role = (uint32_t)request->role;
+    session->state = JUDGE_SESSION_WAITING;
+    session->join_call = event->call;
+    session->joined_us = session->heard_us = judge->now_us;
+    session->task = task;
+    session->attempt = task == NULL ? 1 : ++task->attempts;
+    name_session(session, request);
+    if (judge->first_join_us == 0)
+        judge->first_join_us = judge->now_us;
+    if (task != NULL)
+        end_earlier(judge, session);
+    judge_joins_go_on(judge);
+}
+
+void judge_join(struct judge *judge, const struct lane_event *event)
+{
+    const wire_join_request *request = (const wire_join_request *)event->request;
+    struct sumac_error error = {0};
+    struct judge_task *task = NULL;
+    if (check_phase(judge, &error) != SUMAC_OK ||
+        check_request(judge, request, &error) != SUMAC_OK) {
+        out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
+        return;
+    }
+    if (answer_retry(judge, event, request))
+        return;
+    if (judge_peers_learn(judge, request->ps_addresses, request->n_ps_addresses, &error) !=
+        SUMAC_OK) {
+        out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
+        return;
+    }
+    learn_members(judge, request);
+    if (request->role == SUMAC__V1__ROLE__ROLE_MEMBER) {
+        task = judge_task_find_or_add(judge, request->task);
+        if (task == NULL) {
+            out_fail(
+                judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
+                "ps 0 knows %u tasks already", JUDGE_TASKS_MAX);
+            return;
+        }
+    }
+    if (count_others(judge, task) >= judge->config->sessions_max) {
+        out_fail(
+            judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
+            "%u sessions are open: start the ps with a larger --sessions-max",
+            judge->config->sessions_max);
+        return;
+    }
+    start_join(judge, event, request, task);
+}
+
+void judge_joins_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
+{
+    struct judge_session *next = NULL;
+    for (struct judge_session *session = judge->first_session; session != NULL; session = next) {
+        next = session->next;
+        refuse(judge, session, status, reason, text);
+        if (session->state == JUDGE_SESSION_WAITING)
+            judge_session_forget(judge, session);
+    }
+}

@@ -1,0 +1,274 @@
+/* judge.c -- the judge's entry points: each takes note of the time, does its file's work, and gives
+ * the ps what is due. */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define TICK_MS_MAX 1000u
+
+uint64_t judge_ms(uint64_t ms) { return ms * 1000u; }
+
+const char *judge_ago(const struct judge *judge, uint64_t when_us)
+{
+    if (when_us == 0)
+        return "never";
+    const uint64_t ms = (judge->now_us - when_us) / 1000u;
+    return out_text(
+        judge->out, "%llu.%llu s ago", (unsigned long long)(ms / 1000u),
+        (unsigned long long)(ms % 1000u / 100u));
+}
+
+/* ---- creation ---- */
+
+static uint32_t smallest(const uint32_t *values, size_t count)
+{
+    uint32_t least = values[0];
+    for (size_t i = 1; i < count; i++)
+        if (values[i] < least)
+            least = values[i];
+    return least;
+}
+
+/* Often enough that no deadline is a quarter late, and that a pause of half a lease is no ordinary
+ * one. */
+static uint64_t choose_tick_us(const struct lane_config *config)
+{
+    const uint32_t bounds[] = {
+        4u * TICK_MS_MAX, config->lease_ms, config->rejoin_ms, config->ps_lost_ms,
+        config->report_ms};
+    const uint32_t ms = smallest(bounds, sizeof(bounds) / sizeof(bounds[0])) / 4u;
+    return judge_ms(ms == 0 ? 1 : ms);
+}
+
+static void init_pools(struct judge *judge, const struct memory *memory)
+{
+    pool_init(&judge->tasks_pool, memory, sizeof(struct judge_task), 32);
+    pool_init(&judge->sessions_pool, memory, sizeof(struct judge_session), 16);
+    pool_init(&judge->orders_pool, memory, sizeof(struct judge_order), 64);
+    pool_init(&judge->calls_pool, memory, sizeof(struct judge_call), 64);
+    pool_init(&judge->voided_pool, memory, sizeof(struct judge_voided), 1);
+}
+
+static void *take_zeroed(const struct memory *memory, size_t bytes)
+{
+    void *data = memory_take(memory, bytes);
+    if (data != NULL)
+        memset(data, 0, bytes);
+    return data;
+}
+
+static const size_t peers_bytes = LANE_PS_MAX * sizeof(struct judge_peer);
+static const size_t index_bytes = JUDGE_BUCKETS * sizeof(struct judge_variable *);
+
+struct judge *judge_create(const struct lane_config *config, const struct memory *memory)
+{
+    struct judge *judge = take_zeroed(memory, sizeof(*judge));
+    if (judge == NULL)
+        return NULL;
+    judge->config = config;
+    judge->memory = memory;
+    judge->tick_us = choose_tick_us(config);
+    judge->membership_epoch = 1;
+    init_pools(judge, memory);
+    judge->peers = take_zeroed(memory, peers_bytes);
+    judge->by_name = take_zeroed(memory, index_bytes);
+    judge->by_id = take_zeroed(memory, index_bytes);
+    if (judge->peers != NULL && judge->by_name != NULL && judge->by_id != NULL)
+        return judge;
+    judge_destroy(judge);
+    return NULL;
+}
+
+void judge_destroy(struct judge *judge)
+{
+    if (judge == NULL)
+        return;
+    while (judge->first_variable != NULL) {
+        struct judge_variable *variable = judge->first_variable;
+        judge->first_variable = variable->next;
+        memory_give(judge->memory, variable, variable->record_bytes);
+    }
+    pool_deinit(&judge->tasks_pool);
+    pool_deinit(&judge->sessions_pool);
+    pool_deinit(&judge->orders_pool);
+    pool_deinit(&judge->calls_pool);
+    pool_deinit(&judge->voided_pool);
+    memory_give(judge->memory, judge->peers, peers_bytes);
+    memory_give(judge->memory, judge->by_name, index_bytes);
+    memory_give(judge->memory, judge->by_id, index_bytes);
+    memory_give(judge->memory, judge, sizeof(*judge));
+}
+
+uint64_t judge_cluster_id(const struct judge *judge) { return judge->cluster_id; }
+
+/* ---- time ---- */
+
+/* The judge's time stands still while this process is suspended, so that everyone's silence is not
+ * taken from its own sleep: all leases and deadlines are extended by the jump. Ticks come every
+ * quarter of a lease; half of one without any event is a suspension. */
+static void notice_time(struct judge *judge, uint64_t event_us)
+{
+    const uint64_t passed = event_us - judge->last_event_us;
+    const uint64_t pause_us = judge_ms(judge->config->lease_ms) / 2u;
+    const bool jumped = judge->last_event_us != 0 && passed > pause_us;
+    if (jumped && rule_holds(judge->config->broken, RULE_time_jump)) {
+        judge->slept_us += passed;
+        judge->sleep_to_tell_us += passed;
+    }
+    judge->last_event_us = event_us;
+    judge->now_us = event_us - judge->slept_us;
+    if (judge->now_us == 0) /* 0 means never */
+        judge->now_us = 1;
+}
+
+void judge_look(struct judge *judge, uint64_t now_us, struct out *out)
+{
+    notice_time(judge, now_us);
+    judge->out = out;
+    judge->packed_order = NULL;
+}
+
+static void begin(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    judge_look(judge, event->now_us, out);
+    judge->random[0] = event->random[0];
+    judge->random[1] = event->random[1];
+}
+
+static void finish(struct judge *judge)
+{
+    judge_peers_give(judge);
+    judge->packed_order = NULL;
+}
+
+/* ---- entry points ---- */
+
+static void want_tick(struct judge *judge)
+{
+    out_wake(judge->out, judge->now_us + judge->slept_us + judge->tick_us);
+}
+
+void judge_start(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    begin(judge, event, out);
+    judge->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
+    judge->next_report_us = judge->now_us + judge_ms(judge->config->report_ms);
+    judge_tasks_start(judge);
+    judge_peers_start(judge);
+    want_tick(judge);
+    finish(judge);
+}
+
+void judge_call(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    begin(judge, event, out);
+    switch (event->call_kind) {
+    case LANE_CALL_JOIN:
+        judge_join(judge, event);
+        break;
+    case LANE_CALL_RENEW:
+        judge_renew(judge, event);
+        break;
+    case LANE_CALL_LEAVE:
+        judge_leave(judge, event);
+        break;
+    case LANE_CALL_CREATE:
+        judge_create_variable(judge, event);
+        break;
+    case LANE_CALL_DELETE:
+        judge_delete_variable(judge, event);
+        break;
+    case LANE_CALL_LIST:
+    case LANE_CALL_STATS:
+        assert(!"the lane answers these itself");
+        break;
+    }
+    finish(judge);
+}
+
+void judge_call_cancelled(struct judge *judge, uint64_t call)
+{
+    for (struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next) {
+        if (session->join_call == call)
+            session->join_call = 0;
+        if (session->leave_call == call)
+            session->leave_call = 0;
+    }
+    judge_call_forget(judge, call);
+}
+
+void judge_peer_up(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    if (event->ps >= judge->ps_count || event->ps == judge->config->index)
+        return;
+    begin(judge, event, out);
+    judge_stream_up(judge, event->ps);
+    finish(judge);
+}
+
+void judge_peer_down(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    if (event->ps >= judge->ps_count || event->ps == judge->config->index)
+        return;
+    begin(judge, event, out);
+    judge_stream_down(judge, event->ps, event->text);
+    finish(judge);
+}
+
+void judge_report(
+    struct judge *judge, const struct lane_event *event, uint32_t ps,
+    const wire_peer_report *report, struct out *out)
+{
+    if (ps >= judge->ps_count)
+        return;
+    begin(judge, event, out);
+    judge_hear_report(judge, ps, report);
+    finish(judge);
+}
+
+void judge_heard(struct judge *judge, const uint8_t session_id[JUDGE_ID_BYTES], uint64_t now_us)
+{
+    const wire_bytes id = {JUDGE_ID_BYTES, (uint8_t *)session_id};
+    notice_time(judge, now_us);
+    judge_renewed(judge, &id);
+}
+
+static void tell_sleep(struct judge *judge)
+{
+    if (judge->sleep_to_tell_us == 0)
+        return;
+    out_log(
+        judge->out, "ps 0 was suspended for %llu ms: all leases are extended by that",
+        (unsigned long long)(judge->sleep_to_tell_us / 1000u));
+    judge->sleep_to_tell_us = 0;
+}
+
+void judge_tick(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    begin(judge, event, out);
+    tell_sleep(judge);
+    if (judge->phase == JUDGE_RUNNING) {
+        judge_leases_tick(judge);
+        judge_calls_tick(judge);
+    }
+    judge_peers_tick(judge);
+    judge_run_tick(judge);
+    judge_report_waits(judge);
+    want_tick(judge);
+    finish(judge);
+}
+
+void judge_terminate(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    begin(judge, event, out);
+    judge->terminating = true;
+    judge_joins_fail(
+        judge, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+        "ps 0 was told to stop (SIGTERM) and takes no more joins");
+    judge_calls_fail(
+        judge, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+        "ps 0 was told to stop (SIGTERM) and changes no variables any more");
+    finish(judge);
+}

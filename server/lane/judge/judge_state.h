@@ -1,0 +1,417 @@
+/* judge_state.h -- what the judge knows, and how its files share the work. Private to this folder.
+ *
+ *   peers         one per ps: its address, its stream, its incarnation, the next order it is to be
+ * given orders        one list for all ps, oldest first; an order leaves it when every ps it is for
+ * has answered tasks         each chief or worker that is listed or has joined: attempts, where its
+ * last session ended sessions      from the join until well after the settle, in the order of
+ * joining variables     the catalogue, in the order of creation calls         creates and deletes
+ * that wait for an answer, oldest first
+ *
+ * All of one entry point's work happens at judge->now_us and goes to judge->out. Tables are
+ * bounded; all but the variables' own records (one piece each, as large as the name and the shards
+ * need) come from pools.
+ */
+#ifndef JUDGE_JUDGE_STATE_H
+#define JUDGE_JUDGE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "judge.h"
+#include "lane.h"
+#include "memory.h"
+#include "out.h"
+#include "placement.h"
+#include "sumac/tensor.h"
+#include "update.h"
+#include "wire.h"
+
+#define JUDGE_EPOCH 1u
+#define JUDGE_ID_BYTES 16
+#define JUDGE_JOB_BYTES_MAX 64
+#define JUDGE_ADDRESS_BYTES_MAX 255
+#define JUDGE_LABEL_BYTES 96
+#define JUDGE_TASKS_MAX 4096u
+#define JUDGE_SETTLED_MAX                                                                          \
+    256u /* sessions remembered after their settle, for retried leaves and joins */
+#define JUDGE_VARIABLES_MAX 65536u
+#define JUDGE_SHARDS_MAX 4096u /* of one variable */
+#define JUDGE_NAME_BYTES_MAX 1024u
+#define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
+#define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
+#define JUDGE_VOIDED_MAX 1024u /* of one session: the pushes it may have in flight */
+#define JUDGE_CREATE_MS 60000u /* a create's deadline unless it names one */
+#define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
+#define JUDGE_BUCKETS 8192u    /* of the two indexes of variables; a power of two */
+#define JUDGE_MASK_WORDS (LANE_PS_MAX / 64u)
+
+/* A set of ps. */
+struct judge_mask {
+    uint64_t word[JUDGE_MASK_WORDS];
+};
+
+static inline bool judge_mask_has(const struct judge_mask *mask, uint32_t ps)
+{
+    return (mask->word[ps / 64u] >> (ps % 64u) & 1u) != 0;
+}
+
+static inline void judge_mask_add(struct judge_mask *mask, uint32_t ps)
+{
+    mask->word[ps / 64u] |= UINT64_C(1) << (ps % 64u);
+}
+
+static inline void judge_mask_remove(struct judge_mask *mask, uint32_t ps)
+{
+    mask->word[ps / 64u] &= ~(UINT64_C(1) << (ps % 64u));
+}
+
+static inline bool judge_mask_empty(const struct judge_mask *mask)
+{
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < JUDGE_MASK_WORDS; i++)
+        any |= mask->word[i];
+    return any == 0;
+}
+
+struct judge_voided {
+    uint32_t count;
+    uint64_t sequence[JUDGE_VOIDED_MAX];
+};
+
+struct judge_task {
+    struct judge_task *next;
+    char job[JUDGE_JOB_BYTES_MAX + 1];
+    uint32_t index;
+    bool listed; /* in the configuration */
+    bool member; /* counts in the membership */
+    bool joined; /* has ever been open */
+    bool done;   /* its last session left as done */
+    uint64_t attempts;
+    uint64_t final;              /* of its last settled session */
+    struct judge_voided *voided; /* likewise; NULL: none */
+};
+
+/* A session goes through these in order; a join that fails while it waits is forgotten. */
+enum judge_session_state {
+    JUDGE_SESSION_WAITING, /* for the ps, or for the task's earlier session to be settled */
+    JUDGE_SESSION_OPENING, /* every ps is told */
+    JUDGE_SESSION_OPEN,
+    JUDGE_SESSION_CLOSING,  /* every ps is asked where it stands */
+    JUDGE_SESSION_DECIDING, /* every ps is told where it ended */
+    JUDGE_SESSION_SETTLED,
+};
+
+struct judge_session {
+    struct judge_session *next;
+    uint8_t id[JUDGE_ID_BYTES];
+    uint8_t nonce[JUDGE_ID_BYTES];
+    enum judge_session_state state;
+    uint32_t role;
+    char job[JUDGE_JOB_BYTES_MAX + 1]; /* "" of an observer without a task */
+    uint32_t index;
+    char label[JUDGE_LABEL_BYTES]; /* "worker 3" */
+    struct judge_task *task;       /* of a member; NULL of an observer */
+    uint64_t attempt;
+    uint64_t joined_us; /* when the join came */
+    uint64_t heard_us;
+    uint64_t start_clock; /* the largest of what the ps answered to `open` */
+    uint64_t join_call;   /* 0: nobody waits */
+    uint64_t leave_call;  /* 0: nobody waits */
+    bool done;
+    uint64_t final;
+    struct judge_voided *voided; /* NULL: none */
+    uint32_t orders;             /* in the list that name it */
+};
+
+enum judge_order_kind {
+    JUDGE_ORDER_OPEN,
+    JUDGE_ORDER_CLOSE,
+    JUDGE_ORDER_DECIDE,
+    JUDGE_ORDER_MEMBERSHIP,
+    JUDGE_ORDER_ADD_SHARDS,
+    JUDGE_ORDER_PUBLISH,
+    JUDGE_ORDER_DELETE,
+    JUDGE_ORDER_END,
+    JUDGE_ORDER_KINDS,
+};
+
+struct judge_order {
+    struct judge_order *next;
+    uint64_t number;
+    enum judge_order_kind kind;
+    struct judge_session *session;   /* of open, close, decide */
+    struct judge_variable *variable; /* of add_shards, publish, delete */
+    struct judge_mask pending;       /* ps that have not answered */
+};
+
+struct judge_peer {
+    char address[JUDGE_ADDRESS_BYTES_MAX + 1]; /* "": not known yet */
+    char trouble[160]; /* why there is no stream, as the driver said; "": no idea */
+    bool dialled;
+    bool up;        /* a stream is open */
+    bool writable;  /* and its last order is out */
+    bool greeted;   /* the stream's hello was answered */
+    bool met;       /* some stream's hello was */
+    uint64_t hello; /* number of the stream's hello; 0: not given yet */
+    uint64_t incarnation;
+    uint64_t heard_us;   /* the last report */
+    uint64_t given_us;   /* the last order, of any kind */
+    uint64_t silent_us;  /* since when an answer, or a stream, is missing; 0: nothing is */
+    uint32_t unanswered; /* orders given on this stream, hello included */
+    struct judge_order *next_order;
+};
+
+struct judge_shard {
+    uint64_t id;
+    uint32_t ps;
+    struct sumac_range rows;
+    uint64_t bytes;
+};
+
+/* How a variable is defined: what a later, equal create must give again. */
+struct judge_definition {
+    enum sumac_dtype dtype;
+    struct sumac_shape shape;
+    uint32_t aggregation;
+    uint32_t synchronization;
+    bool trainable;
+    struct {
+        uint32_t kind;
+        double a, b;
+        uint64_t seed;
+    } initializer; /* unused parameters are 0 */
+    struct placement_rule partitioner;
+    const struct update_function *function;
+    struct update_hyperparameters hyperparameters;
+};
+
+enum judge_variable_state {
+    JUDGE_VARIABLE_ADDING,
+    JUDGE_VARIABLE_PUBLISHING,
+    JUDGE_VARIABLE_PUBLISHED,
+    JUDGE_VARIABLE_DELETING, /* no longer found by its name */
+};
+
+struct judge_variable {
+    struct judge_variable *next, *previous;
+    struct judge_variable *next_by_name, *next_by_id;
+    size_t record_bytes;
+    uint64_t id;
+    enum judge_variable_state state;
+    struct judge_definition definition;
+    struct judge_session *creator; /* the session that is to assign it; NULL: none */
+    struct judge_mask unassigned;  /* ps that have not reported its shards as assigned */
+    struct sumac_error failure;    /* of a ps that could not make its shards; OK: none */
+    const char *name;              /* in this record */
+    uint32_t name_hash;
+    uint32_t shard_count;
+    struct judge_shard shards[];
+};
+
+enum judge_call_kind { JUDGE_CALL_CREATE, JUDGE_CALL_DELETE };
+
+struct judge_call {
+    struct judge_call *next;
+    enum judge_call_kind kind;
+    uint64_t call;
+    struct judge_variable *variable;
+    struct judge_session *session;
+    uint64_t until_us;
+    uint32_t timeout_ms;
+};
+
+enum judge_phase {
+    JUDGE_RUNNING,
+    JUDGE_ENDING, /* the others are told */
+    JUDGE_ENDED,  /* ps 0 itself is told */
+};
+
+struct judge {
+    const struct lane_config *config;
+    const struct memory *memory;
+    struct pool tasks_pool, sessions_pool, orders_pool, calls_pool, voided_pool;
+
+    /* Of the present step. */
+    struct out *out;
+    uint64_t now_us; /* without the time this process was suspended for */
+    uint64_t random[2];
+    const struct judge_order
+        *packed_order; /* the order that `packed` says, so that it is made once for all ps */
+    const wire_peer_order *packed;
+
+    uint64_t last_event_us; /* as events say it */
+    uint64_t slept_us;      /* how long this process was suspended, all in all */
+    uint64_t sleep_to_tell_us;
+    uint64_t tick_us; /* between ticks */
+    uint64_t next_report_us;
+
+    enum judge_phase phase;
+    bool terminating;
+    int exit_code;
+    char end_text[SUMAC_ERROR_TEXT_BYTES];
+    enum sumac_reason end_reason;
+    uint64_t end_until_us;
+    bool some_left_done;
+    uint64_t first_join_us; /* 0: none has come */
+    bool member_joined;     /* a member has been open */
+    uint64_t memberless_since_us;
+
+    uint64_t cluster_id;
+    uint64_t membership_epoch;
+    uint64_t membership_told; /* the last epoch that the ps were told */
+    uint32_t ps_count;        /* 0: not known yet */
+    struct judge_peer *peers; /* LANE_PS_MAX of them */
+    uint64_t orders_given;    /* the last number */
+    struct judge_order *first_order, *last_order;
+
+    bool members_listed; /* by this ps's own configuration */
+    struct judge_task *first_task;
+    struct judge_session *first_session;
+
+    struct judge_variable *first_variable, *last_variable;
+    struct judge_variable **by_name, **by_id; /* JUDGE_BUCKETS each */
+    uint32_t variable_count;
+    uint64_t variables_made, shards_made, shards_placed;
+    struct judge_call *first_call;
+};
+
+/* judge.c */
+/* Take note of the time, and of where text and effects of this step go. */
+void judge_look(struct judge *judge, uint64_t now_us, struct out *out);
+uint64_t judge_ms(uint64_t ms); /* in µs */
+/* "3.2 s ago", "never" for 0; in the step's arena. */
+const char *judge_ago(const struct judge *judge, uint64_t when_us);
+
+/* peers.c: the streams to the ps. */
+void judge_peers_start(struct judge *judge);
+/* Learn addresses; dials those that are new. */
+enum sumac_status judge_peers_learn(
+    struct judge *judge, char *const *addresses, size_t count, struct sumac_error *error);
+bool judge_peers_all_met(const struct judge *judge);
+/* The first ps that is not met or not reachable; ps_count: none. */
+uint32_t judge_peers_missing(const struct judge *judge);
+/* Give every writable stream what is due. */
+void judge_peers_give(struct judge *judge);
+void judge_peers_tick(struct judge *judge);
+/* A stream is there and its last order is out; a first one after it was down (or ever) is a new
+ * stream. */
+void judge_stream_up(struct judge *judge, uint32_t ps);
+void judge_stream_down(struct judge *judge, uint32_t ps, const char *text);
+void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report);
+/* "ps 1 at h2:2222, last heard from never (the name does not resolve)" */
+const char *judge_peer_text(const struct judge *judge, uint32_t ps);
+
+/* orders.c: the one list, and what is sent for each. */
+struct judge_mask judge_every_ps(const struct judge *judge);
+/* Append; NULL when there is no memory (logged). */
+struct judge_order *
+judge_order_add(struct judge *judge, enum judge_order_kind kind, const struct judge_mask *pending);
+struct judge_order *
+judge_order_session(struct judge *judge, enum judge_order_kind kind, struct judge_session *session);
+struct judge_order *judge_order_variable(
+    struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable);
+const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_order *order);
+struct judge_order *judge_order_find(const struct judge *judge, uint64_t number);
+struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps); /* from `order` on */
+/* This ps has answered; the last answer completes the order. report NULL: it never will. */
+void judge_order_answered(
+    struct judge *judge, struct judge_order *order, uint32_t ps, const wire_peer_report *report);
+bool judge_order_room(const struct judge *judge);
+
+/* sessions.c: records of tasks and sessions. */
+void judge_tasks_start(struct judge *judge);
+/* NULL when the table is full, or the name too long. */
+struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name);
+struct judge_session *
+judge_session_find(const struct judge *judge, const uint8_t *id, size_t bytes);
+struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce);
+struct judge_session *judge_session_add(struct judge *judge);
+void judge_session_forget(struct judge *judge, struct judge_session *session);
+void judge_sessions_forget_oldest(struct judge *judge);
+uint32_t judge_sessions_open(const struct judge *judge); /* not settled yet */
+void judge_renewed(struct judge *judge, const wire_bytes *id);
+/* An open session, heard of now; else the call fails with SESSION_UNKNOWN, SESSION_CLOSED or
+ * RUN_ENDED. */
+struct judge_session *
+judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id);
+bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence);
+void judge_voided_drop(struct judge *judge, struct judge_voided **set);
+
+/* join.c */
+void judge_join(struct judge *judge, const struct lane_event *event);
+/* Go on with every join that waited for what has happened now. */
+void judge_joins_go_on(struct judge *judge);
+void judge_joins_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
+void judge_join_opened(
+    struct judge *judge, struct judge_session *session, uint32_t ps,
+    const wire_peer_report *report);
+void judge_join_complete(struct judge *judge, struct judge_session *session);
+
+/* settle.c */
+void judge_renew(struct judge *judge, const struct lane_event *event);
+void judge_leave(struct judge *judge, const struct lane_event *event);
+void judge_settle(struct judge *judge, struct judge_session *session);
+void judge_close_reported(
+    struct judge *judge, struct judge_session *session, const wire_peer_report *report);
+void judge_close_complete(struct judge *judge, struct judge_session *session);
+void judge_decide_complete(struct judge *judge, struct judge_session *session);
+void judge_leases_tick(struct judge *judge);
+void judge_leaves_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
+
+/* definition.c */
+enum sumac_status judge_name_check(const char *name, struct sumac_error *error);
+enum sumac_status judge_definition_read(
+    const wire_variable *variable, struct judge_definition *definition, struct sumac_error *error);
+/* OK, or ALREADY_EXISTS naming the first field that differs, with both values. */
+enum sumac_status judge_definition_compare(
+    const char *name, const struct judge_definition *existing, const struct judge_definition *given,
+    struct sumac_error *error);
+
+/* catalogue.c */
+struct judge_variable *judge_variable_find(const struct judge *judge, const char *name);
+struct judge_variable *judge_variable_by_id(const struct judge *judge, uint64_t id);
+enum sumac_status judge_variable_make(
+    struct judge *judge, const char *name, const struct judge_definition *definition,
+    struct judge_variable **variable, struct sumac_error *error);
+void judge_variable_hide(struct judge *judge, struct judge_variable *variable);
+void judge_variable_free(struct judge *judge, struct judge_variable *variable);
+/* In the step's arena. */
+wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable);
+
+/* create.c */
+void judge_create_variable(struct judge *judge, const struct lane_event *event);
+void judge_delete_variable(struct judge *judge, const struct lane_event *event);
+void judge_add_answered(
+    struct judge *judge, struct judge_variable *variable, uint32_t ps,
+    const wire_peer_report *report);
+void judge_add_complete(struct judge *judge, struct judge_variable *variable);
+void judge_publish_complete(struct judge *judge, struct judge_variable *variable);
+void judge_delete_complete(struct judge *judge, struct judge_variable *variable);
+void judge_assigned(struct judge *judge, uint32_t ps, uint64_t variable_id);
+/* A session takes nothing more: its creates and deletes fail, ... */
+void judge_calls_of_session_fail(struct judge *judge, const struct judge_session *session);
+/* ... and once it is settled, what it was to assign goes to the one that has waited longest. */
+void judge_creator_settled(struct judge *judge, const struct judge_session *session);
+void judge_calls_tick(struct judge *judge);
+void judge_calls_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
+void judge_call_forget(struct judge *judge, uint64_t call);
+const char *judge_call_wait(const struct judge *judge, const struct judge_call *call);
+
+/* run_end.c */
+void judge_run_tick(struct judge *judge);
+/* A member has left or was settled: is that all? */
+void judge_run_check(struct judge *judge);
+void judge_state_lost(struct judge *judge, const char *text);
+/* A ps never appeared: those who wait are told, and the run is over before it began. */
+void judge_ps_missing(struct judge *judge, const char *text);
+void judge_end_complete(struct judge *judge);
+/* That ps is gone: do not wait for its answer to `end`. */
+void judge_end_without(struct judge *judge, uint32_t ps);
+
+/* waits.c */
+void judge_report_waits(struct judge *judge);
+
+#endif

@@ -1,0 +1,352 @@
+/* orders.c -- the one list of orders that some ps has not answered, and what is sent for each.
+ *
+ * Each ps gets them in the list's order. An order leaves the list, and its consequence follows,
+ * when every ps that it is for has answered; until then it is given again on every new stream, so
+ * obeying one twice must do nothing.
+ */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct judge_mask judge_every_ps(const struct judge *judge)
+{
+    struct judge_mask mask = {{0}};
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        judge_mask_add(&mask, ps);
+    return mask;
+}
+
+bool judge_order_room(const struct judge *judge)
+{
+    return judge->orders_pool.used < JUDGE_ORDERS_MAX;
+}
+
+/* The peers that had been given everything are given this next. */
+static void append(struct judge *judge, struct judge_order *order)
+{
+    if (judge->last_order == NULL)
+        judge->first_order = order;
+    else
+        judge->last_order->next = order;
+    judge->last_order = order;
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (judge->peers[ps].next_order == NULL && judge_mask_has(&order->pending, ps))
+            judge->peers[ps].next_order = order;
+}
+
+struct judge_order *
+judge_order_add(struct judge *judge, enum judge_order_kind kind, const struct judge_mask *pending)
+{
+    struct judge_order *order = pool_take(&judge->orders_pool);
+    if (order == NULL) {
+        out_log(judge->out, "ps 0 has no memory for another order to the ps");
+        return NULL;
+    }
+    order->kind = kind;
+    order->number = ++judge->orders_given;
+    order->pending = *pending;
+    append(judge, order);
+    return order;
+}
+
+struct judge_order *
+judge_order_session(struct judge *judge, enum judge_order_kind kind, struct judge_session *session)
+{
+    const struct judge_mask all = judge_every_ps(judge);
+    struct judge_order *order = judge_order_add(judge, kind, &all);
+    if (order != NULL) {
+        order->session = session;
+        session->orders++;
+    }
+    return order;
+}
+
+struct judge_order *judge_order_variable(
+    struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable)
+{
+    const struct judge_mask all = judge_every_ps(judge);
+    struct judge_order *order = judge_order_add(judge, kind, &all);
+    if (order != NULL)
+        order->variable = variable;
+    return order;
+}
+
+struct judge_order *judge_order_find(const struct judge *judge, uint64_t number)
+{
+    struct judge_order *order = judge->first_order;
+    while (order != NULL && order->number != number)
+        order = order->next;
+    return order;
+}
+
+struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps)
+{
+    while (order != NULL && !judge_mask_has(&order->pending, ps))
+        order = order->next;
+    return order;
+}
+
+static void take_out(struct judge *judge, struct judge_order *order)
+{
+    struct judge_order **link = &judge->first_order;
+    struct judge_order *before = NULL;
+    while (*link != order) {
+        before = *link;
+        link = &before->next;
+    }
+    *link = order->next;
+    if (judge->last_order == order)
+        judge->last_order = before;
+}
+
+static void complete(
+    struct judge *judge, enum judge_order_kind kind, struct judge_session *session,
+    struct judge_variable *variable)
+{
+    switch (kind) {
+    case JUDGE_ORDER_OPEN:
+        judge_join_complete(judge, session);
+        break;
+    case JUDGE_ORDER_CLOSE:
+        judge_close_complete(judge, session);
+        break;
+    case JUDGE_ORDER_DECIDE:
+        judge_decide_complete(judge, session);
+        break;
+    case JUDGE_ORDER_ADD_SHARDS:
+        judge_add_complete(judge, variable);
+        break;
+    case JUDGE_ORDER_PUBLISH:
+        judge_publish_complete(judge, variable);
+        break;
+    case JUDGE_ORDER_DELETE:
+        judge_delete_complete(judge, variable);
+        break;
+    case JUDGE_ORDER_END:
+        judge_end_complete(judge);
+        break;
+    case JUDGE_ORDER_MEMBERSHIP:
+    case JUDGE_ORDER_KINDS:
+        break;
+    }
+}
+
+static const char *const order_names[JUDGE_ORDER_KINDS] = {
+    [JUDGE_ORDER_OPEN] = "open",
+    [JUDGE_ORDER_CLOSE] = "close",
+    [JUDGE_ORDER_DECIDE] = "decide",
+    [JUDGE_ORDER_MEMBERSHIP] = "membership",
+    [JUDGE_ORDER_ADD_SHARDS] = "add_shards",
+    [JUDGE_ORDER_PUBLISH] = "publish",
+    [JUDGE_ORDER_DELETE] = "delete",
+    [JUDGE_ORDER_END] = "end",
+};
+
+static void take_answer(
+    struct judge *judge, const struct judge_order *order, uint32_t ps,
+    const wire_peer_report *report)
+{
+    if (order->kind == JUDGE_ORDER_OPEN)
+        judge_join_opened(judge, order->session, ps, report);
+    else if (order->kind == JUDGE_ORDER_ADD_SHARDS)
+        judge_add_answered(judge, order->variable, ps, report);
+    else if (report->status != 0)
+        out_log(
+            judge->out, "ps %u did not obey %s: %s", ps, order_names[order->kind], report->message);
+    else if (order->kind == JUDGE_ORDER_CLOSE)
+        judge_close_reported(judge, order->session, report);
+}
+
+void judge_order_answered(
+    struct judge *judge, struct judge_order *order, uint32_t ps, const wire_peer_report *report)
+{
+    if (!judge_mask_has(&order->pending, ps))
+        return;
+    judge_mask_remove(&order->pending, ps);
+    struct judge_peer *peer = &judge->peers[ps];
+    if (peer->next_order == order) /* answered on an older stream, before it was given again */
+        peer->next_order = judge_order_next(order->next, ps);
+    if (report != NULL)
+        take_answer(judge, order, ps, report);
+    if (!judge_mask_empty(&order->pending))
+        return;
+    const struct judge_order done = *order;
+    take_out(judge, order);
+    pool_give(&judge->orders_pool, order);
+    judge->packed_order = NULL;
+    if (done.session != NULL)
+        done.session->orders--;
+    complete(judge, done.kind, done.session, done.variable);
+}
+
+static void *make(struct judge *judge, size_t bytes)
+{
+    return arena_take_zeroed(judge->out->arena, bytes);
+}
+
+/* Like `return`, a body makes its submessage or gives up: the arena is full, and out says so. */
+static bool
+pack_open(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
+{
+    wire_open_session *open = make(judge, sizeof(*open));
+    wire_task_name *task = make(judge, sizeof(*task));
+    if (open == NULL || task == NULL)
+        return false;
+    *task = (wire_task_name)WIRE_TASK_NAME_INIT;
+    task->job = out_text(judge->out, "%s", session->job);
+    task->index = session->index;
+    *open = (wire_open_session)WIRE_OPEN_SESSION_INIT;
+    open->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
+    open->role = session->role;
+    open->task = session->job[0] != '\0' ? task : NULL;
+    open->attempt = session->attempt;
+    open->membership_epoch = judge->membership_epoch;
+    message->open = open;
+    return true;
+}
+
+static bool
+pack_close(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
+{
+    wire_close_session *close = make(judge, sizeof(*close));
+    if (close == NULL)
+        return false;
+    *close = (wire_close_session)WIRE_CLOSE_SESSION_INIT;
+    close->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
+    message->close = close;
+    return true;
+}
+
+static bool
+pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
+{
+    wire_decide_session *decide = make(judge, sizeof(*decide));
+    if (decide == NULL)
+        return false;
+    *decide = (wire_decide_session)WIRE_DECIDE_SESSION_INIT;
+    decide->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
+    decide->final = session->final;
+    decide->done = session->done;
+    if (session->voided != NULL) {
+        decide->n_voided = session->voided->count;
+        decide->voided = session->voided->sequence;
+    }
+    message->decide = decide;
+    return true;
+}
+
+static bool pack_membership(struct judge *judge, wire_peer_order *message)
+{
+    size_t count = 0;
+    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+        count += task->member;
+    wire_membership *membership = make(judge, sizeof(*membership));
+    wire_task_name *names = make(judge, count * sizeof(*names) + 1);
+    wire_task_name **pointers = make(judge, count * sizeof(*pointers) + 1);
+    if (membership == NULL || names == NULL || pointers == NULL)
+        return false;
+    *membership = (wire_membership)WIRE_MEMBERSHIP_INIT;
+    membership->membership_epoch = judge->membership_epoch;
+    membership->members = pointers;
+    for (struct judge_task *task = judge->first_task; task != NULL; task = task->next) {
+        if (!task->member)
+            continue;
+        const size_t i = membership->n_members++;
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = task->job;
+        names[i].index = task->index;
+        pointers[i] = &names[i];
+    }
+    message->membership = membership;
+    return true;
+}
+
+static bool pack_add_shards(
+    struct judge *judge, const struct judge_variable *variable, wire_peer_order *message)
+{
+    wire_add_shards *add = make(judge, sizeof(*add));
+    wire_variable *whole = judge_variable_message(judge, variable);
+    if (add == NULL || whole == NULL)
+        return false;
+    *add = (wire_add_shards)WIRE_ADD_SHARDS_INIT;
+    add->variable = whole;
+    message->add_shards = add;
+    return true;
+}
+
+static bool pack_publish(struct judge *judge, uint64_t variable_id, wire_peer_order *message)
+{
+    wire_publish *publish = make(judge, sizeof(*publish));
+    if (publish == NULL)
+        return false;
+    *publish = (wire_publish)WIRE_PUBLISH_INIT;
+    publish->variable_id = variable_id;
+    message->publish = publish;
+    return true;
+}
+
+static bool pack_delete(struct judge *judge, uint64_t variable_id, wire_peer_order *message)
+{
+    wire_delete_variable *deleted = make(judge, sizeof(*deleted));
+    if (deleted == NULL)
+        return false;
+    *deleted = (wire_delete_variable)WIRE_DELETE_VARIABLE_INIT;
+    deleted->variable_id = variable_id;
+    message->delete_ = deleted;
+    return true;
+}
+
+static bool pack_end(struct judge *judge, wire_peer_order *message)
+{
+    wire_end *end = make(judge, sizeof(*end));
+    if (end == NULL)
+        return false;
+    *end = (wire_end)WIRE_END_INIT;
+    end->exit_code = (uint32_t)judge->exit_code;
+    end->message = judge->end_text;
+    message->end = end;
+    return true;
+}
+
+static bool
+pack_body(struct judge *judge, const struct judge_order *order, wire_peer_order *message)
+{
+    switch (order->kind) {
+    case JUDGE_ORDER_OPEN:
+        return pack_open(judge, order->session, message);
+    case JUDGE_ORDER_CLOSE:
+        return pack_close(judge, order->session, message);
+    case JUDGE_ORDER_DECIDE:
+        return pack_decide(judge, order->session, message);
+    case JUDGE_ORDER_MEMBERSHIP:
+        return pack_membership(judge, message);
+    case JUDGE_ORDER_ADD_SHARDS:
+        return pack_add_shards(judge, order->variable, message);
+    case JUDGE_ORDER_PUBLISH:
+        return pack_publish(judge, order->variable->id, message);
+    case JUDGE_ORDER_DELETE:
+        return pack_delete(judge, order->variable->id, message);
+    case JUDGE_ORDER_END:
+        return pack_end(judge, message);
+    case JUDGE_ORDER_KINDS:
+        break;
+    }
+    return false;
+}
+
+const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_order *order)
+{
+    if (judge->packed_order == order)
+        return judge->packed;
+    wire_peer_order *message = make(judge, sizeof(*message));
+    if (message == NULL)
+        return NULL;
+    *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
+    message->number = order->number;
+    if (!pack_body(judge, order, message))
+        return NULL;
+    judge->packed_order = order;
+    judge->packed = message;
+    return message;
+}

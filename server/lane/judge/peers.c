@@ -1,0 +1,369 @@
+/* peers.c -- the streams to the ps: dialling, greeting, giving orders one at a time, hearing
+ * reports.
+ *
+ * A stream's first order is a hello; the rest follow when it is answered, because an order for
+ * another incarnation is nobody's. ps 0 itself is a ps like the others, whose stream is always
+ * there.
+ */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+
+static bool is_self(const struct judge *judge, uint32_t ps) { return ps == judge->config->index; }
+
+static void set_text(char *text, size_t text_bytes, const char *from)
+{
+    snprintf(text, text_bytes, "%s", from == NULL ? "" : from);
+}
+
+/* ---- addresses ---- */
+
+static void dial(struct judge *judge, uint32_t ps)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (is_self(judge, ps) || peer->dialled || peer->address[0] == '\0')
+        return;
+    struct lane_effect *effect = out_add(judge->out, LANE_EFFECT_DIAL);
+    if (effect == NULL)
+        return;
+    effect->ps = ps;
+    effect->text = peer->address;
+    peer->dialled = true;
+    peer->silent_us = judge->now_us;
+}
+
+static void meet_self(struct judge *judge)
+{
+    struct judge_peer *self = &judge->peers[judge->config->index];
+    self->up = self->writable = self->met = true;
+    self->incarnation = judge->config->incarnation;
+    self->heard_us = judge->now_us;
+    self->hello = 0; /* again with each change of addresses */
+}
+
+void judge_peers_start(struct judge *judge)
+{
+    const struct lane_config *config = judge->config;
+    judge->ps_count = config->ps_count;
+    if (config->ps_count == 0)
+        return;
+    for (uint32_t ps = 0; ps < config->ps_count; ps++) {
+        const char *address = config->ps_addresses == NULL ? NULL : config->ps_addresses[ps];
+        set_text(judge->peers[ps].address, sizeof(judge->peers[ps].address), address);
+        dial(judge, ps);
+    }
+    meet_self(judge);
+}
+
+static enum sumac_status
+check_addresses(char *const *addresses, size_t count, struct sumac_error *error)
+{
+    if (count > LANE_PS_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "join names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
+    for (size_t ps = 0; ps < count; ps++)
+        if (strlen(addresses[ps]) > JUDGE_ADDRESS_BYTES_MAX)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "join's address of ps %zu is longer than %u bytes", ps, JUDGE_ADDRESS_BYTES_MAX);
+    return SUMAC_OK;
+}
+
+enum sumac_status judge_peers_learn(
+    struct judge *judge, char *const *addresses, size_t count, struct sumac_error *error)
+{
+    const enum sumac_status status = check_addresses(addresses, count, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (judge->ps_count == 0 && count == 0)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "ps 0 was told only itself and this join names no ps: give ps_addresses");
+    if (judge->ps_count != 0 && count > 1 && count != judge->ps_count)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "join names %zu ps, ps 0 knows %u: give both the same cluster configuration", count,
+            judge->ps_count);
+    bool learnt = judge->ps_count == 0;
+    if (judge->ps_count == 0)
+        judge->ps_count = (uint32_t)count;
+    for (uint32_t ps = 0; ps < judge->ps_count && count == judge->ps_count; ps++) {
+        struct judge_peer *peer = &judge->peers[ps];
+        if (peer->address[0] != '\0')
+            continue;
+        set_text(peer->address, sizeof(peer->address), addresses[ps]);
+        dial(judge, ps);
+        learnt = true;
+    }
+    if (learnt)
+        meet_self(judge);
+    return SUMAC_OK;
+}
+
+/* ---- who is there ---- */
+
+bool judge_peers_all_met(const struct judge *judge)
+{
+    if (judge->ps_count == 0)
+        return false;
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (!judge->peers[ps].met)
+            return false;
+    return true;
+}
+
+uint32_t judge_peers_missing(const struct judge *judge)
+{
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (!judge->peers[ps].met)
+            return ps;
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (judge->peers[ps].silent_us != 0)
+            return ps;
+    return judge->ps_count;
+}
+
+const char *judge_peer_text(const struct judge *judge, uint32_t ps)
+{
+    const struct judge_peer *peer = &judge->peers[ps];
+    const bool troubled = !peer->up && peer->trouble[0] != '\0';
+    return out_text(
+        judge->out, "ps %u at %s, last heard from %s%s%s%s", ps,
+        peer->address[0] == '\0' ? "an unknown address" : peer->address,
+        judge_ago(judge, peer->heard_us), troubled ? " (" : "", troubled ? peer->trouble : "",
+        troubled ? ")" : "");
+}
+
+/* ---- giving ---- */
+
+static bool send_order(struct judge *judge, uint32_t ps, const wire_peer_order *message)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    struct lane_effect *effect = message == NULL ? NULL : out_add(judge->out, LANE_EFFECT_ORDER);
+    if (effect == NULL)
+        return false;
+    effect->ps = ps;
+    effect->order = message;
+    peer->writable = is_self(judge, ps);
+    peer->given_us = judge->now_us;
+    if (message->number != 0) {
+        peer->unanswered++;
+        if (peer->silent_us == 0 && !is_self(judge, ps))
+            peer->silent_us = judge->now_us;
+    }
+    return true;
+}
+
+static wire_peer_order *new_order(struct judge *judge)
+{
+    wire_peer_order *message = arena_take(judge->out->arena, sizeof(*message));
+    if (message != NULL)
+        *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
+    return message;
+}
+
+static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
+{
+    wire_peer_order *message = new_order(judge);
+    wire_peer_hello *hello = arena_take(judge->out->arena, sizeof(*hello));
+    char **addresses = arena_take(judge->out->arena, judge->ps_count * sizeof(*addresses));
+    uint64_t *incarnations = arena_take(judge->out->arena, judge->ps_count * sizeof(*incarnations));
+    if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < judge->ps_count; i++) {
+        addresses[i] = judge->peers[i].address;
+        incarnations[i] = judge->peers[i].incarnation;
+    }
+    *hello = (wire_peer_hello)WIRE_PEER_HELLO_INIT;
+    hello->protocol_version = WIRE_PROTOCOL_VERSION;
+    hello->cluster_id = judge->cluster_id;
+    hello->epoch = JUDGE_EPOCH;
+    hello->coordinator_incarnation = judge->config->incarnation;
+    hello->index = ps;
+    hello->n_ps_addresses = hello->n_ps_incarnations = judge->ps_count;
+    hello->ps_addresses = addresses;
+    hello->ps_incarnations = incarnations;
+    hello->expected_incarnation = judge->peers[ps].incarnation;
+    message->number = ++judge->orders_given;
+    message->hello = hello;
+    return message;
+}
+
+static void give_hello(struct judge *judge, uint32_t ps)
+{
+    const wire_peer_order *message = pack_hello(judge, ps);
+    if (message != NULL && send_order(judge, ps, message))
+        judge->peers[ps].hello = message->number;
+}
+
+static void give(struct judge *judge, uint32_t ps)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (!peer->up || !peer->writable)
+        return;
+    if (peer->hello == 0)
+        give_hello(judge, ps);
+    while (peer->writable && peer->next_order != NULL && (peer->greeted || is_self(judge, ps))) {
+        struct judge_order *order = peer->next_order;
+        if (!send_order(judge, ps, judge_order_pack(judge, order)))
+            return;
+        peer->next_order = judge_order_next(order->next, ps);
+    }
+}
+
+void judge_peers_give(struct judge *judge)
+{
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        give(judge, ps);
+}
+
+static void give_alive(struct judge *judge, uint32_t ps)
+{
+    const struct judge_peer *peer = &judge->peers[ps];
+    const bool due = judge->now_us - peer->given_us >= judge_ms(JUDGE_ALIVE_MS);
+    if (is_self(judge, ps) || !peer->up || !peer->writable || !peer->greeted || !due)
+        return;
+    wire_peer_order *message = new_order(judge);
+    if (message == NULL)
+        return;
+    message->alive = true;
+    send_order(judge, ps, message);
+}
+
+static bool is_lost(const struct judge *judge, uint32_t ps)
+{
+    const struct judge_peer *peer = &judge->peers[ps];
+    const bool silent = peer->silent_us != 0 &&
+                        judge->now_us - peer->silent_us >= judge_ms(judge->config->ps_lost_ms);
+    return peer->met && silent;
+}
+
+static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
+{
+    return !judge->peers[ps].met && judge->first_join_us != 0 &&
+           judge->now_us - judge->first_join_us >= judge_ms(judge->config->ps_lost_ms);
+}
+
+void judge_peers_tick(struct judge *judge)
+{
+    for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_RUNNING; ps++) {
+        if (is_lost(judge, ps))
+            judge_state_lost(
+                judge, out_text(
+                           judge->out, "%s, is lost: not reached for %u ms",
+                           judge_peer_text(judge, ps), judge->config->ps_lost_ms));
+        else if (is_missing_too_long(judge, ps))
+            judge_ps_missing(
+                judge, out_text(
+                           judge->out, "%s, has not appeared for %u ms", judge_peer_text(judge, ps),
+                           judge->config->ps_lost_ms));
+    }
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        give_alive(judge, ps);
+}
+
+/* ---- streams come and go; their events carry a ps that was dialled ---- */
+
+void judge_stream_up(struct judge *judge, uint32_t ps)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (!peer->up) {
+        peer->up = true;
+        peer->greeted = false;
+        peer->hello = 0;
+        peer->unanswered = 0;
+        peer->next_order = judge_order_next(judge->first_order, ps);
+        if (peer->silent_us == 0)
+            peer->silent_us = judge->now_us;
+    }
+    peer->writable = true;
+}
+
+void judge_stream_down(struct judge *judge, uint32_t ps, const char *text)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (peer->up && peer->met && judge->phase == JUDGE_RUNNING)
+        out_log(
+            judge->out, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
+            text == NULL ? "closed" : text);
+    if (peer->silent_us == 0)
+        peer->silent_us = judge->now_us;
+    peer->up = peer->writable = peer->greeted = false;
+    set_text(peer->trouble, sizeof(peer->trouble), text);
+    if (judge->phase != JUDGE_RUNNING)
+        judge_end_without(judge, ps);
+}
+
+/* ---- reports ---- */
+
+/* False: this ps is not the one that was met. */
+static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnation)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (peer->incarnation == 0)
+        peer->incarnation = incarnation;
+    if (peer->incarnation == incarnation)
+        return true;
+    judge_state_lost(
+        judge, out_text(
+                   judge->out,
+                   "ps %u at %s came back without its state: incarnation "
+                   "%016llx was known, %016llx answers",
+                   ps, peer->address, (unsigned long long)peer->incarnation,
+                   (unsigned long long)incarnation));
+    return false;
+}
+
+static void greeted(struct judge *judge, uint32_t ps, const wire_peer_report *report)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (report->status != 0) {
+        if (strcmp(peer->trouble, report->message) != 0)
+            out_log(judge->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, report->message);
+        set_text(peer->trouble, sizeof(peer->trouble), report->message);
+        return;
+    }
+    peer->greeted = true;
+    if (!peer->met)
+        out_log(judge->out, "ps 0 met ps %u at %s", ps, peer->address);
+    peer->met = true;
+}
+
+static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
+{
+    peer->heard_us = judge->now_us;
+    if (answers && peer->unanswered > 0)
+        peer->unanswered--;
+    peer->silent_us = peer->unanswered > 0 ? judge->now_us : 0;
+}
+
+void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    const bool stale = report->epoch != 0 && report->epoch != JUDGE_EPOCH;
+    if (stale || !take_incarnation(judge, ps, report->ps_incarnation))
+        return;
+    hear(judge, peer, report->answers != 0);
+    for (size_t i = 0; i < report->n_renewed; i++)
+        judge_renewed(judge, &report->renewed[i]);
+    for (size_t i = 0; i < report->n_assigned; i++)
+        judge_assigned(judge, ps, report->assigned[i]);
+    if (report->n_lost > 0)
+        judge_state_lost(judge, report->lost[0]);
+    if (report->answers == 0)
+        return;
+    if (report->answers == peer->hello) {
+        if (!is_self(judge, ps))
+            greeted(judge, ps, report);
+        judge_joins_go_on(judge);
+        return;
+    }
+    struct judge_order *order = judge_order_find(judge, report->answers);
+    if (order != NULL)
+        judge_order_answered(judge, order, ps, report);
+}

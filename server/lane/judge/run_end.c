@@ -1,0 +1,159 @@
+/* run_end.c -- how a run ends, and that every ps hears of it.
+ *
+ * Well: every listed member has left as done, or no member has been open for a while. Badly: a ps
+ * lost its state, is not reached any more, or never appeared. Either way the other ps are told and
+ * answer (they flush first), then ps 0 tells itself, and exits.
+ */
+#include "judge_state.h"
+
+#include <stdio.h>
+
+#define EXIT_CODE_NOBODY_DONE 143 /* as after SIGTERM: a scheduler may try again */
+
+static void tell_self(struct judge *judge)
+{
+    struct judge_mask self = {{0}};
+    judge_mask_add(&self, judge->config->index);
+    judge->phase = JUDGE_ENDED;
+    judge_order_add(judge, JUDGE_ORDER_END, &self);
+}
+
+/* Everyone but ps 0; of a run that went wrong only those who can hear it at once. */
+static struct judge_mask others_to_tell(const struct judge *judge, bool well)
+{
+    struct judge_mask others = {{0}};
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (ps != judge->config->index && (well || judge->peers[ps].up))
+            judge_mask_add(&others, ps);
+    return others;
+}
+
+static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason, const char *text)
+{
+    const bool well = reason == SUMAC_REASON_RUN_ENDED;
+    const struct judge_mask others = others_to_tell(judge, well);
+    judge->phase = JUDGE_ENDING;
+    judge->exit_code = exit_code;
+    judge->end_reason = reason;
+    judge->end_until_us =
+        judge->now_us + judge_ms(well ? judge->config->ps_lost_ms : judge->config->terminate_ms);
+    snprintf(judge->end_text, sizeof(judge->end_text), "%s", text);
+    out_log(judge->out, "run ends with code %d: %s", exit_code, text);
+    if (judge_mask_empty(&others))
+        tell_self(judge);
+    else
+        judge_order_add(judge, JUDGE_ORDER_END, &others);
+}
+
+static void
+fail_all(struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
+{
+    judge_joins_fail(judge, status, reason, text);
+    judge_calls_fail(judge, status, reason, text);
+    judge_leaves_fail(judge, status, reason, text);
+}
+
+void judge_state_lost(struct judge *judge, const char *text)
+{
+    if (judge->phase != JUDGE_RUNNING)
+        return;
+    end_run(judge, LANE_EXIT_PS_LOST, SUMAC_REASON_STATE_LOST, text);
+    fail_all(judge, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, judge->end_text);
+}
+
+void judge_ps_missing(struct judge *judge, const char *text)
+{
+    if (judge->phase != JUDGE_RUNNING)
+        return;
+    end_run(judge, LANE_EXIT_PS_LOST, SUMAC_REASON_PS_MISSING, text);
+    fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, judge->end_text);
+}
+
+/* ---- a run that ends well ---- */
+
+static bool all_listed_done(const struct judge *judge)
+{
+    bool any = false;
+    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next) {
+        any = any || task->listed;
+        if (task->listed && !task->done)
+            return false;
+    }
+    return any;
+}
+
+static bool some_listed_never_joined(const struct judge *judge)
+{
+    const struct judge_task *task = judge->first_task;
+    while (task != NULL && (!task->listed || task->joined))
+        task = task->next;
+    return task != NULL;
+}
+
+/* Members that are open, or about to be, or not settled yet. */
+static bool any_member(const struct judge *judge)
+{
+    const struct judge_session *session = judge->first_session;
+    while (session != NULL && (session->task == NULL || session->state == JUDGE_SESSION_SETTLED))
+        session = session->next;
+    return session != NULL;
+}
+
+void judge_run_check(struct judge *judge)
+{
+    if (judge->phase != JUDGE_RUNNING || !judge->member_joined || any_member(judge))
+        return;
+    if (all_listed_done(judge)) {
+        end_run(judge, 0, SUMAC_REASON_RUN_ENDED, "every listed member has left as done");
+        fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, judge->end_text);
+        return;
+    }
+    const uint32_t patience_ms =
+        some_listed_never_joined(judge) ? judge->config->rejoin_first_ms : judge->config->rejoin_ms;
+    if (judge->now_us - judge->memberless_since_us < judge_ms(patience_ms))
+        return;
+    end_run(
+        judge, judge->some_left_done ? 0 : EXIT_CODE_NOBODY_DONE, SUMAC_REASON_RUN_ENDED,
+        out_text(
+            judge->out, "no member has been open for %u ms, %s left as done", patience_ms,
+            judge->some_left_done ? "one has" : "none has"));
+    fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, judge->end_text);
+}
+
+/* ---- telling ---- */
+
+static struct judge_order *find_end(const struct judge *judge)
+{
+    struct judge_order *order = judge->first_order;
+    while (order != NULL && order->kind != JUDGE_ORDER_END)
+        order = order->next;
+    return order;
+}
+
+void judge_end_without(struct judge *judge, uint32_t ps)
+{
+    struct judge_order *end = find_end(judge);
+    const bool told = judge->peers[ps].next_order == NULL;
+    const bool well = judge->end_reason == SUMAC_REASON_RUN_ENDED;
+    if (end != NULL && judge->phase == JUDGE_ENDING && (told || !well))
+        judge_order_answered(judge, end, ps, NULL);
+}
+
+void judge_end_complete(struct judge *judge)
+{
+    if (judge->phase == JUDGE_ENDING)
+        tell_self(judge);
+    else
+        out_exit(judge->out, judge->exit_code, "%s", judge->end_text);
+}
+
+void judge_run_tick(struct judge *judge)
+{
+    judge_run_check(judge);
+    if (judge->phase != JUDGE_ENDING || judge->now_us < judge->end_until_us)
+        return;
+    struct judge_order *end = find_end(judge);
+    out_log(judge->out, "ps 0 ends without an answer from all ps");
+    for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_ENDING; ps++)
+        judge_order_answered(judge, end, ps, NULL);
+}

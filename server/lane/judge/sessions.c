@@ -1,0 +1,182 @@
+/* sessions.c -- the records of tasks and sessions: finding, adding, forgetting. */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tasks ---- */
+
+static struct judge_task *find_task(const struct judge *judge, const char *job, uint32_t index)
+{
+    struct judge_task *task = judge->first_task;
+    while (task != NULL && (task->index != index || strcmp(task->job, job) != 0))
+        task = task->next;
+    return task;
+}
+
+struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name)
+{
+    if (strlen(name->job) > JUDGE_JOB_BYTES_MAX)
+        return NULL;
+    struct judge_task *task = find_task(judge, name->job, name->index);
+    if (task != NULL || judge->tasks_pool.used >= JUDGE_TASKS_MAX)
+        return task;
+    task = pool_take(&judge->tasks_pool);
+    if (task == NULL)
+        return NULL;
+    snprintf(task->job, sizeof(task->job), "%s", name->job);
+    task->index = name->index;
+    struct judge_task **link = &judge->first_task;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = task;
+    return task;
+}
+
+void judge_tasks_start(struct judge *judge)
+{
+    const struct lane_config *config = judge->config;
+    judge->members_listed = config->member_count > 0;
+    for (uint32_t i = 0; i < config->member_count; i++) {
+        const wire_task_name name = {
+            .job = (char *)config->members_jobs[i],
+            .index = config->members_indices[i],
+        };
+        struct judge_task *task = judge_task_find_or_add(judge, &name);
+        if (task != NULL)
+            task->listed = task->member = true;
+    }
+}
+
+/* ---- sessions ---- */
+
+struct judge_session *judge_session_find(const struct judge *judge, const uint8_t *id, size_t bytes)
+{
+    if (bytes != JUDGE_ID_BYTES)
+        return NULL;
+    struct judge_session *session = judge->first_session;
+    while (session != NULL && memcmp(session->id, id, JUDGE_ID_BYTES) != 0)
+        session = session->next;
+    return session;
+}
+
+struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce)
+{
+    struct judge_session *session = judge->first_session;
+    while (session != NULL && memcmp(session->nonce, nonce, JUDGE_ID_BYTES) != 0)
+        session = session->next;
+    return session;
+}
+
+struct judge_session *judge_session_add(struct judge *judge)
+{
+    struct judge_session *session = pool_take(&judge->sessions_pool);
+    if (session == NULL)
+        return NULL;
+    struct judge_session **link = &judge->first_session;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = session;
+    return session;
+}
+
+void judge_session_forget(struct judge *judge, struct judge_session *session)
+{
+    assert(session->orders == 0);
+    assert(session->join_call == 0);
+    assert(session->leave_call == 0);
+    struct judge_session **link = &judge->first_session;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    judge_voided_drop(judge, &session->voided);
+    pool_give(&judge->sessions_pool, session);
+}
+
+void judge_sessions_forget_oldest(struct judge *judge)
+{
+    struct judge_session *oldest = NULL;
+    uint32_t settled = 0;
+    for (struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next) {
+        if (session->state != JUDGE_SESSION_SETTLED)
+            continue;
+        settled++;
+        if (oldest == NULL)
+            oldest = session;
+    }
+    if (settled > JUDGE_SETTLED_MAX)
+        judge_session_forget(judge, oldest);
+}
+
+uint32_t judge_sessions_open(const struct judge *judge)
+{
+    uint32_t count = 0;
+    for (const struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next)
+        count += session->state != JUDGE_SESSION_SETTLED;
+    return count;
+}
+
+static bool is_open(const struct judge_session *session)
+{
+    return session->state == JUDGE_SESSION_OPENING || session->state == JUDGE_SESSION_OPEN;
+}
+
+void judge_renewed(struct judge *judge, const wire_bytes *id)
+{
+    struct judge_session *session = judge_session_find(judge, id->data, id->len);
+    if (session != NULL && is_open(session))
+        session->heard_us = judge->now_us;
+}
+
+struct judge_session *
+judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
+{
+    struct judge_session *session = judge_session_find(judge, id->data, id->len);
+    if (judge->phase != JUDGE_RUNNING) {
+        out_fail(
+            judge->out, call, SUMAC_FAILED_PRECONDITION, judge->end_reason, "the run is over: %s",
+            judge->end_text);
+        return NULL;
+    }
+    if (session == NULL) {
+        out_fail(
+            judge->out, call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
+            "ps 0 knows no such session: join first");
+        return NULL;
+    }
+    if (!is_open(session)) {
+        out_fail(
+            judge->out, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            "the session of %s is closed: join again", session->label);
+        return NULL;
+    }
+    session->heard_us = judge->now_us;
+    return session;
+}
+
+/* ---- voided sequences ---- */
+
+bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence)
+{
+    if (*set == NULL)
+        *set = pool_take(&judge->voided_pool);
+    if (*set == NULL)
+        return false;
+    for (uint32_t i = 0; i < (*set)->count; i++)
+        if ((*set)->sequence[i] == sequence)
+            return true;
+    if ((*set)->count == JUDGE_VOIDED_MAX)
+        return false;
+    (*set)->sequence[(*set)->count++] = sequence;
+    return true;
+}
+
+void judge_voided_drop(struct judge *judge, struct judge_voided **set)
+{
+    if (*set != NULL)
+        pool_give(&judge->voided_pool, *set);
+    *set = NULL;
+}

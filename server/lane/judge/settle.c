@@ -1,0 +1,183 @@
+/* settle.c -- how a session lives on (renew) and how it ends (leave, lease), the same way on every
+ * ps.
+ *
+ * 1. CLOSE to every ps: from now on it takes nothing from the session, and reports its
+ * commit_through and voided.
+ * 2. The largest commit_through and the union of voided are the session's end: DECIDE to every ps.
+ * 3. When all have confirmed, a leave is answered, and the task's next attempt may open.
+ */
+#include "judge_state.h"
+
+#include <assert.h>
+
+/* ---- the end of a session ---- */
+
+void judge_settle(struct judge *judge, struct judge_session *session)
+{
+    assert(session->state == JUDGE_SESSION_OPENING || session->state == JUDGE_SESSION_OPEN);
+    session->state = JUDGE_SESSION_CLOSING;
+    session->final = 0;
+    judge_calls_of_session_fail(judge, session);
+    judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
+}
+
+void judge_close_reported(
+    struct judge *judge, struct judge_session *session, const wire_peer_report *report)
+{
+    const wire_close_report *close = report->close_report;
+    if (close == NULL || session->state != JUDGE_SESSION_CLOSING)
+        return;
+    if (close->commit_through > session->final)
+        session->final = close->commit_through;
+    if (!rule_holds(judge->config->broken, RULE_carry_refusals))
+        return;
+    for (size_t i = 0; i < close->n_voided; i++)
+        if (!judge_voided_add(judge, &session->voided, close->voided[i]))
+            out_log(
+                judge->out, "ps 0 cannot keep voided push %llu of %s: more than %u are voided",
+                (unsigned long long)close->voided[i], session->label, JUDGE_VOIDED_MAX);
+}
+
+void judge_close_complete(struct judge *judge, struct judge_session *session)
+{
+    assert(session->state == JUDGE_SESSION_CLOSING);
+    session->state = JUDGE_SESSION_DECIDING;
+    judge_order_session(judge, JUDGE_ORDER_DECIDE, session);
+}
+
+static void answer_leave(struct judge *judge, struct judge_session *session)
+{
+    if (session->leave_call == 0)
+        return;
+    wire_leave_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+    if (reply == NULL)
+        return;
+    *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
+    reply->final = session->final;
+    out_reply(judge->out, session->leave_call, &reply->base);
+    session->leave_call = 0;
+}
+
+static void remember_done(struct judge *judge, const struct judge_session *session)
+{
+    if (!session->done || session->task == NULL)
+        return;
+    judge->some_left_done = true;
+    if (session->attempt == session->task->attempts)
+        session->task->done = true;
+}
+
+void judge_decide_complete(struct judge *judge, struct judge_session *session)
+{
+    assert(session->state == JUDGE_SESSION_DECIDING);
+    struct judge_task *task = session->task;
+    session->state = JUDGE_SESSION_SETTLED;
+    out_log(
+        judge->out, "ps 0 settled the session of %s at push %llu", session->label,
+        (unsigned long long)session->final);
+    if (task != NULL) {
+        judge_voided_drop(judge, &task->voided);
+        task->final = session->final;
+        task->voided = session->voided;
+        session->voided = NULL;
+        judge->memberless_since_us = judge->now_us;
+    }
+    remember_done(judge, session);
+    answer_leave(judge, session);
+    judge_creator_settled(judge, session);
+    judge_joins_go_on(judge);
+    judge_run_check(judge);
+    judge_sessions_forget_oldest(judge);
+}
+
+/* ---- renew and leave ---- */
+
+void judge_renew(struct judge *judge, const struct lane_event *event)
+{
+    const wire_renew_request *request = (const wire_renew_request *)event->request;
+    struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+    if (session == NULL)
+        return;
+    wire_renew_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+    if (reply == NULL)
+        return;
+    *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
+    reply->epoch = JUDGE_EPOCH;
+    reply->membership_epoch = judge->membership_epoch;
+    out_reply(judge->out, event->call, &reply->base);
+}
+
+static void wait_for_settle(
+    struct judge *judge, struct judge_session *session, const struct lane_event *event, bool done)
+{
+    if (session->leave_call != 0)
+        out_fail(
+            judge->out, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+            "a retry of this leave took its place");
+    session->leave_call = event->call;
+    session->done = session->done || done;
+    if (session->state == JUDGE_SESSION_SETTLED) {
+        remember_done(judge, session);
+        answer_leave(judge, session);
+        judge_run_check(judge);
+    } else if (session->state < JUDGE_SESSION_CLOSING) {
+        out_log(judge->out, "%s leaves%s", session->label, done ? " as done" : "");
+        judge_settle(judge, session);
+    }
+}
+
+/* A leave of a session that was settled meanwhile is answered like the first: the work is done all
+ * the same. */
+void judge_leave(struct judge *judge, const struct lane_event *event)
+{
+    const wire_leave_request *request = (const wire_leave_request *)event->request;
+    struct judge_session *session =
+        judge_session_find(judge, request->session_id.data, request->session_id.len);
+    if (session == NULL || session->state == JUDGE_SESSION_WAITING) {
+        out_fail(
+            judge->out, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
+            "ps 0 knows no such session: there is nothing to leave");
+        return;
+    }
+    if (judge->phase != JUDGE_RUNNING && session->state != JUDGE_SESSION_SETTLED) {
+        out_fail(
+            judge->out, event->call, SUMAC_FAILED_PRECONDITION, judge->end_reason,
+            "the run is over: %s", judge->end_text);
+        return;
+    }
+    wait_for_settle(judge, session, event, request->done);
+}
+
+void judge_leaves_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
+{
+    for (struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next) {
+        if (session->leave_call != 0)
+            out_fail(judge->out, session->leave_call, status, reason, "%s", text);
+        session->leave_call = 0;
+    }
+}
+
+/* ---- leases ---- */
+
+void judge_leases_tick(struct judge *judge)
+{
+    const uint64_t lease_us = judge_ms(judge->config->lease_ms);
+    struct judge_session *next = NULL;
+    for (struct judge_session *session = judge->first_session; session != NULL; session = next) {
+        next = session->next;
+        if (judge->now_us - session->heard_us <= lease_us)
+            continue;
+        if (session->state == JUDGE_SESSION_WAITING && session->join_call == 0) {
+            judge_session_forget(judge, session);
+            continue;
+        }
+        if (session->state != JUDGE_SESSION_OPEN)
+            continue;
+        out_log(
+            judge->out, "ps 0 closes the session of %s: last heard from %s, its lease is %u ms",
+            session->label, judge_ago(judge, session->heard_us), judge->config->lease_ms);
+        judge_settle(judge, session);
+    }
+}
