@@ -2,22 +2,22 @@
 #include "error.h"
 
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of `text` to keep so that no UTF-8 character is cut in two. */
-static size_t whole_characters(const char *text, size_t length)
+#include "text.h"
+
+/* Take off the character that the end of the text's room may have cut in two. */
+static void drop_cut_character(char *text)
 {
-    size_t start = length; /* of the last character */
-    while (start > 0 && length - start < 4) {
-        start--;
-        if (((unsigned char)text[start] & 0xc0u) != 0x80u)
-            break;
+    size_t end = strlen(text);
+    for (int i = 0; i < 4 && end > 0; i++) {
+        if (((unsigned char)text[--end] & 0xc0u) == 0x80u)
+            continue; /* within a character: on to its first byte */
+        if (!text_is_utf8(text + end, strlen(text + end)))
+            text[end] = '\0';
+        return;
     }
-    const unsigned char lead = start < length ? (unsigned char)text[start] : 0;
-    const size_t needed = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    return start + needed > length ? start : length;
 }
 
 enum sumac_status fail(
@@ -35,6 +35,7 @@ enum sumac_status fail(
     if (written < 0)
         error->text[0] = '\0';
     else if ((size_t)written >= sizeof error->text)
-        error->text[whole_characters(error->text, sizeof error->text - 1)] = '\0';
+        drop_cut_character(error->text);
+    text_make_line(error->text);
     return status;
 }

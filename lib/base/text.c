@@ -1,7 +1,8 @@
-/* text.c -- is a text UTF-8? */
+/* text.c -- is a text UTF-8, and how it is made so. */
 #include "text.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of the character that `lead` begins, and the range of the byte after it; 0: no character
  * begins so. */
@@ -20,20 +21,42 @@ static size_t character_bytes(uint8_t lead, uint8_t *second_min, uint8_t *second
     return lead < 0xf5 ? 4 : 0;
 }
 
+/* Bytes of the whole character that `text` begins with; 0: it begins with none. */
+static size_t whole_character(const char *text, size_t bytes)
+{
+    uint8_t second_min = 0, second_max = 0;
+    const size_t count = character_bytes((uint8_t)text[0], &second_min, &second_max);
+    if (count > bytes)
+        return 0;
+    for (size_t i = 1; i < count; i++) {
+        const uint8_t byte = (uint8_t)text[i];
+        if (byte < (i == 1 ? second_min : 0x80) || byte > (i == 1 ? second_max : 0xbf))
+            return 0;
+    }
+    return count;
+}
+
 bool text_is_utf8(const char *text, size_t bytes)
 {
     size_t at = 0;
     while (at < bytes) {
-        uint8_t second_min = 0, second_max = 0;
-        const size_t count = character_bytes((uint8_t)text[at], &second_min, &second_max);
-        if (count == 0 || count > bytes - at)
+        const size_t count = whole_character(text + at, bytes - at);
+        if (count == 0)
             return false;
-        for (size_t i = 1; i < count; i++) {
-            const uint8_t byte = (uint8_t)text[at + i];
-            if (byte < (i == 1 ? second_min : 0x80) || byte > (i == 1 ? second_max : 0xbf))
-                return false;
-        }
         at += count;
     }
     return true;
+}
+
+void text_make_line(char *text)
+{
+    const size_t bytes = strlen(text);
+    size_t at = 0;
+    while (at < bytes) {
+        const size_t count = whole_character(text + at, bytes - at);
+        const uint8_t byte = (uint8_t)text[at];
+        if (count == 0 || byte < ' ' || byte == 0x7f)
+            text[at] = '?';
+        at += count > 0 ? count : 1;
+    }
 }

@@ -87,6 +87,17 @@ static void a_long_text_is_cut_between_characters(void **state)
     }
 }
 
+/* What a peer sent may stand in a message, and messages are lines of a log. */
+static void a_text_is_one_line_of_utf8_whatever_is_printed_into_it(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+
+    fail(&error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED, "no %s", "\xff\nps 0 is lost");
+
+    assert_string_equal(error.text, "no ??ps 0 is lost");
+}
+
 static void the_version_has_three_numbers(void **state)
 {
     (void)state;
@@ -106,6 +117,7 @@ int main(void)
         cmocka_unit_test(fail_without_an_error_only_returns_the_status),
         cmocka_unit_test(a_long_text_is_cut_and_terminated),
         cmocka_unit_test(a_long_text_is_cut_between_characters),
+        cmocka_unit_test(a_text_is_one_line_of_utf8_whatever_is_printed_into_it),
         cmocka_unit_test(the_version_has_three_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,8 +31,7 @@ static void characters_of_every_length_are_utf8(void **state)
         "\xef\xbf\xbf",
         "\xf0\x90\x80\x80",
         "\xf4\x8f\xbf\xbf",
-        "gr\xc3\xb6\xc3\x9f"
-        "e \xe2\x82\xac \xf0\x9f\x8c\xb3"};
+        "gr\xc3\xb6n \xe2\x82\xac \xf0\x9f\x8c\xb3"};
     assert_all(texts, sizeof texts / sizeof *texts, true);
 }
 
@@ -74,12 +73,23 @@ static void a_zero_byte_is_a_character_and_does_not_end_the_text(void **state)
     assert_false(text_is_utf8("a\0\xff", 3));
 }
 
+static void a_line_has_no_control_characters_and_no_broken_ones(void **state)
+{
+    (void)state;
+    char text[] = "a\nb\x7f \xc3\xb6 \xe2\x82 \xff\xf0\x9f\x8c\xb3 \xf0\x9f\x8c";
+
+    text_make_line(text);
+
+    assert_string_equal(text, "a?b? \xc3\xb6 ?? ?\xf0\x9f\x8c\xb3 ???");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_of_every_length_are_utf8),
         cmocka_unit_test(overlong_forms_surrogates_and_what_is_beyond_unicode_are_not),
         cmocka_unit_test(a_character_that_is_cut_or_broken_is_not),
+        cmocka_unit_test(a_line_has_no_control_characters_and_no_broken_ones),
         cmocka_unit_test(a_zero_byte_is_a_character_and_does_not_end_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
