@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -14,6 +15,9 @@ static void a_new_buffer_is_zeroed_and_aligned(void **state)
 {
     (void)state;
     struct sumac_buffer *buffer = NULL;
+    assert_int_equal(sumac_buffer_create(1000, &buffer), SUMAC_OK); /* given: used memory */
+    memset(sumac_buffer_data(buffer), 0xff, 1000);
+    sumac_buffer_unref(buffer);
 
     assert_int_equal(sumac_buffer_create(1000, &buffer), SUMAC_OK);
 

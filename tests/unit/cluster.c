@@ -168,6 +168,17 @@ static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **sta
     sumac_cluster_deinit(&worker);
 }
 
+static void an_evaluator_need_not_be_one_of_the_listed(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster =
+        parse("{\"cluster\": {\"ps\": [\"a:1\"], \"evaluator\": [\"b:1\"]}, \"task\": {\"type\": "
+              "\"evaluator\", \"index\": 3}}");
+
+    assert_int_equal(cluster.task_index, 3);
+    sumac_cluster_deinit(&cluster);
+}
+
 static void an_override_may_name_another_task(void **state)
 {
     (void)state;
@@ -279,6 +290,7 @@ int main(void)
         cmocka_unit_test(jobs_come_in_the_order_they_were_given),
         cmocka_unit_test(the_environment_is_where_tf_config_comes_from),
         cmocka_unit_test(a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index),
+        cmocka_unit_test(an_evaluator_need_not_be_one_of_the_listed),
         cmocka_unit_test(an_override_may_name_another_task),
         cmocka_unit_test(the_master_of_one_task_needs_no_task_and_of_more_does),
         cmocka_unit_test(a_task_of_a_cluster_with_both_jobs_may_run),

@@ -196,6 +196,22 @@ static void a_full_disk_is_told_with_the_path_and_the_reason(void **state)
     sumac_buffer_unref(tensor.buffer);
 }
 
+/* The bytes may still be in the stream's buffer when the call that wrote them returns. */
+static void a_full_disk_is_told_before_the_callers_stream_is_closed(void **state)
+{
+    (void)state;
+    const uint8_t value = 7;
+    const struct sumac_tensor tensor =
+        tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
+    FILE *file = fopen("/dev/full", "wb");
+    assert_non_null(file);
+
+    assert_int_equal(npy_write(file, "w", &tensor, NULL), SUMAC_RESOURCE_EXHAUSTED);
+
+    fclose(file);
+    sumac_buffer_unref(tensor.buffer);
+}
+
 /* A limit on the size of files stands for the disk that fills up in the middle. */
 static void a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else(void **state)
 {
@@ -305,6 +321,7 @@ int main(void)
         IN_A_FOLDER(a_new_file_has_the_permissions_of_the_process),
         IN_A_FOLDER(a_link_stays_and_what_it_leads_to_is_replaced),
         IN_A_FOLDER(a_full_disk_is_told_with_the_path_and_the_reason),
+        IN_A_FOLDER(a_full_disk_is_told_before_the_callers_stream_is_closed),
         IN_A_FOLDER(a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else),
         IN_A_FOLDER(a_folder_that_is_not_there_is_not_found),
         IN_A_FOLDER(a_folder_that_may_not_be_written_to_is_permission_denied),

@@ -64,6 +64,7 @@ static void a_character_that_is_cut_or_broken_is_not(void **state)
         "a",
         "\xc3\xa4\xa4"};
     assert_all(texts, sizeof texts / sizeof *texts, false);
+    assert_false(text_is_utf8("\xe2\x82\xac", 2)); /* the rest lies past the end */
 }
 
 static void a_zero_byte_is_a_character_and_does_not_end_the_text(void **state)
