@@ -1,0 +1,171 @@
+/* calls.c -- unary calls of ps 0: requests and replies that are lost, callers that give up while
+ * theirs is on its way. */
+#include <assert.h>
+
+#include "checker.h"
+#include "error.h"
+#include "network_state.h"
+#include "process_client.h"
+#include "process_ps.h"
+
+#define GIVES_UP_US_MAX 2500000u
+
+/* A reply, or why there is none. */
+struct outcome {
+    struct letter *letter;
+    struct sumac_error error;
+};
+
+struct call *call_find(struct world *world, uint64_t id)
+{
+    struct network *network = world->network;
+    return id == 0 || id > network->call_count ? NULL : network->calls[id - 1];
+}
+
+static struct call *call_add(struct world *world, uint32_t caller, enum lane_call_kind kind)
+{
+    struct network *network = world->network;
+    assert(network->call_count < CALLS_MAX);
+    struct call *call = world_take(world, sizeof *call);
+    network->calls[network->call_count++] = call;
+    call->id = network->call_count;
+    call->kind = kind;
+    call->caller = caller;
+    call->caller_life = caller < SIM_PROCESSES ? world->processes[caller].life : 0;
+    return call;
+}
+
+struct call *call_make_local(struct world *world, enum lane_call_kind kind)
+{
+    struct call *call = call_add(world, SIM_NO_PROCESS, kind);
+    call->at_ps = true;
+    return call;
+}
+
+/* ---- at the ps */
+
+static void request_arrived(struct world *world, const struct event *event)
+{
+    struct call *call = call_find(world, event->number);
+    call->at_ps = true;
+    ps_call(world, 0, call, event->data);
+    letter_spoil(event->data);
+}
+
+static void told_cancelled(struct world *world, const struct event *event)
+{
+    struct call *call = call_find(world, event->number);
+    if (!call->at_ps || call->over_at_ps)
+        return;
+    call->over_at_ps = true;
+    ps_call_cancelled(world, 0, call);
+}
+
+/* ---- at the caller */
+
+static void answered(struct world *world, const struct event *event)
+{
+    struct call *call = call_find(world, event->number);
+    struct outcome *outcome = event->data;
+    if (call->over_at_caller)
+        return;
+    call->over_at_caller = true;
+    client_call_over(world, call, outcome->letter, &outcome->error);
+    if (outcome->letter != NULL)
+        letter_spoil(outcome->letter);
+}
+
+static void finish(struct world *world, struct call *call, struct outcome *outcome, uint64_t at_us)
+{
+    if (call->caller < SIM_PROCESSES && world_alive(world, call->caller, call->caller_life))
+        world_at(world, at_us, call->caller, answered, call->id, outcome);
+}
+
+static uint64_t passage_us(struct world *world, const struct call *call)
+{
+    const uint64_t at_us = world->now_us + world_delay_us(world);
+    const uint64_t stalled_us = network_stalled_until_us(world, call->caller, 0);
+    return at_us < stalled_us ? stalled_us : at_us;
+}
+
+void call_reply(struct world *world, struct call *call, const wire_message *message)
+{
+    call->over_at_ps = true;
+    if (call->caller == SIM_NO_PROCESS)
+        return;
+    struct outcome *outcome = world_take(world, sizeof *outcome);
+    outcome->letter = letter_make(world, message, NULL, 0);
+    finish(world, call, outcome, passage_us(world, call));
+}
+
+void call_fail(struct world *world, struct call *call, const struct sumac_error *error)
+{
+    call->over_at_ps = true;
+    if (call->caller == SIM_NO_PROCESS)
+        return;
+    struct outcome *outcome = world_take(world, sizeof *outcome);
+    outcome->error = *error;
+    finish(world, call, outcome, passage_us(world, call));
+}
+
+/* The caller hears nothing more of it; the ps, if it has it, that the caller is gone. */
+static void give_up(struct world *world, const struct event *event)
+{
+    struct call *call = call_find(world, event->number);
+    if (call->over_at_caller)
+        return;
+    trace_say(
+        world, "%s loses its call %llu", world->processes[call->caller].name,
+        (unsigned long long)call->id);
+    call->over_at_caller = true;
+    call->cancelled = true;
+    world_after(world, 4 * world_delay_us(world), 0, told_cancelled, call->id, NULL);
+    struct sumac_error error = {0};
+    fail(&error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "connection reset");
+    client_call_over(world, call, NULL, &error);
+}
+
+static void unanswerable(struct world *world, struct call *call)
+{
+    struct outcome *outcome = world_take(world, sizeof *outcome);
+    fail(&outcome->error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "ps 0 is not there");
+    finish(world, call, outcome, world->now_us + world_delay_us(world));
+}
+
+struct call *call_make(
+    struct world *world, uint32_t caller, enum lane_call_kind kind, uint64_t token,
+    const wire_message *message)
+{
+    struct call *call = call_add(world, caller, kind);
+    call->token = token;
+    if (!world->processes[0].running) {
+        unanswerable(world, call);
+        return call;
+    }
+    const bool lossy =
+        !world->faults_over && (world_has(world, FAULT_DROP) || world_has(world, FAULT_JOIN));
+    if (!lossy || world_chance(world, 90))
+        world_at(
+            world, passage_us(world, call), 0, request_arrived, call->id,
+            letter_make(world, message, NULL, 0));
+    else
+        world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
+    if (lossy && world_chance(world, 15))
+        world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
+    return call;
+}
+
+void calls_process_gone(struct world *world, uint32_t process)
+{
+    struct network *network = world->network;
+    for (uint32_t i = 0; i < network->call_count; i++) {
+        struct call *call = network->calls[i];
+        if (process == 0 && !call->over_at_ps && call->caller < SIM_PROCESSES) {
+            call->over_at_ps = true;
+            unanswerable(world, call);
+        } else if (call->caller == process && !call->over_at_caller) {
+            call->over_at_caller = true;
+            world_after(world, world_delay_us(world), 0, told_cancelled, call->id, NULL);
+        }
+    }
+}

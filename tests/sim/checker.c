@@ -1,0 +1,277 @@
+/* checker.c -- what is promised to each session, push and pull, and to the run as a whole. */
+#include "checker.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "process_client.h"
+
+struct checker *checker_make(struct world *world)
+{
+    return world_take(world, sizeof(struct checker));
+}
+
+void checker_violation(struct world *world, const char *text)
+{
+    struct checker *checker = world->checker;
+    if (checker->violations++ == 0)
+        snprintf(checker->first, sizeof checker->first, "%s", text);
+    trace_say(world, "VIOLATION: %s", text);
+}
+
+uint32_t checker_violations(const struct world *world) { return world->checker->violations; }
+
+static bool is_gone(const struct client *client)
+{
+    return client->phase == PHASE_GONE || client->hung;
+}
+
+bool checker_over(const struct world *world)
+{
+    for (uint32_t i = 0; i < world->client_count; i++)
+        if (!is_gone(world->clients[i]))
+            return false;
+    for (uint32_t i = 0; i < world->ps_count; i++)
+        if (!world->ps[i]->exited)
+            return false;
+    return true;
+}
+
+/* ---- sessions */
+
+struct sim_session *checker_life(struct world *world, uint32_t client)
+{
+    struct checker *checker = world->checker;
+    assert(checker->life_count < LIVES_MAX);
+    struct sim_session *life = world_take(world, sizeof *life);
+    life->number = checker->life_count;
+    life->client = client;
+    life->before = checker->last_life[client];
+    checker->last_life[client] = life;
+    checker->lives[checker->life_count++] = life;
+    return life;
+}
+
+void checker_joined(
+    struct world *world, struct sim_session *life, const struct session_state *state)
+{
+    const struct checker *checker = world->checker;
+    life->joined = true;
+    life->attempt = state->attempt;
+    life->previous_final = state->previous_final;
+    memcpy(life->id, state->session_id, sizeof life->id);
+    for (uint32_t i = 0; i < checker->life_count; i++) {
+        const struct sim_session *other = checker->lives[i];
+        if (other != life && other->joined && memcmp(other->id, life->id, sizeof life->id) == 0)
+            checker_violation(world, "two clients have the same session");
+    }
+}
+
+void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)
+{
+    life->ended = true;
+    if (world->checker->ps_exited || life->excused)
+        return;
+    if (error->reason == SUMAC_REASON_SESSION_CLOSED)
+        checker_violation(world, "a session is closed though its client was heard from");
+    else
+        checker_violation(world, "a session ends for no reason");
+}
+
+void checker_died(struct world *world, struct sim_session *life)
+{
+    (void)world;
+    life->dead = true;
+    life->excused = true;
+}
+
+/* ---- variables */
+
+void checker_created(struct world *world, enum variable variable, const wire_variable *made)
+{
+    struct sim_variable *known = &world->checker->variables[variable];
+    const uint32_t rows = (uint32_t)made->n_shards;
+    if (rows > 2 * world->ps_count || (known->known && known->rows != rows)) {
+        checker_violation(world, "a variable has other shards than were asked for");
+        return;
+    }
+    for (uint32_t i = 0; i < rows; i++) {
+        const wire_shard *shard = made->shards[i];
+        const struct sim_shard given = {
+            shard->shard_id, shard->ps, shard->layout_epoch, shard->bytes};
+        if (given.ps >= world->ps_count || given.ps != (made->shards[0]->ps + i) % world->ps_count)
+            checker_violation(world, "shards are not placed in turn");
+        if (known->known && (known->shards[i].id != given.id || known->shards[i].ps != given.ps))
+            checker_violation(world, "two clients know one variable with different shards");
+        known->shards[i] = given;
+    }
+    known->known = true;
+    known->rows = rows;
+}
+
+const struct sim_shard *
+checker_shard(const struct world *world, enum variable variable, uint32_t ps, uint32_t nth)
+{
+    const struct sim_variable *known = &world->checker->variables[variable];
+    for (uint32_t i = 0; i < known->rows; i++)
+        if (known->shards[i].ps == ps && nth-- == 0)
+            return &known->shards[i];
+    return NULL;
+}
+
+/* ---- pushes */
+
+struct sim_push *checker_push(struct world *world, struct sim_session *life)
+{
+    struct checker *checker = world->checker;
+    if (checker->push_count == COLUMNS)
+        return NULL;
+    struct sim_push *push = world_take(world, sizeof *push);
+    push->number = checker->push_count;
+    push->session = life;
+    push->token = push->number + 1;
+    checker->pushes[checker->push_count++] = push;
+    return push;
+}
+
+struct sim_push *checker_find_push(const struct world *world, uint64_t token)
+{
+    const struct checker *checker = world->checker;
+    return token == 0 || token > checker->push_count ? NULL : checker->pushes[token - 1];
+}
+
+static enum fate fate_of(const struct sumac_error *error)
+{
+    if (error->status == SUMAC_OK)
+        return FATE_OK;
+    if (error->reason == SUMAC_REASON_SESSION_CLOSED)
+        return strstr(error->text, "did not say") == NULL ? FATE_CLOSED : FATE_UNKNOWN;
+    if (error->status == SUMAC_UNAVAILABLE || error->reason >= SUMAC_REASON_PS_MISSING)
+        return FATE_UNKNOWN;
+    return FATE_REFUSED;
+}
+
+/* The versions a session is told of one row grow with its pushes. */
+static void check_versions(struct world *world, const struct sim_push *push)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->push_count; i++) {
+        const struct sim_push *other = checker->pushes[i];
+        if (other == push || other->fate != FATE_OK || other->session != push->session)
+            continue;
+        for (uint32_t a = 0; a < push->piece_count; a++)
+            for (uint32_t b = 0; b < other->piece_count; b++) {
+                if (push->pieces[a].shard_id != other->pieces[b].shard_id)
+                    continue;
+                if ((push->versions[a] < other->versions[b]) != (push->number < other->number))
+                    checker_violation(world, "a session's order is broken by its versions");
+            }
+    }
+}
+
+void checker_pushed(struct world *world, struct sim_push *push, const struct session_effect *effect)
+{
+    trace_say(
+        world, "%s: push %u is answered %s %s%s%s",
+        world->processes[process_of_client(push->session->client)].name, push->number,
+        sumac_status_name(effect->error.status), sumac_reason_name(effect->error.reason),
+        effect->error.status == SUMAC_OK ? "" : ": ",
+        effect->error.status == SUMAC_OK ? "" : effect->error.text);
+    if (push->fate != FATE_UNDER_WAY)
+        checker_violation(world, "a push is answered twice");
+    push->fate = fate_of(&effect->error);
+    memset(push->data, 0x5a, push->data_bytes); /* lent no longer */
+    if (push->fate == FATE_OK && push->defect != DEFECT_NONE)
+        checker_violation(world, "a push with a fault is answered OK");
+    if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE)
+        checker_violation(world, "a push without a fault is refused");
+    if (push->fate != FATE_OK)
+        return;
+    if (effect->version_count != push->piece_count) {
+        checker_violation(world, "a push is answered without its versions");
+        return;
+    }
+    memcpy(push->versions, effect->versions, push->piece_count * sizeof push->versions[0]);
+    check_versions(world, push);
+}
+
+/* ---- pulls */
+
+struct sim_pull *checker_pull(struct world *world, struct sim_session *life)
+{
+    struct checker *checker = world->checker;
+    if (checker->pull_count == sizeof checker->pulls / sizeof checker->pulls[0])
+        return NULL;
+    struct sim_pull *pull = world_take(world, sizeof *pull);
+    pull->session = life;
+    pull->token = checker->pull_count + 1;
+    checker->pulls[checker->pull_count++] = pull;
+    for (uint32_t i = 0; i < checker->push_count; i++) {
+        const struct sim_push *push = checker->pushes[i];
+        if (push->defect != DEFECT_NONE || push->seed)
+            continue;
+        if (push->fate == FATE_OK)
+            pull->due |= 1ull << i;
+        if (push->session == life && push->fate == FATE_UNDER_WAY)
+            pull->mine |= 1ull << i;
+    }
+    memcpy(pull->seen, checker->seen, sizeof pull->seen);
+    return pull;
+}
+
+struct sim_pull *checker_find_pull(const struct world *world, uint64_t token)
+{
+    const struct checker *checker = world->checker;
+    return token == 0 || token > checker->pull_count ? NULL : checker->pulls[token - 1];
+}
+
+static uint64_t with_part_on(const struct world *world, uint64_t pushes, uint32_t ps)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->push_count; i++)
+        if ((checker->pushes[i]->participants >> ps & 1) == 0)
+            pushes &= ~(1ull << i);
+    return pushes;
+}
+
+static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps)
+{
+    struct checker *checker = world->checker;
+    const uint64_t applied = values_examine(world, ps, &pull->snapshots[ps], false);
+    checker->seen[ps] |= applied;
+    if ((with_part_on(world, pull->due, ps) & ~applied) != 0)
+        checker_violation(world, "a pull lacks an acknowledged push");
+    if (pull->own && (with_part_on(world, pull->mine, ps) & ~applied) != 0)
+        checker_violation(world, "a pull lacks one's own push");
+    if ((pull->seen[ps] & ~applied) != 0)
+        checker_violation(world, "a pull lacks what an earlier one has seen");
+}
+
+void checker_pulled(struct world *world, struct sim_pull *pull, const struct session_effect *effect)
+{
+    trace_say(
+        world, "%s: pull %llu is answered %s %s",
+        world->processes[process_of_client(pull->session->client)].name,
+        (unsigned long long)pull->token, sumac_status_name(effect->error.status),
+        effect->error.status == SUMAC_OK ? "" : effect->error.text);
+    if (pull->over)
+        checker_violation(world, "a pull is answered twice");
+    pull->over = true;
+    if (effect->error.status == SUMAC_OK && effect->version_count != pull->piece_count) {
+        checker_violation(world, "a pull is answered without its versions");
+        return;
+    }
+    if (effect->error.reason == SUMAC_REASON_TIMED_OUT)
+        checker_violation(world, "a pull is never answered");
+    if (effect->error.status != SUMAC_OK)
+        return;
+    for (uint32_t ps = 0; ps < world->ps_count; ps++) {
+        if ((pull->asked >> ps & 1) == 0)
+            continue;
+        memcpy(
+            pull->snapshots[ps].versions, &effect->versions[pull->versions_at[ps]],
+            sizeof pull->snapshots[ps].versions);
+        pull->snapshots[ps].has_versions = true;
+        check_pulled(world, pull, ps);
+    }
+}

@@ -1,0 +1,177 @@
+/* checker.h -- the promises: what was pushed and pulled, what came of it, and what the shards hold
+ * at the end.
+ *
+ * Each push of a run owns a column. It adds 1 there, in rows that it chooses, so that a shard's
+ * bytes say exactly which pushes are applied to it, and how often: the `ledger` (int64) has two
+ * rows on each ps, a shard each, and so has `grad` (float32, where a value that is not finite can
+ * make a ps refuse the part). Each session owns an element of `last`, which each of its pushes
+ * assigns its own number to: it says in what order they were applied. `seed` is assigned once.
+ */
+#ifndef SIM_CHECKER_H
+#define SIM_CHECKER_H
+
+#include "network.h"
+#include "process_ps.h"
+#include "session.h"
+#include "world.h"
+
+#define COLUMNS 48u   /* pushes of one run */
+#define LIVES_MAX 24u /* sessions of one run */
+#define SEED_VALUE 7
+#define SEED_COLUMNS 2u
+#define PIECES_MAX (5u * SIM_PS_MAX)
+
+enum variable { LEDGER, LAST, GRAD, SEED, VARIABLES };
+
+struct sim_shard {
+    uint64_t id;
+    uint32_t ps, layout_epoch;
+    uint64_t bytes;
+};
+
+struct sim_variable {
+    bool known;
+    uint32_t rows; /* a shard each */
+    struct sim_shard shards[2 * SIM_PS_MAX];
+};
+
+enum defect {
+    DEFECT_NONE,
+    DEFECT_NON_FINITE,
+    DEFECT_UNKNOWN_SHARD,
+    DEFECT_STALE_LAYOUT,
+    DEFECT_BEYOND_THE_END,
+    DEFECT_WRONG_DATA_TYPE,
+    DEFECT_TOO_LARGE,
+    DEFECTS
+};
+
+enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
+
+/* One life of a client. */
+struct sim_session {
+    uint32_t number, client;
+    const struct sim_session *before; /* the client's life before this one */
+    uint8_t id[16];
+    uint64_t attempt, previous_final;
+    bool joined, ended, left, left_done, dead;
+    bool excused;      /* it was silent, or its task joined again: it may be closed */
+    uint64_t sequence; /* of its last push */
+};
+
+struct sim_push {
+    uint32_t number; /* its column */
+    struct sim_session *session;
+    uint64_t token, sequence; /* sequence 0: too large to get one */
+    bool seed;
+    uint8_t participants;                         /* bit per ps */
+    uint8_t ledger[SIM_PS_MAX], grad[SIM_PS_MAX]; /* rows: bit 0 and 1 */
+    bool wide;
+    enum defect defect;
+    uint32_t bad_ps;
+    enum fate fate;
+    struct session_piece pieces[PIECES_MAX];
+    uint32_t piece_count;
+    uint64_t versions[PIECES_MAX];
+    /* With records, at each ps: the least record that STAGED may wait for, and that DONE did. */
+    uint64_t staged_after[SIM_PS_MAX], done_after[SIM_PS_MAX];
+    uint8_t *data; /* lent to the session */
+    size_t data_bytes;
+};
+
+/* What one ps holds of all that is pushed to. */
+struct snapshot {
+    int64_t ledger[2][COLUMNS];
+    int64_t last[LIVES_MAX];
+    float grad[2][COLUMNS];
+    int64_t seed[SEED_COLUMNS];
+    uint64_t versions[2]; /* of the ledger's rows */
+    bool has_versions, has_seed;
+};
+
+struct sim_pull {
+    struct sim_session *session;
+    uint64_t token;
+    uint8_t asked; /* bit per ps */
+    bool own;      /* after its own pushes */
+    bool over;
+    uint64_t due;              /* pushes that were acknowledged when it began, a bit per column */
+    uint64_t mine;             /* the session's own, likewise */
+    uint64_t seen[SIM_PS_MAX]; /* what earlier pulls have seen there */
+    struct snapshot snapshots[SIM_PS_MAX];
+    uint32_t versions_at[SIM_PS_MAX]; /* the first ledger piece of that ps */
+    uint32_t piece_count;
+};
+
+struct checker {
+    uint32_t violations;
+    char first[128];
+    struct sim_variable variables[VARIABLES];
+    bool seed_assigned; /* somebody was told so */
+    struct sim_push *pushes[COLUMNS];
+    uint32_t push_count;
+    struct sim_session *lives[LIVES_MAX];
+    uint32_t life_count;
+    struct sim_session *last_life[SIM_CLIENTS_MAX];
+    struct sim_pull *pulls[256];
+    uint32_t pull_count;
+    uint64_t seen[SIM_PS_MAX];    /* by pulls that are over */
+    uint64_t applied[SIM_PS_MAX]; /* at the end */
+    struct nonce_seen {
+        uint8_t nonce[16], session_id[16];
+    } nonces[64];
+    uint32_t nonce_count;
+    bool ps_exited;
+    bool leave_asked; /* by a member, as done */
+    bool unrested;    /* the run was broken off */
+};
+
+struct checker *checker_make(struct world *world);
+void checker_violation(struct world *world, const char *text);
+uint32_t checker_violations(const struct world *world);
+/* Is everybody gone? */
+bool checker_over(const struct world *world);
+void checker_at_rest(struct world *world);
+/* After the cores were destroyed: they have given back all they took. */
+void checker_memory(struct world *world);
+
+/* Sessions. */
+struct sim_session *checker_life(struct world *world, uint32_t client);
+void checker_joined(
+    struct world *world, struct sim_session *life, const struct session_state *state);
+void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error);
+void checker_died(struct world *world, struct sim_session *life);
+
+/* Variables, pushes, pulls. */
+void checker_created(struct world *world, enum variable variable, const wire_variable *made);
+/* The row of a variable that is the n-th on that ps, or NULL. */
+const struct sim_shard *
+checker_shard(const struct world *world, enum variable variable, uint32_t ps, uint32_t nth);
+struct sim_push *checker_push(struct world *world, struct sim_session *life);
+struct sim_push *checker_find_push(const struct world *world, uint64_t token);
+void checker_pushed(
+    struct world *world, struct sim_push *push, const struct session_effect *effect);
+struct sim_pull *checker_pull(struct world *world, struct sim_session *life);
+struct sim_pull *checker_find_pull(const struct world *world, uint64_t token);
+void checker_pulled(
+    struct world *world, struct sim_pull *pull, const struct session_effect *effect);
+
+/* What a ps does. */
+void checker_ps_stepped(struct world *world, struct ps *ps);
+void checker_effect(
+    struct world *world, struct ps *ps, const struct stream *stream,
+    const struct lane_effect *effect);
+void checker_parts_came(
+    struct world *world, const struct ps *ps, const struct stream *stream,
+    const wire_push_request *request, uint64_t made_before);
+void checker_called(struct world *world, const struct call *call, const wire_message *request);
+void checker_replied(
+    struct world *world, struct ps *ps, const struct call *call, const wire_message *message);
+void checker_ps_exited(struct world *world, struct ps *ps);
+
+/* checker_values.c: what a snapshot says. Returns the pushes applied in it, a bit per column. */
+uint64_t
+values_examine(struct world *world, uint32_t ps, const struct snapshot *snapshot, bool final);
+bool values_peek(struct world *world, uint32_t ps, struct snapshot *snapshot);
+
+#endif

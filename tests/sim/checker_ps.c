@@ -1,0 +1,181 @@
+/* checker_ps.c -- what a ps says and does, as it says and does it. */
+#include <string.h>
+
+#include "checker.h"
+#include "process_client.h"
+#include "ps_effects.h"
+
+/* ---- staging stays within its bound */
+
+static void ask_stats(struct world *world, const struct event *event)
+{
+    struct ps *ps = world->ps[event->number];
+    if (ps->ending)
+        return;
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct call *call = call_make_local(world, LANE_CALL_STATS);
+    struct lane_event asked = {
+        .kind = LANE_EVENT_CALL,
+        .call = call->id,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base,
+    };
+    ps_step(world, ps, &asked);
+}
+
+void checker_ps_stepped(struct world *world, struct ps *ps)
+{
+    if (world->events_run % 64 == 0 && ps->stats_at != world->events_run) {
+        ps->stats_at = world->events_run;
+        world_after(world, 0, ps->index, ask_stats, ps->index, NULL);
+    }
+}
+
+static void check_stats(struct world *world, const wire_stats_reply *stats)
+{
+    if (stats->memory == NULL || stats->memory->staged_bytes > stats->memory->staging_bytes_max)
+        checker_violation(world, "more is staged than there is room for");
+    for (size_t i = 0; i < stats->n_sessions; i++)
+        if (stats->sessions[i]->staged_bytes > SIM_GRANT_BYTES)
+            checker_violation(world, "a session has more staged than it was granted");
+}
+
+/* ---- one session for one nonce */
+
+static void check_join(struct world *world, const struct call *call, const wire_join_reply *reply)
+{
+    struct checker *checker = world->checker;
+    if (reply->session_id.len != 16) {
+        checker_violation(world, "a join is answered without a session");
+        return;
+    }
+    for (uint32_t i = 0; i < checker->nonce_count; i++) {
+        if (memcmp(checker->nonces[i].nonce, call->key, 16) != 0)
+            continue;
+        if (memcmp(checker->nonces[i].session_id, reply->session_id.data, 16) != 0)
+            checker_violation(world, "one nonce has two sessions");
+        return;
+    }
+    if (checker->nonce_count == sizeof checker->nonces / sizeof checker->nonces[0])
+        return;
+    struct nonce_seen *seen = &checker->nonces[checker->nonce_count++];
+    memcpy(seen->nonce, call->key, 16);
+    memcpy(seen->session_id, reply->session_id.data, 16);
+}
+
+void checker_replied(
+    struct world *world, struct ps *ps, const struct call *call, const wire_message *message)
+{
+    (void)ps;
+    if (call->kind == LANE_CALL_STATS)
+        check_stats(world, (const wire_stats_reply *)message);
+    else if (call->kind == LANE_CALL_JOIN)
+        check_join(world, call, (const wire_join_reply *)message);
+}
+
+/* ---- answers and records */
+
+static const struct sim_session *session_of(const struct world *world, const struct stream *stream)
+{
+    return stream->kind == LANE_STREAM_PEER ? NULL
+                                            : world->clients[stream->caller - SIM_PS_MAX]->life;
+}
+
+static struct sim_push *
+find_sequence(const struct world *world, const struct stream *stream, uint64_t sequence)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->push_count; i++)
+        if (checker->pushes[i]->session == session_of(world, stream) &&
+            checker->pushes[i]->sequence == sequence)
+            return checker->pushes[i];
+    return NULL;
+}
+
+/* The first time that all of a part is there, it is staged; its record is made in that step, after
+ * `made_before`. */
+void checker_parts_came(
+    struct world *world, const struct ps *ps, const struct stream *stream,
+    const wire_push_request *request, uint64_t made_before)
+{
+    for (size_t i = 0; world->records && i < request->n_parts; i++) {
+        struct sim_push *push = find_sequence(world, stream, request->parts[i]->sequence);
+        if (push == NULL || !request->parts[i]->last || push->staged_after[ps->index] != 0)
+            continue;
+        push->staged_after[ps->index] = made_before + 1;
+    }
+}
+
+static void check_push_answer(
+    struct world *world, struct ps *ps, const struct stream *stream,
+    const struct lane_effect *effect)
+{
+    const wire_push_answer *answer = effect->push_answer;
+    for (size_t i = 0; i < answer->n_staged; i++) {
+        const struct sim_push *push = find_sequence(world, stream, answer->staged[i]->sequence);
+        if (push != NULL && effect->after_record < push->staged_after[ps->index])
+            checker_violation(world, "STAGED does not wait for its record");
+    }
+    for (size_t i = 0; i < answer->n_done; i++) {
+        struct sim_push *push = find_sequence(world, stream, answer->done[i]->sequence);
+        if (push == NULL)
+            continue;
+        if (effect->after_record < push->staged_after[ps->index])
+            checker_violation(world, "DONE does not wait for its record");
+        if (push->done_after[ps->index] == 0)
+            push->done_after[ps->index] = effect->after_record;
+    }
+}
+
+/* What a pull begins to show is what is applied now; it waits for what the answers to that waited
+ * for. */
+static void
+check_pull_answer(struct world *world, const struct ps *ps, const struct lane_effect *effect)
+{
+    const struct checker *checker = world->checker;
+    struct snapshot snapshot;
+    if (effect->pull_answer->n_versions == 0 || !values_peek(world, ps->index, &snapshot))
+        return;
+    for (uint32_t i = 0; i < checker->push_count; i++) {
+        const bool shown =
+            snapshot.ledger[0][i] == 1 || snapshot.ledger[1][i] == 1; /* its row may be either */
+        if (shown && effect->after_record < checker->pushes[i]->done_after[ps->index])
+            checker_violation(world, "a pull shows what is not on disk");
+    }
+}
+
+void checker_effect(
+    struct world *world, struct ps *ps, const struct stream *stream,
+    const struct lane_effect *effect)
+{
+    if (effect->after_record > ps->records_made)
+        checker_violation(world, "an effect waits for a record that was never made");
+    if (!world->records)
+        return;
+    if (effect->kind == LANE_EFFECT_ANSWER)
+        check_push_answer(world, ps, stream, effect);
+    else if (effect->kind == LANE_EFFECT_PULLED)
+        check_pull_answer(world, ps, effect);
+}
+
+void checker_called(struct world *world, const struct call *call, const wire_message *request)
+{
+    if (call->kind == LANE_CALL_LEAVE && ((const wire_leave_request *)request)->done &&
+        world->clients[call->caller - SIM_PS_MAX]->member)
+        world->checker->leave_asked = true;
+}
+
+/* ---- the end */
+
+void checker_ps_exited(struct world *world, struct ps *ps)
+{
+    (void)ps;
+    world->checker->ps_exited = true;
+    for (uint32_t i = 0; i < world->client_count; i++) {
+        const struct client *client = world->clients[i];
+        const bool open = client->phase == PHASE_CREATING || client->phase == PHASE_WORKING ||
+                          client->phase == PHASE_DRAINING;
+        if (client->member && open && !client->hung && !client->life->excused)
+            checker_violation(world, "a ps dies");
+    }
+}

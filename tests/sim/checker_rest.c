@@ -1,0 +1,119 @@
+/* checker_rest.c -- what must hold when nothing happens any more: every wait has ended, every push
+ * is whole or nowhere. */
+#include <string.h>
+
+#include "checker.h"
+#include "process_client.h"
+
+/* ---- each push */
+
+static bool is_torn(const struct world *world, const struct sim_push *push, bool *everywhere)
+{
+    bool some = false;
+    *everywhere = true;
+    for (uint32_t ps = 0; ps < world->ps_count; ps++) {
+        if ((push->participants >> ps & 1) == 0)
+            continue;
+        const bool here = (world->checker->applied[ps] >> push->number & 1) != 0;
+        some = some || here;
+        *everywhere = *everywhere && here;
+    }
+    return some && !*everywhere;
+}
+
+static void check_push(struct world *world, const struct sim_push *push)
+{
+    bool everywhere;
+    if (push->seed)
+        return;
+    if (is_torn(world, push, &everywhere)) {
+        checker_violation(world, "a push is torn: applied on some ps only");
+        return;
+    }
+    if (push->fate == FATE_OK && !everywhere)
+        checker_violation(world, "an acknowledged push is not applied");
+    if ((push->fate == FATE_REFUSED || push->fate == FATE_CLOSED) && everywhere)
+        checker_violation(world, "a push that was answered as lost is applied");
+    if (push->fate == FATE_UNDER_WAY && !push->session->dead)
+        checker_violation(world, "a push is never answered");
+}
+
+/* The next attempt of the task was told how far its session had come. */
+static void check_final(struct world *world, const struct sim_push *push)
+{
+    const struct checker *checker = world->checker;
+    if (push->seed || push->sequence == 0 || push->defect != DEFECT_NONE)
+        return;
+    for (uint32_t i = 0; i < checker->life_count; i++) {
+        const struct sim_session *next = checker->lives[i];
+        bool everywhere;
+        if (next->before != push->session || !next->joined ||
+            next->attempt != push->session->attempt + 1 || !world->clients[next->client]->member)
+            continue;
+        is_torn(world, push, &everywhere);
+        if (everywhere != (push->sequence <= next->previous_final))
+            checker_violation(world, "a task is told another final than holds");
+    }
+}
+
+/* ---- each ps */
+
+static void check_values(struct world *world, uint32_t ps)
+{
+    struct checker *checker = world->checker;
+    struct snapshot snapshot;
+    if (world->ps[ps]->lane == NULL)
+        return;
+    if (!values_peek(world, ps, &snapshot)) {
+        checker_violation(world, "a shard is not there, or busy, at the end");
+        return;
+    }
+    checker->applied[ps] = values_examine(world, ps, &snapshot, true);
+    if ((checker->seen[ps] & ~checker->applied[ps]) != 0)
+        checker_violation(world, "a pull has seen a push that is not applied");
+}
+
+static void check_exits(struct world *world)
+{
+    const struct checker *checker = world->checker;
+    bool done = false;
+    for (uint32_t i = 0; i < checker->life_count; i++)
+        if (world->clients[checker->lives[i]->client]->member && checker->lives[i]->left_done)
+            done = true;
+    for (uint32_t i = 0; i < world->ps_count; i++) {
+        const struct ps *ps = world->ps[i];
+        if (!ps->exited)
+            checker_violation(world, "a ps never exits");
+        else if (ps->exit_code != 0 && done)
+            checker_violation(world, "a ps exits as if the job had failed");
+        else if (ps->exit_code < 128 && !done && !checker->leave_asked)
+            checker_violation(world, "a ps exits as if the job were done");
+    }
+}
+
+void checker_at_rest(struct world *world)
+{
+    struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < world->client_count; i++)
+        program_check_waits(world, world->clients[i]);
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        check_values(world, ps);
+    for (uint32_t i = 0; i < checker->push_count; i++) {
+        check_push(world, checker->pushes[i]);
+        check_final(world, checker->pushes[i]);
+    }
+    check_exits(world);
+    if (checker->unrested && checker->violations == 0)
+        checker_violation(world, "the run never comes to rest");
+}
+
+void checker_memory(struct world *world)
+{
+    const struct source *source = &world->source;
+    if (checker_violations(world) != 0)
+        return;
+    if (source->taken != source->given)
+        checker_violation(world, "a core does not give back all its memory");
+    if (source->sizes_wrong != 0)
+        checker_violation(world, "a core gives back memory with another size than it took");
+}

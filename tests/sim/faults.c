@@ -1,0 +1,159 @@
+/* faults.c -- the sizes of a run and its faults: cuts, kills, suspended processes, connections that
+ * stall. */
+#include "faults.h"
+
+#include "checker.h"
+#include "network.h"
+#include "process_client.h"
+
+#define SECOND_US 1000000ull
+
+const struct plan plans[] = {
+    {"calm", 0},
+    {"pulls", FAULT_PULLS | FAULT_REFUSE},
+    {"streams", FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
+    {"kill", FAULT_KILL | FAULT_DROP | FAULT_REFUSE},
+    {"suspect", FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_REFUSE},
+    {"pulls2", FAULT_PULLS | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL},
+    {"join", FAULT_JOIN | FAULT_KILL | FAULT_DROP},
+    {"sleep", FAULT_SLEEP | FAULT_DROP | FAULT_PULLS},
+};
+
+const uint32_t plan_count = sizeof plans / sizeof plans[0];
+
+static uint32_t one_of(struct world *world, const uint32_t *values, uint32_t count)
+{
+    return values[world_below(world, count)];
+}
+
+void faults_draw(struct world *world)
+{
+    static const uint32_t delays_us[] = {200, 3000, 40000};
+    static const uint32_t chunks[] = {0, 16, 64};
+    static const uint32_t inlines[] = {0, 1, 64};
+    static const uint32_t copied[] = {0, 1, 512};
+    static const uint32_t pull_chunks[] = {0, 16, 96};
+    static const uint32_t blocks[] = {0, 64};
+    const bool small = world_chance(world, 50); /* short traces; large ones have rare orders */
+    world->ps_count = small ? world_between(world, 1, SIM_PS_MAX) : SIM_PS_MAX;
+    world->member_count = small ? world_between(world, 1, 2) : world_between(world, 2, 3);
+    world->client_count = world->member_count + (world_chance(world, 40) ? 1 : 0);
+    world->pushes_max = small ? 3 : 8;
+    world->fault_budget = world_between(world, 1, small ? 3 : 8);
+    world->fault_rate = world_between(world, 10, 120);
+    world->delay_us_max = one_of(world, delays_us, 3);
+    world->records = world_chance(world, 50);
+    world->seeded = world_chance(world, 30);
+    world->chunk_bytes = one_of(world, chunks, 3);
+    world->inline_bytes = one_of(world, inlines, 3);
+    world->copied_pull_bytes_max = one_of(world, copied, 3);
+    world->pull_chunk_bytes = one_of(world, pull_chunks, 3);
+    world->block_bytes = one_of(world, blocks, 2);
+}
+
+/* ---- faults */
+
+static void cut_some_stream(struct world *world)
+{
+    const uint32_t count = stream_count(world);
+    for (uint32_t tries = 0; count > 0 && tries < 8; tries++) {
+        struct stream *stream = stream_at(world, world_below(world, count));
+        if (!stream->over) {
+            stream_cut(world, stream);
+            return;
+        }
+    }
+}
+
+/* A client that is there, or NULL. */
+static struct client *some_client(struct world *world)
+{
+    struct client *client = world->clients[world_below(world, world->client_count)];
+    const struct process *process = &world->processes[process_of_client(client->index)];
+    const bool there = process->running && !client->hung && client->phase != PHASE_GONE &&
+                       !client->life->ended && !client->life->left &&
+                       process->suspended_until_us <= world->now_us;
+    return there ? client : NULL;
+}
+
+static void kill_some_client(struct world *world)
+{
+    struct client *client = some_client(world);
+    if (client == NULL)
+        return;
+    trace_say(world, "%s is killed", world->processes[process_of_client(client->index)].name);
+    client_die(world, client, world_chance(world, 60));
+}
+
+static void suspend_some_client(struct world *world)
+{
+    struct client *client = some_client(world);
+    if (client == NULL)
+        return;
+    client->life->excused = true;
+    const bool for_ever = world_chance(world, 20);
+    const uint64_t us = SECOND_US * (for_ever ? 100000 : world_between(world, 9, 30));
+    client->hung = for_ever;
+    if (for_ever)
+        checker_died(world, client->life);
+    world_suspend(world, process_of_client(client->index), world->now_us + us);
+}
+
+static void suspend_ps(struct world *world, uint32_t ps, uint64_t us)
+{
+    const struct process *process = &world->processes[ps];
+    if (process->running && process->suspended_until_us <= world->now_us)
+        world_suspend(world, ps, world->now_us + us);
+}
+
+/* Short enough that the lease, renewed each third of it, holds. */
+static void stall_some(struct world *world)
+{
+    const uint32_t client = world_below(world, world->client_count);
+    const uint32_t ps = world_below(world, world->ps_count);
+    const uint64_t us = world_below(world, 4000000);
+    trace_say(
+        world, "nothing passes between %s and %s for %llu ms",
+        world->processes[process_of_client(client)].name, world->processes[ps].name,
+        (unsigned long long)(us / 1000));
+    network_stall(world, process_of_client(client), ps, world->now_us + us);
+}
+
+static void go_wrong(struct world *world, enum fault fault)
+{
+    switch (fault) {
+    case FAULT_DROP:
+        cut_some_stream(world);
+        break;
+    case FAULT_KILL:
+        kill_some_client(world);
+        break;
+    case FAULT_SUSPECT:
+        suspend_some_client(world);
+        break;
+    case FAULT_SLEEP:
+        suspend_ps(world, 0, SECOND_US * world_between(world, 11, 40));
+        break;
+    case FAULT_STALL:
+        if (world_chance(world, 50))
+            stall_some(world);
+        else
+            suspend_ps(world, world_below(world, world->ps_count), world_below(world, 2000000));
+        break;
+    default:
+        break;
+    }
+}
+
+void faults_maybe(struct world *world)
+{
+    static const enum fault kinds[] = {FAULT_DROP,    FAULT_DROP,  FAULT_KILL,
+                                       FAULT_SUSPECT, FAULT_SLEEP, FAULT_STALL};
+    if (world->fault_budget == 0 || world_below(world, world->fault_rate) != 0)
+        return;
+    const enum fault fault = kinds[world_below(world, sizeof kinds / sizeof kinds[0])];
+    if (!world_has(world, fault))
+        return;
+    world->fault_budget--;
+    go_wrong(world, fault);
+}

@@ -1,0 +1,226 @@
+/* main.c -- runs a simulated cluster at random and checks its promises.
+ *
+ *   sim                               every plan, a few hundred seeds each; exit 1 on any violation
+ *   sim --seeds 5000 [--plan kill]    more seeds, shared out among the plans
+ *   sim --plan kill --seed 17         replay one run and print its trace
+ *   sim --break RULE                  remove one rule: exit 0 if the checker objects; prints the
+ * shortest trace that goes wrong sim --break all                   one rule after the other
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker.h"
+
+#define BREAK_SEEDS 5000u
+#define BREAK_ENOUGH 12u /* violations, of which the shortest is shown */
+
+struct options {
+    uint64_t first, seeds;
+    bool has_seed, trace;
+    uint64_t seed;
+    const struct plan *plan;
+    const char *broken;
+};
+
+struct found {
+    const struct plan *plan;
+    uint64_t seed;
+    uint32_t lines;
+    char text[128];
+};
+
+static const char *const rule_names[] = {
+#define X(name) #name,
+    RULE_LIST(X)
+#undef X
+};
+
+static sigjmp_buf assertion_failed;
+
+static void on_abort(int signal_number)
+{
+    (void)signal_number;
+    siglongjmp(assertion_failed, 1);
+}
+
+/* A run that an assertion of a core ends is a violation, too. Says whether there was one. */
+static bool
+run(struct world *world, uint64_t seed, const struct plan *plan, uint32_t broken,
+    struct found *found)
+{
+    *found = (struct found){.plan = plan, .seed = seed};
+    if (broken != 0 && sigsetjmp(assertion_failed, 1) != 0) {
+        snprintf(found->text, sizeof found->text, "an assertion fails");
+        found->lines = world->trace.lines;
+        world_drop(world);
+        return true;
+    }
+    const uint32_t violations = world_run(world, seed, plan, broken);
+    found->lines = world->trace.lines;
+    if (violations == 0)
+        return false;
+    snprintf(found->text, sizeof found->text, "%s", world->checker->first);
+    return true;
+}
+
+/* ---- all rules hold */
+
+static int run_seeds(struct world *world, const struct options *options)
+{
+    uint64_t failures = 0;
+    for (uint64_t i = 0; i < options->seeds; i++) {
+        const uint64_t seed = options->first + i;
+        struct found found;
+        const struct plan *plan = options->plan != NULL ? options->plan : &plans[seed % plan_count];
+        if (!run(world, seed, plan, 0, &found))
+            continue;
+        failures++;
+        printf(
+            "plan %s seed %llu: %s (%u lines; replay: sim --plan %s --seed %llu)\n", plan->name,
+            (unsigned long long)seed, found.text, found.lines, plan->name,
+            (unsigned long long)seed);
+        fflush(stdout);
+    }
+    printf(
+        "%llu seeds, %llu with violations\n", (unsigned long long)options->seeds,
+        (unsigned long long)failures);
+    return failures == 0 ? 0 : 1;
+}
+
+static int replay(struct world *world, const struct options *options, uint32_t broken)
+{
+    struct found found;
+    const struct plan *plan =
+        options->plan != NULL ? options->plan : &plans[options->seed % plan_count];
+    world->trace.file = stdout;
+    const bool bad = run(world, options->seed, plan, broken, &found);
+    world->trace.file = NULL;
+    printf(
+        "plan %s seed %llu: %s\n", plan->name, (unsigned long long)options->seed,
+        bad ? found.text : "no violation");
+    return bad ? 1 : 0;
+}
+
+/* ---- a rule removed */
+
+static bool
+break_rule(struct world *world, const struct options *options, enum rule rule, bool print)
+{
+    struct found shortest = {.lines = UINT32_MAX};
+    uint32_t count = 0;
+    uint64_t tried = 0;
+    for (; tried < options->seeds && count < BREAK_ENOUGH; tried++) {
+        const uint64_t seed = options->first + tried;
+        const struct plan *plan = options->plan != NULL ? options->plan : &plans[seed % plan_count];
+        struct found found;
+        if (!run(world, seed, plan, 1u << rule, &found))
+            continue;
+        count++;
+        if (found.lines < shortest.lines)
+            shortest = found;
+    }
+    if (count == 0) {
+        printf("%-30s NOT FOUND in %llu seeds\n", rule_names[rule], (unsigned long long)tried);
+        return false;
+    }
+    printf(
+        "%-30s %u of %llu seeds; plan %s seed %llu: %s\n", rule_names[rule], count,
+        (unsigned long long)tried, shortest.plan->name, (unsigned long long)shortest.seed,
+        shortest.text);
+    if (print) {
+        struct options again = *options;
+        again.plan = shortest.plan;
+        again.seed = shortest.seed;
+        replay(world, &again, 1u << rule);
+    }
+    return true;
+}
+
+static int break_rules(struct world *world, const struct options *options)
+{
+    const bool all = strcmp(options->broken, "all") == 0;
+    bool all_found = true;
+    bool known = false;
+    signal(SIGABRT, on_abort);
+    for (uint32_t rule = 0; rule < RULE_COUNT; rule++) {
+        if (!all && strcmp(options->broken, rule_names[rule]) != 0)
+            continue;
+        known = true;
+        if (options->has_seed)
+            return replay(world, options, 1u << rule);
+        all_found = break_rule(world, options, (enum rule)rule, !all) && all_found;
+        fflush(stdout);
+    }
+    if (!known)
+        fprintf(stderr, "sim: no rule %s; see lib/session/rules.h\n", options->broken);
+    return known && all_found ? 0 : 1;
+}
+
+/* ---- the command line */
+
+static const struct plan *find_plan(const char *name)
+{
+    for (uint32_t i = 0; i < plan_count; i++)
+        if (strcmp(plans[i].name, name) == 0)
+            return &plans[i];
+    fprintf(stderr, "sim: no plan %s; there are", name);
+    for (uint32_t i = 0; i < plan_count; i++)
+        fprintf(stderr, " %s", plans[i].name);
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
+static void parse(int count, char **arguments, struct options *options)
+{
+    for (int i = 1; i < count; i++) {
+        const char *name = arguments[i];
+        const char *value = i + 1 < count ? arguments[i + 1] : NULL;
+        if (strcmp(name, "--trace") == 0) {
+            options->trace = true;
+            continue;
+        }
+        if (value == NULL) {
+            fprintf(
+                stderr, "usage: sim [--seeds N] [--first N] [--plan PLAN] [--seed N [--trace]]"
+                        " [--break RULE|all]\n");
+            exit(2);
+        }
+        i++;
+        if (strcmp(name, "--seeds") == 0) {
+            options->seeds = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--first") == 0) {
+            options->first = strtoull(value, NULL, 10);
+        } else if (strcmp(name, "--plan") == 0) {
+            options->plan = find_plan(value);
+        } else if (strcmp(name, "--break") == 0) {
+            options->broken = value;
+        } else if (strcmp(name, "--seed") == 0) {
+            options->has_seed = true;
+            options->seed = strtoull(value, NULL, 10);
+        } else {
+            fprintf(stderr, "sim: no option %s\n", name);
+            exit(2);
+        }
+    }
+}
+
+int main(int count, char **arguments)
+{
+    struct options options = {.first = 1, .seeds = 0};
+    static struct world world;
+    int code;
+    parse(count, arguments, &options);
+    if (options.seeds == 0)
+        options.seeds = options.broken != NULL ? BREAK_SEEDS : 300u * plan_count;
+    world_init(&world);
+    if (options.broken != NULL)
+        code = break_rules(&world, &options);
+    else if (options.has_seed)
+        code = replay(&world, &options, 0);
+    else
+        code = run_seeds(&world, &options);
+    world_deinit(&world);
+    return code;
+}

@@ -1,0 +1,396 @@
+/* network.c -- streams: messages that are sent, out, under way and there; cuts that lose a suffix
+ * of them. */
+#include "network.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "checker.h"
+#include "error.h"
+#include "network_state.h"
+#include "process_client.h"
+#include "process_ps.h"
+
+#define CALLER_LEARNS_US_MAX 400000u
+#define PS_LEARNS_US_MAX 4000000u
+
+/* A message that was sent and is not out. */
+struct parcel {
+    struct letter *head; /* without the cargo, until it is out */
+    const wire_message *message;
+    struct cargo *cargo;
+    uint32_t cargo_count;
+};
+
+struct network *network_make(struct world *world)
+{
+    struct network *network = world_take(world, sizeof *network);
+    network->streams = world_take(world, STREAMS_MAX * sizeof *network->streams);
+    network->calls = world_take(world, CALLS_MAX * sizeof *network->calls);
+    return network;
+}
+
+uint32_t stream_count(const struct world *world) { return world->network->stream_count; }
+
+struct stream *stream_at(struct world *world, uint32_t index)
+{
+    return world->network->streams[index];
+}
+
+struct stream *stream_find(struct world *world, uint64_t id)
+{
+    return id == 0 || id > stream_count(world) ? NULL : stream_at(world, (uint32_t)id - 1);
+}
+
+static uint32_t receiver(const struct stream *stream, enum way way)
+{
+    return way == WAY_TO_PS ? stream->ps : stream->caller;
+}
+
+static bool caller_lives(const struct world *world, const struct stream *stream)
+{
+    return world_alive(world, stream->caller, stream->caller_life);
+}
+
+/* When something sent now arrives: after all before it, and after a stall. */
+static uint64_t arrival_us(struct world *world, const struct stream *stream, enum way way)
+{
+    uint64_t at_us = world->now_us + world_delay_us(world);
+    const uint64_t stalled_us = world->network->stalled_until_us[stream->caller][stream->ps];
+    if (at_us < stalled_us)
+        at_us = stalled_us + world_below(world, 1000);
+    const uint64_t clear_us = stream->channels[way].clear_us;
+    return at_us < clear_us ? clear_us : at_us;
+}
+
+static void
+post(struct world *world, struct stream *stream, enum way way, event_handler *handler, void *data)
+{
+    struct channel *channel = &stream->channels[way];
+    channel->clear_us = arrival_us(world, stream, way);
+    channel->under_way++;
+    const uint32_t process = receiver(stream, way);
+    if (way == WAY_TO_CALLER && !caller_lives(world, stream))
+        return;
+    world_at(world, channel->clear_us, process, handler, stream->id, data);
+}
+
+/* Does what was under way arrive? */
+static bool arrives(struct channel *channel)
+{
+    channel->under_way--;
+    if (!channel->cut)
+        return true;
+    if (channel->spared == 0)
+        return false;
+    channel->spared--;
+    return true;
+}
+
+/* ---- opening */
+
+static void told_writable(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    if (stream->at_caller && !stream->over)
+        caller_writable(world, stream);
+}
+
+static void told_lost(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    if (!stream->at_caller)
+        return;
+    stream->at_caller = false;
+    stream->channels[WAY_TO_CALLER].cut = true;
+    stream->channels[WAY_TO_CALLER].spared = 0;
+    caller_lost(world, stream);
+}
+
+static void opened_at_ps(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    if (!arrives(&stream->channels[WAY_TO_PS]))
+        return;
+    stream->at_ps = true;
+    ps_stream_opened(world, stream);
+    if (!stream->over && caller_lives(world, stream))
+        world_after(world, world_delay_us(world), stream->caller, told_writable, stream->id, NULL);
+}
+
+/* Nobody listens there. */
+static void refused(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    if (stream->over)
+        return;
+    stream->over = true;
+    fail(
+        &stream->error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "%s is not there",
+        world->processes[stream->ps].name);
+    told_lost(world, event);
+}
+
+struct stream *stream_open(
+    struct world *world, uint32_t caller, uint32_t ps, enum lane_stream_kind kind,
+    uint64_t generation)
+{
+    struct network *network = world->network;
+    assert(network->stream_count < STREAMS_MAX);
+    struct stream *stream = world_take(world, sizeof *stream);
+    network->streams[network->stream_count++] = stream;
+    stream->id = network->stream_count;
+    stream->kind = kind;
+    stream->ps = ps;
+    stream->caller = caller;
+    stream->caller_life = world->processes[caller].life;
+    stream->generation = generation;
+    stream->at_caller = true;
+    if (world->processes[ps].running)
+        post(world, stream, WAY_TO_PS, opened_at_ps, NULL);
+    else
+        world_after(world, world_delay_us(world), caller, refused, stream->id, NULL);
+    return stream;
+}
+
+/* ---- sending */
+
+static void released(struct world *world, const struct event *event)
+{
+    ps_released(world, event->process, event->number);
+}
+
+static void release(struct world *world, const struct stream *stream, const struct cargo *cargo)
+{
+    if (cargo->hold == 0)
+        return;
+    const uint64_t delay_us = world_chance(world, 20) ? 50u * world_delay_us(world) : 0;
+    world_after(world, delay_us, stream->ps, released, cargo->hold, NULL);
+}
+
+static void arrived_at_ps(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    struct letter *letter = event->data;
+    if (arrives(&stream->channels[WAY_TO_PS]) && stream->at_ps)
+        ps_message(world, stream, letter);
+    letter_spoil(letter);
+}
+
+static void arrived_at_caller(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    struct letter *letter = event->data;
+    if (arrives(&stream->channels[WAY_TO_CALLER]) && stream->at_caller)
+        caller_message(world, stream, letter);
+    letter_spoil(letter);
+}
+
+static void told_ps_writable(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    stream->channels[WAY_TO_CALLER].busy = false;
+    if (stream->at_ps && !stream->over)
+        ps_writable(world, stream);
+}
+
+static void told_caller_writable(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    stream->channels[WAY_TO_PS].busy = false;
+    told_writable(world, event);
+}
+
+/* The message has left the process: its bytes are read now, not when it was sent. */
+static void go_out(struct world *world, struct stream *stream, enum way way)
+{
+    struct channel *channel = &stream->channels[way];
+    struct parcel *parcel = channel->parcel;
+    if (parcel == NULL)
+        return;
+    channel->parcel = NULL;
+    if (!channel->cut) {
+        struct letter *letter = world_take(world, sizeof *letter);
+        *letter = *parcel->head;
+        uint8_t *at = letter->bytes + letter->size;
+        for (uint32_t i = 0; i < parcel->cargo_count; i++) {
+            memcpy(at, parcel->cargo[i].bytes.data, parcel->cargo[i].bytes.bytes);
+            at += parcel->cargo[i].bytes.bytes;
+        }
+        letter->size = (size_t)(at - letter->bytes);
+        post(world, stream, way, way == WAY_TO_PS ? arrived_at_ps : arrived_at_caller, letter);
+    }
+    for (uint32_t i = 0; i < parcel->cargo_count; i++)
+        release(world, stream, &parcel->cargo[i]);
+}
+
+static void out_to_ps(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    go_out(world, stream, WAY_TO_PS);
+    world_after(
+        world, world_delay_us(world) / 4, stream->caller, told_caller_writable, stream->id, NULL);
+}
+
+static void out_to_caller(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    go_out(world, stream, WAY_TO_CALLER);
+    world_after(world, world_delay_us(world) / 4, stream->ps, told_ps_writable, stream->id, NULL);
+}
+
+/* The header packed, with room for the cargo behind it. */
+static struct parcel *parcel_make(
+    struct world *world, const wire_message *message, const struct cargo *cargo, uint32_t count)
+{
+    struct parcel *parcel = world_take(world, sizeof *parcel);
+    uint64_t payload_bytes = 0;
+    parcel->cargo = world_take(world, count * sizeof *parcel->cargo);
+    parcel->cargo_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        parcel->cargo[i] = cargo[i];
+        payload_bytes += cargo[i].bytes.bytes;
+    }
+    const size_t head_bytes = wire_packed_bytes(message, payload_bytes);
+    parcel->head = world_take(world, sizeof *parcel->head);
+    parcel->head->type = message->descriptor;
+    parcel->head->size = head_bytes;
+    parcel->head->bytes = world_take(world, head_bytes + payload_bytes);
+    wire_pack(message, payload_bytes, parcel->head->bytes);
+    return parcel;
+}
+
+void stream_send(
+    struct world *world, struct stream *stream, enum way way, const wire_message *message,
+    const struct cargo *cargo, uint32_t cargo_count)
+{
+    struct channel *channel = &stream->channels[way];
+    if (channel->busy && !stream->over)
+        checker_violation(world, "a message is sent on a stream that is not writable");
+    struct parcel *parcel = parcel_make(world, message, cargo, cargo_count);
+    if (channel->busy || channel->cut || stream->over) {
+        for (uint32_t i = 0; i < cargo_count; i++)
+            release(world, stream, &parcel->cargo[i]);
+        return;
+    }
+    channel->busy = true;
+    channel->parcel = parcel;
+    const uint32_t sender = way == WAY_TO_PS ? stream->caller : stream->ps;
+    const uint64_t delay_us = world_chance(world, 30) ? world_delay_us(world) : 0;
+    world_after(
+        world, delay_us, sender, way == WAY_TO_PS ? out_to_ps : out_to_caller, stream->id, NULL);
+}
+
+/* ---- the end of a stream */
+
+static void told_closed(struct world *world, const struct event *event)
+{
+    struct stream *stream = stream_find(world, event->number);
+    struct channel *channel = &stream->channels[WAY_TO_PS];
+    channel->cut = true;
+    channel->spared = 0;
+    if (!stream->at_ps)
+        return;
+    stream->at_ps = false;
+    ps_stream_closed(world, stream);
+}
+
+/* Any suffix of what is under way is lost. */
+static void lose(struct world *world, struct stream *stream, enum way way)
+{
+    struct channel *channel = &stream->channels[way];
+    if (channel->cut)
+        return;
+    channel->cut = true;
+    channel->spared = world_below(world, channel->under_way + 1);
+}
+
+static void tell_ps(struct world *world, struct stream *stream)
+{
+    const uint64_t clear_us = stream->channels[WAY_TO_PS].clear_us;
+    uint64_t at_us = world->now_us + world_delay_us(world);
+    if (world_chance(world, 30))
+        at_us += world_below(world, PS_LEARNS_US_MAX);
+    world_at(world, at_us < clear_us ? clear_us : at_us, stream->ps, told_closed, stream->id, NULL);
+}
+
+static void tell_caller(struct world *world, struct stream *stream, uint64_t at_us)
+{
+    if (caller_lives(world, stream))
+        world_at(world, at_us, stream->caller, told_lost, stream->id, NULL);
+}
+
+void stream_cut(struct world *world, struct stream *stream)
+{
+    if (stream->over)
+        return;
+    stream->over = true;
+    trace_say(
+        world, "the connection of %s to %s breaks (stream %llu)",
+        world->processes[stream->caller].name, world->processes[stream->ps].name,
+        (unsigned long long)stream->id);
+    fail(&stream->error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "connection reset");
+    lose(world, stream, WAY_TO_PS);
+    lose(world, stream, WAY_TO_CALLER);
+    tell_ps(world, stream);
+    tell_caller(world, stream, world->now_us + world_below(world, CALLER_LEARNS_US_MAX));
+}
+
+void stream_close_at_ps(struct world *world, struct stream *stream, const struct sumac_error *error)
+{
+    if (stream->over)
+        return;
+    go_out(world, stream, WAY_TO_CALLER);
+    stream->over = true;
+    stream->error = *error;
+    lose(world, stream, WAY_TO_PS);
+    world_after(world, world_delay_us(world), stream->ps, told_closed, stream->id, NULL);
+    tell_caller(world, stream, arrival_us(world, stream, WAY_TO_CALLER));
+}
+
+void stream_close_at_caller(struct world *world, struct stream *stream)
+{
+    if (stream->over)
+        return;
+    stream->over = true;
+    fail(&stream->error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED, "closed");
+    lose(world, stream, WAY_TO_PS);
+    lose(world, stream, WAY_TO_CALLER);
+    tell_ps(world, stream);
+    tell_caller(world, stream, world->now_us + world_delay_us(world));
+}
+
+static void gone_caller(struct world *world, struct stream *stream)
+{
+    if (!stream->over && world_chance(world, 50)) {
+        stream->over = true; /* what was written arrives, then the end */
+        stream->at_caller = false;
+        tell_ps(world, stream);
+    } else {
+        stream_cut(world, stream);
+        stream->at_caller = false;
+    }
+}
+
+void network_process_gone(struct world *world, uint32_t process)
+{
+    const struct sumac_error gone = {.status = SUMAC_UNAVAILABLE, .text = "the ps has exited"};
+    for (uint32_t i = 0; i < stream_count(world); i++) {
+        struct stream *stream = stream_at(world, i);
+        if (stream->caller == process && stream->at_caller)
+            gone_caller(world, stream);
+        else if (stream->ps == process)
+            stream_close_at_ps(world, stream, &gone);
+    }
+    calls_process_gone(world, process);
+}
+
+void network_stall(struct world *world, uint32_t caller, uint32_t ps, uint64_t until_us)
+{
+    world->network->stalled_until_us[caller][ps] = until_us;
+}
+
+uint64_t network_stalled_until_us(const struct world *world, uint32_t caller, uint32_t ps)
+{
+    return world->network->stalled_until_us[caller][ps];
+}

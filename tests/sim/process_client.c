@@ -1,0 +1,377 @@
+/* process_client.c -- events of a client to session_step, and its effects carried out. */
+#include "process_client.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "network_state.h"
+#include "process_ps.h"
+
+static struct client *client_of(struct world *world, uint32_t process)
+{
+    return world->clients[process - SIM_PS_MAX];
+}
+
+static uint32_t process_number(const struct client *client)
+{
+    return process_of_client(client->index);
+}
+
+static const char *name_of(const struct world *world, const struct client *client)
+{
+    return world->processes[process_number(client)].name;
+}
+
+/* ---- carried out */
+
+static void tick(struct world *world, const struct event *event)
+{
+    struct client *client = world->clients[event->number];
+    struct process *process = &world->processes[process_number(client)];
+    if (process->wake_us > world->now_us)
+        return;
+    process->wake_us = UINT64_MAX;
+    struct session_event due = {.kind = SESSION_EVENT_TICK};
+    client_step(world, client, &due);
+}
+
+static void wake(struct world *world, struct client *client, uint64_t at_us)
+{
+    struct process *process = &world->processes[process_number(client)];
+    const uint64_t offset_us = client->clock_offset_us;
+    const uint64_t due_us = at_us < world->now_us + offset_us ? world->now_us : at_us - offset_us;
+    if (due_us >= process->wake_us)
+        return;
+    process->wake_us = due_us;
+    world_at(world, due_us, process_number(client), tick, client->index, NULL);
+}
+
+/* A call that is made after a while. */
+struct plan_to_call {
+    enum lane_call_kind kind;
+    enum session_call token;
+    struct letter *letter;
+};
+
+static void call_due(struct world *world, const struct event *event)
+{
+    struct client *client = world->clients[event->number];
+    const struct plan_to_call *plan = event->data;
+    const struct wire_received *received = letter_open(world, plan->letter);
+    assert(received != NULL);
+    struct call *call =
+        call_make(world, process_number(client), plan->kind, plan->token, received->message);
+    if (plan->kind == LANE_CALL_JOIN) {
+        const wire_join_request *join = (const wire_join_request *)received->message;
+        assert(join->nonce.len == sizeof call->key);
+        memcpy(call->key, join->nonce.data, sizeof call->key);
+    }
+}
+
+static void
+plan_call(struct world *world, struct client *client, const struct session_effect *effect)
+{
+    struct plan_to_call *plan = world_take(world, sizeof *plan);
+    const wire_message *message = NULL;
+    plan->token = effect->call;
+    switch (effect->call) {
+    case SESSION_CALL_JOIN:
+        plan->kind = LANE_CALL_JOIN;
+        message = &effect->join->base;
+        break;
+    case SESSION_CALL_RENEW:
+        plan->kind = LANE_CALL_RENEW;
+        message = &effect->renew->base;
+        break;
+    case SESSION_CALL_LEAVE:
+        plan->kind = LANE_CALL_LEAVE;
+        message = &effect->leave->base;
+        break;
+    }
+    plan->letter = letter_make(world, message, NULL, 0);
+    world_after(
+        world, effect->delay_ms * 1000ull, process_number(client), call_due, client->index, plan);
+}
+
+/* A stream that is opened after a while. */
+struct plan_to_open {
+    uint32_t ps;
+    enum session_lane lane;
+    uint64_t generation;
+};
+
+static void open_due(struct world *world, const struct event *event)
+{
+    struct client *client = world->clients[event->number];
+    const struct plan_to_open *plan = event->data;
+    client->streams[plan->ps][plan->lane] = stream_open(
+        world, process_number(client), plan->ps,
+        plan->lane == SESSION_PUSH_STREAM ? LANE_STREAM_PUSH : LANE_STREAM_PULL, plan->generation);
+}
+
+static void
+plan_open(struct world *world, struct client *client, const struct session_effect *effect)
+{
+    assert(effect->ps < world->ps_count);
+    struct plan_to_open *plan = world_take(world, sizeof *plan);
+    *plan = (struct plan_to_open){effect->ps, effect->lane, effect->generation};
+    world_after(
+        world, effect->delay_ms * 1000ull, process_number(client), open_due, client->index, plan);
+}
+
+static struct stream *stream_of(struct client *client, const struct session_effect *effect)
+{
+    struct stream *stream = client->streams[effect->ps][effect->lane];
+    return stream != NULL && stream->generation == effect->generation ? stream : NULL;
+}
+
+/* What a caller lent is read when the message is out; what is the session's own, now. */
+static void send(struct world *world, struct client *client, const struct session_effect *effect)
+{
+    struct stream *stream = stream_of(client, effect);
+    struct cargo *cargo = world_take(world, effect->payload_count * sizeof *cargo);
+    if (stream == NULL) {
+        checker_violation(world, "a message is sent on a stream that is not there");
+        return;
+    }
+    for (uint32_t i = 0; i < effect->payload_count; i++) {
+        cargo[i].bytes = effect->payload[i].bytes;
+        if (effect->payload[i].token != 0)
+            continue;
+        uint8_t *copy = world_take(world, cargo[i].bytes.bytes);
+        memcpy(copy, cargo[i].bytes.data, cargo[i].bytes.bytes);
+        cargo[i].bytes.data = copy;
+    }
+    const wire_message *message = effect->kind == SESSION_EFFECT_SEND_PUSH
+                                      ? &effect->push_request->base
+                                      : &effect->pull_request->base;
+    stream_send(world, stream, WAY_TO_PS, message, cargo, effect->payload_count);
+}
+
+static void
+carry_out(struct world *world, struct client *client, const struct session_effect *effect)
+{
+    struct stream *stream;
+    switch (effect->kind) {
+    case SESSION_EFFECT_CALL:
+        plan_call(world, client, effect);
+        break;
+    case SESSION_EFFECT_OPEN_STREAM:
+        plan_open(world, client, effect);
+        break;
+    case SESSION_EFFECT_CLOSE_STREAM:
+        stream = stream_of(client, effect);
+        if (stream != NULL)
+            stream_close_at_caller(world, stream);
+        break;
+    case SESSION_EFFECT_SEND_PUSH:
+        send(world, client, effect);
+        break;
+    case SESSION_EFFECT_SEND_PULL:
+        send(world, client, effect);
+        break;
+    case SESSION_EFFECT_LOG:
+        trace_say(world, "%s: %s", name_of(world, client), effect->text);
+        break;
+    case SESSION_EFFECT_WAKE:
+        wake(world, client, effect->at_us);
+        break;
+    default:
+        program_effect(world, client, effect);
+    }
+}
+
+void client_step(struct world *world, struct client *client, struct session_event *event)
+{
+    struct session_effects effects = {0};
+    if (client->session == NULL)
+        return;
+    event->now_us = world->now_us + client->clock_offset_us;
+    event->wall_us = world->now_us + 1700000000000000u;
+    event->random[0] = world_bits(world);
+    event->random[1] = world_bits(world);
+    session_step(client->session, event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        carry_out(world, client, &effects.items[i]);
+}
+
+/* ---- life */
+
+static void started(struct world *world, const struct event *event)
+{
+    static const char *const addresses[SIM_PS_MAX] = {"h0:2000", "h1:2001", "h2:2002"};
+    static const char *const jobs[SIM_CLIENTS_MAX] = {"worker", "worker", "worker", "worker"};
+    static const uint32_t indices[SIM_CLIENTS_MAX] = {0, 1, 2, 3};
+    struct client *client = world->clients[event->number];
+    struct process *process = &world->processes[process_number(client)];
+    const struct session_config config = {
+        .role = client->member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
+        .job = client->member ? "worker" : "",
+        .task = client->member ? client->task : 0,
+        .local_replicas = 1,
+        .members_jobs = jobs,
+        .members_indices = indices,
+        .member_count = world->member_count,
+        .ps_addresses = addresses,
+        .ps_count = world->ps_count,
+        .ps_lost_ms = 60000,
+        .chunk_bytes = world->chunk_bytes,
+        .backoff_ms_max = 1000,
+        .broken = world->broken,
+    };
+    process->running = true;
+    process->life++;
+    process->wake_us = UINT64_MAX;
+    client->clock_offset_us = world_bits(world) >> 24;
+    client->session = session_create(&config, &world->source.memory);
+    assert(client->session != NULL);
+    client->life = checker_life(world, client->index);
+    memset(client->streams, 0, sizeof client->streams);
+    trace_say(world, "%s starts", process->name);
+    program_begin(world, client);
+    struct session_event start = {.kind = SESSION_EVENT_START};
+    client_step(world, client, &start);
+}
+
+struct client *client_make(struct world *world, uint32_t index)
+{
+    static const char *const names[SIM_CLIENTS_MAX] = {
+        "worker 0", "worker 1", "worker 2", "worker 3"};
+    struct client *client = world_take(world, sizeof *client);
+    client->index = index;
+    client->member = index < world->member_count;
+    client->task = index;
+    client->pushes_left = world_between(world, 1, world->pushes_max);
+    client->pulls_left = world_has(world, FAULT_PULLS) ? 4 : world_below(world, 2);
+    client->window = world_between(world, 1, 4);
+    world->processes[process_of_client(index)] =
+        (struct process){.name = client->member ? names[index] : "observer", .wake_us = UINT64_MAX};
+    const uint64_t late_us =
+        world_chance(world, 30) ? world_below(world, 20 * world->delay_us_max) : 0;
+    world_after(world, late_us, SIM_NO_PROCESS, started, index, NULL);
+    return client;
+}
+
+void client_drop(struct world *world, uint32_t index)
+{
+    struct client *client = world->clients[index];
+    if (client->session != NULL)
+        session_destroy(client->session);
+    client->session = NULL;
+}
+
+void client_die(struct world *world, struct client *client, bool back)
+{
+    struct process *process = &world->processes[process_number(client)];
+    network_process_gone(world, process_number(client));
+    process->running = false;
+    process->suspended_until_us = 0;
+    client_drop(world, client->index);
+    checker_died(world, client->life);
+    client->pushes_open = client->pulls_open = 0;
+    client->phase = back ? PHASE_STARTING : PHASE_GONE;
+    if (back)
+        world_after(
+            world, world_below(world, 9000000), SIM_NO_PROCESS, started, client->index, NULL);
+}
+
+/* ---- what reaches it */
+
+static enum session_lane lane_of(const struct stream *stream)
+{
+    return stream->kind == LANE_STREAM_PUSH ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
+}
+
+void client_writable(struct world *world, struct stream *stream)
+{
+    struct session_event event = {
+        .kind = SESSION_EVENT_STREAM_WRITABLE,
+        .ps = stream->ps,
+        .lane = lane_of(stream),
+        .generation = stream->generation,
+    };
+    client_step(world, client_of(world, stream->caller), &event);
+}
+
+void client_message(struct world *world, struct stream *stream, struct letter *letter)
+{
+    const struct wire_received *received = letter_open(world, letter);
+    if (received == NULL)
+        return;
+    const bool push = stream->kind == LANE_STREAM_PUSH;
+    trace_message(
+        world, world->processes[stream->ps].name, world->processes[stream->caller].name, "hears",
+        received->message);
+    struct session_event event = {
+        .kind = push ? SESSION_EVENT_PUSH_ANSWER : SESSION_EVENT_PULL_ANSWER,
+        .ps = stream->ps,
+        .lane = lane_of(stream),
+        .generation = stream->generation,
+        .payload = received->payload,
+        .payload_spans = received->payload_spans,
+    };
+    if (push)
+        event.push_answer = (const wire_push_answer *)received->message;
+    else
+        event.pull_answer = (const wire_pull_answer *)received->message;
+    client_step(world, client_of(world, stream->caller), &event);
+}
+
+void client_lost(struct world *world, struct stream *stream)
+{
+    struct session_event event = {
+        .kind = SESSION_EVENT_STREAM_LOST,
+        .ps = stream->ps,
+        .lane = lane_of(stream),
+        .generation = stream->generation,
+        .error = &stream->error,
+    };
+    client_step(world, client_of(world, stream->caller), &event);
+}
+
+void client_call_over(
+    struct world *world, struct call *call, struct letter *letter, const struct sumac_error *error)
+{
+    struct client *client = client_of(world, call->caller);
+    const struct wire_received *received = letter == NULL ? NULL : letter_open(world, letter);
+    const wire_message *reply = received == NULL ? NULL : received->message;
+    if (call->kind == LANE_CALL_CREATE) {
+        program_created(world, client, (const wire_create_reply *)reply, error);
+        return;
+    }
+    struct session_event event = {.kind = SESSION_EVENT_CALL_FAILED, .error = error};
+    event.call = (enum session_call)call->token;
+    if (reply != NULL && call->kind == LANE_CALL_JOIN) {
+        event.kind = SESSION_EVENT_JOINED;
+        event.join_reply = (const wire_join_reply *)reply;
+    } else if (reply != NULL) {
+        event.kind = call->kind == LANE_CALL_LEAVE ? SESSION_EVENT_LEFT : SESSION_EVENT_RENEWED;
+    }
+    client_step(world, client, &event);
+}
+
+/* ---- the caller's end of any stream */
+
+void caller_writable(struct world *world, struct stream *stream)
+{
+    if (stream->kind == LANE_STREAM_PEER)
+        peer_writable(world, stream);
+    else
+        client_writable(world, stream);
+}
+
+void caller_message(struct world *world, struct stream *stream, struct letter *letter)
+{
+    if (stream->kind == LANE_STREAM_PEER)
+        peer_message(world, stream, letter);
+    else
+        client_message(world, stream, letter);
+}
+
+void caller_lost(struct world *world, struct stream *stream)
+{
+    if (stream->kind == LANE_STREAM_PEER)
+        peer_lost(world, stream);
+    else
+        client_lost(world, stream);
+}

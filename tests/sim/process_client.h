@@ -1,0 +1,63 @@
+/* process_client.h -- a client: the session, the driver around it, as lib/client is, and the
+ * program that uses it. */
+#ifndef SIM_PROCESS_CLIENT_H
+#define SIM_PROCESS_CLIENT_H
+
+#include "checker.h"
+#include "network.h"
+#include "session.h"
+#include "world.h"
+
+enum phase {
+    PHASE_STARTING, /* joining */
+    PHASE_CREATING, /* the variables, one after the other */
+    PHASE_WORKING,  /* pushes and pulls */
+    PHASE_DRAINING, /* all is sent; waits for the answers */
+    PHASE_LEAVING,
+    PHASE_GONE, /* left, ended or killed, and not coming back */
+};
+
+struct client {
+    uint32_t index;
+    bool member;
+    uint32_t task;
+    uint64_t clock_offset_us;
+    struct session *session;
+    struct stream *streams[SIM_PS_MAX][2]; /* by enum session_lane */
+    struct sim_session *life;              /* the checker's, of this attempt */
+
+    enum phase phase;
+    uint32_t variable; /* the next to create */
+    bool creating;     /* a create is under way */
+    uint32_t pushes_left, pulls_left;
+    uint32_t window;
+    uint32_t pushes_open, pulls_open;
+    uint64_t tokens;
+    bool hung; /* suspended for ever */
+};
+
+struct client *client_make(struct world *world, uint32_t index);
+void client_drop(struct world *world, uint32_t index);
+void client_step(struct world *world, struct client *client, struct session_event *event);
+/* The process dies; `back`: another life of it begins later. */
+void client_die(struct world *world, struct client *client, bool back);
+
+/* What reaches it. */
+void client_writable(struct world *world, struct stream *stream);
+void client_message(struct world *world, struct stream *stream, struct letter *letter);
+void client_lost(struct world *world, struct stream *stream);
+/* `letter` NULL: `error` says why. */
+void client_call_over(
+    struct world *world, struct call *call, struct letter *letter, const struct sumac_error *error);
+
+/* program.c */
+void program_begin(struct world *world, struct client *client);
+void program_effect(
+    struct world *world, struct client *client, const struct session_effect *effect);
+void program_created(
+    struct world *world, struct client *client, const wire_create_reply *reply,
+    const struct sumac_error *error);
+/* Is it waiting for what will not come? Says what. */
+void program_check_waits(struct world *world, struct client *client);
+
+#endif

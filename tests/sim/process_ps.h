@@ -1,0 +1,44 @@
+/* process_ps.h -- a ps: the lane, and the driver around it, as server/ps.c is, with a disk and a
+ * compute pool that dawdle. */
+#ifndef SIM_PROCESS_PS_H
+#define SIM_PROCESS_PS_H
+
+#include "lane.h"
+#include "network.h"
+#include "world.h"
+
+struct deferred;
+
+struct ps {
+    uint32_t index;
+    struct lane *lane;
+    struct lane_config config;
+    uint64_t clock_offset_us; /* its own clock, ahead of the world's */
+    uint64_t records_made, records_done;
+    uint64_t flush_through;          /* 0: the disk is idle */
+    struct deferred *first, *last;   /* effects that wait for a record */
+    const char *dialled[SIM_PS_MAX]; /* ps 0: whom it keeps a stream open to */
+    struct stream *peers[SIM_PS_MAX];
+    uint32_t stats_at; /* the event after which it was last asked for its statistics */
+    bool serving, ending, exited;
+    int exit_code;
+};
+
+struct ps *ps_make(struct world *world, uint32_t index);
+void ps_drop(struct world *world, uint32_t index);
+
+/* What reaches it. */
+void ps_stream_opened(struct world *world, struct stream *stream);
+void ps_message(struct world *world, struct stream *stream, struct letter *letter);
+void ps_writable(struct world *world, struct stream *stream);
+void ps_stream_closed(struct world *world, struct stream *stream);
+void ps_released(struct world *world, uint32_t index, uint64_t hold);
+void ps_call(struct world *world, uint32_t index, struct call *call, struct letter *letter);
+void ps_call_cancelled(struct world *world, uint32_t index, struct call *call);
+
+/* ps 0's ends of its streams to the others. */
+void peer_writable(struct world *world, struct stream *stream);
+void peer_message(struct world *world, struct stream *stream, struct letter *letter);
+void peer_lost(struct world *world, struct stream *stream);
+
+#endif

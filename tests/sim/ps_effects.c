@@ -1,0 +1,338 @@
+/* ps_effects.c -- the effects of a lane: answers, orders, records that complete late and in bursts,
+ * vector work in pieces.
+ *
+ * An effect with `after_record` waits until that record is on disk, and whatever follows it on the
+ * same stream waits behind it. One flush of the disk covers all that was recorded when it began.
+ */
+#include "ps_effects.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker.h"
+
+/* An effect kept for later: its message packed, its bytes copied or still lent. */
+struct deferred {
+    struct deferred *next;
+    struct lane_effect effect; /* message pointers are NULL */
+    struct letter *letter;
+    struct cargo *cargo;
+    uint32_t cargo_count;
+};
+
+/* A job of the compute pool. */
+struct job {
+    uint64_t number;
+    uint32_t left;
+    struct update_slice *slices;
+};
+
+static const wire_message *message_of(const struct lane_effect *effect)
+{
+    switch (effect->kind) {
+    case LANE_EFFECT_ANSWER:
+        return &effect->push_answer->base;
+    case LANE_EFFECT_PULLED:
+        return &effect->pull_answer->base;
+    case LANE_EFFECT_REPLY:
+        return effect->reply;
+    case LANE_EFFECT_ORDER:
+        return &effect->order->base;
+    case LANE_EFFECT_REPORT:
+        return &effect->report->base;
+    default:
+        return NULL;
+    }
+}
+
+bool ps_stream_waits(const struct ps *ps, uint64_t stream)
+{
+    for (const struct deferred *item = ps->first; item != NULL; item = item->next)
+        if (item->effect.stream == stream)
+            return true;
+    return false;
+}
+
+/* ---- carried out */
+
+static void finish_call(
+    struct world *world, struct ps *ps, const struct lane_effect *effect,
+    const wire_message *message)
+{
+    struct call *call = call_find(world, effect->call);
+    assert(call != NULL);
+    if (message != NULL) {
+        trace_message(
+            world, world->processes[ps->index].name,
+            call->caller < SIM_PROCESSES ? world->processes[call->caller].name : "the checker",
+            "reply", message);
+        checker_replied(world, ps, call, message);
+        call_reply(world, call, message);
+    } else {
+        trace_say(
+            world, "ps %u fails call %llu: %s %s: %s", ps->index, (unsigned long long)call->id,
+            sumac_status_name(effect->error.status), sumac_reason_name(effect->error.reason),
+            effect->error.text);
+        call_fail(world, call, &effect->error);
+    }
+}
+
+static void gone(struct world *world, const struct event *event)
+{
+    struct ps *ps = world->ps[event->number];
+    network_process_gone(world, ps->index);
+    ps->exited = true;
+    world->processes[ps->index].running = false;
+    checker_ps_exited(world, ps);
+}
+
+/* What is out still arrives; then the process is gone. */
+static void leave(struct world *world, struct ps *ps, const struct lane_effect *effect)
+{
+    trace_say(
+        world, "ps %u exits with %d: %s", ps->index, effect->exit_code,
+        effect->text == NULL ? "" : effect->text);
+    ps->ending = true;
+    ps->exit_code = effect->exit_code;
+    world_after(world, 10 * world->delay_us_max, ps->index, gone, ps->index, NULL);
+}
+
+static void carry_out_message(
+    struct world *world, struct ps *ps, const struct lane_effect *effect,
+    const wire_message *message, const struct cargo *cargo, uint32_t cargo_count)
+{
+    const char *name = world->processes[ps->index].name;
+    struct stream *stream = effect->stream == 0 ? NULL : stream_find(world, effect->stream);
+    switch (effect->kind) {
+    case LANE_EFFECT_ANSWER:
+    case LANE_EFFECT_PULLED:
+    case LANE_EFFECT_REPORT:
+        assert(stream != NULL && stream->ps == ps->index);
+        trace_message(world, name, world->processes[stream->caller].name, "says", message);
+        stream_send(world, stream, WAY_TO_CALLER, message, cargo, cargo_count);
+        break;
+    case LANE_EFFECT_CLOSE_STREAM:
+        assert(stream != NULL && stream->ps == ps->index);
+        trace_say(
+            world, "%s closes stream %llu: %s", name, (unsigned long long)stream->id,
+            effect->error.text);
+        stream_close_at_ps(world, stream, &effect->error);
+        break;
+    case LANE_EFFECT_ORDER:
+        if (stream == ps->peers[effect->ps]) /* not lost while it waited for a record */
+            stream_send(world, stream, WAY_TO_PS, message, NULL, 0);
+        break;
+    case LANE_EFFECT_REPLY:
+    case LANE_EFFECT_FAIL:
+        finish_call(world, ps, effect, message);
+        break;
+    default:
+        leave(world, ps, effect);
+    }
+}
+
+/* ---- the disk */
+
+static void
+defer(struct world *world, struct ps *ps, const struct lane_effect *effect, struct cargo *cargo)
+{
+    struct deferred *item = world_take(world, sizeof *item);
+    item->effect = *effect;
+    if (message_of(effect) != NULL)
+        item->letter = letter_make(world, message_of(effect), NULL, 0);
+    if (effect->text != NULL) {
+        char *text = world_take(world, strlen(effect->text) + 1);
+        strcpy(text, effect->text);
+        item->effect.text = text;
+    }
+    item->cargo = cargo;
+    item->cargo_count = effect->payload_count;
+    if (ps->last == NULL)
+        ps->first = item;
+    else
+        ps->last->next = item;
+    ps->last = item;
+}
+
+static void carry_out_deferred(struct world *world, struct ps *ps, struct deferred *item)
+{
+    const wire_message *message = NULL;
+    if (item->letter != NULL) {
+        const struct wire_received *received = letter_open(world, item->letter);
+        assert(received != NULL);
+        message = received->message;
+    }
+    carry_out_message(world, ps, &item->effect, message, item->cargo, item->cargo_count);
+}
+
+/* Those whose record is on disk, in order; one on a stream waits for the one before it there. */
+static void carry_out_recorded(struct world *world, struct ps *ps)
+{
+    struct deferred *waiting = ps->first;
+    ps->first = ps->last = NULL;
+    while (waiting != NULL) {
+        struct deferred *item = waiting;
+        waiting = item->next;
+        item->next = NULL;
+        const uint64_t stream = item->effect.stream;
+        const bool behind = stream != 0 && ps_stream_waits(ps, stream);
+        if (item->effect.after_record <= ps->records_done && !behind) {
+            carry_out_deferred(world, ps, item);
+        } else {
+            if (ps->last == NULL)
+                ps->first = item;
+            else
+                ps->last->next = item;
+            ps->last = item;
+        }
+    }
+}
+
+static void begin_flush(struct world *world, struct ps *ps);
+
+static void flushed(struct world *world, const struct event *event)
+{
+    struct ps *ps = world->ps[event->number];
+    ps->records_done = ps->flush_through;
+    ps->flush_through = 0;
+    trace_say(
+        world, "ps %u has records up to %llu on disk", ps->index,
+        (unsigned long long)ps->records_done);
+    carry_out_recorded(world, ps);
+    begin_flush(world, ps);
+    struct lane_event recorded = {.kind = LANE_EVENT_RECORDED, .record = ps->records_done};
+    if (!ps->ending)
+        ps_step(world, ps, &recorded);
+}
+
+static void begin_flush(struct world *world, struct ps *ps)
+{
+    if (ps->flush_through != 0 || ps->records_made == ps->records_done)
+        return;
+    ps->flush_through = ps->records_made;
+    world_after(
+        world, world_delay_us(world) + world_below(world, 3 * world->delay_us_max), ps->index,
+        flushed, ps->index, NULL);
+}
+
+static void record(struct world *world, struct ps *ps, const struct lane_effect *effect)
+{
+    if (effect->record <= ps->records_made)
+        checker_violation(world, "a record has the number of an older one");
+    ps->records_made = effect->record;
+    begin_flush(world, ps);
+}
+
+/* ---- vector work, a slice now and a slice then */
+
+static void slice_due(struct world *world, const struct event *event)
+{
+    struct ps *ps = world->ps[event->number];
+    struct job *job = event->data;
+    if (ps->ending)
+        return;
+    if (job->left > 0) {
+        update_run(&job->slices[--job->left]);
+        world_after(world, world_delay_us(world) / 2, ps->index, slice_due, ps->index, job);
+        return;
+    }
+    struct lane_event computed = {.kind = LANE_EVENT_COMPUTED, .job = job->number};
+    ps_step(world, ps, &computed);
+}
+
+static void compute(struct world *world, struct ps *ps, const struct lane_compute *work)
+{
+    struct job *job = world_take(world, sizeof *job);
+    *job = (struct job){.number = work->job, .left = work->slice_count, .slices = work->slices};
+    world_after(world, world_delay_us(world) / 2, ps->index, slice_due, ps->index, job);
+}
+
+/* ---- ticks and peers */
+
+static void tick(struct world *world, const struct event *event)
+{
+    struct ps *ps = world->ps[event->number];
+    struct process *process = &world->processes[ps->index];
+    if (process->wake_us > world->now_us || ps->ending)
+        return;
+    process->wake_us = UINT64_MAX;
+    struct lane_event event_tick = {.kind = LANE_EVENT_TICK};
+    ps_step(world, ps, &event_tick);
+}
+
+static void wake(struct world *world, struct ps *ps, uint64_t at_us)
+{
+    struct process *process = &world->processes[ps->index];
+    const uint64_t offset_us = ps->clock_offset_us;
+    const uint64_t due_us = at_us < world->now_us + offset_us ? world->now_us : at_us - offset_us;
+    if (due_us >= process->wake_us)
+        return;
+    process->wake_us = due_us;
+    world_at(world, due_us, ps->index, tick, ps->index, NULL);
+}
+
+static void dial(struct world *world, struct ps *ps, uint32_t target)
+{
+    assert(ps->index == 0 && target != 0 && target < SIM_PS_MAX);
+    if (target >= world->ps_count)
+        checker_violation(world, "a ps is dialled that is not there");
+    else if (ps->peers[target] == NULL)
+        ps->peers[target] = stream_open(world, 0, target, LANE_STREAM_PEER, 0);
+}
+
+/* What is lent until RELEASED is read when it is out; the rest now. */
+static struct cargo *cargo_of(struct world *world, const struct lane_effect *effect)
+{
+    struct cargo *cargo = world_take(world, effect->payload_count * sizeof *cargo);
+    for (uint32_t i = 0; i < effect->payload_count; i++) {
+        cargo[i] = (struct cargo){effect->payload[i].bytes, effect->payload[i].hold};
+        if (cargo[i].hold != 0)
+            continue;
+        uint8_t *copy = world_take(world, cargo[i].bytes.bytes);
+        memcpy(copy, cargo[i].bytes.data, cargo[i].bytes.bytes);
+        cargo[i].bytes.data = copy;
+    }
+    return cargo;
+}
+
+void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *effect)
+{
+    switch (effect->kind) {
+    case LANE_EFFECT_LOG:
+        trace_say(world, "ps %u: %s", ps->index, effect->text);
+        return;
+    case LANE_EFFECT_WAKE:
+        wake(world, ps, effect->at_us);
+        return;
+    case LANE_EFFECT_SERVING:
+        ps->serving = effect->serving;
+        return;
+    case LANE_EFFECT_DIAL:
+        dial(world, ps, effect->ps);
+        return;
+    case LANE_EFFECT_COMPUTE:
+        compute(world, ps, effect->compute);
+        return;
+    case LANE_EFFECT_RECORD:
+        record(world, ps, effect);
+        return;
+    default:
+        break;
+    }
+    struct lane_effect own = *effect;
+    if (effect->kind == LANE_EFFECT_ORDER) {
+        if (ps->peers[effect->ps] == NULL) {
+            checker_violation(world, "an order is given to a ps that is not connected");
+            return;
+        }
+        own.stream = ps->peers[effect->ps]->id;
+    }
+    checker_effect(world, ps, stream_find(world, own.stream), effect);
+    struct cargo *cargo = cargo_of(world, effect);
+    const bool behind = own.stream != 0 && ps_stream_waits(ps, own.stream);
+    if (own.after_record > ps->records_done || behind)
+        defer(world, ps, &own, cargo);
+    else
+        carry_out_message(world, ps, &own, message_of(effect), cargo, effect->payload_count);
+}

@@ -1,0 +1,14 @@
+/* ps_effects.h -- what a lane wants done, done; at once, or when its record is on disk. */
+#ifndef SIM_PS_EFFECTS_H
+#define SIM_PS_EFFECTS_H
+
+#include "process_ps.h"
+
+/* process_ps.c */
+void ps_step(struct world *world, struct ps *ps, struct lane_event *event);
+
+void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *effect);
+/* Does an effect for this stream wait for a record? */
+bool ps_stream_waits(const struct ps *ps, uint64_t stream);
+
+#endif

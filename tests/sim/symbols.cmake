@@ -1,0 +1,56 @@
+# Lists what the cores' objects ask of others; fails when that is a socket, a clock, the heap, a thread, a file.
+#
+# cmake -DNM=nm -DARCHIVES=a.a,b.a -P symbols.cmake. What one of the archives defines is fine, and so is what ALLOWED
+# names: memory and text functions, mathematics, assertions, and the house's base, wire and generated messages.
+set(ALLOWED
+    "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|nlen)|v?snprintf|abs)(_chk)?$"
+    "^__(mem(cpy|set|move)|v?snprintf|str(n?cpy))_chk$"
+    "^__(assert_fail|stack_chk_fail|popcountdi2|cpu_model|cpu_indicator_init|cpu_features2)$"
+    "^_GLOBAL_OFFSET_TABLE_$"
+    "^(l?l?(round|rint)|sqrt|pow|exp|exp2|log|log2|sin|cos|floor|ceil|fabs|frexp|ldexp|nearbyint|fmod|trunc|fma)f?$"
+    "^(sincos)f?$"
+    "^__(a|u)bsan_.*|^__asan_.*|^__ubsan_.*|^__tsan_.*|^__start_asan.*|^__stop_asan.*"
+    "^(arena|pool|memory|fail|text|utf8|half|sumac)(_.*)?$"
+    "^(sumac__v1__.*|wire_.*|protobuf_c_empty_string)$")
+
+string(REPLACE "," ";" archives "${ARCHIVES}")
+set(defined)
+set(undefined)
+foreach(archive ${archives})
+  execute_process(COMMAND ${NM} ${archive} OUTPUT_VARIABLE lines RESULT_VARIABLE code ERROR_QUIET)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "nm can't read ${archive}")
+  endif()
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line ${lines})
+    if(line MATCHES "^ +[Uw] ([^ @]+)")
+      list(APPEND undefined ${CMAKE_MATCH_1})
+    elseif(line MATCHES "^[0-9a-f]+ [A-Zabd-tvx-z] ([^ ]+)$")
+      list(APPEND defined ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+endforeach()
+
+list(REMOVE_DUPLICATES undefined)
+list(SORT undefined)
+set(forbidden)
+foreach(name ${undefined})
+  set(fine FALSE)
+  if(name IN_LIST defined)
+    set(fine TRUE)
+  endif()
+  foreach(pattern ${ALLOWED})
+    if(name MATCHES "${pattern}")
+      set(fine TRUE)
+    endif()
+  endforeach()
+  if(NOT fine)
+    list(APPEND forbidden ${name})
+  else()
+    message(STATUS "${name}")
+  endif()
+endforeach()
+if(forbidden)
+  list(JOIN forbidden "\n  " forbidden)
+  message(FATAL_ERROR "the cores ask for what they must not know:\n  ${forbidden}")
+endif()

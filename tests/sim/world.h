@@ -1,0 +1,151 @@
+/* world.h -- one simulated cluster: virtual time, one heap of events, one source of randomness, its
+ * ps and its clients.
+ *
+ * Everything that happens is an event: at a time, to a process. One seed draws the sizes, the
+ * delays, the programs and the faults, so that a seed is one run, exactly. A process that is
+ * suspended gets its events when it wakes; one that was killed, or another life of it, does not get
+ * them at all.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "memory.h"
+#include "rules.h"
+
+#include "source.h"
+#include "trace.h"
+
+#define SIM_PS_MAX 3u
+#define SIM_CLIENTS_MAX 4u
+#define SIM_PROCESSES (SIM_PS_MAX + SIM_CLIENTS_MAX)
+#define SIM_NO_PROCESS SIM_PROCESSES
+#define SIM_EVENTS_MAX 60000u /* of one run: beyond it, it never comes to rest */
+#define SIM_SECONDS_MAX 900u  /* likewise */
+#define SIM_LEASE_MS 10000u
+#define SIM_SESSIONS_OPEN_MAX 8u /* at one time */
+#define SIM_GRANT_BYTES 1024u    /* of staging, to each session at each ps */
+#define SIM_START_US 5000000000u /* no clock begins at 0 */
+
+enum fault {
+    FAULT_DROP = 1,    /* connections are cut, unary calls lost */
+    FAULT_REFUSE = 2,  /* parts that a ps will refuse */
+    FAULT_KILL = 4,    /* clients are killed */
+    FAULT_SUSPECT = 8, /* clients are suspended for longer than a lease */
+    FAULT_PULLS = 16,  /* many pulls */
+    FAULT_SLEEP = 32,  /* ps 0 is suspended for longer than a lease */
+    FAULT_JOIN = 64,   /* ps start late, joins and creates are lost and retried */
+    FAULT_STALL = 128, /* a connection delivers nothing for seconds */
+};
+
+struct plan {
+    const char *name;
+    uint32_t faults;
+};
+
+extern const struct plan plans[];
+extern const uint32_t plan_count;
+
+struct world;
+struct event;
+
+typedef void event_handler(struct world *world, const struct event *event);
+
+struct event {
+    uint64_t at_us;
+    uint64_t order; /* of equal times: as they were made */
+    event_handler *handler;
+    uint32_t process; /* to whom it happens, or SIM_NO_PROCESS */
+    uint32_t life;    /* of that process */
+    uint64_t number;  /* what the handler makes of it */
+    void *data;
+};
+
+struct process {
+    const char *name; /* "ps 1", "worker 0" */
+    bool running;
+    uint32_t life;
+    uint64_t suspended_until_us;
+    uint64_t wake_us; /* when the core wants a tick; UINT64_MAX: not at all */
+};
+
+struct ps;
+struct client;
+struct network;
+struct checker;
+
+struct world {
+    uint64_t seed;
+    const struct plan *plan;
+    uint32_t broken;
+    struct source source; /* of the cores' memory */
+    struct arena arena;   /* of everything that lives until the end of the run */
+    struct arena scratch; /* of one event */
+    struct trace trace;
+
+    uint64_t random_state;
+    uint64_t now_us;
+    uint64_t order;
+    struct event *events; /* a binary heap */
+    uint32_t event_count, event_capacity;
+    uint32_t events_run;
+
+    uint32_t ps_count, client_count;
+    uint32_t delay_us_max; /* of an ordinary message */
+    uint32_t fault_budget;
+    uint32_t fault_rate;   /* one in so many events */
+    uint32_t member_count; /* the first clients; the others are observers */
+    uint32_t pushes_max;   /* of one client */
+    uint32_t chunk_bytes;  /* of the sessions; and of the lanes: */
+    uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
+    bool records;
+    bool seeded; /* there is a variable whose value its creator assigns */
+    bool faults_over;
+    struct process processes[SIM_PROCESSES];
+    struct ps *ps[SIM_PS_MAX];
+    struct client *clients[SIM_CLIENTS_MAX];
+    struct network *network;
+    struct checker *checker;
+};
+
+/* A world's memory is reused by the next run. */
+void world_init(struct world *world);
+void world_deinit(struct world *world);
+
+/* Run one seed to its end, and check it. Returns the violations found; the first is in
+ * world->checker. */
+uint32_t world_run(struct world *world, uint64_t seed, const struct plan *plan, uint32_t broken);
+/* Drop what a run left behind, so that another may start; for a run that an assertion ended, too.
+ */
+void world_drop(struct world *world);
+
+bool world_has(const struct world *world, enum fault fault);
+
+/* Randomness. */
+uint64_t world_bits(struct world *world);
+uint32_t world_below(struct world *world, uint32_t bound);                  /* 0 … bound - 1 */
+uint32_t world_between(struct world *world, uint32_t first, uint32_t last); /* both included */
+bool world_chance(struct world *world, uint32_t percent);
+/* What a message takes: mostly little, at times much. */
+uint64_t world_delay_us(struct world *world);
+
+/* Something that will happen to a process, unless it dies before. */
+void world_at(
+    struct world *world, uint64_t at_us, uint32_t process, event_handler *handler, uint64_t number,
+    void *data);
+void world_after(
+    struct world *world, uint64_t delay_us, uint32_t process, event_handler *handler,
+    uint64_t number, void *data);
+
+/* Memory of the run, zeroed. Never NULL. */
+void *world_take(struct world *world, size_t bytes);
+
+/* Is this life of the process there, awake or not? */
+bool world_alive(const struct world *world, uint32_t process, uint32_t life);
+void world_suspend(struct world *world, uint32_t process, uint64_t until_us);
+
+static inline uint32_t process_of_client(uint32_t client) { return SIM_PS_MAX + client; }
+
+#endif
