@@ -1,0 +1,136 @@
+/* target_ps.c -- parameter servers, as a worker of the cluster that TF_CONFIG describes: `sumac run
+ * -- PROGRAM FILE`.
+ *
+ * Every variable with rows is split in two, so that a function is seen to be the same over shards.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "sumac/client.h"
+#include "target.h"
+
+#define HYPERPARAMETERS_MAX 16
+
+const bool target_checks_gradients = true;
+const bool target_shows_slots = false;
+
+static struct {
+    struct sumac_cluster cluster;
+    struct sumac_client *client;
+    const struct target_variable *definition;
+    struct sumac_variable *variable;
+} now;
+
+enum sumac_status target_open(struct sumac_error *error)
+{
+    enum sumac_status status = sumac_cluster_from_environment(NULL, &now.cluster, error);
+    if (status != SUMAC_OK)
+        return status;
+    const struct sumac_client_options options = {.cluster = &now.cluster};
+    status = sumac_client_open(&options, &now.client, error);
+    if (status != SUMAC_OK)
+        sumac_cluster_deinit(&now.cluster);
+    return status;
+}
+
+void target_close(void)
+{
+    struct sumac_error error = {0};
+    if (sumac_client_leave(now.client, true, &error) != SUMAC_OK)
+        fprintf(stderr, "%s\n", error.text);
+    sumac_client_close(now.client);
+    sumac_cluster_deinit(&now.cluster);
+}
+
+/* A tensor over the bytes of a case's. Release its buffer with sumac_buffer_unref. */
+static enum sumac_status wrap(
+    const struct case_tensor *shape, void *data, struct sumac_tensor *tensor,
+    struct sumac_error *error)
+{
+    struct sumac_buffer *buffer = NULL;
+    const struct sumac_place place = {.kind = SUMAC_PLACE_HOST};
+    enum sumac_status status = sumac_buffer_wrap(data, shape->bytes, place, NULL, NULL, &buffer);
+    if (status == SUMAC_OK)
+        status = sumac_tensor_view(buffer, 0, shape->dtype, &shape->shape, tensor);
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    sumac_buffer_unref(buffer);
+    return fail(error, status, SUMAC_REASON_UNSPECIFIED, "no tensor over a case's bytes");
+}
+
+enum sumac_status target_create(const struct target_variable *variable, struct sumac_error *error)
+{
+    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
+    const size_t count = variable->hyperparameter_count;
+    now.definition = variable;
+    for (size_t i = 0; i < count && i < HYPERPARAMETERS_MAX; i++)
+        hyperparameters[i] = (struct sumac_hyperparameter){
+            .name = variable->hyperparameters[i].name, .value = variable->hyperparameters[i].value};
+    struct sumac_tensor initial;
+    enum sumac_status status = wrap(variable->initial, variable->initial->data, &initial, error);
+    if (status != SUMAC_OK)
+        return status;
+    const bool splits = variable->initial->shape.rank > 0;
+    const struct sumac_variable_options options = {
+        .name = variable->name,
+        .dtype = variable->initial->dtype,
+        .shape = variable->initial->shape,
+        .initializer = SUMAC_INITIALIZER_ASSIGNED,
+        .initial_value = &initial,
+        .partitioner = splits ? SUMAC_PARTITIONER_FIXED_SHARDS : SUMAC_PARTITIONER_NONE,
+        .num_shards = splits ? 2 : 0,
+        .function = {
+            .name = variable->function,
+            .hyperparameters = hyperparameters,
+            .hyperparameter_count = (uint32_t)count}};
+    status = sumac_client_create(now.client, &options, &now.variable, error);
+    sumac_buffer_unref(initial.buffer);
+    return status;
+}
+
+void target_delete(void)
+{
+    struct sumac_error error = {0};
+    if (now.variable != NULL &&
+        sumac_client_delete(now.client, now.definition->name, &error) != SUMAC_OK)
+        fprintf(stderr, "%s\n", error.text);
+    now.variable = NULL;
+}
+
+enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error)
+{
+    struct sumac_delta delta = {.variable = now.variable};
+    enum sumac_status status = wrap(gradient, gradient->data, &delta.value, error);
+    if (status != SUMAC_OK)
+        return status;
+    const struct sumac_push_options options = {.non_finite_allowed = true};
+    struct sumac_push *push = NULL;
+    status = sumac_client_push(now.client, &delta, 1, &options, &push, error);
+    if (status == SUMAC_OK)
+        status = sumac_push_wait(push, 60000, error);
+    sumac_buffer_unref(delta.value.buffer);
+    return status;
+}
+
+enum sumac_status target_read(void *value, struct sumac_error *error)
+{
+    struct sumac_fetch fetch = {.variable = now.variable};
+    enum sumac_status status = wrap(now.definition->initial, value, &fetch.into, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_pull *pull = NULL;
+    status = sumac_client_pull(now.client, &fetch, 1, NULL, &pull, error);
+    if (status == SUMAC_OK)
+        status = sumac_pull_wait(pull, 60000, error);
+    sumac_buffer_unref(fetch.into.buffer);
+    return status;
+}
+
+size_t target_slots(void) { return 0; }
+
+const void *target_slot(const char *name)
+{
+    (void)name;
+    return NULL;
+}
