@@ -1,10 +1,8 @@
-/* memory.h -- where a core gets its memory from: a source that it is given, pools and an arena made
- * of it.
+/* memory.h -- where a core gets its memory from: a source that it is given, pools and an arena made of it.
  *
- * The cores (lane, session) call no malloc. They are given a `struct memory`, and take big pieces
- * of it rarely; what comes and goes with every push lives in pools (same-sized objects, a free
- * list) or in an arena (reset with each event). None of these locks: one thread, or the caller's
- * lock.
+ * The cores (lane, session) call no malloc. They are given a `struct memory`, and take big pieces of it rarely; what
+ * comes and goes with every push lives in pools (same-sized objects, a free list) or in an arena (reset with each event).
+ * None of these locks: one thread, or the caller's lock.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -12,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL. `give` gets the
- * same size back. */
+/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL. `give` gets the same size back. */
 struct memory {
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *data, size_t bytes);
@@ -34,15 +31,13 @@ static inline void memory_give(const struct memory *memory, void *data, size_t b
 /* The process's own heap as a source; not for the cores to name. */
 extern const struct memory memory_heap;
 
-/* Bytes that are read, and not owned: a part of a received message, of a caller's tensor, of a
- * block. */
+/* Bytes that are read, and not owned: a part of a received message, of a caller's tensor, of a block. */
 struct span {
     const uint8_t *data;
     size_t bytes;
 };
 
-/* pool -- objects of one size. Chunks of `per_chunk` are taken from the source and kept until
- * deinit. */
+/* pool -- objects of one size. Chunks of `per_chunk` are taken from the source and kept until deinit. */
 struct pool {
     const struct memory *memory;
     size_t object_bytes; /* rounded up to 16 */
@@ -59,8 +54,7 @@ void pool_deinit(struct pool *pool);
 void *pool_take(struct pool *pool);
 void pool_give(struct pool *pool, void *object);
 
-/* arena -- memory that is all given up at once. Grows in chunks up to bytes_max; the chunks are
- * kept for the next time. */
+/* arena -- memory that is all given up at once. Grows in chunks up to bytes_max; the chunks are kept for the next time. */
 struct arena {
     const struct memory *memory;
     size_t bytes_max;

@@ -2,9 +2,12 @@
  *
  * A call's life in batches, each counted in `batches` from its start to its tag:
  *
- *     server    accepted ─► close (comes last) ║ receive, again and again ║ send, one at a time,
- * the last with the status client    open ─► send … end ║ receive, again and again ║ status (comes
- * last)
+ *     server    accepted ─► close (comes last)
+ *               ║ receive, again and again
+ *               ║ send, one at a time, the last with the status
+ *     client    open ─► send … end
+ *               ║ receive, again and again
+ *               ║ status (comes last)
  *
  * It is over when close or status has come and no batch is under way: then `closed` is told and the
  * memory given back. The other side's answer to a message can come before that message's own

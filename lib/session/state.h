@@ -1,11 +1,15 @@
 /* state.h -- what a session remembers. Private to lib/session; the files beside it each have one
  * deed on it:
  *
- *   session.c  create, destroy, one event in      push.c     a push is taken in, numbered, over
- *   join.c     join, lease, leave, the end        answer.c   what a ps says about pushes; the
- * commit advances stream.c   opened, lost, greeted, given up    compose.c  what goes out on a push
- * stream, message by message effect.c   what one step gives                pull.c     a pull is
- * taken in, over; request.c  its requests
+ *   session.c  create, destroy, one event in
+ *   join.c     join, lease, leave, the end
+ *   stream.c   opened, lost, greeted, given up
+ *   push.c     a push is taken in, numbered, over
+ *   answer.c   what a ps says about pushes; the commit advances
+ *   compose.c  what goes out on a push stream, message by message
+ *   pull.c     a pull is taken in, over
+ *   request.c  its requests, and what a ps answers to them
+ *   effect.c   what one step gives
  *
  *   session ── links[ps] ── parts (not done there, in the order of their sequence) ── push
  *           │            └─ requests (not answered there) ── pull

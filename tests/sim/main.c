@@ -4,7 +4,8 @@
  *   sim --seeds 5000 [--plan kill]    more seeds, shared out among the plans
  *   sim --plan kill --seed 17         replay one run and print its trace
  *   sim --break RULE                  remove one rule: exit 0 if the checker objects; prints the
- * shortest trace that goes wrong sim --break all                   one rule after the other
+ *                                     shortest trace that goes wrong
+ *   sim --break all                   one rule after the other
  */
 #include <setjmp.h>
 #include <signal.h>

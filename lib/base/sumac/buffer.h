@@ -1,7 +1,6 @@
 /* buffer.h -- counted bytes with a place.
  *
- * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which
- * memory they are in.
+ * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which memory they are in.
  */
 #ifndef SUMAC_BUFFER_H
 #define SUMAC_BUFFER_H
@@ -29,9 +28,9 @@ struct sumac_buffer;
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
 
-/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last
- * reference goes. Borrows  data until then. Gives    *buffer. Fails  RESOURCE_EXHAUSTED. Threads
- * any; `release` runs on the thread of the last unref. */
+/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last reference goes.
+ * Borrows  data until then.
+ * Gives    *buffer. Fails  RESOURCE_EXHAUSTED. Threads  any; `release` runs on the thread of the last unref. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer);

@@ -15,8 +15,7 @@
 
 #define SUMAC_RANK_MAX 8
 
-/* The numbers are those of enum DataType on the wire. X(NAME, number, bytes of an element, text,
- * NumPy's descriptor) */
+/* The numbers are those of enum DataType on the wire. X(NAME, number, bytes of an element, text, NumPy's descriptor) */
 #define SUMAC_DTYPE_LIST(X)                                                                        \
     X(BOOL, 1, 1, "bool", "|b1")                                                                   \
     X(INT8, 2, 1, "int8", "|i1")                                                                   \
@@ -70,23 +69,23 @@ SUMAC_API enum sumac_dtype sumac_dtype_parse(const char *name);
 SUMAC_API bool sumac_dtype_is_float(enum sumac_dtype dtype);
 
 /* Elements, and bytes, that a shape takes up. A scalar has one element.
- * Fails    INVALID_ARGUMENT: rank above SUMAC_RANK_MAX, an unknown dtype, or more than 2^63 - 1
- * bytes. Threads  any. */
+ * Fails    INVALID_ARGUMENT: rank above SUMAC_RANK_MAX, an unknown dtype, or more than 2^63 - 1 bytes.
+ * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shape_size(
     const struct sumac_shape *shape, enum sumac_dtype dtype, uint64_t *elements, uint64_t *bytes);
 
 SUMAC_API bool sumac_shape_equal(const struct sumac_shape *a, const struct sumac_shape *b);
 
-/* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text. Threads
- * any. */
+/* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text. Threads  any. */
 SUMAC_API const char *
 sumac_shape_print(const struct sumac_shape *shape, char *text, size_t text_bytes);
 
 /* View bytes of `buffer` as a tensor, from offset_bytes on.
  *
  * Borrows  buffer; no reference is taken.
- * Fails    INVALID_ARGUMENT: as sumac_shape_size, or offset_bytes no multiple of the element's
- * size. OUT_OF_RANGE: the view would end past the buffer. Threads  any. */
+ * Fails    INVALID_ARGUMENT: as sumac_shape_size, or offset_bytes no multiple of the element's size.
+ *          OUT_OF_RANGE: the view would end past the buffer.
+ * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_view(
     struct sumac_buffer *buffer, uint64_t offset_bytes, enum sumac_dtype dtype,
     const struct sumac_shape *shape, struct sumac_tensor *tensor);
@@ -99,8 +98,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_view(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_slice_rows(
     const struct sumac_tensor *whole, struct sumac_range range, struct sumac_tensor *rows);
 
-/* The first element, and the size of all elements in bytes. Lends  valid with the buffer. Threads
- * any. */
+/* The first element, and the size of all elements in bytes. Lends  valid with the buffer. Threads  any. */
 SUMAC_API void *sumac_tensor_data(const struct sumac_tensor *tensor);
 SUMAC_API uint64_t sumac_tensor_bytes(const struct sumac_tensor *tensor);
 
