@@ -1,0 +1,370 @@
+/* catalogue.c -- variables: created at ps 0, known by name, found again. */
+#include "client_state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "text.h"
+
+enum { VARIABLES_CREATE, VARIABLES_DELETE, VARIABLES_LIST }; /* methods of Variables */
+
+#define NAME_BYTES_MAX 1024
+
+static struct sumac_variable *find(const struct sumac_client *client, const char *name)
+{
+    struct sumac_variable *variable = client->variables;
+    while (variable != NULL && (variable->deleted || strcmp(variable->name, name) != 0))
+        variable = variable->next;
+    return variable;
+}
+
+static void fill_shape(struct sumac_variable *variable, const wire_variable *wire)
+{
+    variable->shape.rank = (uint32_t)wire->n_shape;
+    variable->rows = wire->n_shape > 0 ? wire->shape[0] : 1;
+    variable->row_bytes = sumac_dtype_bytes(variable->dtype);
+    for (size_t i = 0; i < wire->n_shape; i++) {
+        variable->shape.extent[i] = wire->shape[i];
+        if (i > 0)
+            variable->row_bytes *= wire->shape[i];
+    }
+}
+
+/* Does the answer hold together? A transfer relies on it. */
+static bool is_sound(const wire_variable *wire)
+{
+    if (wire->n_shape > SUMAC_RANK_MAX || sumac_dtype_bytes((enum sumac_dtype)wire->data_type) == 0)
+        return false;
+    uint64_t rows = 0;
+    for (size_t i = 0; i < wire->n_shards; i++) {
+        if (wire->shards[i]->ps >= SESSION_PS_MAX || wire->shards[i]->first_row != rows)
+            return false;
+        rows += wire->shards[i]->rows;
+    }
+    return wire->n_shards > 0 && rows == (wire->n_shape > 0 ? wire->shape[0] : 1);
+}
+
+struct sumac_variable *client_learn(struct sumac_client *client, const wire_variable *wire)
+{
+    struct sumac_variable *known = find(client, wire->name);
+    if (known != NULL && known->variable_id == wire->variable_id)
+        return known;
+    if (!is_sound(wire))
+        return NULL;
+    const size_t name_bytes = strlen(wire->name) + 1;
+    const size_t bytes = sizeof(*known) + wire->n_shards * sizeof(known->shards[0]) + name_bytes;
+    struct sumac_variable *variable = calloc(1, bytes);
+    if (variable == NULL)
+        return NULL;
+    variable->variable_id = wire->variable_id;
+    variable->dtype = (enum sumac_dtype)wire->data_type;
+    fill_shape(variable, wire);
+    variable->shard_count = (uint32_t)wire->n_shards;
+    for (size_t i = 0; i < wire->n_shards; i++) {
+        const wire_shard *shard = wire->shards[i];
+        variable->shards[i] = (struct variable_shard){
+            .shard_id = shard->shard_id,
+            .layout_epoch = shard->layout_epoch,
+            .ps = shard->ps,
+            .first_row = shard->first_row,
+            .rows = shard->rows,
+            .bytes = shard->bytes,
+            .version = shard->version};
+    }
+    variable->name = (char *)&variable->shards[wire->n_shards];
+    memcpy(variable->name, wire->name, name_bytes);
+    if (known != NULL)
+        known->deleted = true; /* another one has its name now */
+    variable->next = client->variables;
+    client->variables = variable;
+    return variable;
+}
+
+void client_forget_variables(struct sumac_client *client)
+{
+    while (client->variables != NULL) {
+        struct sumac_variable *variable = client->variables;
+        client->variables = variable->next;
+        free(variable);
+    }
+}
+
+/* ---- create */
+
+/* The request, with what its pointers refer to. */
+struct creation {
+    struct sumac_client *client;
+    wire_create_request request;
+    wire_variable variable;
+    wire_initializer initializer;
+    wire_partitioner partitioner;
+    uint8_t session_id[16];
+    struct sumac_variable *made;
+    bool assign;
+};
+
+static void take_created(void *context, const wire_message *message)
+{
+    struct creation *creation = context;
+    const wire_create_reply *reply = (const wire_create_reply *)message;
+    if (reply->variable != NULL)
+        creation->made = client_learn(creation->client, reply->variable);
+    creation->assign = reply->assign;
+}
+
+static enum sumac_status
+check_options(const struct sumac_variable_options *options, struct sumac_error *error)
+{
+    char expected[128], given[128];
+    const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, NAME_BYTES_MAX + 1);
+    if (bytes == 0 || bytes > NAME_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "a variable's name has 1 to %d bytes, given %s", NAME_BYTES_MAX,
+            bytes == 0 ? "none" : "more");
+    if (!text_is_utf8(options->name, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "a variable's name is UTF-8, and this one is not");
+    if (options->shape.rank > SUMAC_RANK_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            "%s has %" PRIu32 " axes, and %d are the most", options->name, options->shape.rank,
+            SUMAC_RANK_MAX);
+    if (options->initializer != SUMAC_INITIALIZER_ASSIGNED)
+        return SUMAC_OK;
+    const struct sumac_tensor *value = options->initial_value;
+    if (value == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s is to be assigned by its creator: give initial_value", options->name);
+    if (value->dtype != options->dtype)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "the initial value of %s: expected %s, given %s", options->name,
+            sumac_dtype_name(options->dtype), sumac_dtype_name(value->dtype));
+    if (!sumac_shape_equal(&value->shape, &options->shape))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "the initial value of %s: expected shape %s, given %s", options->name,
+            sumac_shape_print(&options->shape, expected, sizeof(expected)),
+            sumac_shape_print(&value->shape, given, sizeof(given)));
+    return SUMAC_OK;
+}
+
+static enum sumac_status fill(
+    struct creation *creation, const struct sumac_variable_options *options, struct arena *arena,
+    struct sumac_error *error)
+{
+    static const struct sumac_function assign = {.name = "assign"};
+    const struct sumac_function *function =
+        options->function.name != NULL ? &options->function : &assign;
+    creation->initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
+    creation->initializer.kind = (Sumac__V1__Initializer__Kind)options->initializer;
+    creation->initializer.a = options->a;
+    creation->initializer.b = options->b;
+    creation->initializer.seed = options->seed;
+    creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
+    creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)options->partitioner;
+    creation->partitioner.num_shards = options->num_shards;
+    creation->partitioner.min_shard_bytes = options->min_shard_bytes;
+    creation->partitioner.max_shards = options->max_shards;
+    creation->partitioner.max_shard_bytes = options->max_shard_bytes;
+    wire_variable *variable = &creation->variable;
+    *variable = (wire_variable)WIRE_VARIABLE_INIT;
+    variable->name = (char *)(uintptr_t)options->name;
+    variable->data_type = (Sumac__V1__DataType)options->dtype;
+    variable->n_shape = options->shape.rank;
+    variable->shape = (uint64_t *)(uintptr_t)options->shape.extent;
+    variable->aggregation = (Sumac__V1__Aggregation)options->aggregation;
+    variable->synchronization = (Sumac__V1__Synchronization)options->synchronization;
+    variable->trainable = !options->not_trainable;
+    variable->initializer = &creation->initializer;
+    variable->partitioner = &creation->partitioner;
+    creation->request = (wire_create_request)WIRE_CREATE_REQUEST_INIT;
+    creation->request.session_id =
+        (wire_bytes){.data = creation->session_id, .len = sizeof(creation->session_id)};
+    creation->request.variable = variable;
+    creation->request.timeout_ms = creation->client->timeout_ms;
+    return function_encode(function, arena, &variable->function, error);
+}
+
+/* Ask ps 0; with the lock held. */
+static enum sumac_status create(
+    struct creation *creation, const struct sumac_variable_options *options,
+    struct sumac_error *error)
+{
+    struct sumac_client *client = creation->client;
+    struct arena arena;
+    arena_init(&arena, &memory_heap, 1 << 20);
+    enum sumac_status status = fill(creation, options, &arena, error);
+    struct session_state state;
+    session_read(client->session, &state);
+    memcpy(creation->session_id, state.session_id, sizeof(creation->session_id));
+    const struct client_call call = {
+        .service = &sumac__v1__variables__descriptor,
+        .method = VARIABLES_CREATE,
+        .request = &creation->request.base,
+        .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
+        .retry = true,
+        .take = take_created,
+        .context = creation};
+    if (status == SUMAC_OK)
+        status = client_call(client, &call, error);
+    arena_deinit(&arena);
+    if (status == SUMAC_OK && creation->made == NULL)
+        status = fail(
+            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "ps 0 answered the create of %s with no usable variable", options->name);
+    return status;
+}
+
+static enum sumac_status assign_value(
+    struct sumac_client *client, struct sumac_variable *variable, const struct sumac_tensor *value,
+    struct sumac_error *error)
+{
+    static const struct sumac_function assign = {.name = "assign"};
+    const struct sumac_push_options options = {.non_finite_allowed = true};
+    const struct sumac_delta delta = {.variable = variable, .value = *value, .function = &assign};
+    struct sumac_push *push;
+    enum sumac_status status = sumac_client_push(client, &delta, 1, &options, &push, error);
+    if (status == SUMAC_OK)
+        do
+            status = sumac_push_wait(push, 0, error);
+        while (status == SUMAC_DEADLINE_EXCEEDED && !client->ended);
+    return status;
+}
+
+/* A reader or a client whose session is over has nothing to create or delete with. */
+static enum sumac_status check_session(struct sumac_client *client, struct sumac_error *error)
+{
+    if (client->ended) {
+        if (error != NULL)
+            *error = client->end;
+        return client->end.status;
+    }
+    if (client->reader || client->left)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            client->reader ? "a reader has no session; open the client as an observer or a member"
+                           : "the session has left; open another client");
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_client_create(
+    struct sumac_client *client, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error)
+{
+    struct creation creation = {.client = client};
+    pthread_mutex_lock(&client->lock);
+    enum sumac_status status = check_session(client, error);
+    if (status == SUMAC_OK)
+        status = check_options(options, error);
+    if (status == SUMAC_OK)
+        status = create(&creation, options, error);
+    pthread_mutex_unlock(&client->lock);
+    if (status == SUMAC_OK && creation.assign && options->initial_value != NULL)
+        status = assign_value(client, creation.made, options->initial_value, error);
+    if (status == SUMAC_OK)
+        *variable = creation.made;
+    return status;
+}
+
+/* ---- find, delete */
+
+static void take_list(void *context, const wire_message *message)
+{
+    const wire_list_reply *reply = (const wire_list_reply *)message;
+    for (size_t i = 0; i < reply->n_variables; i++)
+        if (reply->variables[i]->published)
+            client_learn(context, reply->variables[i]);
+}
+
+static enum sumac_status
+ask_for(struct sumac_client *client, const char *name, struct sumac_error *error)
+{
+    char *names[] = {(char *)(uintptr_t)name};
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    request.n_names = 1;
+    request.names = names;
+    const struct client_call call = {
+        .service = &sumac__v1__variables__descriptor,
+        .method = VARIABLES_LIST,
+        .request = &request.base,
+        .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
+        .retry = true,
+        .take = take_list,
+        .context = client};
+    return client_call(client, &call, error);
+}
+
+enum sumac_status sumac_client_find(
+    struct sumac_client *client, const char *name, struct sumac_variable **variable,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    pthread_mutex_lock(&client->lock);
+    struct sumac_variable *found = find(client, name);
+    if (found == NULL) {
+        status = ask_for(client, name, error);
+        found = find(client, name);
+        if (status == SUMAC_OK && found == NULL)
+            status = fail(
+                error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+                "there is no variable %.200s; sumac ls lists them", name);
+    }
+    pthread_mutex_unlock(&client->lock);
+    if (status == SUMAC_OK)
+        *variable = found;
+    return status;
+}
+
+static void take_deleted(void *context, const wire_message *message)
+{
+    (void)context;
+    (void)message;
+}
+
+enum sumac_status
+sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_error *error)
+{
+    struct session_state state;
+    wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    pthread_mutex_lock(&client->lock);
+    session_read(client->session, &state);
+    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof(state.session_id)};
+    request.name = (char *)(uintptr_t)name;
+    const struct client_call call = {
+        .service = &sumac__v1__variables__descriptor,
+        .method = VARIABLES_DELETE,
+        .request = &request.base,
+        .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
+        .take = take_deleted};
+    enum sumac_status status = check_session(client, error);
+    if (status == SUMAC_OK)
+        status = client_call(client, &call, error);
+    struct sumac_variable *known = find(client, name);
+    if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
+        known->deleted = true;
+    pthread_mutex_unlock(&client->lock);
+    return status;
+}
+
+const char *sumac_variable_name(const struct sumac_variable *variable) { return variable->name; }
+
+enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
+{
+    return variable->dtype;
+}
+
+struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
+{
+    return variable->shape;
+}
+
+uint32_t sumac_variable_shards(const struct sumac_variable *variable)
+{
+    return variable->shard_count;
+}

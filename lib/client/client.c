@@ -1,0 +1,333 @@
+/* client.c -- a client opened, left and closed. */
+#include "client_state.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "error.h"
+
+#define TIMEOUT_MS 60000u
+#define MEMBERS_MAX 65536u
+
+static void log_to_stderr(void *context, const char *line)
+{
+    (void)context;
+    fprintf(stderr, "sumac: %s\n", line);
+}
+
+void client_log(struct sumac_client *client, const char *format, ...)
+{
+    char line[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof(line), format, values);
+    va_end(values);
+    client->log(client->log_context, line);
+}
+
+/* ---- what the configuration says about this process */
+
+static bool is_member_job(const char *name)
+{
+    return strcmp(name, "chief") == 0 || strcmp(name, "worker") == 0;
+}
+
+/* Who takes part, and whether this process does. */
+struct roll {
+    const char **jobs;
+    uint32_t *indices;
+    uint32_t count;
+};
+
+static uint32_t count_members(const struct sumac_cluster *cluster)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++)
+        if (is_member_job(cluster->jobs[i].name))
+            count += cluster->jobs[i].task_count;
+    return count;
+}
+
+static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
+{
+    const uint32_t count = count_members(cluster);
+    roll->jobs = calloc(count + 1, sizeof(*roll->jobs));
+    roll->indices = calloc(count + 1, sizeof(*roll->indices));
+    if (roll->jobs == NULL || roll->indices == NULL)
+        return false;
+    for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++) {
+        const struct sumac_job *job = &cluster->jobs[i];
+        for (uint32_t t = 0; is_member_job(job->name) && t < job->task_count; t++) {
+            roll->jobs[roll->count] = job->name;
+            roll->indices[roll->count++] = job->tasks[t].index;
+        }
+    }
+    return true;
+}
+
+static enum sumac_status
+check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (cluster == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a member needs a cluster configuration with its task; give one, or open an observer");
+    const enum sumac_status status = sumac_cluster_check_task(cluster, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (cluster->task_type == NULL || !is_member_job(cluster->task_type))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "task %s %" PRIu32 " is no member: only chief and worker tasks are; open an observer",
+            cluster->task_type == NULL ? "(none)" : cluster->task_type, cluster->task_index);
+    return SUMAC_OK;
+}
+
+/* ---- the session */
+
+static struct session *make_session(
+    struct sumac_client *client, const struct sumac_client_options *options,
+    const struct roll *roll)
+{
+    const uint32_t count = client->peer_count;
+    const char **addresses = calloc(count, sizeof(*addresses));
+    uint64_t *incarnations = calloc(count, sizeof(*incarnations));
+    struct session *session = NULL;
+    for (uint32_t i = 0; addresses != NULL && incarnations != NULL && i < count; i++) {
+        addresses[i] = client->peers[i].address;
+        incarnations[i] = client->peers[i].incarnation;
+    }
+    const bool member = !options->reader && !options->observer;
+    const struct session_config config = {
+        .reader = options->reader,
+        .role = member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
+        .job = member ? options->cluster->task_type : "",
+        .task = member ? options->cluster->task_index : 0,
+        .local_replicas = options->local_replicas,
+        .members_jobs = roll->jobs,
+        .members_indices = roll->indices,
+        .member_count = roll->count,
+        .ps_addresses = addresses,
+        .ps_count = count,
+        .cluster_id = client->cluster_id,
+        .epoch = client->epoch,
+        .ps_incarnations = incarnations,
+        .ps_lost_ms = client->timeout_ms,
+        .chunk_bytes = options->chunk_bytes};
+    if (addresses != NULL && incarnations != NULL)
+        session = session_create(&config, &memory_heap);
+    free(addresses);
+    free(incarnations);
+    return session;
+}
+
+static bool is_joined(void *context)
+{
+    const struct sumac_client *client = context;
+    return client->joined || client->ended;
+}
+
+/* Wait for the join, which waits for every ps; say so now and then. */
+static enum sumac_status join(struct sumac_client *client, struct sumac_error *error)
+{
+    const uint64_t started_us = client_now_us();
+    const uint64_t until_us = started_us + (uint64_t)client->timeout_ms * 1000;
+    client_step(client, &(struct session_event){.kind = SESSION_EVENT_START});
+    while (!is_joined(client)) {
+        const uint64_t now_us = client_now_us();
+        if (now_us >= until_us)
+            return fail(
+                error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+                "ps 0 at %s did not answer the join within %" PRIu32
+                " s; it waits for every ps of the cluster",
+                client->peers[0].address, client->timeout_ms / 1000);
+        const uint64_t report_us = now_us + REPORT_US;
+        if (!client_wait(client, is_joined, client, report_us < until_us ? report_us : until_us))
+            client_log(
+                client, "waiting for ps 0 at %s to open the session at every ps, for %" PRIu64 " s",
+                client->peers[0].address, (client_now_us() - started_us) / 1000000);
+    }
+    if (!client->ended)
+        return SUMAC_OK;
+    if (error != NULL)
+        *error = client->end;
+    return client->end.status;
+}
+
+static enum sumac_status open_session(
+    struct sumac_client *client, const struct sumac_client_options *options,
+    struct sumac_error *error)
+{
+    struct roll roll = {.count = 0};
+    if (call_roll(options->cluster, &roll))
+        client->session = make_session(client, options, &roll);
+    free(roll.jobs);
+    free(roll.indices);
+    if (client->session == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a session");
+    return join(client, error);
+}
+
+/* ---- open and close */
+
+static struct sumac_client *make(const struct sumac_client_options *options)
+{
+    struct sumac_client *client = calloc(1, sizeof(*client));
+    if (client == NULL)
+        return NULL;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&client->lock, NULL);
+    pthread_cond_init(&client->happened, &monotonic);
+    pthread_cond_init(&client->quiet, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    client->tick_us = client->timer_us = NEVER_US;
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        client->calls[kind].at_us = NEVER_US;
+    arena_init(&client->call_arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
+    client->reader = options->reader;
+    client->log = options->log != NULL ? options->log : log_to_stderr;
+    client->log_context = options->log_context;
+    if (getrandom(&client->random_state, sizeof(client->random_state), 0) < 0)
+        client->random_state = client_now_us() ^ (uint64_t)(uintptr_t)client;
+    rpc_init();
+    if (rpc_poller_create(&client->poller) != SUMAC_OK) {
+        sumac_client_close(client);
+        return NULL;
+    }
+    return client;
+}
+
+enum sumac_status sumac_client_open(
+    const struct sumac_client_options *options, struct sumac_client **client,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    if (!options->reader && !options->observer)
+        status = check_member(options->cluster, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_client *made = make(options);
+    if (made == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a client");
+    pthread_mutex_lock(&made->lock);
+    status = client_discover(made, options, error);
+    if (status == SUMAC_OK)
+        status = open_session(made, options, error);
+    pthread_mutex_unlock(&made->lock);
+    if (status == SUMAC_OK && !client_start_background(made))
+        status = fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no background thread could be started");
+    if (status == SUMAC_OK)
+        *client = made;
+    else
+        sumac_client_close(made);
+    return status;
+}
+
+static bool has_left(void *context)
+{
+    const struct sumac_client *client = context;
+    return client->left || client->ended;
+}
+
+enum sumac_status
+sumac_client_leave(struct sumac_client *client, bool done, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    pthread_mutex_lock(&client->lock);
+    client_step(client, &(struct session_event){.kind = SESSION_EVENT_LEAVE, .done = done});
+    const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
+    if (!client_wait(client, has_left, client, until_us)) {
+        char peer[192];
+        status = fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "the session did not end within %" PRIu32 " ms; the leave waits for %s",
+            client->timeout_ms, client_peer_text(client, 0, peer, sizeof(peer)));
+    } else if (client->ended) {
+        status = client->end.status;
+        if (error != NULL)
+            *error = client->end;
+    }
+    pthread_mutex_unlock(&client->lock);
+    return status;
+}
+
+static void free_transfers(struct transfer *transfer)
+{
+    while (transfer != NULL) {
+        struct transfer *next = transfer->next;
+        arena_deinit(&transfer->arena);
+        free(transfer);
+        transfer = next;
+    }
+}
+
+/* gRPC's threads may still tell of bytes that were sent: wait for the last word, or leave what is left to them. */
+static void drop_transfers(struct sumac_client *client)
+{
+    for (int tries = 0; client->live_transfers != NULL && tries < 5000;) {
+        struct transfer *transfer = client->live_transfers;
+        if (atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0) {
+            transfer_give(transfer);
+            continue;
+        }
+        tries++;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    free_transfers(client->free_transfers);
+}
+
+void sumac_client_close(struct sumac_client *client)
+{
+    if (client == NULL)
+        return;
+    client_stop_background(client);
+    pthread_mutex_lock(&client->lock);
+    struct session *session = client->session;
+    client->session = NULL; /* what still comes is nobody's */
+    client_hang_up(client);
+    pthread_mutex_unlock(&client->lock);
+    rpc_poller_destroy(client->poller);
+    rpc_deinit();
+    drop_transfers(client);
+    session_destroy(session);
+    client_forget_variables(client);
+    for (uint32_t i = 0; i < client->peer_count; i++)
+        free(client->peers[i].address);
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        free(client->calls[kind].packed);
+    free(client->peers);
+    free(client->payload);
+    arena_deinit(&client->call_arena);
+    pthread_cond_destroy(&client->happened);
+    pthread_cond_destroy(&client->quiet);
+    pthread_mutex_destroy(&client->lock);
+    free(client);
+}
+
+void sumac_client_facts(struct sumac_client *client, struct sumac_client_facts *facts)
+{
+    struct session_state state;
+    pthread_mutex_lock(&client->lock);
+    session_read(client->session, &state);
+    pthread_mutex_unlock(&client->lock);
+    *facts = (struct sumac_client_facts){
+        .cluster_id = state.cluster_id,
+        .epoch = state.epoch,
+        .attempt = state.attempt,
+        .previous_final = state.previous_final,
+        .ps_count = state.ps_count,
+        .lease_ms = state.lease_ms,
+        .pushes_in_flight = state.pushes_in_flight};
+}

@@ -1,0 +1,218 @@
+/* client_state.h -- a client from the inside: one session, its channels, and the threads that take
+ * turns at them. Private to lib/client.
+ *
+ *   client.c     open, leave, close          stream.c     the session's effects: streams, calls
+ *   discover.c   which ps, and are they up?  unary.c      one call, waited for
+ *   poll.c       who polls, timers           catalogue.c  create, find, delete
+ *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
+ *
+ * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
+ * something polls the network, without the lock while nothing has come; only one thread does, the
+ * others that wait sleep until something has happened, or until it is their turn. A thread in the
+ * background does it while nobody waits.
+ */
+#ifndef CLIENT_STATE_H
+#define CLIENT_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "memory.h"
+#include "rpc.h"
+#include "session.h"
+#include "sumac/client.h"
+
+#define REPORT_US 5000000u /* how often a wait for a ps says so */
+#define CALL_RETRY_MS 200u /* between two tries to reach a ps that is not up */
+#define TRANSFER_BYTES_MAX ((size_t)1 << 30)
+#define NEVER_US UINT64_MAX
+
+/* A stream of the session to one ps: the call that carries it now, or when the next one begins. */
+struct stream_slot {
+    struct rpc_call *call;  /* NULL: none */
+    struct stream_tag *tag; /* the call's user */
+    uint64_t generation;
+    uint64_t open_at_us; /* NEVER_US: not asked for */
+};
+
+struct peer {
+    char *address;                   /* owned; "" when unknown */
+    struct rpc_channel *channels[2]; /* for pushes; for pulls, leases and all else. NULL: not yet */
+    struct stream_slot streams[2];
+    uint64_t incarnation; /* from List; 0: unknown */
+    uint64_t heard_us;    /* 0: never */
+};
+
+/* A join, a renew, a leave: one of a kind at once, made at its time. */
+struct session_call_slot {
+    uint64_t at_us; /* NEVER_US: not asked for */
+    struct rpc_call *call;
+    uint8_t *packed; /* the request */
+    size_t packed_bytes;
+};
+
+struct variable_shard {
+    uint64_t shard_id;
+    uint32_t layout_epoch, ps;
+    uint64_t first_row, rows, bytes;
+    uint64_t version; /* as last pulled, or as a push left it */
+};
+
+struct sumac_variable {
+    struct sumac_variable *next;
+    char *name;
+    uint64_t variable_id;
+    enum sumac_dtype dtype;
+    struct sumac_shape shape;
+    uint64_t row_bytes; /* of a scalar: all of it */
+    uint64_t rows;      /* of a scalar: 1 */
+    bool deleted;
+    uint32_t shard_count;
+    struct variable_shard shards[];
+};
+
+/* A push or a pull under way. Taken from the client's free list, so that a client in its stride
+ * allocates nothing. */
+struct transfer {
+    struct sumac_client *client;
+    struct transfer *next; /* free */
+    struct transfer *next_live, *previous_live;
+    struct arena arena; /* what lives as long as the transfer */
+    struct session_piece *pieces;
+    struct variable_shard **shards; /* of each piece */
+    uint32_t piece_count, piece_capacity;
+    bool over;        /* the session has said PUSHED or PULLED */
+    atomic_uint lent; /* runs of the caller's bytes that gRPC holds */
+    struct sumac_error error;
+};
+
+struct sumac_push {
+    struct transfer transfer;
+};
+
+struct sumac_pull {
+    struct transfer transfer;
+};
+
+struct sumac_client {
+    pthread_mutex_t lock;
+    pthread_cond_t happened; /* something was handled, or the poller's place is free */
+    pthread_cond_t quiet;    /* the background thread's */
+    pthread_t background;
+    bool background_runs, closing;
+    bool polling;     /* some thread is in rpc_wait */
+    uint32_t waiters; /* user threads in client_wait */
+    uint64_t used_us; /* when the last of them left */
+    struct rpc_poller *poller;
+    struct session *session;    /* NULL while opening */
+    struct session_state state; /* as after the last step */
+    uint64_t tick_us;           /* the earliest that is wanted */
+    uint64_t timer_us;          /* the earliest of all: tick, streams and calls to begin */
+    uint64_t random_state;
+    bool joined, left, ended;
+    struct sumac_error end;
+    struct peer *peers;
+    uint32_t peer_count;
+    struct session_call_slot calls[3]; /* by enum session_call */
+    struct arena call_arena;           /* the requests that wait for their time */
+    struct sumac_variable *variables;
+    struct transfer *free_transfers, *live_transfers;
+    struct rpc_payload *payload; /* grown: of the message being sent */
+    uint32_t payload_capacity;
+    uint64_t cluster_id, epoch; /* from List */
+    uint32_t timeout_ms;
+    bool reader;
+    void (*log)(void *context, const char *line);
+    void *log_context;
+};
+
+uint64_t client_now_us(void);
+
+/* client.c */
+void client_log(struct sumac_client *client, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* poll.c -- all with the lock held */
+/* Poll until done(context) or the time; true: done. */
+bool client_wait(
+    struct sumac_client *client, bool (*done)(void *context), void *context, uint64_t until_us);
+/* Whatever has come, without waiting. */
+void client_poll_once(struct sumac_client *client);
+void client_timer(struct sumac_client *client, uint64_t at_us);
+bool client_start_background(struct sumac_client *client);
+void client_stop_background(struct sumac_client *client);
+
+/* stream.c -- with the lock held */
+/* One event into the session; its effects are carried out. `now_us` 0: now. */
+void client_step(struct sumac_client *client, struct session_event *event);
+/* What is due by now: ticks, streams, calls. */
+void client_run_timers(struct sumac_client *client, uint64_t now_us);
+void client_hang_up(struct sumac_client *client);
+
+/* unary.c -- with the lock held */
+/* Called with the lock held, for the answer: lent until it returns. */
+typedef void client_take(void *context, const wire_message *reply);
+/* One unary call to a ps, until it is answered or the time is up. `retry`: again while the ps is
+ * not there. */
+struct client_call {
+    uint32_t ps;
+    const wire_service *service;
+    unsigned method;
+    const wire_message *request;
+    uint64_t until_us;
+    bool retry;
+    client_take *take;
+    void *context;
+};
+enum sumac_status
+client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error);
+struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int lane);
+/* "ps 1 at h:2222, which was last heard from 40 ms ago" */
+const char *
+client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
+
+/* discover.c */
+enum sumac_status client_discover(
+    struct sumac_client *client, const struct sumac_client_options *options,
+    struct sumac_error *error);
+enum sumac_status
+client_set_peers(struct sumac_client *client, uint32_t count, struct sumac_error *error);
+bool client_set_address(struct sumac_client *client, uint32_t ps, const char *address);
+
+/* catalogue.c */
+/* Learn a variable, or what is new about one. NULL: no memory. */
+struct sumac_variable *client_learn(struct sumac_client *client, const wire_variable *wire);
+void client_forget_variables(struct sumac_client *client);
+
+/* function.c */
+/* Into the arena. Fails  INVALID_ARGUMENT naming what there is. */
+enum sumac_status function_encode(
+    const struct sumac_function *function, struct arena *arena, wire_function **wire,
+    struct sumac_error *error);
+
+/* shards.c */
+/* One variable of a transfer. */
+struct selection {
+    struct sumac_variable *variable;
+    const struct sumac_tensor *tensor;
+    bool has_rows;
+    struct sumac_range rows;
+    uint32_t function; /* of a push */
+    const char *verb;  /* "push", "pull" */
+};
+/* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
+enum sumac_status selection_add(
+    struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
+void transfer_note_versions(
+    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
+struct transfer *transfer_take(struct sumac_client *client);
+void transfer_give(struct transfer *transfer);
+bool transfer_is_done(void *transfer);
+void transfer_released(void *transfer, uint64_t id);
+/* Wait until it is over and its bytes are given back; then its own status, the transfer given away. Else
+ * DEADLINE_EXCEEDED, naming the ps that was silent for longest. */
+enum sumac_status transfer_wait(
+    struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
+bool transfer_poll(struct transfer *transfer);
+
+#endif

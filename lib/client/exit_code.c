@@ -1,0 +1,35 @@
+/* exit_code.c -- what a process should exit with, so that a scheduler knows whether to start it again. */
+#include "sumac/client.h"
+
+#define EXIT_PERMANENT 2   /* the call, or the configuration, must be fixed */
+#define EXIT_RETRYABLE 138 /* another attempt may succeed (Kubeflow: 128 and above) */
+
+static int by_status(enum sumac_status status)
+{
+    switch (status) {
+    case SUMAC_UNAVAILABLE:
+    case SUMAC_DEADLINE_EXCEEDED:
+    case SUMAC_ABORTED:
+    case SUMAC_CANCELLED:
+    case SUMAC_DATA_LOSS:
+    case SUMAC_INTERNAL:
+    case SUMAC_UNKNOWN:
+        return EXIT_RETRYABLE;
+    default:
+        return EXIT_PERMANENT;
+    }
+}
+
+/* The reason tells the remedy where there is one: below PS_MISSING fix the call, PROTOCOL_VERSION and WRONG_CLUSTER the
+ * configuration; a restart mends the others. */
+int sumac_exit_code(const struct sumac_error *error)
+{
+    if (error == NULL || error->status == SUMAC_OK)
+        return 0;
+    if (error->reason == SUMAC_REASON_UNSPECIFIED)
+        return by_status(error->status);
+    if (error->reason < SUMAC_REASON_PS_MISSING || error->reason == SUMAC_REASON_PROTOCOL_VERSION ||
+        error->reason == SUMAC_REASON_WRONG_CLUSTER)
+        return EXIT_PERMANENT;
+    return EXIT_RETRYABLE;
+}

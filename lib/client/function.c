@@ -1,0 +1,98 @@
+/* function.c -- update functions and hyperparameters by name.
+ *
+ * The names are those of the wire's enumerations, in small letters and without their type's prefix:
+ * a new one in proto/ is enough.
+ */
+#include "client_state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+
+#define FUNCTION_PREFIX "UPDATE_FUNCTION_"
+#define HYPERPARAMETER_PREFIX "HYPERPARAMETER_NAME_"
+
+static bool is_named(const char *wire, const char *name)
+{
+    while (*wire != '\0' && tolower((unsigned char)*wire) == *name) {
+        wire++;
+        name++;
+    }
+    return *wire == '\0' && *name == '\0';
+}
+
+/* The number of that name; 0: none. */
+static int find(const ProtobufCEnumDescriptor *names, const char *prefix, const char *name)
+{
+    for (unsigned i = 0; i < names->n_values; i++)
+        if (names->values[i].value != 0 && is_named(names->values[i].name + strlen(prefix), name))
+            return names->values[i].value;
+    return 0;
+}
+
+/* "assign, assign_add, …" */
+static const char *
+list(const ProtobufCEnumDescriptor *names, const char *prefix, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < names->n_values; i++) {
+        if (names->values[i].value == 0)
+            continue;
+        const char *name = names->values[i].name + strlen(prefix);
+        const int wrote =
+            snprintf(text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", name);
+        if (wrote < 0 || used + (size_t)wrote >= text_bytes)
+            break;
+        used += (size_t)wrote;
+    }
+    for (char *at = text; *at != '\0'; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return text;
+}
+
+enum sumac_status function_encode(
+    const struct sumac_function *function, struct arena *arena, wire_function **wire,
+    struct sumac_error *error)
+{
+    char known[256];
+    const int number =
+        find(&sumac__v1__update_function__descriptor, FUNCTION_PREFIX, function->name);
+    if (number == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
+            "there is no update function %.64s; there are %s", function->name,
+            list(&sumac__v1__update_function__descriptor, FUNCTION_PREFIX, known, sizeof(known)));
+    const size_t count = function->hyperparameter_count;
+    wire_function *made = arena_take(arena, sizeof(*made));
+    wire_hyperparameter *values = arena_take(arena, (count + 1) * sizeof(*values));
+    wire_hyperparameter **pointers = arena_take(arena, (count + 1) * sizeof(*pointers));
+    if (made == NULL || values == NULL || pointers == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a function");
+    for (size_t i = 0; i < count; i++) {
+        const struct sumac_hyperparameter *given = &function->hyperparameters[i];
+        const int name =
+            find(&sumac__v1__hyperparameter_name__descriptor, HYPERPARAMETER_PREFIX, given->name);
+        if (name == 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+                "%s has no hyperparameter %.64s; there are %s", function->name, given->name,
+                list(
+                    &sumac__v1__hyperparameter_name__descriptor, HYPERPARAMETER_PREFIX, known,
+                    sizeof(known)));
+        values[i] = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
+        values[i].name = (Sumac__V1__HyperparameterName)name;
+        values[i].value = given->value;
+        pointers[i] = &values[i];
+    }
+    *made = (wire_function)WIRE_FUNCTION_INIT;
+    made->function = (Sumac__V1__UpdateFunction)number;
+    made->n_hyperparameters = count;
+    made->hyperparameters = pointers;
+    *wire = made;
+    return SUMAC_OK;
+}

@@ -1,0 +1,130 @@
+/* poll.c -- the polling rule: the thread that waits polls; another one only while nobody waits.
+ *
+ * A hop to another thread costs more than a small push, so the thread that wants the answer takes
+ * it off the wire itself. The background thread comes in when no one has waited for IDLE_US, and
+ * looks up after SLICE_US at the latest: a program that waits, or pushes, in a loop never meets it.
+ */
+#include "client_state.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#define IDLE_US 15000u
+#define SLICE_US 10000u
+#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
+
+uint64_t client_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+void client_timer(struct sumac_client *client, uint64_t at_us)
+{
+    if (at_us < client->timer_us)
+        client->timer_us = at_us;
+}
+
+/* Sleep on a condition, the lock given up meanwhile. */
+static void sleep_until(struct sumac_client *client, pthread_cond_t *condition, uint64_t until_us)
+{
+    const struct timespec until = {
+        .tv_sec = (time_t)(until_us / 1000000), .tv_nsec = (long)(until_us % 1000000) * 1000};
+    pthread_cond_timedwait(condition, &client->lock, &until);
+}
+
+/* Poll once, up to `until_us`, the lock given up while nothing has come. */
+static void poll_once(struct sumac_client *client, uint64_t until_us)
+{
+    struct rpc_event event;
+    const uint64_t to_us = until_us < client->timer_us ? until_us : client->timer_us;
+    client->polling = true;
+    pthread_mutex_unlock(&client->lock);
+    const enum rpc_polled polled = rpc_wait(client->poller, to_us, &event);
+    pthread_mutex_lock(&client->lock);
+    client->polling = false;
+    if (polled == RPC_POLLED_EVENT)
+        rpc_handle(client->poller, &event);
+    const uint64_t now_us = client_now_us();
+    if (now_us >= client->timer_us)
+        client_run_timers(client, now_us);
+}
+
+void client_poll_once(struct sumac_client *client)
+{
+    if (client->polling)
+        return;
+    poll_once(client, 0);
+    if (client->waiters > 0)
+        pthread_cond_broadcast(&client->happened);
+}
+
+bool client_wait(
+    struct sumac_client *client, bool (*done)(void *context), void *context, uint64_t until_us)
+{
+    bool is_done = done(context);
+    client->waiters++;
+    while (!is_done) {
+        const uint64_t now_us = client_now_us();
+        if (now_us >= until_us)
+            break;
+        if (client->polling) {
+            sleep_until(client, &client->happened, until_us);
+        } else {
+            poll_once(client, until_us);
+            if (client->waiters > 1)
+                pthread_cond_broadcast(&client->happened);
+        }
+        is_done = done(context);
+    }
+    client->waiters--;
+    client->used_us = client_now_us();
+    if (client->waiters > 0 && !client->polling)
+        pthread_cond_signal(&client->happened); /* somebody takes our place */
+    return is_done;
+}
+
+static void *run_background(void *context)
+{
+    struct sumac_client *client = context;
+    pthread_mutex_lock(&client->lock);
+    while (!client->closing) {
+        const uint64_t now_us = client_now_us();
+        if (client->waiters > 0 || client->polling || now_us < client->used_us + IDLE_US) {
+            sleep_until(client, &client->quiet, now_us + IDLE_US);
+            continue;
+        }
+        poll_once(client, now_us + SLICE_US);
+        if (client->waiters > 0)
+            pthread_cond_broadcast(&client->happened);
+    }
+    pthread_mutex_unlock(&client->lock);
+    return NULL;
+}
+
+/* The program's signals are for the program's threads. */
+bool client_start_background(struct sumac_client *client)
+{
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    client->background_runs =
+        pthread_create(&client->background, NULL, run_background, client) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return client->background_runs;
+}
+
+void client_stop_background(struct sumac_client *client)
+{
+    pthread_mutex_lock(&client->lock);
+    client->closing = true;
+    pthread_cond_signal(&client->quiet);
+    pthread_mutex_unlock(&client->lock);
+    if (client->background_runs)
+        pthread_join(client->background, NULL);
+    client->background_runs = false;
+}

@@ -1,0 +1,133 @@
+/* push.c -- deltas to variables, all or nothing over every ps. */
+#include "client_state.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "error.h"
+
+_Static_assert(offsetof(struct sumac_push, transfer) == 0, "a push is its transfer");
+
+static struct sumac_push *push_of(struct transfer *transfer)
+{
+    return (struct sumac_push *)(void *)transfer;
+}
+
+/* The number that pieces name this function by; it is added to the push's list when it is not the last one's. */
+static enum sumac_status encode(
+    struct transfer *transfer, const struct sumac_function *function, struct session_push *push,
+    wire_function **functions, struct sumac_error *error)
+{
+    wire_function *made;
+    const enum sumac_status status = function_encode(function, &transfer->arena, &made, error);
+    if (status == SUMAC_OK)
+        functions[push->function_count++] = made;
+    return status;
+}
+
+static enum sumac_status add_deltas(
+    struct transfer *transfer, const struct sumac_delta *deltas, size_t count,
+    struct session_push *push, struct sumac_error *error)
+{
+    wire_function **functions = arena_take(&transfer->arena, (count + 1) * sizeof(*functions));
+    if (functions == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push");
+    const struct sumac_function *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct sumac_delta *delta = &deltas[i];
+        if (delta->function != NULL && delta->function != last) {
+            const enum sumac_status status =
+                encode(transfer, delta->function, push, functions, error);
+            if (status != SUMAC_OK)
+                return status;
+            last = delta->function;
+        }
+        const struct selection selection = {
+            .variable = delta->variable,
+            .tensor = &delta->value,
+            .has_rows = delta->has_rows,
+            .rows = delta->rows,
+            .function = delta->function != NULL ? push->function_count : 0,
+            .verb = "push"};
+        const enum sumac_status status = selection_add(transfer, &selection, error);
+        if (status != SUMAC_OK)
+            return status;
+    }
+    push->functions = functions;
+    return SUMAC_OK;
+}
+
+static bool has_room(void *context)
+{
+    struct sumac_client *client = context;
+    struct session_state state;
+    session_read(client->session, &state);
+    return state.pushes_in_flight < SESSION_PUSHES_IN_FLIGHT_MAX || client->ended;
+}
+
+static uint64_t wall_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* What the session refuses at once, it refuses in the same step. */
+static enum sumac_status submit(
+    struct sumac_client *client, struct transfer *transfer, struct session_push *push,
+    struct sumac_error *error)
+{
+    if (!has_room(client) &&
+        !client_wait(
+            client, has_room, client, client_now_us() + (uint64_t)client->timeout_ms * 1000))
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TIMED_OUT,
+            "%d pushes are under way, and none was over within %" PRIu32 " ms",
+            SESSION_PUSHES_IN_FLIGHT_MAX, client->timeout_ms);
+    push->token = (uint64_t)(uintptr_t)transfer;
+    push->pieces = transfer->pieces;
+    push->piece_count = transfer->piece_count;
+    struct session_event event = {.kind = SESSION_EVENT_PUSH, .wall_us = wall_us(), .push = push};
+    client_step(client, &event);
+    if (!transfer->over || transfer->error.status == SUMAC_OK)
+        return SUMAC_OK;
+    if (error != NULL)
+        *error = transfer->error;
+    return transfer->error.status;
+}
+
+enum sumac_status sumac_client_push(
+    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
+    const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error)
+{
+    static const struct sumac_push_options ordinary = {.weight = 1};
+    const struct sumac_push_options *wanted = options != NULL ? options : &ordinary;
+    struct session_push made = {
+        .weight = wanted->weight > 0 ? wanted->weight : 1,
+        .non_finite_allowed = wanted->non_finite_allowed,
+        .finishes_step = wanted->finishes_step};
+    pthread_mutex_lock(&client->lock);
+    struct transfer *transfer = transfer_take(client);
+    enum sumac_status status = transfer == NULL
+                                   ? fail(
+                                         error, SUMAC_RESOURCE_EXHAUSTED,
+                                         SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push")
+                                   : add_deltas(transfer, deltas, count, &made, error);
+    if (status == SUMAC_OK)
+        status = submit(client, transfer, &made, error);
+    if (status == SUMAC_OK)
+        *push = push_of(transfer);
+    else if (transfer != NULL)
+        transfer_give(transfer);
+    pthread_mutex_unlock(&client->lock);
+    return status;
+}
+
+enum sumac_status
+sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error)
+{
+    return transfer_wait(&push->transfer, "push", timeout_ms, error);
+}
+
+bool sumac_push_done(struct sumac_push *push) { return transfer_poll(&push->transfer); }

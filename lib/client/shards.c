@@ -1,0 +1,235 @@
+/* shards.c -- rows of a variable to pieces of its shards; and transfers, which carry them. */
+#include "client_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+struct transfer *transfer_take(struct sumac_client *client)
+{
+    struct transfer *transfer = client->free_transfers;
+    if (transfer != NULL) {
+        client->free_transfers = transfer->next;
+        arena_reset(&transfer->arena);
+    } else {
+        transfer = calloc(1, sizeof(*transfer));
+        if (transfer == NULL)
+            return NULL;
+        arena_init(&transfer->arena, &memory_heap, TRANSFER_BYTES_MAX);
+    }
+    transfer->client = client;
+    transfer->piece_count = transfer->piece_capacity = 0;
+    transfer->pieces = NULL;
+    transfer->shards = NULL;
+    transfer->over = false;
+    transfer->error.status = SUMAC_OK;
+    atomic_store_explicit(&transfer->lent, 0, memory_order_relaxed);
+    transfer->next_live = client->live_transfers;
+    transfer->previous_live = NULL;
+    if (transfer->next_live != NULL)
+        transfer->next_live->previous_live = transfer;
+    client->live_transfers = transfer;
+    return transfer;
+}
+
+void transfer_give(struct transfer *transfer)
+{
+    struct sumac_client *client = transfer->client;
+    if (transfer->next_live != NULL)
+        transfer->next_live->previous_live = transfer->previous_live;
+    if (transfer->previous_live != NULL)
+        transfer->previous_live->next_live = transfer->next_live;
+    else
+        client->live_transfers = transfer->next_live;
+    transfer->next = client->free_transfers;
+    client->free_transfers = transfer;
+}
+
+static bool reserve(struct transfer *transfer)
+{
+    if (transfer->piece_count < transfer->piece_capacity)
+        return true;
+    const uint32_t capacity = transfer->piece_capacity == 0 ? 8 : 2 * transfer->piece_capacity;
+    struct session_piece *pieces = arena_take(&transfer->arena, capacity * sizeof(*pieces));
+    struct variable_shard **shards = arena_take(&transfer->arena, capacity * sizeof(*shards));
+    if (pieces == NULL || shards == NULL)
+        return false;
+    if (transfer->piece_count > 0) {
+        memcpy(pieces, transfer->pieces, transfer->piece_count * sizeof(*pieces));
+        memcpy(shards, transfer->shards, transfer->piece_count * sizeof(*shards));
+    }
+    transfer->pieces = pieces;
+    transfer->shards = shards;
+    transfer->piece_capacity = capacity;
+    return true;
+}
+
+/* The shape that a tensor for this selection has. */
+static struct sumac_shape expected_shape(const struct selection *selection)
+{
+    struct sumac_shape shape = selection->variable->shape;
+    if (selection->has_rows && shape.rank > 0)
+        shape.extent[0] = selection->rows.count;
+    return shape;
+}
+
+static enum sumac_status
+check(const struct selection *selection, struct sumac_range *rows, struct sumac_error *error)
+{
+    const struct sumac_variable *variable = selection->variable;
+    const struct sumac_tensor *tensor = selection->tensor;
+    char expected[128], given[128];
+    *rows = (struct sumac_range){.first = 0, .count = variable->rows};
+    if (selection->has_rows) {
+        *rows = selection->rows;
+        if (variable->shape.rank == 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+                "%s of rows of %s, which is a scalar", selection->verb, variable->name);
+        if (rows->first > variable->rows || rows->count > variable->rows - rows->first)
+            return fail(
+                error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_WRONG_SHAPE,
+                "%s of rows %" PRIu64 " to %" PRIu64 " of %s, which has %" PRIu64 " rows",
+                selection->verb, rows->first, rows->first + rows->count, variable->name,
+                variable->rows);
+    }
+    if (tensor->dtype != variable->dtype)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "%s of %s: expected %s, given %s", selection->verb, variable->name,
+            sumac_dtype_name(variable->dtype), sumac_dtype_name(tensor->dtype));
+    const struct sumac_shape shape = expected_shape(selection);
+    if (!sumac_shape_equal(&shape, &tensor->shape))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "%s of %s: expected shape %s, given %s", selection->verb, variable->name,
+            sumac_shape_print(&shape, expected, sizeof(expected)),
+            sumac_shape_print(&tensor->shape, given, sizeof(given)));
+    if (sumac_buffer_place(tensor->buffer).kind == SUMAC_PLACE_CUDA)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+            "%s of %s: the tensor is in a device's memory; copy it to the host first",
+            selection->verb, variable->name);
+    return SUMAC_OK;
+}
+
+/* The part of `rows` that a shard has. False: none. */
+static bool
+overlap(const struct variable_shard *shard, struct sumac_range rows, struct sumac_range *common)
+{
+    const uint64_t shard_end = shard->first_row + shard->rows;
+    const uint64_t rows_end = rows.first + rows.count;
+    const uint64_t first = shard->first_row > rows.first ? shard->first_row : rows.first;
+    const uint64_t end = shard_end < rows_end ? shard_end : rows_end;
+    *common = (struct sumac_range){.first = first, .count = end > first ? end - first : 0};
+    return end > first;
+}
+
+enum sumac_status selection_add(
+    struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
+{
+    struct sumac_variable *variable = selection->variable;
+    struct sumac_range rows, common;
+    const enum sumac_status status = check(selection, &rows, error);
+    if (status != SUMAC_OK)
+        return status;
+    uint8_t *data = sumac_tensor_data(selection->tensor);
+    for (uint32_t i = 0; i < variable->shard_count; i++) {
+        struct variable_shard *shard = &variable->shards[i];
+        if (!overlap(shard, rows, &common))
+            continue;
+        if (!reserve(transfer))
+            return fail(
+                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "no memory for a %s of %s", selection->verb, variable->name);
+        transfer->shards[transfer->piece_count] = shard;
+        transfer->pieces[transfer->piece_count++] = (struct session_piece){
+            .ps = shard->ps,
+            .shard_id = shard->shard_id,
+            .layout_epoch = shard->layout_epoch,
+            .kind = WIRE_PIECE_VALUES,
+            .function = selection->function,
+            .based_on = shard->version,
+            .offset_bytes = (common.first - shard->first_row) * variable->row_bytes,
+            .bytes = common.count * variable->row_bytes,
+            .data = data + (common.first - rows.first) * variable->row_bytes};
+    }
+    return SUMAC_OK;
+}
+
+void transfer_note_versions(
+    struct transfer *transfer, const uint64_t *versions, uint32_t version_count)
+{
+    for (uint32_t i = 0; i < version_count && i < transfer->piece_count; i++)
+        if (versions[i] > transfer->shards[i]->version)
+            transfer->shards[i]->version = versions[i];
+}
+
+bool transfer_is_done(void *transfer)
+{
+    const struct transfer *done = transfer;
+    return done->over && atomic_load_explicit(&done->lent, memory_order_acquire) == 0;
+}
+
+static bool is_over(void *transfer) { return ((const struct transfer *)transfer)->over; }
+
+void transfer_released(void *transfer, uint64_t id)
+{
+    (void)id;
+    atomic_fetch_sub_explicit(&((struct transfer *)transfer)->lent, 1, memory_order_release);
+}
+
+/* Which of its ps was silent for longest. */
+static uint32_t find_silent(const struct transfer *transfer)
+{
+    const struct peer *peers = transfer->client->peers;
+    uint32_t silent = transfer->piece_count == 0 ? 0 : transfer->pieces[0].ps;
+    for (uint32_t i = 1; i < transfer->piece_count; i++)
+        if (peers[transfer->pieces[i].ps].heard_us < peers[silent].heard_us)
+            silent = transfer->pieces[i].ps;
+    return silent;
+}
+
+enum sumac_status transfer_wait(
+    struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error)
+{
+    struct sumac_client *client = transfer->client;
+    pthread_mutex_lock(&client->lock);
+    if (timeout_ms == 0)
+        timeout_ms = client->timeout_ms;
+    const uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
+    bool done = client_wait(client, is_over, transfer, until_us);
+    while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
+        client_wait(client, transfer_is_done, transfer, client_now_us() + 200);
+    done = done && transfer_is_done(transfer);
+    enum sumac_status status = SUMAC_OK;
+    if (!done) {
+        char peer[192];
+        status = fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "the %s was not over within %" PRIu32 " ms; it waits for %s", noun, timeout_ms,
+            client_peer_text(client, find_silent(transfer), peer, sizeof(peer)));
+    } else {
+        status = transfer->error.status;
+        if (status != SUMAC_OK && error != NULL)
+            *error = transfer->error;
+        transfer_give(transfer);
+    }
+    pthread_mutex_unlock(&client->lock);
+    return status;
+}
+
+bool transfer_poll(struct transfer *transfer)
+{
+    struct sumac_client *client = transfer->client;
+    pthread_mutex_lock(&client->lock);
+    if (!transfer_is_done(transfer))
+        client_poll_once(client);
+    const bool done = transfer_is_done(transfer);
+    pthread_mutex_unlock(&client->lock);
+    return done;
+}

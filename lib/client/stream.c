@@ -1,0 +1,406 @@
+/* stream.c -- the session's effects carried out: streams opened, messages sent, calls made in their
+ * time; and what comes back, as events. */
+#include "client_state.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+
+#define RETRY_US 100000u /* when there was no memory to begin a call */
+
+enum { TRANSFER_PUSH, TRANSFER_PULL };                  /* methods of Transfer */
+enum { SESSIONS_JOIN, SESSIONS_RENEW, SESSIONS_LEAVE }; /* of Sessions; as enum session_call */
+
+_Static_assert((int)SESSIONS_JOIN == (int)SESSION_CALL_JOIN, "a call's kind is its method");
+_Static_assert((int)SESSIONS_RENEW == (int)SESSION_CALL_RENEW, "a call's kind is its method");
+_Static_assert((int)SESSIONS_LEAVE == (int)SESSION_CALL_LEAVE, "a call's kind is its method");
+
+/* Whose stream a call is. From its opening until it is closed. */
+struct stream_tag {
+    struct sumac_client *client;
+    uint32_t ps;
+    enum session_lane lane;
+    uint64_t generation;
+};
+
+static uint64_t random_bits(struct sumac_client *client)
+{
+    client->random_state += 0x9e3779b97f4a7c15u; /* splitmix64 */
+    uint64_t bits = client->random_state;
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+    return bits ^ bits >> 31;
+}
+
+static struct stream_slot *slot_of(const struct stream_tag *tag)
+{
+    return &tag->client->peers[tag->ps].streams[tag->lane];
+}
+
+static struct session_event stream_event(const struct stream_tag *tag, enum session_event_kind kind)
+{
+    return (struct session_event){
+        .kind = kind,
+        .now_us = client_now_us(),
+        .ps = tag->ps,
+        .lane = tag->lane,
+        .generation = tag->generation};
+}
+
+static void stream_writable(struct rpc_call *call)
+{
+    const struct stream_tag *tag = rpc_call_user(call);
+    if (slot_of(tag)->call != call || !rpc_call_writable(call))
+        return;
+    struct session_event event = stream_event(tag, SESSION_EVENT_STREAM_WRITABLE);
+    client_step(tag->client, &event);
+}
+
+static void push_answered(struct rpc_call *call, const struct wire_received *received)
+{
+    const struct stream_tag *tag = rpc_call_user(call);
+    struct session_event event = stream_event(tag, SESSION_EVENT_PUSH_ANSWER);
+    tag->client->peers[tag->ps].heard_us = event.now_us;
+    event.push_answer = (const wire_push_answer *)received->message;
+    client_step(tag->client, &event);
+}
+
+static void pull_answered(struct rpc_call *call, const struct wire_received *received)
+{
+    const struct stream_tag *tag = rpc_call_user(call);
+    struct session_event event = stream_event(tag, SESSION_EVENT_PULL_ANSWER);
+    tag->client->peers[tag->ps].heard_us = event.now_us;
+    event.pull_answer = (const wire_pull_answer *)received->message;
+    event.payload = received->payload;
+    event.payload_spans = received->payload_spans;
+    client_step(tag->client, &event);
+}
+
+static void stream_closed(struct rpc_call *call, const struct sumac_error *error)
+{
+    struct stream_tag *tag = rpc_call_user(call);
+    struct session_event event = stream_event(tag, SESSION_EVENT_STREAM_LOST);
+    event.error = error;
+    if (slot_of(tag)->call == call)
+        slot_of(tag)->call = NULL;
+    client_step(tag->client, &event);
+    free(tag);
+}
+
+static const struct rpc_handler stream_handlers[2] = {
+    [SESSION_PUSH_STREAM] =
+        {.message = push_answered,
+         .opened = stream_writable,
+         .writable = stream_writable,
+         .closed = stream_closed},
+    [SESSION_PULL_STREAM] =
+        {.message = pull_answered,
+         .opened = stream_writable,
+         .writable = stream_writable,
+         .closed = stream_closed},
+};
+
+static void begin_stream(struct sumac_client *client, uint32_t ps, enum session_lane lane)
+{
+    struct stream_slot *slot = &client->peers[ps].streams[lane];
+    slot->open_at_us = NEVER_US;
+    struct rpc_channel *channel = client_channel(client, ps, (int)lane);
+    struct stream_tag *tag = malloc(sizeof(*tag));
+    if (tag != NULL)
+        *tag = (struct stream_tag){
+            .client = client, .ps = ps, .lane = lane, .generation = slot->generation};
+    if (slot->call != NULL)
+        rpc_call_cancel(slot->call); /* an older stream that has not noticed yet */
+    slot->call = NULL;
+    const unsigned method = lane == SESSION_PUSH_STREAM ? TRANSFER_PUSH : TRANSFER_PULL;
+    if (channel == NULL || tag == NULL ||
+        rpc_channel_call(
+            channel, &sumac__v1__transfer__descriptor, method, NULL, 0, false,
+            &stream_handlers[lane], tag, &slot->call) != SUMAC_OK) {
+        free(tag);
+        slot->call = NULL;
+        slot->open_at_us = client_now_us() + RETRY_US;
+        client_timer(client, slot->open_at_us);
+    }
+}
+
+/* ---- joins, renewals, leaves */
+
+struct call_tag {
+    struct sumac_client *client;
+    enum session_call call;
+    bool answered;
+};
+
+static void call_answered(struct rpc_call *call, const struct wire_received *received)
+{
+    struct call_tag *tag = rpc_call_user(call);
+    struct session_event event = {.kind = SESSION_EVENT_RENEWED};
+    if (tag->call == SESSION_CALL_JOIN) {
+        event.kind = SESSION_EVENT_JOINED;
+        event.join_reply = (const wire_join_reply *)received->message;
+        const wire_join_reply *reply = event.join_reply;
+        if (reply->n_ps_addresses > 0 && reply->n_ps_addresses <= SESSION_PS_MAX &&
+            client_set_peers(tag->client, (uint32_t)reply->n_ps_addresses, NULL) == SUMAC_OK)
+            for (uint32_t i = 0; i < reply->n_ps_addresses; i++)
+                client_set_address(tag->client, i, reply->ps_addresses[i]);
+    } else if (tag->call == SESSION_CALL_LEAVE) {
+        event.kind = SESSION_EVENT_LEFT;
+    }
+    tag->answered = true;
+    tag->client->peers[0].heard_us = client_now_us();
+    client_step(tag->client, &event);
+}
+
+static void call_closed(struct rpc_call *call, const struct sumac_error *error)
+{
+    struct call_tag *tag = rpc_call_user(call);
+    struct sumac_client *client = tag->client;
+    client->calls[tag->call].call = NULL;
+    if (!tag->answered) {
+        struct sumac_error none;
+        if (error->status == SUMAC_OK) {
+            fail(&none, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "ps 0 gave no answer");
+            error = &none;
+        }
+        struct session_event event = {
+            .kind = SESSION_EVENT_CALL_FAILED, .call = tag->call, .error = error};
+        client_step(client, &event);
+    }
+    free(tag);
+}
+
+static const struct rpc_handler call_handler = {.message = call_answered, .closed = call_closed};
+
+/* A request is kept packed until its time: the session lends it only until its next step. */
+static bool keep_request(struct session_call_slot *slot, const wire_message *message)
+{
+    const size_t bytes = wire_packed_bytes(message, 0);
+    uint8_t *packed = malloc(bytes + 1);
+    if (packed == NULL)
+        return false;
+    wire_pack(message, 0, packed);
+    free(slot->packed);
+    slot->packed = packed;
+    slot->packed_bytes = bytes;
+    return true;
+}
+
+static const wire_message *unpack_request(struct sumac_client *client, enum session_call kind)
+{
+    const struct session_call_slot *slot = &client->calls[kind];
+    const struct span packed = {.data = slot->packed, .bytes = slot->packed_bytes};
+    struct wire_received received;
+    arena_reset(&client->call_arena);
+    const wire_type *type = sumac__v1__sessions__descriptor.methods[kind].input;
+    if (slot->packed == NULL ||
+        wire_unpack(type, &packed, 1, &client->call_arena, &received, NULL) != SUMAC_OK)
+        return NULL;
+    return received.message;
+}
+
+static void begin_call(struct sumac_client *client, enum session_call kind)
+{
+    struct session_call_slot *slot = &client->calls[kind];
+    slot->at_us = NEVER_US;
+    struct call_tag *tag = malloc(sizeof(*tag));
+    struct rpc_channel *channel = client_channel(client, 0, SESSION_PULL_STREAM);
+    const wire_message *message = unpack_request(client, kind);
+    if (tag != NULL)
+        *tag = (struct call_tag){.client = client, .call = kind};
+    const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
+    if (tag == NULL || channel == NULL || message == NULL ||
+        rpc_channel_call(
+            channel, &sumac__v1__sessions__descriptor, (unsigned)kind, message, until_us, false,
+            &call_handler, tag, &slot->call) != SUMAC_OK) {
+        free(tag);
+        slot->call = NULL;
+        slot->at_us = client_now_us() + RETRY_US;
+        client_timer(client, slot->at_us);
+    }
+}
+
+/* ---- effects */
+
+static void do_call(struct sumac_client *client, const struct session_effect *effect)
+{
+    struct session_call_slot *slot = &client->calls[effect->call];
+    const wire_message *message = effect->call == SESSION_CALL_JOIN    ? &effect->join->base
+                                  : effect->call == SESSION_CALL_RENEW ? &effect->renew->base
+                                                                       : &effect->leave->base;
+    if (!keep_request(slot, message) || effect->delay_ms > 0) {
+        slot->at_us = client_now_us() + (uint64_t)effect->delay_ms * 1000;
+        client_timer(client, slot->at_us);
+        return;
+    }
+    begin_call(client, effect->call);
+}
+
+static void do_open_stream(struct sumac_client *client, const struct session_effect *effect)
+{
+    struct stream_slot *slot = &client->peers[effect->ps].streams[effect->lane];
+    slot->generation = effect->generation;
+    if (effect->delay_ms == 0) {
+        begin_stream(client, effect->ps, effect->lane);
+        return;
+    }
+    slot->open_at_us = client_now_us() + (uint64_t)effect->delay_ms * 1000;
+    client_timer(client, slot->open_at_us);
+}
+
+static void do_close_stream(struct sumac_client *client, const struct session_effect *effect)
+{
+    struct stream_slot *slot = &client->peers[effect->ps].streams[effect->lane];
+    slot->open_at_us = NEVER_US;
+    if (slot->call != NULL)
+        rpc_call_cancel(slot->call);
+    slot->call = NULL;
+}
+
+static bool reserve_payload(struct sumac_client *client, uint32_t count)
+{
+    if (count <= client->payload_capacity)
+        return true;
+    struct rpc_payload *payload = realloc(client->payload, 2 * count * sizeof(*payload));
+    if (payload == NULL)
+        return false;
+    client->payload = payload;
+    client->payload_capacity = 2 * count;
+    return true;
+}
+
+/* Small runs are copied into the message; of larger ones the push counts how many gRPC holds. */
+static void do_send_push(struct sumac_client *client, const struct session_effect *effect)
+{
+    struct rpc_call *call = client->peers[effect->ps].streams[SESSION_PUSH_STREAM].call;
+    if (call == NULL || !rpc_call_writable(call))
+        return; /* it has just ended, and the session will be told */
+    if (!reserve_payload(client, effect->payload_count)) {
+        rpc_call_cancel(call);
+        return;
+    }
+    for (uint32_t i = 0; i < effect->payload_count; i++) {
+        const struct session_bytes *run = &effect->payload[i];
+        client->payload[i] = (struct rpc_payload){.bytes = run->bytes};
+        if (run->bytes.bytes <= RPC_COPIED_BYTES_MAX)
+            continue;
+        struct transfer *transfer = (struct transfer *)(uintptr_t)run->token;
+        atomic_fetch_add_explicit(&transfer->lent, 1, memory_order_relaxed);
+        client->payload[i].released = transfer_released;
+        client->payload[i].context = transfer;
+    }
+    rpc_call_send(call, &effect->push_request->base, client->payload, effect->payload_count);
+}
+
+static void do_send_pull(struct sumac_client *client, const struct session_effect *effect)
+{
+    struct rpc_call *call = client->peers[effect->ps].streams[SESSION_PULL_STREAM].call;
+    if (call != NULL && rpc_call_writable(call))
+        rpc_call_send(call, &effect->pull_request->base, NULL, 0);
+}
+
+static void do_transferred(const struct session_effect *effect)
+{
+    struct transfer *transfer = (struct transfer *)(uintptr_t)effect->token;
+    transfer->over = true;
+    if (effect->error.status != SUMAC_OK)
+        transfer->error = effect->error;
+    else
+        transfer_note_versions(transfer, effect->versions, effect->version_count);
+}
+
+static void do_effect(struct sumac_client *client, const struct session_effect *effect)
+{
+    switch (effect->kind) {
+    case SESSION_EFFECT_CALL:
+        do_call(client, effect);
+        break;
+    case SESSION_EFFECT_JOINED:
+        client->joined = true;
+        break;
+    case SESSION_EFFECT_OPEN_STREAM:
+        do_open_stream(client, effect);
+        break;
+    case SESSION_EFFECT_CLOSE_STREAM:
+        do_close_stream(client, effect);
+        break;
+    case SESSION_EFFECT_SEND_PUSH:
+        do_send_push(client, effect);
+        break;
+    case SESSION_EFFECT_SEND_PULL:
+        do_send_pull(client, effect);
+        break;
+    case SESSION_EFFECT_PUSHED:
+    case SESSION_EFFECT_PULLED:
+        do_transferred(effect);
+        break;
+    case SESSION_EFFECT_LEFT:
+        client->left = true;
+        break;
+    case SESSION_EFFECT_ENDED:
+        client->ended = true;
+        client->end = effect->error;
+        client_log(client, "the session ended: %s", effect->error.text);
+        break;
+    case SESSION_EFFECT_LOG:
+        client_log(client, "%s", effect->text);
+        break;
+    case SESSION_EFFECT_WAKE:
+        if (effect->at_us < client->tick_us)
+            client->tick_us = effect->at_us;
+        client_timer(client, effect->at_us);
+        break;
+    }
+}
+
+void client_step(struct sumac_client *client, struct session_event *event)
+{
+    struct session_effects effects;
+    if (client->session == NULL)
+        return;
+    if (event->now_us == 0)
+        event->now_us = client_now_us();
+    event->random[0] = random_bits(client);
+    event->random[1] = random_bits(client);
+    session_step(client->session, event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        do_effect(client, &effects.items[i]);
+}
+
+static void run_due(struct sumac_client *client, uint64_t now_us)
+{
+    if (now_us >= client->tick_us) {
+        client->tick_us = NEVER_US;
+        client_step(client, &(struct session_event){.kind = SESSION_EVENT_TICK, .now_us = now_us});
+    }
+    for (uint32_t i = 0; i < client->peer_count; i++)
+        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
+            if (now_us >= client->peers[i].streams[lane].open_at_us)
+                begin_stream(client, i, (enum session_lane)lane);
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        if (now_us >= client->calls[kind].at_us)
+            begin_call(client, (enum session_call)kind);
+}
+
+void client_run_timers(struct sumac_client *client, uint64_t now_us)
+{
+    run_due(client, now_us);
+    client->timer_us = client->tick_us;
+    for (uint32_t i = 0; i < client->peer_count; i++)
+        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
+            client_timer(client, client->peers[i].streams[lane].open_at_us);
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        client_timer(client, client->calls[kind].at_us);
+}
+
+void client_hang_up(struct sumac_client *client)
+{
+    for (uint32_t i = 0; i < client->peer_count; i++)
+        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
+            struct peer *peer = &client->peers[i];
+            rpc_channel_close(peer->channels[lane]);
+            peer->channels[lane] = NULL;
+            peer->streams[lane].call = NULL;
+            peer->streams[lane].open_at_us = NEVER_US;
+        }
+}
