@@ -4,6 +4,17 @@
  * cluster of one runs the same code as a cluster of many: an ORDER effect for ps 0 is put by lane.c on its own list and
  * obeyed there, and the report comes back through judge_report, all within the same step.
  *
+ * What the judge expects of every ps's lane:
+ * - Each order with a number is answered by a report with that number; orders come in their order. ps 0 gets a hello of its
+ *   own too: at the start, and again when it learns addresses. A hello that expects another incarnation is answered, so that
+ *   the judge learns of it, and not taken: the run ends, and that ps belongs to the next one.
+ * - `open` is answered with the slowest member's clock; a ps starts the session at the larger of that and the order's.
+ * - `close` is answered with a close_report, also when it is given again; `open` of a session that is there, and
+ *   `add_shards`, `publish`, `delete`, `decide` that were obeyed before, do nothing.
+ * - `assigned` names a variable once all shards here that have bytes were assigned; a report after a new hello says it again.
+ * - `end` is obeyed by finishing what is in flight, answering, then EXIT. ps 0's own is the last one: its EXIT, when it has
+ *   answered, comes from the judge.
+ *
  * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is told.
  */
 #ifndef LANE_JUDGE_H

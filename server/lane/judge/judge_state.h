@@ -1,11 +1,13 @@
 /* judge_state.h -- what the judge knows, and how its files share the work. Private to this folder.
  *
- *   peers         one per ps: its address, its stream, its incarnation, the next order it is to be
- * given orders        one list for all ps, oldest first; an order leaves it when every ps it is for
- * has answered tasks         each chief or worker that is listed or has joined: attempts, where its
- * last session ended sessions      from the join until well after the settle, in the order of
- * joining variables     the catalogue, in the order of creation calls         creates and deletes
- * that wait for an answer, oldest first
+ *   peers      one per ps: its address, its stream, its incarnation, the next order it is to be given
+ *   orders     one list for all ps, oldest first; an order leaves it when every ps it is for has
+ *              answered
+ *   tasks      each chief or worker that is listed or has joined: attempts, where its last session
+ *              ended
+ *   sessions   from the join until well after the settle, in the order of joining
+ *   variables  the catalogue, in the order of creation
+ *   calls      creates and deletes that wait for an answer, oldest first
  *
  * All of one entry point's work happens at judge->now_us and goes to judge->out. Tables are
  * bounded; all but the variables' own records (one piece each, as large as the name and the shards
@@ -39,7 +41,7 @@
 #define JUDGE_NAME_BYTES_MAX 1024u
 #define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
-#define JUDGE_VOIDED_MAX 1024u /* of one session: the pushes it may have in flight */
+#define JUDGE_VOIDED_MAX 8192u /* of one session: the pushes it may have in flight */
 #define JUDGE_CREATE_MS 60000u /* a create's deadline unless it names one */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
 #define JUDGE_BUCKETS 8192u    /* of the two indexes of variables; a power of two */

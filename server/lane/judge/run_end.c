@@ -18,12 +18,13 @@ static void tell_self(struct judge *judge)
     judge_order_add(judge, JUDGE_ORDER_END, &self);
 }
 
-/* Everyone but ps 0; of a run that went wrong only those who can hear it at once. */
+/* Everyone but ps 0; of a run that went wrong only those who can hear it at once. An incarnation that was never greeted
+ * is in no cluster, and waits for the next one's ps 0. */
 static struct judge_mask others_to_tell(const struct judge *judge, bool well)
 {
     struct judge_mask others = {{0}};
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
-        if (ps != judge->config->index && (well || judge->peers[ps].up))
+        if (ps != judge->config->index && (well || judge->peers[ps].greeted))
             judge_mask_add(&others, ps);
     return others;
 }

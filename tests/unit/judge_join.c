@@ -1,0 +1,335 @@
+/* judge_join.c -- joining: who may, what it waits for, and that a retry is the same join. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+static void a_join_is_answered_once_every_ps_has_opened_the_session(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1); /* given */
+    world_all_up(world);
+    world->ps[1].silent = true;
+
+    const uint64_t join = world_join(world, "worker", 0, 1); /* when */
+    world_settle_down(world);
+    assert_null(world_answer(world, join));
+    world->ps[1].silent = false;
+    world_settle_down(world);
+
+    const struct world_answer *answer = world_answer(world, join); /* then */
+    assert_non_null(answer);
+    assert_int_equal(answer->attempt, 1);
+    assert_int_equal(answer->ps_count, 2);
+    assert_int_equal(answer->cluster_id, judge_cluster_id(world->judge));
+    assert_memory_equal(world_told(world, 1, ORDER_OPEN)->session_id, answer->session_id, 16);
+    world_free(world);
+}
+
+static void a_cluster_of_one_ps_joins_without_any_stream(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+
+    const struct world_answer *answer = world_joined(world, "worker", 0, 1);
+
+    assert_int_equal(answer->ps_count, 1);
+    world_free(world);
+}
+
+static void a_retry_with_the_same_nonce_gives_the_same_session(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    const struct world_answer *first = world_joined(world, "worker", 0, 1);
+
+    const struct world_answer *again = world_joined(world, "worker", 0, 1);
+
+    assert_memory_equal(again->session_id, first->session_id, 16);
+    assert_int_equal(again->attempt, 1);
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 1);
+    world_free(world);
+}
+
+static void a_retry_takes_the_place_of_a_join_that_still_waits(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    const uint64_t first = world_join(world, "worker", 0, 1);
+    const uint64_t again = world_join(world, "worker", 0, 1);
+    world_all_up(world);
+
+    assert_int_equal(world_answer(world, first)->status, SUMAC_ABORTED);
+    assert_int_equal(world_answer(world, again)->status, SUMAC_OK);
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 1);
+    world_free(world);
+}
+
+static void without_the_rule_join_nonce_a_retry_opens_another_session(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 1);
+    world->config.broken = 1u << RULE_join_nonce;
+    world_begin(world);
+
+    const struct world_answer *first = world_joined(world, "worker", 0, 1);
+    const struct world_answer *again = world_joined(world, "worker", 0, 1);
+
+    assert_memory_not_equal(again->session_id, first->session_id, 16);
+    world_free(world);
+}
+
+static void a_join_waits_for_a_ps_and_a_line_names_it(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    const uint64_t join = world_join(world, "worker", 0, 1);
+
+    world_pass(world, 6 * SECOND);
+
+    assert_null(world_answer(world, join));
+    assert_true(world_logged(world, "ps 0 waits for ps 1 at h1:1, last heard from never"));
+    world_free(world);
+}
+
+static void before_the_first_join_a_ps_waits_without_limit_and_says_so(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_pass(world, 300 * SECOND);
+
+    assert_false(world->exited);
+    assert_true(world_logged(world, "ps 0 waits for the first join"));
+    world_free(world);
+}
+
+static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    const uint64_t join = world_join(world, "worker", 0, 1);
+
+    world_pass(world, 59 * SECOND);
+    assert_null(world_answer(world, join));
+    world_pass(world, 2 * SECOND);
+
+    assert_int_equal(world_answer(world, join)->status, SUMAC_UNAVAILABLE);
+    assert_int_equal(world_answer(world, join)->reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(world_answer(world, join)->text, "ps 1 at h1:1, last heard from never"));
+    assert_true(world->exited);
+    assert_true(world->exit_code >= 128);
+    world_free(world);
+}
+
+static void the_reason_why_a_ps_is_not_reached_is_said(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_down(world, 1);
+
+    world_pass(world, 6 * SECOND);
+
+    assert_true(world_logged(world, "last heard from never (connection refused)"));
+    world_free(world);
+}
+
+static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(0, 0); /* given */
+    char *addresses[] = {(char *)"h0:1", (char *)"h1:1"};
+    uint8_t nonce[16] = {1};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    task.job = (char *)"worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){16, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    request.ps_addresses = addresses;
+    request.n_ps_addresses = 2;
+    world_begin(world);
+    assert_int_equal(world_told_count(world, 0, ORDER_HELLO), 0);
+
+    const uint64_t join = world_join_as(world, &request); /* when */
+    assert_true(world->dialled[1]);
+    world_up(world, 1);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, join)->ps_count, 2); /* then */
+    assert_int_equal(world_told(world, 0, ORDER_HELLO)->addresses, 2);
+    world_free(world);
+}
+
+static void a_join_of_another_protocol_version_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    request.protocol_version = 2;
+
+    const struct world_answer *answer = world_answer(world, world_join_as(world, &request));
+
+    assert_int_equal(answer->reason, SUMAC_REASON_PROTOCOL_VERSION);
+    world_free(world);
+}
+
+static void a_join_meant_for_another_cluster_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.cluster_id = 12345;
+
+    const struct world_answer *answer = world_answer(world, world_join_as(world, &request));
+
+    assert_int_equal(answer->reason, SUMAC_REASON_WRONG_CLUSTER);
+    world_free(world);
+}
+
+static void a_join_without_a_whole_nonce_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+
+    const struct world_answer *answer = world_answer(world, world_join_as(world, &request));
+
+    assert_int_equal(answer->status, SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(answer->text, "nonce"));
+    world_free(world);
+}
+
+static void more_sessions_than_the_option_allows_are_refused_and_the_option_is_named(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+    world->config.sessions_max = 2;
+    world_begin(world);
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+
+    const struct world_answer *third = world_answer(world, world_join(world, "worker", 2, 3));
+
+    assert_int_equal(third->reason, SUMAC_REASON_TOO_MANY_SESSIONS);
+    assert_non_null(strstr(third->text, "--sessions-max"));
+    world_free(world);
+}
+
+static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+    world->config.sessions_max = 1;
+    world_begin(world);
+    world_joined(world, "worker", 0, 1);
+
+    const struct world_answer *again = world_joined(world, "worker", 0, 2);
+
+    assert_int_equal(again->attempt, 2);
+    world_free(world);
+}
+
+static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world->ps[0].clock = 4;
+    world->ps[1].clock = 6;
+    world_all_up(world);
+
+    assert_int_equal(world_joined(world, "worker", 0, 1)->clock, 6);
+    world_free(world);
+}
+
+static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    world_joined(world, "worker", 0, 1);
+
+    world_joined(world, NULL, 0, 2);
+    world_joined(world, NULL, 0, 3);
+
+    assert_int_equal(world_told_count(world, 0, ORDER_CLOSE), 0);
+    world_free(world);
+}
+
+static void a_task_that_is_not_listed_is_a_new_membership(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    assert_int_equal(world_joined(world, "worker", 0, 1)->membership_epoch, 1);
+
+    const struct world_answer *late = world_joined(world, "worker", 7, 2);
+
+    assert_int_equal(late->membership_epoch, 2);
+    assert_int_equal(world_told(world, 0, ORDER_MEMBERSHIP)->members, 2);
+    world_free(world);
+}
+
+static void a_join_after_sigterm_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    const uint64_t waiting = world_join(world, "worker", 0, 1);
+
+    world_terminate(world);
+
+    assert_int_equal(world_answer(world, waiting)->status, SUMAC_UNAVAILABLE);
+    const uint64_t late = world_join(world, "worker", 0, 2);
+    assert_int_equal(world_answer(world, late)->status, SUMAC_UNAVAILABLE);
+    world_free(world);
+}
+
+static void the_statistics_say_what_is_waited_for(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    char **waits = NULL;
+    world_join(world, "worker", 1, 1);
+
+    const uint32_t count = judge_waits(world->judge, world->now_us, &world->out, &waits);
+
+    assert_int_equal(count, 2);
+    assert_string_equal(waits[0], "ps 0 waits for ps 1 at h1:1, last heard from never");
+    assert_string_equal(waits[1], "join of worker 1 waits for ps 1 at h1:1, last heard from never");
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_join_is_answered_once_every_ps_has_opened_the_session),
+        cmocka_unit_test(a_cluster_of_one_ps_joins_without_any_stream),
+        cmocka_unit_test(a_retry_with_the_same_nonce_gives_the_same_session),
+        cmocka_unit_test(a_retry_takes_the_place_of_a_join_that_still_waits),
+        cmocka_unit_test(without_the_rule_join_nonce_a_retry_opens_another_session),
+        cmocka_unit_test(a_join_waits_for_a_ps_and_a_line_names_it),
+        cmocka_unit_test(before_the_first_join_a_ps_waits_without_limit_and_says_so),
+        cmocka_unit_test(a_ps_that_never_appears_ends_those_who_wait_for_it),
+        cmocka_unit_test(the_reason_why_a_ps_is_not_reached_is_said),
+        cmocka_unit_test(a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join),
+        cmocka_unit_test(a_join_of_another_protocol_version_is_refused),
+        cmocka_unit_test(a_join_meant_for_another_cluster_is_refused),
+        cmocka_unit_test(a_join_without_a_whole_nonce_is_refused),
+        cmocka_unit_test(more_sessions_than_the_option_allows_are_refused_and_the_option_is_named),
+        cmocka_unit_test(a_task_may_come_back_when_all_sessions_are_taken),
+        cmocka_unit_test(a_joiner_starts_at_the_largest_of_the_slowest_clocks),
+        cmocka_unit_test(an_observer_joins_without_a_task_and_settles_nobody),
+        cmocka_unit_test(a_task_that_is_not_listed_is_a_new_membership),
+        cmocka_unit_test(a_join_after_sigterm_is_refused),
+        cmocka_unit_test(the_statistics_say_what_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

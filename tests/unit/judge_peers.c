@@ -1,0 +1,219 @@
+/* judge_peers.c -- the streams to the ps: greeting, orders in their order, reconnects, and a ps that is lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+static void every_other_ps_is_dialled_at_the_start(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 1);
+
+    assert_false(world->dialled[0]);
+    assert_true(world->dialled[1]);
+    assert_true(world->dialled[2]);
+    world_free(world);
+}
+
+static void a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1); /* given */
+    world_all_up(world);
+    world_down(world, 1);
+    world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+    world->ps[1].told_count = 0;
+
+    world_up(world, 1); /* when */
+    assert_int_equal(world->ps[1].told_count, 1);
+    assert_int_equal(world->ps[1].told[0].kind, ORDER_HELLO);
+    assert_int_equal(world->ps[1].told[0].expected_incarnation, 71);
+    world_settle_down(world);
+
+    assert_int_equal(world->ps[1].told[1].kind, ORDER_MEMBERSHIP); /* then */
+    assert_int_equal(world->ps[1].told[2].kind, ORDER_OPEN);
+    world_free(world);
+}
+
+static void a_stream_has_one_order_on_its_way_at_a_time(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+    world->ps[1].silent = true;
+
+    world_join(world, "worker", 0, 1);
+    world_join(world, "worker", 1, 2);
+
+    assert_int_equal(world->ps[1].queued, 1);
+    world_free(world);
+}
+
+static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1); /* given */
+    world_all_up(world);
+    world->ps[1].silent = true;
+    const uint64_t join = world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+    world->ps[1].silent = false;
+
+    world_down(world, 1); /* when: the orders are lost with the stream */
+    world_up(world, 1);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, join)->status, SUMAC_OK); /* then */
+    world_free(world);
+}
+
+static void orders_that_were_answered_are_not_given_again(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+
+    world_down(world, 1);
+    world_up(world, 1);
+    world_settle_down(world);
+
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 1);
+    assert_int_equal(world_told_count(world, 1, ORDER_HELLO), 2);
+    world_free(world);
+}
+
+static void each_ps_hears_about_every_second_that_ps_0_lives(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+
+    world_pass(world, 10 * SECOND);
+
+    assert_in_range(world->ps[1].alive, 9, 10);
+    world_free(world);
+}
+
+static void another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 2); /* given */
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+    world->ps[2].silent = true;
+    const uint64_t waiting = world_join(world, "worker", 1, 2);
+    world_settle_down(world);
+
+    world->ps[2].silent = false; /* when */
+    world_down(world, 2);
+    world->ps[2].incarnation = 999;
+    world_up(world, 2);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, waiting)->reason, SUMAC_REASON_STATE_LOST); /* then */
+    assert_non_null(
+        strstr(world_told(world, 1, ORDER_END)->text, "ps 2 at h2:1 came back without its state"));
+    assert_true(world_told(world, 1, ORDER_END)->exit_code >= 128);
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, LANE_EXIT_PS_LOST);
+    world_free(world);
+}
+
+static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 1);
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+    world_pass(world, 2 * SECOND);
+    world_down(world, 2);
+
+    for (int i = 0; i < 58; i++) {
+        world_pass(world, SECOND);
+        world_join(world, "worker", 0, 1); /* the worker lives */
+    }
+    assert_false(world->exited);
+    world_pass(world, 4 * SECOND);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, LANE_EXIT_PS_LOST);
+    assert_non_null(
+        strstr(world_told(world, 1, ORDER_END)->text, "ps 2 at h2:1, last heard from 6"));
+    world_free(world);
+}
+
+static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world->ps[1].mute = true;
+    const uint64_t join = world_join(world, "worker", 0, 1);
+
+    world_pass(world, 62 * SECOND);
+
+    assert_int_equal(world_answer(world, join)->reason, SUMAC_REASON_STATE_LOST);
+    world_pass(world, 6 * SECOND); /* it does not answer the end either */
+    assert_true(world->exited);
+    world_free(world);
+}
+
+static void what_a_ps_has_learnt_of_a_lost_state_ends_the_run(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1); /* given */
+    char *lost[] = {(char *)"ps 1 lost its state, says worker 0"};
+    wire_peer_report report = WIRE_PEER_REPORT_INIT;
+    const struct lane_event event = {.kind = LANE_EVENT_REPORT, .now_us = world->now_us};
+    world_all_up(world);
+    report.ps_incarnation = 70;
+    report.lost = lost;
+    report.n_lost = 1;
+
+    judge_report(world->judge, &event, 0, &report, &world->out); /* when */
+    world_pass(world, SECOND);
+
+    assert_string_equal(world_told(world, 1, ORDER_END)->text, lost[0]); /* then */
+    assert_int_equal(world->exit_code, LANE_EXIT_PS_LOST);
+    world_free(world);
+}
+
+static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world->ps[1].silent = true;
+    world_join(world, "worker", 0, 1);
+
+    world_sleep(world, 300 * SECOND);
+
+    assert_false(world->exited);
+    assert_null(world_told(world, 1, ORDER_END));
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_other_ps_is_dialled_at_the_start),
+        cmocka_unit_test(a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer),
+        cmocka_unit_test(a_stream_has_one_order_on_its_way_at_a_time),
+        cmocka_unit_test(what_was_not_answered_is_given_again_after_a_reconnect),
+        cmocka_unit_test(orders_that_were_answered_are_not_given_again),
+        cmocka_unit_test(each_ps_hears_about_every_second_that_ps_0_lives),
+        cmocka_unit_test(another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which),
+        cmocka_unit_test(a_ps_that_is_not_reached_for_too_long_ends_the_run),
+        cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
+        cmocka_unit_test(what_a_ps_has_learnt_of_a_lost_state_ends_the_run),
+        cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* judge_run_end.c -- when a run is over, with which code, and that every ps hears of it before ps 0 exits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+static void join_and_leave(struct world *world, const char *job, uint32_t index, bool done)
+{
+    const struct world_answer *joined = world_joined(world, job, index, index + 1);
+    world_leave(world, joined->session_id, done);
+    world_settle_down(world);
+}
+
+static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+
+    join_and_leave(world, "worker", 0, true);
+    assert_false(world->exited);
+    join_and_leave(world, "worker", 1, true);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 0);
+    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 0);
+    assert_true(world_logged(world, "run ends with code 0: every listed member has left as done"));
+    world_free(world);
+}
+
+static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    while (world_answer(world, leave) == NULL) { /* the settle is through, ... */
+        world->ps[1].silent = world_told(world, 1, ORDER_END) != NULL;
+        world_settle_down(world);
+    }
+    world->ps[1].silent = false;
+    world_settle_down(world);
+
+    assert_int_equal(world_told_count(world, 0, ORDER_END), 1);
+    assert_int_equal(world_told_count(world, 1, ORDER_END), 1);
+    world_free(world);
+}
+
+static void a_run_waits_for_a_ps_that_has_not_flushed(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1); /* given */
+    world_all_up(world);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world_down(world, 1);
+    world_leave(world, joined->session_id, true);
+    world_settle_down(world);
+    world_up(world, 1);
+    world_settle_down(world); /* hello, close, decide, end: all answered */
+
+    assert_true(world->exited); /* then */
+    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 0);
+    world_free(world);
+}
+
+static void a_ps_that_goes_away_after_the_end_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct world *world =
+        world_prepare(2, 1); /* given: ps 1 hears the end and is gone before its answer is out */
+    world->config.rejoin_ms = 2000;
+    world_begin(world);
+    world_all_up(world);
+    join_and_leave(world, "worker", 0, false);
+    world->ps[1].mute = true;
+    world_pass(world, 2 * SECOND + SECOND / 2);
+    assert_non_null(world_told(world, 1, ORDER_END));
+    assert_false(world->exited);
+
+    world_down(world, 1); /* when */
+    world_settle_down(world);
+
+    assert_true(world->exited); /* then */
+    assert_int_equal(world->exit_code, 143);
+    world_free(world);
+}
+
+static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    join_and_leave(world, "worker", 0, false);
+
+    world_pass(world, 9 * SECOND);
+    assert_false(world->exited);
+    world_joined(world, "worker", 0, 50);
+    world_pass(world, 9 * SECOND);
+
+    assert_false(world->exited);
+    world_free(world);
+}
+
+static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    join_and_leave(world, "worker", 0, false);
+
+    world_pass(world, 11 * SECOND);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 143);
+    world_free(world);
+}
+
+static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+    join_and_leave(world, "worker", 0, true);
+
+    world_pass(world, 58 * SECOND);
+    assert_false(world->exited);
+    world_pass(world, 3 * SECOND);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 0); /* one left as done */
+    world_free(world);
+}
+
+static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+    join_and_leave(world, "worker", 0, true);
+    assert_false(world->exited);
+
+    world_pass(world, 11 * SECOND);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 0);
+    world_free(world);
+}
+
+static void observers_hold_up_no_end_and_begin_no_run(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    world_joined(world, NULL, 0, 90);
+    world_pass(world, 100 * SECOND);
+    assert_false(world->exited);
+
+    world_joined(world, NULL, 0, 91);
+    join_and_leave(world, "worker", 0, true);
+
+    assert_true(world->exited);
+    world_free(world);
+}
+
+static void a_killed_member_counts_once_it_is_settled(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    world_joined(world, "worker", 0, 1);
+
+    world_pass(world, 19 * SECOND); /* a lease of 10 s, then the wait begins */
+    assert_false(world->exited);
+    world_pass(world, 3 * SECOND);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 143);
+    world_free(world);
+}
+
+static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world_pass(world, 12 * SECOND);
+
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 0);
+    world_free(world);
+}
+
+static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    join_and_leave(world, "worker", 0, true);
+
+    const uint64_t late = world_join(world, "worker", 0, 9);
+
+    assert_int_equal(world_answer(world, late)->reason, SUMAC_REASON_RUN_ENDED);
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_ends_as_soon_as_every_listed_member_has_left_as_done),
+        cmocka_unit_test(ps_0_tells_itself_only_when_the_others_have_answered),
+        cmocka_unit_test(a_run_waits_for_a_ps_that_has_not_flushed),
+        cmocka_unit_test(a_ps_that_goes_away_after_the_end_is_not_waited_for),
+        cmocka_unit_test(a_member_that_gave_up_may_come_back_for_a_while),
+        cmocka_unit_test(without_members_for_a_while_a_run_ends_with_143_when_none_was_done),
+        cmocka_unit_test(while_a_listed_member_has_never_joined_the_wait_is_longer),
+        cmocka_unit_test(without_a_list_a_run_ends_when_no_member_is_open_for_a_while),
+        cmocka_unit_test(observers_hold_up_no_end_and_begin_no_run),
+        cmocka_unit_test(a_killed_member_counts_once_it_is_settled),
+        cmocka_unit_test(a_worker_that_was_settled_and_then_says_done_is_done),
+        cmocka_unit_test(a_join_after_the_end_is_told_that_the_run_is_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

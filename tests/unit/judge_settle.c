@@ -1,0 +1,303 @@
+/* judge_settle.c -- how a session ends: by leaving, by its lease, by its task's next attempt. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+static struct world *world_of_two(void)
+{
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+    return world;
+}
+
+static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two(); /* given */
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[0].commit_through = 5;
+    world->ps[0].voided[0] = 2;
+    world->ps[0].voided_count = 1;
+    world->ps[1].commit_through = 7;
+    world->ps[1].voided[0] = 6;
+    world->ps[1].voided[1] = 2;
+    world->ps[1].voided_count = 2;
+
+    const uint64_t leave = world_leave(world, joined->session_id, true); /* when */
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, leave)->final, 7); /* then */
+    const struct world_order *decide = world_told(world, 1, ORDER_DECIDE);
+    assert_memory_equal(decide->session_id, joined->session_id, 16);
+    assert_int_equal(decide->final, 7);
+    assert_true(decide->done);
+    assert_int_equal(decide->voided_count, 2);
+    assert_int_equal(decide->voided[0] + decide->voided[1], 8);
+    world_free(world);
+}
+
+static void nothing_is_decided_before_every_ps_has_reported(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[1].silent = true;
+
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    world_settle_down(world);
+
+    assert_null(world_told(world, 0, ORDER_DECIDE));
+    assert_null(world_answer(world, leave));
+    world_free(world);
+}
+
+static void without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_pushes(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 1);
+    world->config.broken = 1u << RULE_carry_refusals;
+    world_begin(world);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[0].voided[0] = 2;
+    world->ps[0].voided_count = 1;
+
+    world_leave(world, joined->session_id, true);
+    world_settle_down(world);
+
+    assert_int_equal(world_told(world, 0, ORDER_DECIDE)->voided_count, 0);
+    world_free(world);
+}
+
+static void a_retried_leave_is_answered_with_the_same_final(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[1].commit_through = 3;
+    world_leave(world, joined->session_id, false);
+    world_settle_down(world);
+
+    const uint64_t again = world_leave(world, joined->session_id, false);
+
+    assert_int_equal(world_answer(world, again)->final, 3);
+    assert_int_equal(world_told_count(world, 1, ORDER_CLOSE), 1);
+    world_free(world);
+}
+
+static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two(); /* given */
+    world_joined(world, "worker", 0, 1);
+    world->ps[0].commit_through = 9;
+    world->ps[0].voided[0] = 8;
+    world->ps[0].voided_count = 1;
+    world->ps[1].silent = true;
+
+    const uint64_t join = world_join(world, "worker", 0, 2); /* when */
+    world_settle_down(world);
+    assert_null(world_answer(world, join));
+    world->ps[1].silent = false;
+    world_settle_down(world);
+
+    const struct world_answer *joined = world_answer(world, join); /* then */
+    assert_int_equal(joined->attempt, 2);
+    assert_int_equal(joined->previous_final, 9);
+    assert_int_equal(joined->previous_voided, 1);
+    world_free(world);
+}
+
+static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    const uint64_t older = world_join(world, "worker", 0, 1);
+    const uint64_t newer = world_join(world, "worker", 0, 2);
+    world_all_up(world);
+
+    assert_int_equal(world_answer(world, older)->status, SUMAC_ABORTED);
+    assert_int_equal(world_answer(world, newer)->status, SUMAC_OK);
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 1);
+    world_free(world);
+}
+
+static void a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
+    world_pass(world, 9 * SECOND);
+    assert_null(world_told(world, 1, ORDER_CLOSE));
+    world_pass(world, 2 * SECOND);
+
+    assert_memory_equal(world_told(world, 1, ORDER_DECIDE)->session_id, joined->session_id, 16);
+    assert_true(world_logged(world, "closes the session of worker 0: last heard from 10."));
+    world_free(world);
+}
+
+static void every_message_of_the_session_renews_its_lease(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
+    world_pass(world, 7 * SECOND);
+    world_renew(world, joined->session_id);
+    world_pass(world, 7 * SECOND);
+    judge_heard(world->judge, joined->session_id, world->now_us);
+    world_pass(world, 7 * SECOND);
+    world_report_renewed(world, 1, joined->session_id);
+    world_pass(world, 7 * SECOND);
+    assert_null(world_told(world, 1, ORDER_CLOSE));
+
+    world_pass(world, 4 * SECOND);
+    assert_non_null(world_told(world, 1, ORDER_CLOSE));
+    world_free(world);
+}
+
+static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    world_joined(world, "worker", 0, 1);
+    world_pass(world, 5 * SECOND);
+
+    world_sleep(world, 100 * SECOND);
+    world_settle_down(world);
+    assert_null(world_told(world, 1, ORDER_CLOSE));
+    assert_true(world_logged(world, "ps 0 was suspended for 100000 ms"));
+
+    world_pass(world, 6 * SECOND); /* the lease goes on where it was */
+    assert_non_null(world_told(world, 1, ORDER_CLOSE));
+    world_free(world);
+}
+
+static void the_jump_counts_also_when_a_message_comes_before_the_tick(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *awake = world_joined(world, "worker", 0, 1);
+    const struct world_answer *other = world_joined(world, "worker", 1, 2);
+
+    world->now_us += 100 * SECOND;
+    judge_heard(world->judge, awake->session_id, world->now_us);
+    world_sleep(world, SECOND);
+
+    assert_null(world_told(world, 1, ORDER_CLOSE));
+    assert_int_equal(world_answer(world, world_renew(world, other->session_id))->status, SUMAC_OK);
+    world_free(world);
+}
+
+static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 1);
+    world->config.broken = 1u << RULE_time_jump;
+    world_begin(world);
+    world_joined(world, "worker", 0, 1);
+
+    world_sleep(world, 100 * SECOND);
+
+    assert_non_null(world_told(world, 0, ORDER_CLOSE));
+    world_free(world);
+}
+
+static void
+a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const uint8_t nobody[16] = {9};
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world_pass(world, 11 * SECOND);
+
+    const uint64_t closed = world_renew(world, joined->session_id);
+    const uint64_t unknown = world_renew(world, nobody);
+
+    assert_int_equal(world_answer(world, closed)->reason, SUMAC_REASON_SESSION_CLOSED);
+    assert_int_equal(world_answer(world, unknown)->reason, SUMAC_REASON_SESSION_UNKNOWN);
+    world_free(world);
+}
+
+static void a_session_that_closes_while_it_opens_is_settled_in_order(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    world->ps[1].silent = true;
+    world_join(world, "worker", 0, 1);
+    const uint64_t newer = world_join(world, "worker", 0, 2);
+
+    world->ps[1].silent = false;
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, newer)->attempt, 2);
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 2);
+    assert_int_equal(world_told_count(world, 1, ORDER_DECIDE), 1);
+    world_free(world);
+}
+
+static void a_cancelled_leave_settles_all_the_same_and_is_not_answered(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
+    const uint64_t leave = world_leave(world, joined->session_id, false);
+    world_cancel(world, leave);
+    world_settle_down(world);
+
+    assert_null(world_answer(world, leave));
+    assert_non_null(world_told(world, 1, ORDER_DECIDE));
+    world_free(world);
+}
+
+static void sessions_are_forgotten_long_after_their_settle(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    const struct world_answer *first = world_joined(world, "worker", 0, 1);
+    uint8_t id[16];
+    memcpy(id, first->session_id, 16);
+
+    for (uint32_t i = 0; i < 300; i++) {
+        world->answer_count = 0;
+        world_joined(world, "worker", 0, i + 2);
+        world->ps[0].told_count = 0;
+    }
+
+    const uint64_t late = world_leave(world, id, false);
+    assert_int_equal(world_answer(world, late)->reason, SUMAC_REASON_SESSION_UNKNOWN);
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_ends_at_the_largest_commit_with_all_that_was_voided),
+        cmocka_unit_test(nothing_is_decided_before_every_ps_has_reported),
+        cmocka_unit_test(without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_pushes),
+        cmocka_unit_test(a_retried_leave_is_answered_with_the_same_final),
+        cmocka_unit_test(
+            the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended),
+        cmocka_unit_test(of_two_new_attempts_that_wait_the_older_one_is_refused),
+        cmocka_unit_test(a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so),
+        cmocka_unit_test(every_message_of_the_session_renews_its_lease),
+        cmocka_unit_test(a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others),
+        cmocka_unit_test(the_jump_counts_also_when_a_message_comes_before_the_tick),
+        cmocka_unit_test(without_the_rule_time_jump_a_sleep_expires_everybody),
+        cmocka_unit_test(
+            a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown),
+        cmocka_unit_test(a_session_that_closes_while_it_opens_is_settled_in_order),
+        cmocka_unit_test(a_cancelled_leave_settles_all_the_same_and_is_not_answered),
+        cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,463 @@
+/* judge_world.c -- the judge among ps that obey it; see judge_world.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+static const char *const addresses[WORLD_PS_MAX] = {"h0:1", "h1:1", "h2:1", "h3:1"};
+static const char *const jobs[8] = {"worker", "worker", "worker", "worker",
+                                    "worker", "worker", "worker", "worker"};
+static const uint32_t indices[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/* ---- effects ---- */
+
+static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *order)
+{
+    struct world_order kept = {.number = order->number};
+    const wire_bytes *id = NULL;
+    if (order->hello != NULL) {
+        kept.kind = ORDER_HELLO;
+        kept.expected_incarnation = order->hello->expected_incarnation;
+        kept.addresses = order->hello->n_ps_addresses;
+    } else if (order->open != NULL) {
+        kept.kind = ORDER_OPEN;
+        id = &order->open->session_id;
+    } else if (order->add_shards != NULL) {
+        kept.kind = ORDER_ADD_SHARDS;
+        kept.variable_id = order->add_shards->variable->variable_id;
+        snprintf(kept.text, sizeof(kept.text), "%s", order->add_shards->variable->name);
+    } else if (order->publish != NULL) {
+        kept.kind = ORDER_PUBLISH;
+        kept.variable_id = order->publish->variable_id;
+    } else if (order->delete_ != NULL) {
+        kept.kind = ORDER_DELETE;
+        kept.variable_id = order->delete_->variable_id;
+    } else if (order->close != NULL) {
+        kept.kind = ORDER_CLOSE;
+        id = &order->close->session_id;
+    } else if (order->decide != NULL) {
+        kept.kind = ORDER_DECIDE;
+        id = &order->decide->session_id;
+        kept.final = order->decide->final;
+        kept.done = order->decide->done;
+        kept.voided_count = order->decide->n_voided;
+        for (size_t i = 0; i < kept.voided_count && i < 8; i++)
+            kept.voided[i] = order->decide->voided[i];
+    } else if (order->membership != NULL) {
+        kept.kind = ORDER_MEMBERSHIP;
+        kept.membership_epoch = order->membership->membership_epoch;
+        kept.members = order->membership->n_members;
+    } else if (order->end != NULL) {
+        kept.kind = ORDER_END;
+        kept.exit_code = order->end->exit_code;
+        snprintf(kept.text, sizeof(kept.text), "%s", order->end->message);
+    } else {
+        assert_true(order->alive);
+        world->ps[ps].alive++;
+        kept.kind = ORDER_ALIVE;
+    }
+    if (id != NULL)
+        memcpy(kept.session_id, id->data, 16);
+    struct world_ps *to = &world->ps[ps];
+    assert_true(to->up);
+    assert_true(to->queued < WORLD_ORDERS_MAX);
+    to->queue[to->queued++] = kept;
+    if (kept.kind != ORDER_ALIVE && to->told_count < WORLD_ORDERS_MAX * 4)
+        to->told[to->told_count++] = kept;
+}
+
+static void keep_join(struct world_answer *kept, const wire_join_reply *reply)
+{
+    memcpy(kept->session_id, reply->session_id.data, 16);
+    kept->cluster_id = reply->cluster_id;
+    kept->attempt = reply->attempt;
+    kept->previous_final = reply->previous_final;
+    kept->previous_voided = reply->n_previous_voided;
+    kept->clock = reply->clock;
+    kept->membership_epoch = reply->membership_epoch;
+    kept->ps_count = reply->n_ps_incarnations;
+}
+
+static void keep_create(struct world_answer *kept, const wire_create_reply *reply)
+{
+    kept->assign = reply->assign;
+    kept->variable_id = reply->variable->variable_id;
+    kept->shard_count = reply->variable->n_shards;
+    for (size_t i = 0; i < kept->shard_count && i < 8; i++)
+        kept->shard_ps[i] = reply->variable->shards[i]->ps;
+    if (reply->variable->function->n_hyperparameters > 0)
+        kept->learning_rate = reply->variable->function->hyperparameters[0]->value;
+}
+
+static void keep_answer(struct world *world, const struct lane_effect *effect)
+{
+    assert_null(world_answer(world, effect->call)); /* a call is answered once */
+    assert_true(world->answer_count < WORLD_ANSWERS_MAX);
+    struct world_answer *kept = &world->answers[world->answer_count++];
+    *kept = (struct world_answer){.call = effect->call};
+    if (effect->kind == LANE_EFFECT_FAIL) {
+        kept->status = effect->error.status;
+        kept->reason = effect->error.reason;
+        snprintf(kept->text, sizeof(kept->text), "%s", effect->error.text);
+        return;
+    }
+    const wire_type *type = effect->reply->descriptor;
+    if (type == &sumac__v1__join_reply__descriptor)
+        keep_join(kept, (const wire_join_reply *)effect->reply);
+    if (type == &sumac__v1__create_reply__descriptor)
+        keep_create(kept, (const wire_create_reply *)effect->reply);
+    if (type == &sumac__v1__leave_reply__descriptor)
+        kept->final = ((const wire_leave_reply *)effect->reply)->final;
+}
+
+static void keep_effect(struct world *world, const struct lane_effect *effect)
+{
+    const size_t used = strlen(world->log);
+    switch (effect->kind) {
+    case LANE_EFFECT_ORDER:
+        keep_order(world, effect->ps, effect->order);
+        break;
+    case LANE_EFFECT_REPLY:
+    case LANE_EFFECT_FAIL:
+        keep_answer(world, effect);
+        break;
+    case LANE_EFFECT_DIAL:
+        world->dialled[effect->ps] = true;
+        break;
+    case LANE_EFFECT_EXIT:
+        world->exited = true;
+        world->exit_code = effect->exit_code;
+        break;
+    case LANE_EFFECT_LOG:
+        snprintf(world->log + used, sizeof(world->log) - used, "%s\n", effect->text);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Keep what an entry point gave, and make room for the next. */
+static void take_effects(struct world *world)
+{
+    assert_false(world->out.overflowed);
+    for (uint32_t i = 0; i < world->out.count; i++)
+        keep_effect(world, &world->out.items[i]);
+    arena_reset(&world->arena);
+    out_reset(&world->out, &world->arena);
+}
+
+static struct lane_event event_of(struct world *world, enum lane_event_kind kind)
+{
+    world->drawn++;
+    return (struct lane_event){
+        .kind = kind,
+        .now_us = world->now_us,
+        .random = {0x1000 + world->drawn, 0x2000 + world->drawn}};
+}
+
+/* ---- the world ---- */
+
+struct world *world_prepare(uint32_t ps_count, uint32_t workers)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    assert_non_null(world);
+    world->now_us = 100 * SECOND;
+    world->config = (struct lane_config){
+        .ps_addresses = addresses,
+        .ps_count = ps_count,
+        .members_jobs = jobs,
+        .members_indices = indices,
+        .member_count = workers,
+        .incarnation = 70,
+        .lease_ms = 10000,
+        .rejoin_ms = 10000,
+        .rejoin_first_ms = 60000,
+        .ps_lost_ms = 60000,
+        .report_ms = 5000,
+        .terminate_ms = 5000,
+        .sessions_max = 8,
+    };
+    for (uint32_t ps = 0; ps < WORLD_PS_MAX; ps++)
+        world->ps[ps].incarnation = 70 + ps;
+    world->ps[0].up = true;
+    arena_init(&world->arena, &memory_heap, 64u << 20);
+    out_reset(&world->out, &world->arena);
+    return world;
+}
+
+void world_begin(struct world *world)
+{
+    world->judge = judge_create(&world->config, &memory_heap);
+    assert_non_null(world->judge);
+    const struct lane_event event = event_of(world, LANE_EVENT_START);
+    judge_start(world->judge, &event, &world->out);
+    take_effects(world);
+}
+
+struct world *world_new(uint32_t ps_count, uint32_t workers)
+{
+    struct world *world = world_prepare(ps_count, workers);
+    world_begin(world);
+    return world;
+}
+
+void world_free(struct world *world)
+{
+    judge_destroy(world->judge);
+    arena_deinit(&world->arena);
+    free(world);
+}
+
+static void peer_up(struct world *world, uint32_t ps)
+{
+    struct lane_event event = event_of(world, LANE_EVENT_PEER_UP);
+    event.ps = ps;
+    judge_peer_up(world->judge, &event, &world->out);
+    take_effects(world);
+}
+
+void world_up(struct world *world, uint32_t ps)
+{
+    world->ps[ps].up = true;
+    world->ps[ps].queued = 0;
+    peer_up(world, ps);
+}
+
+void world_all_up(struct world *world)
+{
+    for (uint32_t ps = 1; ps < world->config.ps_count; ps++)
+        world_up(world, ps);
+    world_settle_down(world);
+}
+
+void world_down(struct world *world, uint32_t ps)
+{
+    struct lane_event event = event_of(world, LANE_EVENT_PEER_DOWN);
+    event.ps = ps;
+    event.text = "connection refused";
+    world->ps[ps].up = false;
+    world->ps[ps].queued = 0;
+    judge_peer_down(world->judge, &event, &world->out);
+    take_effects(world);
+}
+
+static void report(struct world *world, uint32_t ps, wire_peer_report *message)
+{
+    const struct lane_event event = event_of(world, LANE_EVENT_REPORT);
+    message->ps_incarnation = world->ps[ps].incarnation;
+    message->epoch = 1;
+    judge_report(world->judge, &event, ps, message, &world->out);
+    take_effects(world);
+}
+
+static void answer_order(struct world *world, uint32_t ps, const struct world_order *order)
+{
+    struct world_ps *from = &world->ps[ps];
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+    wire_close_report close = WIRE_CLOSE_REPORT_INIT;
+    message.answers = order->number;
+    if (order->kind == ORDER_ADD_SHARDS && from->out_of_memory) {
+        message.status = SUMAC_RESOURCE_EXHAUSTED;
+        message.reason = (Sumac__V1__Reason)SUMAC_REASON_OUT_OF_MEMORY;
+        message.message = (char *)"no memory";
+    }
+    if (order->kind == ORDER_OPEN)
+        message.clock = from->clock;
+    if (order->kind == ORDER_CLOSE) {
+        close.session_id = (wire_bytes){16, (uint8_t *)order->session_id};
+        close.commit_through = from->commit_through;
+        close.voided = from->voided;
+        close.n_voided = from->voided_count;
+        message.close_report = &close;
+    }
+    report(world, ps, &message);
+}
+
+/* The oldest order of a ps is out, obeyed and answered. False: there is none. */
+static bool obey_one(struct world *world, uint32_t ps)
+{
+    struct world_ps *from = &world->ps[ps];
+    if (from->queued == 0 || !from->up || from->silent)
+        return false;
+    const struct world_order order = from->queue[0];
+    from->queued--;
+    memmove(&from->queue[0], &from->queue[1], from->queued * sizeof(order));
+    if (ps != 0)
+        peer_up(world, ps);
+    if (order.number != 0 && !from->mute)
+        answer_order(world, ps, &order);
+    return true;
+}
+
+void world_settle_down(struct world *world)
+{
+    bool any = true;
+    while (any) {
+        any = false;
+        for (uint32_t ps = 0; ps < WORLD_PS_MAX; ps++)
+            any = obey_one(world, ps) || any;
+    }
+}
+
+void world_sleep(struct world *world, uint64_t us)
+{
+    world->now_us += us;
+    const struct lane_event event = event_of(world, LANE_EVENT_TICK);
+    judge_tick(world->judge, &event, &world->out);
+    take_effects(world);
+}
+
+void world_pass(struct world *world, uint64_t us)
+{
+    const uint64_t until_us = world->now_us + us;
+    while (world->now_us < until_us) {
+        const uint64_t left_us = until_us - world->now_us;
+        world_sleep(world, left_us < SECOND / 4 ? left_us : SECOND / 4);
+        world_settle_down(world);
+    }
+}
+
+void world_terminate(struct world *world)
+{
+    const struct lane_event event = event_of(world, LANE_EVENT_TERMINATE);
+    judge_terminate(world->judge, &event, &world->out);
+    take_effects(world);
+}
+
+/* ---- calls ---- */
+
+static uint64_t call(struct world *world, enum lane_call_kind kind, const wire_message *request)
+{
+    struct lane_event event = event_of(world, LANE_EVENT_CALL);
+    event.call = ++world->calls;
+    event.call_kind = kind;
+    event.request = request;
+    judge_call(world->judge, &event, &world->out);
+    take_effects(world);
+    return event.call;
+}
+
+uint64_t world_join_as(struct world *world, const wire_join_request *request)
+{
+    return call(world, LANE_CALL_JOIN, &request->base);
+}
+
+uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32_t nonce)
+{
+    uint8_t bytes[16] = {(uint8_t)nonce, (uint8_t)(nonce >> 8), 1};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    task.job = (char *)job;
+    task.index = index;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof(bytes), bytes};
+    request.role = job == NULL ? SUMAC__V1__ROLE__ROLE_OBSERVER : SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = job == NULL ? NULL : &task;
+    return world_join_as(world, &request);
+}
+
+uint64_t world_renew(struct world *world, const uint8_t session_id[16])
+{
+    wire_renew_request request = WIRE_RENEW_REQUEST_INIT;
+    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    return call(world, LANE_CALL_RENEW, &request.base);
+}
+
+uint64_t world_leave(struct world *world, const uint8_t session_id[16], bool done)
+{
+    wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
+    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.done = done;
+    return call(world, LANE_CALL_LEAVE, &request.base);
+}
+
+uint64_t world_create(
+    struct world *world, const uint8_t session_id[16], const wire_variable *variable,
+    uint32_t timeout_ms)
+{
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.variable = (wire_variable *)variable;
+    request.timeout_ms = timeout_ms;
+    return call(world, LANE_CALL_CREATE, &request.base);
+}
+
+uint64_t world_delete(struct world *world, const uint8_t session_id[16], const char *name)
+{
+    wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.name = (char *)name;
+    return call(world, LANE_CALL_DELETE, &request.base);
+}
+
+void world_cancel(struct world *world, uint64_t number)
+{
+    judge_call_cancelled(world->judge, number);
+}
+
+void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id)
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+    message.assigned = &variable_id;
+    message.n_assigned = 1;
+    report(world, ps, &message);
+}
+
+void world_report_renewed(struct world *world, uint32_t ps, const uint8_t session_id[16])
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+    wire_bytes id = {16, (uint8_t *)session_id};
+    message.renewed = &id;
+    message.n_renewed = 1;
+    report(world, ps, &message);
+}
+
+/* ---- looking ---- */
+
+const struct world_answer *world_answer(const struct world *world, uint64_t number)
+{
+    for (size_t i = 0; i < world->answer_count; i++)
+        if (world->answers[i].call == number)
+            return &world->answers[i];
+    return NULL;
+}
+
+const struct world_answer *
+world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonce)
+{
+    const uint64_t number = world_join(world, job, index, nonce);
+    world_settle_down(world);
+    const struct world_answer *answer = world_answer(world, number);
+    assert_non_null(answer);
+    assert_string_equal(answer->text, "");
+    return answer;
+}
+
+const struct world_order *
+world_told(const struct world *world, uint32_t ps, enum world_order_kind kind)
+{
+    for (size_t i = world->ps[ps].told_count; i > 0; i--)
+        if (world->ps[ps].told[i - 1].kind == kind)
+            return &world->ps[ps].told[i - 1];
+    return NULL;
+}
+
+size_t world_told_count(const struct world *world, uint32_t ps, enum world_order_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < world->ps[ps].told_count; i++)
+        count += world->ps[ps].told[i].kind == kind;
+    return count;
+}
+
+bool world_logged(const struct world *world, const char *text)
+{
+    return strstr(world->log, text) != NULL;
+}

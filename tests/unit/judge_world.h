@@ -1,0 +1,146 @@
+/* judge_world.h -- a judge among ps that obey it, for its unit tests.
+ *
+ * The world has a clock that stands still until it is told, a few ps that answer orders when they are let, and calls whose
+ * answers are kept. A test says what happens; `settle_down` lets everything that is on its way arrive.
+ */
+#ifndef TESTS_JUDGE_WORLD_H
+#define TESTS_JUDGE_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "judge.h"
+
+#define WORLD_PS_MAX 4
+#define WORLD_ORDERS_MAX 64
+#define WORLD_ANSWERS_MAX 64
+#define WORLD_LOG_BYTES 16384
+#define SECOND UINT64_C(1000000)
+
+enum world_order_kind {
+    ORDER_HELLO,
+    ORDER_ALIVE,
+    ORDER_OPEN,
+    ORDER_ADD_SHARDS,
+    ORDER_PUBLISH,
+    ORDER_DELETE,
+    ORDER_CLOSE,
+    ORDER_DECIDE,
+    ORDER_MEMBERSHIP,
+    ORDER_END,
+};
+
+/* What a ps was told: the fields that its kind has. */
+struct world_order {
+    enum world_order_kind kind;
+    uint64_t number;
+    uint8_t session_id[16];
+    uint64_t variable_id;
+    uint64_t final;
+    uint64_t voided[8];
+    size_t voided_count;
+    bool done;
+    uint64_t membership_epoch;
+    size_t members;
+    uint64_t expected_incarnation;
+    size_t addresses;
+    uint32_t exit_code;
+    char text[512];
+};
+
+struct world_ps {
+    uint64_t incarnation;
+    bool up;
+    bool silent;             /* takes no orders: they stay on their way */
+    bool mute;               /* takes orders and answers none */
+    uint64_t commit_through; /* what it reports when a session is closed */
+    uint64_t voided[8];
+    size_t voided_count;
+    uint64_t clock;                             /* what it answers to open */
+    bool out_of_memory;                         /* cannot make shards */
+    struct world_order queue[WORLD_ORDERS_MAX]; /* not answered */
+    size_t queued;
+    struct world_order told[WORLD_ORDERS_MAX * 4]; /* all it ever got, but signs of life */
+    size_t told_count;
+    size_t alive;
+};
+
+/* How a call ended: its reply's fields, or its error. */
+struct world_answer {
+    uint64_t call;
+    enum sumac_status status;
+    enum sumac_reason reason;
+    char text[512];
+    uint8_t session_id[16];
+    uint64_t cluster_id, attempt, previous_final, clock, membership_epoch;
+    size_t previous_voided, ps_count;
+    uint64_t final;
+    bool assign;
+    uint64_t variable_id;
+    size_t shard_count;
+    uint32_t shard_ps[8];
+    double learning_rate; /* the first hyperparameter's value */
+};
+
+struct world {
+    struct lane_config config;
+    struct judge *judge;
+    struct arena arena;
+    struct out out;
+    uint64_t now_us;
+    uint64_t drawn; /* random numbers */
+    uint64_t calls;
+    struct world_ps ps[WORLD_PS_MAX];
+    struct world_answer answers[WORLD_ANSWERS_MAX];
+    size_t answer_count;
+    char log[WORLD_LOG_BYTES];
+    bool dialled[WORLD_PS_MAX];
+    bool exited;
+    int exit_code;
+};
+
+/* A world of ps_count ps whose configuration lists `workers` workers; no ps but ps 0 is up. */
+struct world *world_new(uint32_t ps_count, uint32_t workers);
+/* The same before the judge is made, for a test that changes world->config first; then world_begin. */
+struct world *world_prepare(uint32_t ps_count, uint32_t workers);
+void world_begin(struct world *world);
+void world_free(struct world *world);
+
+void world_up(struct world *world, uint32_t ps);
+void world_all_up(struct world *world);
+void world_down(struct world *world, uint32_t ps);
+/* Let every ps that is up answer all it was told, and what follows from that. */
+void world_settle_down(struct world *world);
+/* Let time pass in steps of a quarter second, with a tick after each and the ps answering. */
+void world_pass(struct world *world, uint64_t us);
+/* One tick, this much later, with nothing in between. */
+void world_sleep(struct world *world, uint64_t us);
+void world_terminate(struct world *world);
+
+/* Calls; each gives the number that its answer will have. */
+uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32_t nonce);
+uint64_t world_join_as(struct world *world, const wire_join_request *request);
+uint64_t world_renew(struct world *world, const uint8_t session_id[16]);
+uint64_t world_leave(struct world *world, const uint8_t session_id[16], bool done);
+uint64_t world_create(
+    struct world *world, const uint8_t session_id[16], const wire_variable *variable,
+    uint32_t timeout_ms);
+uint64_t world_delete(struct world *world, const uint8_t session_id[16], const char *name);
+void world_cancel(struct world *world, uint64_t call);
+
+/* A report that answers nothing: these variables are assigned at that ps. */
+void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id);
+void world_report_renewed(struct world *world, uint32_t ps, const uint8_t session_id[16]);
+
+/* The answer of a call, or NULL while it waits. */
+const struct world_answer *world_answer(const struct world *world, uint64_t call);
+/* Joined, everything settled: the session's answer. Fails the test otherwise. */
+const struct world_answer *
+world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonce);
+/* The last order of that kind that this ps got; NULL: none. */
+const struct world_order *
+world_told(const struct world *world, uint32_t ps, enum world_order_kind kind);
+size_t world_told_count(const struct world *world, uint32_t ps, enum world_order_kind kind);
+bool world_logged(const struct world *world, const char *text);
+
+#endif

@@ -1,0 +1,155 @@
+/* placement.c -- partitioners and round-robin placement. The cases of tests/conformance/partition.json are run beside this. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "placement.h"
+
+static struct sumac_shape shape_of(uint32_t rank, uint64_t rows, uint64_t columns)
+{
+    return (struct sumac_shape){.rank = rank, .extent = {rows, columns}};
+}
+
+static uint64_t count_of(const struct placement_rule *rule, uint64_t rows, uint64_t columns)
+{
+    const struct sumac_shape shape = shape_of(2, rows, columns);
+    uint64_t count = 0;
+    assert_int_equal(placement_shard_count(rule, &shape, SUMAC_FLOAT32, &count, NULL), SUMAC_OK);
+    return count;
+}
+
+static void fixed_shards_are_never_more_than_the_rows(void **state)
+{
+    (void)state;
+    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
+    rule.num_shards = 4;
+
+    assert_int_equal(count_of(&rule, 10, 3), 4);
+    assert_int_equal(count_of(&rule, 3, 3), 3);
+}
+
+static void min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum(void **state)
+{
+    (void)state;
+    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
+    rule.min_shard_bytes = 10;
+    rule.max_shards = 100;
+
+    assert_int_equal(count_of(&rule, 6, 1), 3); /* 24 bytes / 10, rounded up: 8 bytes each */
+}
+
+static void min_size_makes_one_shard_unless_more_are_allowed(void **state)
+{
+    (void)state;
+    const struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
+
+    assert_int_equal(count_of(&rule, 1000000, 10), 1);
+}
+
+static void the_cap_of_max_size_breaks_its_limit(void **state)
+{
+    (void)state;
+    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
+    rule.max_shard_bytes = 4;
+
+    assert_int_equal(count_of(&rule, 6, 1), 6);
+    rule.max_shards = 2;
+    assert_int_equal(count_of(&rule, 6, 1), 2);
+}
+
+static void a_scalar_and_a_variable_without_rows_are_not_split(void **state)
+{
+    (void)state;
+    const struct sumac_shape scalar = shape_of(0, 0, 0);
+    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
+    uint64_t count = 0;
+    rule.num_shards = 4;
+
+    assert_int_equal(placement_shard_count(&rule, &scalar, SUMAC_FLOAT32, &count, NULL), SUMAC_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(count_of(&rule, 0, 3), 1);
+}
+
+static void a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused(void **state)
+{
+    (void)state;
+    wire_partitioner message = WIRE_PARTITIONER_INIT; /* given */
+    struct placement_rule rule;
+    struct sumac_error error = {0};
+    const struct sumac_shape shape = shape_of(2, 6, 1);
+    uint64_t count = 77;
+    message.kind = SUMAC__V1__PARTITIONER__KIND__KIND_MIN_SIZE;
+
+    assert_int_equal(placement_rule_read(&message, &rule, &error), SUMAC_OK); /* when, then */
+    assert_int_equal(rule.min_shard_bytes, 256 * 1024);
+    assert_int_equal(rule.max_shards, 1);
+
+    message.max_shards = (uint64_t)-2;
+    assert_int_equal(placement_rule_read(&message, &rule, &error), SUMAC_OK);
+    assert_int_equal(
+        placement_shard_count(&rule, &shape, SUMAC_FLOAT32, &count, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "max_shards is -2"));
+    assert_int_equal(count, 77);
+}
+
+static void fixed_shards_without_a_number_is_refused(void **state)
+{
+    (void)state;
+    wire_partitioner message = WIRE_PARTITIONER_INIT;
+    struct placement_rule rule;
+    struct sumac_error error = {0};
+    const struct sumac_shape shape = shape_of(2, 6, 1);
+    uint64_t count = 0;
+    message.kind = SUMAC__V1__PARTITIONER__KIND__KIND_FIXED_SHARDS;
+
+    assert_int_equal(placement_rule_read(&message, &rule, &error), SUMAC_OK);
+    assert_int_equal(
+        placement_shard_count(&rule, &shape, SUMAC_FLOAT32, &count, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "num_shards"));
+}
+
+static void the_first_shards_have_the_rows_that_are_left_over(void **state)
+{
+    (void)state;
+    const uint64_t firsts[] = {0, 3, 6, 8};
+    const uint64_t counts[] = {3, 3, 2, 2};
+
+    for (uint64_t shard = 0; shard < 4; shard++) {
+        const struct sumac_range rows = placement_rows(10, 4, shard);
+        assert_int_equal(rows.first, firsts[shard]);
+        assert_int_equal(rows.count, counts[shard]);
+    }
+}
+
+static void variables_and_shards_take_their_turns_on_the_ps_alike(void **state)
+{
+    (void)state;
+    uint64_t counter = 0;
+
+    assert_int_equal(placement_next_ps(&counter, 3), 0);
+    assert_int_equal(placement_next_ps(&counter, 3), 1);
+    assert_int_equal(placement_next_ps(&counter, 3), 2);
+    assert_int_equal(placement_next_ps(&counter, 3), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixed_shards_are_never_more_than_the_rows),
+        cmocka_unit_test(min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum),
+        cmocka_unit_test(min_size_makes_one_shard_unless_more_are_allowed),
+        cmocka_unit_test(the_cap_of_max_size_breaks_its_limit),
+        cmocka_unit_test(a_scalar_and_a_variable_without_rows_are_not_split),
+        cmocka_unit_test(a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused),
+        cmocka_unit_test(fixed_shards_without_a_number_is_refused),
+        cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
+        cmocka_unit_test(variables_and_shards_take_their_turns_on_the_ps_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
