@@ -1,0 +1,113 @@
+/* activity.c -- add up sessions over all ps, and rates between two samples. */
+#include "activity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_session(struct activity *client, const wire_session_stats *session)
+{
+    client->pushes += session->pushes;
+    client->push_bytes += session->push_bytes;
+    client->pulls += session->pulls;
+    client->pull_bytes += session->pull_bytes;
+    client->refused += session->refused;
+    client->non_finite += session->non_finite;
+    client->duplicates += session->duplicates;
+    histogram_add(&client->staleness, session->staleness);
+    histogram_add(&client->push_us, session->push_us);
+    histogram_add(&client->pull_us, session->pull_us);
+}
+
+static void fill_ps(struct activity *ps, const wire_stats_reply *reply)
+{
+    *ps = (struct activity){
+        .pushes = reply->pushes,
+        .push_bytes = reply->push_bytes,
+        .pulls = reply->pulls,
+        .pull_bytes = reply->pull_bytes,
+        .refused = reply->refused,
+        .non_finite = reply->non_finite,
+        .duplicates = reply->duplicates,
+    };
+    snprintf(ps->name, sizeof ps->name, "ps %u", reply->ps);
+    histogram_add(&ps->staleness, reply->staleness);
+    histogram_add(&ps->push_us, reply->push_us);
+    histogram_add(&ps->pull_us, reply->pull_us);
+}
+
+static struct activity *
+find(const struct activity *rows, uint32_t count, const char *name, uint64_t attempt)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0 && rows[i].attempt == attempt)
+            return (struct activity *)(uintptr_t)&rows[i];
+    return NULL;
+}
+
+static void add_client(struct sample *sample, const wire_session_stats *session)
+{
+    struct activity *client =
+        find(sample->clients, sample->client_count, session->task, session->attempt);
+    if (client == NULL) {
+        client = &sample->clients[sample->client_count++];
+        snprintf(client->name, sizeof client->name, "%s", session->task);
+        snprintf(client->state, sizeof client->state, "%s", session->state);
+        client->attempt = session->attempt;
+    }
+    add_session(client, session);
+}
+
+bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
+{
+    size_t sessions = 0;
+    for (uint32_t i = 0; i < answers->count; i++)
+        sessions += stats_of(answers, i)->n_sessions;
+    *sample = (struct sample){
+        .at_us = now_us,
+        .ps_count = answers->count,
+        .ps = calloc(answers->count, sizeof *sample->ps),
+        .clients = calloc(sessions + 1, sizeof *sample->clients),
+    };
+    if (sample->ps == NULL || sample->clients == NULL) {
+        sample_deinit(sample);
+        return false;
+    }
+    for (uint32_t i = 0; i < answers->count; i++) {
+        const wire_stats_reply *reply = stats_of(answers, i);
+        fill_ps(&sample->ps[i], reply);
+        for (size_t j = 0; j < reply->n_sessions; j++)
+            add_client(sample, reply->sessions[j]);
+    }
+    return true;
+}
+
+void sample_deinit(struct sample *sample)
+{
+    free(sample->ps);
+    free(sample->clients);
+    *sample = (struct sample){0};
+}
+
+static void compare(const struct activity *before, struct activity *now, double seconds)
+{
+    if (before == NULL || seconds <= 0)
+        return;
+    now->push_rate = (double)(now->pushes - before->pushes) / seconds;
+    now->push_bytes_rate = (double)(now->push_bytes - before->push_bytes) / seconds;
+    now->pull_rate = (double)(now->pulls - before->pulls) / seconds;
+    now->pull_bytes_rate = (double)(now->pull_bytes - before->pull_bytes) / seconds;
+}
+
+void sample_compare(const struct sample *before, struct sample *now)
+{
+    const double seconds = (double)(now->at_us - before->at_us) * 1e-6;
+    for (uint32_t i = 0; i < now->ps_count; i++)
+        compare(find(before->ps, before->ps_count, now->ps[i].name, 0), &now->ps[i], seconds);
+    for (uint32_t i = 0; i < now->client_count; i++) {
+        struct activity *client = &now->clients[i];
+        compare(
+            find(before->clients, before->client_count, client->name, client->attempt), client,
+            seconds);
+    }
+}

@@ -1,0 +1,37 @@
+/* activity.h -- what every ps and every client has done, from the ps's answers to Observe.Stats. */
+#ifndef CLI_ACTIVITY_H
+#define CLI_ACTIVITY_H
+
+#include "ask.h"
+#include "histogram.h"
+
+struct activity {
+    char name[64];  /* "ps 0", "worker 1", "observer" */
+    char state[16]; /* of a client: open, closing, done, lost */
+    uint64_t attempt;
+    uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;
+    struct histogram staleness, push_us, pull_us;
+    double push_rate, push_bytes_rate, pull_rate, pull_bytes_rate; /* per second, lately */
+};
+
+/* At one moment. */
+struct sample {
+    uint64_t at_us;
+    uint32_t ps_count, client_count;
+    struct activity *ps;      /* (ps_count), owned */
+    struct activity *clients; /* (client_count), owned: a session, what it did at all ps added up */
+};
+
+/* Gives  *sample; release with sample_deinit. False: no memory. */
+bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample);
+void sample_deinit(struct sample *sample);
+
+/* Fill in the rates of `now`: what was added since `before`. */
+void sample_compare(const struct sample *before, struct sample *now);
+
+static inline const wire_stats_reply *stats_of(const struct answers *answers, uint32_t ps)
+{
+    return (const wire_stats_reply *)(const void *)answers->replies[ps];
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* command.h -- a subcommand of `sumac`: a row of main.c's table, and what its options are made of.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit codes. A scheduler starts a process again that ended with 128 or more (Kubeflow's
+ * restartPolicy ExitCode). */
+enum {
+    EXIT_FINE = 0,
+    EXIT_FAILED = 1,      /* the command could not do what it was asked to */
+    EXIT_MISUSED = 2,     /* the command line, or the configuration, must be changed first */
+    EXIT_PORT_TAKEN = 226 /* 128 + EADDRINUSE: a ps found its port taken */
+};
+
+enum option_kind {
+    OPTION_FLAG,  /* bool */
+    OPTION_TEXT,  /* const char * */
+    OPTION_COUNT, /* uint32_t, decimal */
+    OPTION_MS,    /* uint32_t, milliseconds */
+    OPTION_SIZE,  /* uint64_t, bytes: 4096, 64K, 256M, 2G */
+};
+
+/* An option: one row, read by the parser and by --help. */
+struct option_row {
+    const char *name;     /* "staging-max" */
+    const char *argument; /* "SIZE"; NULL for a flag */
+    const char *help;
+    enum option_kind kind;
+    size_t offset; /* of its value in the command's options */
+};
+
+struct command {
+    const char *name;
+    const char *summary;   /* one line, for `sumac --help` */
+    const char *arguments; /* after the options: "NAME" */
+    const char *about;     /* a paragraph */
+    const char *examples;  /* lines */
+    const struct option_row *rows;
+    size_t row_count;
+    bool program_follows; /* the first word that is no option begins another program's command line
+                           */
+    /* Returns the exit code. argv[0] is the command's name. */
+    int (*run)(const struct command *command, int argc, char **argv);
+};
+
+extern const struct command ps_command, run_command, ls_command, get_command, stats_command;
+
+#endif

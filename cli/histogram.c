@@ -1,0 +1,38 @@
+/* histogram.c -- add up buckets and read percentiles off them. */
+#include "histogram.h"
+
+#include <math.h>
+
+void histogram_add(struct histogram *histogram, const wire_histogram *counted)
+{
+    if (counted == NULL)
+        return;
+    for (size_t i = 0; i < counted->n_counts && i < HISTOGRAM_BUCKETS; i++)
+        histogram->counts[i] += counted->counts[i];
+    histogram->count += counted->count;
+    histogram->sum += counted->sum;
+}
+
+double histogram_percentile(const struct histogram *histogram, double fraction)
+{
+    const double wanted = fraction * (double)histogram->count;
+    double below = 0;
+    if (histogram->count == 0)
+        return 0;
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        const double here = (double)histogram->counts[i];
+        if (here > 0 && below + here >= wanted) {
+            if (i == 0)
+                return 0;
+            const double low = ldexp(1, i - 1);
+            return low + low * (wanted - below) / here;
+        }
+        below += here;
+    }
+    return ldexp(1, HISTOGRAM_BUCKETS - 1);
+}
+
+double histogram_mean(const struct histogram *histogram)
+{
+    return histogram->count > 0 ? histogram->sum / (double)histogram->count : 0;
+}

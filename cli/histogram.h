@@ -1,0 +1,24 @@
+/* histogram.h -- percentiles of what Observe counts in buckets that double (proto/sumac/v1/observe.proto). */
+#ifndef CLI_HISTOGRAM_H
+#define CLI_HISTOGRAM_H
+
+#include <stdint.h>
+
+#include "wire.h"
+
+#define HISTOGRAM_BUCKETS 65 /* bucket 0 holds 0, bucket i values in [2^(i-1), 2^i) */
+
+struct histogram {
+    uint64_t counts[HISTOGRAM_BUCKETS];
+    uint64_t count;
+    double sum;
+};
+
+/* Add what a ps counted; NULL adds nothing. */
+void histogram_add(struct histogram *histogram, const wire_histogram *counted);
+
+/* The value that `fraction` of all lie below, straight within its bucket; 0 of none. */
+double histogram_percentile(const struct histogram *histogram, double fraction);
+double histogram_mean(const struct histogram *histogram);
+
+#endif

@@ -1,0 +1,66 @@
+/* main.c -- the executable `sumac`: one table of subcommands. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+#include "sumac/client.h"
+#include "sumac/status.h"
+
+static const struct command *const commands[] = {
+    &run_command, &ps_command, &ls_command, &get_command, &stats_command,
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static const char *command_name(const void *context, size_t index)
+{
+    (void)context;
+    return index < COMMAND_COUNT ? commands[index]->name : NULL;
+}
+
+static void print_help(FILE *file)
+{
+    fprintf(
+        file,
+        "sumac -- a parameter server: variables on ps processes, updated by what workers push\n\n"
+        "Usage: sumac COMMAND [options] …\n\nCommands:\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(file, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(
+        file,
+        "\n`sumac COMMAND --help` has the options and examples; `sumac --version` prints the "
+        "release.\n"
+        "\nExamples:\n"
+        "  sumac run --ps 2 --workers 2 -- ./my_worker    a whole cluster on this machine\n"
+        "  sumac ls                                       what it holds, from another terminal\n"
+        "\nExit codes: 0 done; 1 it failed; 2 fix the command line or the configuration;\n"
+        "128 and more: starting it again may help (143: stopped by SIGTERM).\n");
+}
+
+int main(int argc, char **argv)
+{
+    sumac_tune_malloc();
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_MISUSED;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        print_help(stdout);
+        return EXIT_FINE;
+    }
+    if (strcmp(word, "--version") == 0) {
+        printf("sumac %s\n", sumac_version());
+        return EXIT_FINE;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(commands[i]->name, word) == 0)
+            return commands[i]->run(commands[i], argc - 1, argv + 1);
+    const char *nearest = options_nearest(word, command_name, NULL);
+    fprintf(stderr, "sumac: there is no command %s; ", word);
+    if (nearest != NULL)
+        fprintf(stderr, "did you mean `sumac %s`?\n", nearest);
+    else
+        fprintf(stderr, "`sumac --help` lists them\n");
+    return EXIT_MISUSED;
+}

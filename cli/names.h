@@ -1,0 +1,14 @@
+/* names.h -- the numbers on the wire as the words that people write. */
+#ifndef CLI_NAMES_H
+#define CLI_NAMES_H
+
+#include "wire.h"
+
+/* "MEAN", "ON_READ", "assign_add", "learning_rate"; "?" for a number of a later release. Lends
+ * constant strings. */
+const char *names_aggregation(int aggregation);
+const char *names_synchronization(int synchronization);
+const char *names_function(int function);
+const char *names_hyperparameter(int name);
+
+#endif

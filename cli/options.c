@@ -1,0 +1,225 @@
+/* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag. */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_BYTES_MAX 64 /* longer words are near to nothing */
+#define DISTANCE_MAX 3    /* edits beyond which a word is not meant */
+
+/* ---- did you mean */
+
+/* Levenshtein's distance; both words are shorter than WORD_BYTES_MAX. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[WORD_BYTES_MAX + 1];
+    const size_t columns = strlen(b);
+    for (size_t j = 0; j <= columns; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= columns; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[columns];
+}
+
+const char *options_nearest(
+    const char *word, const char *(*candidate)(const void *context, size_t index),
+    const void *context)
+{
+    const char *nearest = NULL;
+    size_t least = DISTANCE_MAX + 1;
+    if (strlen(word) >= WORD_BYTES_MAX)
+        return NULL;
+    const char *tried = NULL;
+    for (size_t i = 0; (tried = candidate(context, i)) != NULL; i++) {
+        const size_t edits = strlen(tried) < WORD_BYTES_MAX ? distance(word, tried) : least;
+        if (edits < least && edits < strlen(word)) {
+            least = edits;
+            nearest = tried;
+        }
+    }
+    return nearest;
+}
+
+static const char *row_name(const void *context, size_t index)
+{
+    const struct command *command = context;
+    if (index == command->row_count)
+        return "help";
+    return index < command->row_count ? command->rows[index].name : NULL;
+}
+
+/* ---- values */
+
+static bool parse_count(const char *text, uint32_t *count)
+{
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > UINT32_MAX)
+        return false;
+    *count = (uint32_t)value;
+    return true;
+}
+
+bool options_parse_size(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || errno != 0)
+        return false;
+    unsigned shift = 0;
+    if (*end != '\0') {
+        const char *unit = strchr(units, *end & ~0x20); /* 256m is meant as well */
+        if (unit == NULL || *unit == '\0')
+            return false;
+        shift = 10 * (unsigned)(unit - units + 1);
+        end++;
+        if (strcmp(end, "iB") != 0 && strcmp(end, "B") != 0 && *end != '\0')
+            return false;
+    }
+    if (value > UINT64_MAX >> shift)
+        return false;
+    *bytes = (uint64_t)value << shift;
+    return true;
+}
+
+/* True: stored. */
+static bool store(const struct option_row *row, const char *value, void *target)
+{
+    char *place = (char *)target + row->offset;
+    switch (row->kind) {
+    case OPTION_FLAG:
+        *(bool *)(void *)place = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)(void *)place = value;
+        return true;
+    case OPTION_COUNT:
+    case OPTION_MS:
+        return parse_count(value, (uint32_t *)(void *)place);
+    case OPTION_SIZE:
+        return options_parse_size(value, (uint64_t *)(void *)place);
+    }
+    return false;
+}
+
+static const char *wanted(enum option_kind kind)
+{
+    switch (kind) {
+    case OPTION_COUNT:
+        return "a whole number";
+    case OPTION_MS:
+        return "a whole number of milliseconds";
+    case OPTION_SIZE:
+        return "a size such as 4096, 64K, 256M or 2G";
+    default:
+        return "a value";
+    }
+}
+
+/* ---- the command line */
+
+static enum options_outcome unknown(const struct command *command, const char *name)
+{
+    const char *nearest = options_nearest(name, row_name, command);
+    fprintf(stderr, "sumac %s: unknown option --%s; ", command->name, name);
+    if (nearest != NULL)
+        fprintf(stderr, "did you mean --%s?\n", nearest);
+    else
+        fprintf(stderr, "`sumac %s --help` lists them\n", command->name);
+    return OPTIONS_BAD;
+}
+
+/* One option, `word` without its dashes; *index is moved on when its value is the next word. */
+static enum options_outcome
+take_option(const struct command *command, char **argv, int argc, int *index, void *target)
+{
+    char name[WORD_BYTES_MAX];
+    const char *word = argv[*index] + 2;
+    const char *equals = strchr(word, '=');
+    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
+    if (strcmp(name, "help") == 0) {
+        options_print_help(command);
+        return OPTIONS_HELP;
+    }
+    const struct option_row *row = NULL;
+    for (size_t i = 0; i < command->row_count; i++)
+        if (strcmp(command->rows[i].name, name) == 0)
+            row = &command->rows[i];
+    if (row == NULL)
+        return unknown(command, name);
+    const char *value = equals ? equals + 1 : NULL;
+    if (row->argument == NULL && value != NULL) {
+        fprintf(stderr, "sumac %s: --%s takes no value\n", command->name, name);
+        return OPTIONS_BAD;
+    }
+    if (row->argument != NULL && value == NULL && *index + 1 < argc)
+        value = argv[++*index];
+    if (row->argument != NULL && value == NULL) {
+        fprintf(stderr, "sumac %s: --%s wants %s\n", command->name, name, wanted(row->kind));
+        return OPTIONS_BAD;
+    }
+    if (!store(row, value, target)) {
+        fprintf(
+            stderr, "sumac %s: --%s wants %s, not %s\n", command->name, name, wanted(row->kind),
+            value);
+        return OPTIONS_BAD;
+    }
+    return OPTIONS_GO;
+}
+
+enum options_outcome
+options_parse(const struct command *command, int argc, char **argv, void *target, int *word_count)
+{
+    int words = 0;
+    bool only_words = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (!only_words && strcmp(word, "--") == 0) {
+            only_words = true;
+        } else if (!only_words && strcmp(word, "-h") == 0) {
+            options_print_help(command);
+            return OPTIONS_HELP;
+        } else if (!only_words && strncmp(word, "--", 2) == 0) {
+            const enum options_outcome outcome = take_option(command, argv, argc, &i, target);
+            if (outcome != OPTIONS_GO)
+                return outcome;
+        } else {
+            argv[words++] = argv[i];
+            only_words = only_words || command->program_follows;
+        }
+    }
+    *word_count = words;
+    return OPTIONS_GO;
+}
+
+void options_print_help(const struct command *command)
+{
+    printf(
+        "sumac %s -- %s\n\nUsage: sumac %s [options] %s\n\n%s\n\nOptions:\n", command->name,
+        command->summary, command->name, command->arguments, command->about);
+    for (size_t i = 0; i < command->row_count; i++) {
+        const struct option_row *row = &command->rows[i];
+        char left[48];
+        snprintf(
+            left, sizeof left, "--%s%s%s", row->name, row->argument ? " " : "",
+            row->argument ? row->argument : "");
+        printf("  %-24s %s\n", left, row->help);
+    }
+    printf("  %-24s this text\n\nExamples:\n%s\n", "--help", command->examples);
+}

@@ -1,0 +1,32 @@
+/* options.h -- parse a command line by a command's table of options. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "command.h"
+
+enum options_outcome {
+    OPTIONS_GO,   /* all read */
+    OPTIONS_HELP, /* --help was asked for, and printed: exit 0 */
+    OPTIONS_BAD,  /* said what is wrong: exit 2 */
+};
+
+/* Read argv[1 …] into `target`, whose members the rows name; options that are not given are left
+ * alone.
+ *
+ * Words that are no options are moved to argv's front, in order: argv[0 … *word_count - 1]. */
+enum options_outcome
+options_parse(const struct command *command, int argc, char **argv, void *target, int *word_count);
+
+/* The command's help, on standard output. */
+void options_print_help(const struct command *command);
+
+/* "256M" as bytes. False: not a size, or beyond 64 bits. */
+bool options_parse_size(const char *text, uint64_t *bytes);
+
+/* The candidate closest to `word`, or NULL when none is near. `candidate(context, i)` is NULL at
+ * the end. */
+const char *options_nearest(
+    const char *word, const char *(*candidate)(const void *context, size_t index),
+    const void *context);
+
+#endif

@@ -1,0 +1,312 @@
+/* print_array.c -- numpy/core/arrayprint.py's rules for bools, integers and floats. */
+#include "print_array.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "half.h"
+
+#define EDGE 3
+#define LINE_CHARACTERS 75
+#define PRECISION 8
+#define ELEMENT_BYTES 64
+
+/* How every shown number is written: found by looking at all of them first. */
+struct layout {
+    enum sumac_dtype dtype;
+    bool exponent;  /* 1.5e-05 */
+    int decimals;   /* most digits after the point */
+    int width;      /* of an element, padded to the left */
+    bool shortened; /* only the edges of each axis are shown */
+};
+
+struct printer {
+    const struct sumac_tensor *tensor;
+    const uint8_t *data;
+    FILE *file;
+    struct layout layout;
+    uint64_t stride[SUMAC_RANK_MAX]; /* elements from one index to the next */
+    int column, blanks; /* characters on this line, and blanks that are to follow them */
+    void (*visit)(struct printer *printer, uint64_t element);
+    double largest, smallest; /* absolute, of the finite numbers that are not 0 */
+};
+
+/* ---- one element */
+
+static double number_at(const struct printer *printer, uint64_t element)
+{
+    const uint8_t *at = printer->data + element * sumac_dtype_bytes(printer->tensor->dtype);
+    uint16_t half = 0;
+    float single = 0;
+    double value = 0;
+    switch (printer->tensor->dtype) {
+    case SUMAC_FLOAT16:
+        memcpy(&half, at, sizeof half);
+        return (double)float32_of_float16(half);
+    case SUMAC_BFLOAT16:
+        memcpy(&half, at, sizeof half);
+        return (double)float32_of_bfloat16(half);
+    case SUMAC_FLOAT32:
+        memcpy(&single, at, sizeof single);
+        return (double)single;
+    default:
+        memcpy(&value, at, sizeof value);
+        return value;
+    }
+}
+
+/* Is the text the number again, in its dtype? */
+static bool reads_as(enum sumac_dtype dtype, const char *text, double value)
+{
+    const double read = strtod(text, NULL);
+    switch (dtype) {
+    case SUMAC_FLOAT16:
+        return float16_of_float32((float)read) == float16_of_float32((float)value);
+    case SUMAC_BFLOAT16:
+        return bfloat16_of_float32((float)read) == bfloat16_of_float32((float)value);
+    case SUMAC_FLOAT32:
+        return strtof(text, NULL) == (float)value;
+    default:
+        return read == value;
+    }
+}
+
+/* The fewest decimals, up to PRECISION, that give the number again. */
+static int decimals_of(enum sumac_dtype dtype, double value, bool exponent)
+{
+    char text[512];
+    for (int decimals = 0; decimals < PRECISION; decimals++) {
+        snprintf(text, sizeof text, exponent ? "%.*e" : "%.*f", decimals, value);
+        if (reads_as(dtype, text, value))
+            return decimals;
+    }
+    /* None is enough: rounded to PRECISION, without the zeros at the end. */
+    snprintf(text, sizeof text, exponent ? "%.*e" : "%.*f", PRECISION, value);
+    const char *point = strchr(text, '.');
+    size_t digits = strcspn(point, "e");
+    while (digits > 1 && point[digits - 1] == '0')
+        digits--;
+    return (int)digits - 1;
+}
+
+static int write_float(const struct layout *layout, double value, char text[ELEMENT_BYTES])
+{
+    if (isnan(value))
+        return snprintf(text, ELEMENT_BYTES, "nan");
+    if (isinf(value))
+        return snprintf(text, ELEMENT_BYTES, value < 0 ? "-inf" : "inf");
+    if (layout->exponent)
+        return snprintf(
+            text, ELEMENT_BYTES, layout->decimals == 0 ? "%#.*e" : "%.*e", layout->decimals, value);
+    /* NumPy pads each number to the decimals of the longest with blanks, not zeros. */
+    const int own = decimals_of(layout->dtype, value, false);
+    const int used = snprintf(text, ELEMENT_BYTES, "%#.*f", own, value);
+    return used +
+           snprintf(text + used, ELEMENT_BYTES - (size_t)used, "%*s", layout->decimals - own, "");
+}
+
+static int write_element(const struct printer *printer, uint64_t element, char text[ELEMENT_BYTES])
+{
+    const enum sumac_dtype dtype = printer->tensor->dtype;
+    const uint8_t *at = printer->data + element * sumac_dtype_bytes(dtype);
+    if (sumac_dtype_is_float(dtype))
+        return write_float(&printer->layout, number_at(printer, element), text);
+    switch (dtype) {
+#define INTEGER(name, type, format)                                                                \
+    case SUMAC_##name: {                                                                           \
+        type value;                                                                                \
+        memcpy(&value, at, sizeof value);                                                          \
+        return snprintf(text, ELEMENT_BYTES, "%" format, value);                                   \
+    }
+        INTEGER(INT8, int8_t, PRId8)
+        INTEGER(INT16, int16_t, PRId16)
+        INTEGER(INT32, int32_t, PRId32)
+        INTEGER(INT64, int64_t, PRId64)
+        INTEGER(UINT8, uint8_t, PRIu8)
+        INTEGER(UINT16, uint16_t, PRIu16)
+        INTEGER(UINT32, uint32_t, PRIu32)
+        INTEGER(UINT64, uint64_t, PRIu64)
+#undef INTEGER
+    default:
+        return snprintf(text, ELEMENT_BYTES, *at != 0 ? "True" : "False");
+    }
+}
+
+/* ---- the elements that are shown */
+
+static uint64_t extent(const struct printer *printer, uint32_t axis)
+{
+    return printer->tensor->shape.extent[axis];
+}
+
+static bool skips(const struct printer *printer, uint32_t axis)
+{
+    return printer->layout.shortened && extent(printer, axis) > 2 * EDGE;
+}
+
+static void visit_all(struct printer *printer, uint32_t axis, uint64_t first)
+{
+    if (axis == printer->tensor->shape.rank) {
+        printer->visit(printer, first);
+        return;
+    }
+    for (uint64_t i = 0; i < extent(printer, axis); i++) {
+        if (skips(printer, axis) && i == EDGE)
+            i = extent(printer, axis) - EDGE;
+        visit_all(printer, axis + 1, first + i * printer->stride[axis]);
+    }
+}
+
+static void see_range(struct printer *printer, uint64_t element)
+{
+    const double value = fabs(number_at(printer, element));
+    if (!isfinite(value) || value == 0)
+        return;
+    if (value > printer->largest)
+        printer->largest = value;
+    if (printer->smallest == 0 || value < printer->smallest)
+        printer->smallest = value;
+}
+
+static void see_decimals(struct printer *printer, uint64_t element)
+{
+    const double value = number_at(printer, element);
+    if (!isfinite(value))
+        return;
+    const int decimals = decimals_of(printer->layout.dtype, value, printer->layout.exponent);
+    if (decimals > printer->layout.decimals)
+        printer->layout.decimals = decimals;
+}
+
+static void see_width(struct printer *printer, uint64_t element)
+{
+    char text[ELEMENT_BYTES];
+    const int width = write_element(printer, element, text);
+    if (width > printer->layout.width)
+        printer->layout.width = width;
+}
+
+static void lay_out(struct printer *printer)
+{
+    if (sumac_dtype_is_float(printer->tensor->dtype)) {
+        printer->visit = see_range;
+        visit_all(printer, 0, 0);
+        printer->layout.exponent =
+            printer->largest >= 1e8 || (printer->smallest != 0 && printer->smallest < 1e-4) ||
+            (printer->smallest != 0 && printer->largest / printer->smallest > 1e3);
+        printer->visit = see_decimals;
+        visit_all(printer, 0, 0);
+    }
+    printer->visit = see_width;
+    visit_all(printer, 0, 0);
+    if (printer->tensor->dtype == SUMAC_BOOL)
+        printer->layout.width = (int)strlen("False"); /* even when all are True */
+}
+
+/* ---- brackets and lines */
+
+static void indent(struct printer *printer, uint32_t depth)
+{
+    fprintf(printer->file, "%*s", (int)depth, "");
+    printer->column = (int)depth;
+}
+
+/* A word of a row, on this line while it fits. Blanks at a word's end are kept back: at the end of
+ * a line there are none. */
+static void put_word(struct printer *printer, const char *word, uint32_t axis, bool first)
+{
+    const int width = (int)strlen(word);
+    const int limit = LINE_CHARACTERS - 1 - (int)axis; /* room for the closing brackets */
+    int inked = width;
+    while (inked > 0 && word[inked - 1] == ' ')
+        inked--;
+    if (!first && printer->column + printer->blanks + 1 + width > limit) {
+        fputc('\n', printer->file);
+        indent(printer, axis + 1);
+    } else {
+        printer->blanks += !first;
+        fprintf(printer->file, "%*s", printer->blanks, "");
+        printer->column += printer->blanks;
+    }
+    fprintf(printer->file, "%.*s", inked, word);
+    printer->column += inked;
+    printer->blanks = width - inked;
+}
+
+static void print_row(struct printer *printer, uint32_t axis, uint64_t first)
+{
+    const uint64_t count = extent(printer, axis);
+    for (uint64_t i = 0; i < count; i++) {
+        char text[ELEMENT_BYTES], padded[2 * ELEMENT_BYTES];
+        if (skips(printer, axis) && i == EDGE) {
+            put_word(printer, "...", axis, false);
+            i = count - EDGE;
+        }
+        write_element(printer, first + i * printer->stride[axis], text);
+        snprintf(padded, sizeof padded, "%*s", printer->layout.width, text);
+        put_word(printer, padded, axis, i == 0);
+    }
+    fprintf(printer->file, "%*s", printer->blanks, "");
+    printer->blanks = 0;
+}
+
+static void print_axis(struct printer *printer, uint32_t axis, uint64_t first)
+{
+    const uint32_t rank = printer->tensor->shape.rank;
+    fputc('[', printer->file);
+    printer->column++;
+    if (axis + 1 == rank) {
+        print_row(printer, axis, first);
+    } else {
+        for (uint64_t i = 0; i < extent(printer, axis); i++) {
+            if (i > 0) {
+                for (uint32_t line = axis + 1; line < rank; line++)
+                    fputc('\n', printer->file);
+                indent(printer, axis + 1);
+            }
+            if (skips(printer, axis) && i == EDGE) {
+                fputs("...", printer->file);
+                for (uint32_t line = axis + 1; line < rank; line++)
+                    fputc('\n', printer->file);
+                indent(printer, axis + 1);
+                i = extent(printer, axis) - EDGE;
+            }
+            print_axis(printer, axis + 1, first + i * printer->stride[axis]);
+        }
+    }
+    fputc(']', printer->file);
+    printer->column++;
+}
+
+void print_array(const struct sumac_tensor *tensor, FILE *file)
+{
+    uint64_t elements = 1;
+    struct printer printer = {
+        .tensor = tensor,
+        .data = sumac_tensor_data(tensor),
+        .file = file,
+        .layout = {.dtype = tensor->dtype},
+    };
+    for (uint32_t axis = tensor->shape.rank; axis-- > 0;) {
+        printer.stride[axis] = elements;
+        elements *= tensor->shape.extent[axis];
+    }
+    printer.layout.shortened = elements > PRINT_ARRAY_ELEMENTS_MAX;
+    if (elements == 0) {
+        fputs("[]\n", file);
+        return;
+    }
+    lay_out(&printer);
+    if (tensor->shape.rank == 0) {
+        char text[ELEMENT_BYTES];
+        write_element(&printer, 0, text);
+        fputs(text, file);
+    } else {
+        print_axis(&printer, 0, 0);
+    }
+    fputc('\n', file);
+}

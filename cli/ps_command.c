@@ -1,0 +1,127 @@
+/* ps_command.c -- `sumac ps`: one parameter server, as TF_CONFIG describes it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+#include "ps.h"
+#include "sumac/cluster.h"
+
+/* What the command line says: the server's options, and those of them that need more than a place to be stored. */
+struct ps_words {
+    struct ps_options server;
+    uint32_t port, index;
+};
+
+#define UNSAID UINT32_MAX /* a number that was not given */
+#define SERVER(member) offsetof(struct ps_words, server.member)
+
+static const struct option_row rows[] = {
+    {"bind", "HOST", "listen on this address only (0.0.0.0)", OPTION_TEXT, SERVER(bind_host)},
+    {"port", "PORT", "listen on this port (that of its task in TF_CONFIG)", OPTION_COUNT,
+     offsetof(struct ps_words, port)},
+    {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_COUNT,
+     offsetof(struct ps_words, index)},
+    {"threads", "N", "threads that compute beside the ps's own (spare processors, at most 3)",
+     OPTION_COUNT, SERVER(threads)},
+    {"staging-max", "SIZE",
+     "pushes that are received and not applied yet, all sessions together (2G)", OPTION_SIZE,
+     SERVER(staging_bytes_max)},
+    {"sessions-max", "N", "clients at a time; each may use staging-max / N of the staging (32)",
+     OPTION_COUNT, SERVER(sessions_max)},
+    {"view-max", "SIZE", "old values kept for long pulls (as much as the variables take)",
+     OPTION_SIZE, SERVER(view_bytes_max)},
+    {"grpc-memory-max", "SIZE", "gRPC's own buffers (256M)", OPTION_SIZE,
+     SERVER(grpc_memory_bytes_max)},
+    {"streams-max", "N", "calls at a time on one connection (1024)", OPTION_COUNT,
+     SERVER(streams_max)},
+    {"lease-ms", "MS", "a client that is silent for so long is lost (10000)", OPTION_MS,
+     SERVER(lease_ms)},
+    {"rejoin-ms", "MS", "the run ends when no worker has been there for so long (10000)", OPTION_MS,
+     SERVER(rejoin_ms)},
+    {"rejoin-first-ms", "MS", "the same while a listed worker has never been there (60000)",
+     OPTION_MS, SERVER(rejoin_first_ms)},
+    {"ps-lost-ms", "MS", "without another ps for so long, give up (60000)", OPTION_MS,
+     SERVER(ps_lost_ms)},
+    {"report-ms", "MS", "how often a wait says what it waits for (5000)", OPTION_MS,
+     SERVER(report_ms)},
+    {"terminate-ms", "MS", "how long SIGTERM waits for what is in flight (5000)", OPTION_MS,
+     SERVER(terminate_ms)},
+};
+
+static int serve(const struct command *command, int argc, char **argv);
+
+const struct command ps_command = {
+    .name = "ps",
+    .summary = "be a parameter server",
+    .arguments = "",
+    .about = "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps "
+             "and workers and says\n"
+             "which ps this one is. It waits for the workers, in whatever order the processes "
+             "start, and ends with\n"
+             "the run: 0 when the workers are done; 143 when all of them are gone, or after "
+             "SIGTERM; 128 and more\n"
+             "when another ps is lost or the port is taken (226); 2 when TF_CONFIG or an option is "
+             "wrong.\n"
+             "Variables live in memory, bounded by: the process itself + values and slots + "
+             "view-max + staging-max +\n"
+             "grpc-memory-max. `sumac stats` prints each term.",
+    .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
+                "[\"h3:2222\"]},\n"
+                "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
+                "  sumac ps --bind 10.0.0.1 --staging-max 512M\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .run = serve,
+};
+
+/* The cluster, with this process as one of its ps. */
+static enum sumac_status
+resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    const struct sumac_cluster_overrides overrides = {
+        .task_type = words->index != UNSAID ? "ps" : NULL,
+        .has_task_index = words->index != UNSAID,
+        .task_index = words->index,
+    };
+    enum sumac_status status = sumac_cluster_from_environment(&overrides, cluster, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = sumac_cluster_check_task(cluster, error);
+    if (status == SUMAC_OK && strcmp(cluster->task_type, "ps") != 0) {
+        snprintf(
+            error->text, sizeof error->text,
+            "TF_CONFIG says that this process is %s %u, not a ps; correct its task, or say "
+            "which ps with --index N",
+            cluster->task_type, cluster->task_index);
+        status = error->status = SUMAC_INVALID_ARGUMENT;
+    }
+    if (status != SUMAC_OK)
+        sumac_cluster_deinit(cluster);
+    return status;
+}
+
+static int serve(const struct command *command, int argc, char **argv)
+{
+    struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
+    int word_count = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, &words, &word_count);
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (word_count > 0) {
+        fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
+        return EXIT_MISUSED;
+    }
+    struct sumac_cluster cluster;
+    struct sumac_error error = {0};
+    if (resolve(&words, &cluster, &error) != SUMAC_OK) {
+        fprintf(stderr, "sumac ps: %s\n", error.text);
+        return EXIT_MISUSED;
+    }
+    words.server.cluster = &cluster;
+    words.server.port_given = words.port != UNSAID;
+    words.server.port = words.server.port_given ? words.port : 0;
+    const int code = ps_run(&words.server);
+    sumac_cluster_deinit(&cluster);
+    return code;
+}

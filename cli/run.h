@@ -1,0 +1,67 @@
+/* run.h -- a cluster of processes on this machine: what `sumac run` starts, watches and ends.
+ *
+ * The ps come first, then the workers. Each process leads a process group of its own, so that what
+ * it starts in turn can be ended with it, and dies with this process (PR_SET_PDEATHSIG) if that
+ * should be killed.
+ */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "run_output.h"
+
+#define RUN_PROCESSES_MAX 512
+#define RUN_PS_WORDS_MAX 64
+
+/* What is to be started. Ports: the ps's, then the workers' (which nobody listens on; a TF_CONFIG
+ * wants them). */
+struct run_plan {
+    uint32_t ps_count, worker_count, replicas;
+    char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */
+    char **program;                       /* the workers' command line; NULL ends it */
+    uint16_t ports[RUN_PROCESSES_MAX];
+};
+
+struct run_child {
+    bool is_ps;
+    uint32_t index;
+    pid_t pid; /* 0: not started */
+    bool ended;
+    int code;    /* as a shell says it: 128 + n when signal n ended it */
+    int pipe[2]; /* its standard output and error; -1: closed */
+    struct run_output *output[2];
+};
+
+struct run {
+    const struct run_plan *plan;
+    uint32_t child_count;
+    struct run_child children[RUN_PROCESSES_MAX];
+    struct run_screen screens[2]; /* our standard output and error */
+};
+
+/* Start every process of the plan. False: the system could not, and said why; nothing is left. */
+bool run_start(struct run *run, const struct run_plan *plan);
+
+/* "worker 1". Lends  text. */
+const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes);
+
+/* Send a signal to the process groups of all ps, or all workers, that have not ended. */
+void run_signal(struct run *run, bool ps, int signal_number);
+
+/* Notice which processes have ended, end what they left in their groups, and note their codes. */
+void run_reap(struct run *run);
+
+/* Close pipes, free outputs. Every process has ended. */
+void run_deinit(struct run *run);
+
+enum run_verdict { RUN_ENDED, RUN_PORT_TAKEN };
+
+/* Watch the processes until all have ended: pass on their output, forward signals, stop the rest
+ * after the first failure, and the ps after the workers. `signals` is a signalfd for what
+ * run_command.c blocks. *code is the run's exit code. */
+enum run_verdict run_watch(struct run *run, int signals, int *code);
+
+#endif

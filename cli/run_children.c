@@ -1,0 +1,193 @@
+/* run_children.c -- start the processes of a run, and bury them. */
+#define _GNU_SOURCE /* pipe2 */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes)
+{
+    snprintf(text, text_bytes, "%s %u", child->is_ps ? "ps" : "worker", child->index);
+    return text;
+}
+
+/* The cluster as every process's TF_CONFIG tells it, and which task this one is. Gives  text to
+ * free, or NULL. */
+static char *tf_config(const struct run_plan *plan, const struct run_child *child)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    if (file == NULL)
+        return NULL;
+    fputs("{\"cluster\": {\"ps\": [", file);
+    for (uint32_t i = 0; i < plan->ps_count + plan->worker_count; i++)
+        fprintf(
+            file, "%s\"127.0.0.1:%u\"",
+            i == 0                ? ""
+            : i == plan->ps_count ? "], \"worker\": ["
+                                  : ", ",
+            plan->ports[i]);
+    fprintf(
+        file, "]}, \"task\": {\"type\": \"%s\", \"index\": %u}}", child->is_ps ? "ps" : "worker",
+        child->index);
+    return fclose(file) == 0 ? text : NULL;
+}
+
+/* In the child, up to exec: only what may be called after a fork. */
+static _Noreturn void
+become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE); /* it was killed before it could be said */
+    if (child->is_ps) {
+        char *words[RUN_PS_WORDS_MAX + 8] = {
+            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char[]){"127.0.0.1"}};
+        for (int i = 0; plan->ps_words[i] != NULL; i++)
+            words[4 + i] = plan->ps_words[i];
+        execv("/proc/self/exe", words);
+    } else {
+        execvp(plan->program[0], plan->program);
+    }
+    const char *program = child->is_ps ? "/proc/self/exe" : plan->program[0];
+    dprintf(STDERR_FILENO, "%s: %s\n", program, strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126); /* as shells say it */
+}
+
+static bool set_environment(const struct run_plan *plan, const struct run_child *child)
+{
+    char number[16];
+    char *config = tf_config(plan, child);
+    snprintf(number, sizeof number, "%u", plan->replicas);
+    const bool set = config != NULL && setenv("TF_CONFIG", config, 1) == 0 &&
+                     setenv("SUMAC_REPLICAS", number, 1) == 0;
+    free(config);
+    return set;
+}
+
+static bool make_outputs(struct run *run, struct run_child *child)
+{
+    char name[RUN_OUTPUT_LABEL_BYTES];
+    run_child_name(child, name, sizeof name);
+    for (int i = 0; i < 2; i++) {
+        child->output[i] = calloc(1, sizeof *child->output[i]);
+        if (child->output[i] == NULL)
+            return false;
+        child->output[i]->screen = &run->screens[i];
+        snprintf(child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ", name);
+    }
+    return true;
+}
+
+static bool start(struct run *run, struct run_child *child)
+{
+    int out[2] = {-1, -1}, err[2] = {-1, -1};
+    child->pipe[0] = child->pipe[1] = -1;
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const pid_t parent = getpid();
+    bool started = nothing >= 0 && make_outputs(run, child) && pipe2(out, O_CLOEXEC) == 0 &&
+                   pipe2(err, O_CLOEXEC) == 0 && set_environment(run->plan, child);
+    if (started) {
+        child->pid = fork();
+        if (child->pid == 0) {
+            setpgid(0, 0);
+            dup2(nothing, STDIN_FILENO);
+            dup2(out[1], STDOUT_FILENO);
+            dup2(err[1], STDERR_FILENO);
+            become(run->plan, child, parent);
+        }
+        started = child->pid > 0;
+    }
+    if (started) {
+        setpgid(child->pid, child->pid); /* both sides: whoever comes first */
+        child->pipe[0] = out[0];
+        child->pipe[1] = err[0];
+        fcntl(out[0], F_SETFL, O_NONBLOCK);
+        fcntl(err[0], F_SETFL, O_NONBLOCK);
+        out[0] = err[0] = -1;
+    }
+    const int reason = errno;
+    const int rest[] = {nothing, out[0], out[1], err[0], err[1]};
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
+        if (rest[i] >= 0)
+            close(rest[i]);
+    errno = reason;
+    return started;
+}
+
+bool run_start(struct run *run, const struct run_plan *plan)
+{
+    run->plan = plan;
+    run->child_count = plan->ps_count + plan->worker_count;
+    for (uint32_t i = 0; i < run->child_count; i++) {
+        struct run_child *child = &run->children[i];
+        child->is_ps = i < plan->ps_count;
+        child->index = child->is_ps ? i : i - plan->ps_count;
+        if (start(run, child))
+            continue;
+        char name[RUN_OUTPUT_LABEL_BYTES];
+        fprintf(
+            stderr, "sumac run: %s could not be started: %s\n",
+            run_child_name(child, name, sizeof name), strerror(errno));
+        child->pid = 0;
+        run->child_count = i + 1;
+        run_signal(run, true, SIGKILL);
+        run_signal(run, false, SIGKILL);
+        for (uint32_t j = 0; j < i; j++)
+            waitpid(run->children[j].pid, NULL, 0);
+        run_deinit(run);
+        return false;
+    }
+    return true;
+}
+
+void run_signal(struct run *run, bool ps, int signal_number)
+{
+    for (uint32_t i = 0; i < run->child_count; i++) {
+        const struct run_child *child = &run->children[i];
+        if (child->is_ps == ps && child->pid > 0 && !child->ended)
+            kill(-child->pid, signal_number);
+    }
+}
+
+/* The process is looked at before it is buried: until then its number is its group's, and nobody
+ * else's. */
+void run_reap(struct run *run)
+{
+    for (uint32_t i = 0; i < run->child_count; i++) {
+        struct run_child *child = &run->children[i];
+        siginfo_t info = {0};
+        if (child->ended || child->pid == 0 ||
+            waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            info.si_pid == 0)
+            continue;
+        kill(-child->pid, SIGKILL);
+        int status = 0;
+        waitpid(child->pid, &status, 0);
+        child->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        child->ended = true;
+    }
+}
+
+void run_deinit(struct run *run)
+{
+    for (uint32_t i = 0; i < run->child_count; i++)
+        for (int j = 0; j < 2; j++) {
+            struct run_child *child = &run->children[i];
+            if (child->pipe[j] >= 0 && child->output[j] != NULL)
+                close(child->pipe[j]);
+            free(child->output[j]);
+        }
+    run->child_count = 0;
+}

@@ -1,0 +1,184 @@
+/* run_command.c -- `sumac run`: a cluster on this machine, from the first process to the last.
+ *
+ * This process never initialises gRPC: it forks.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "options.h"
+#include "run.h"
+#include "run_ports.h"
+#include "run_record.h"
+
+#define ATTEMPTS_MAX 5 /* clusters started because a port was taken in the meantime */
+
+struct run_options {
+    uint32_t ps, workers, replicas;
+    const char *ps_options;
+};
+
+static const struct option_row rows[] = {
+    {"ps", "P", "ps processes (1)", OPTION_COUNT, offsetof(struct run_options, ps)},
+    {"workers", "W", "worker processes (1)", OPTION_COUNT, offsetof(struct run_options, workers)},
+    {"replicas", "R", "replicas of each worker, told to it as SUMAC_REPLICAS (1)", OPTION_COUNT,
+     offsetof(struct run_options, replicas)},
+    {"ps-options", "TEXT", "more options for every ps, separated by blanks", OPTION_TEXT,
+     offsetof(struct run_options, ps_options)},
+};
+
+static int run_cluster(const struct command *command, int argc, char **argv);
+
+const struct command run_command = {
+    .name = "run",
+    .summary = "start ps and workers on this machine, and end them",
+    .arguments = "-- PROGRAM [argument…]",
+    .about = "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a "
+             "TF_CONFIG of its own in\n"
+             "its environment. Every line that they print comes after the name of its process. The "
+             "first failure\n"
+             "ends the run with that process's exit code (128 + n: signal n). Signals are "
+             "forwarded to the workers;\n"
+             "when they have ended the ps are, too. Nothing is left behind.",
+    .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
+                "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .program_follows = true,
+    .run = run_cluster,
+};
+
+/* Cut `text` at blanks, in place. False: too many words. */
+static bool split_words(char *text, char **words, size_t words_max)
+{
+    size_t count = 0;
+    for (char *word = strtok(text, " \t"); word != NULL; word = strtok(NULL, " \t")) {
+        if (count == words_max)
+            return false;
+        words[count++] = word;
+    }
+    words[count] = NULL;
+    return true;
+}
+
+static bool check(const struct run_options *options, const struct run_plan *plan)
+{
+    const char *wrong = NULL;
+    if (plan->program[0] == NULL)
+        wrong = "which program? sumac run [options] -- PROGRAM [argument…]";
+    else if (options->ps == 0 || options->workers == 0 || options->replicas == 0)
+        wrong = "a run needs at least one ps, one worker and one replica";
+    else if (options->ps > RUN_RECORD_PS_MAX || options->workers > RUN_PROCESSES_MAX - options->ps)
+        wrong = "at most 256 ps, and 512 processes altogether";
+    if (wrong != NULL)
+        fprintf(stderr, "sumac run: %s\n", wrong);
+    return wrong == NULL;
+}
+
+/* From here on these signals come as bytes on the returned descriptor. */
+static int take_over_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigset_t taken;
+    sigemptyset(&taken);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaddset(&taken, numbers[i]);
+    sigprocmask(SIG_BLOCK, &taken, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a closed standard output ends no run */
+    return signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* Other commands find the run by it; a run without is a run all the same. */
+static void record(const struct run_plan *plan)
+{
+    struct run_record *record = calloc(1, sizeof *record);
+    struct sumac_error error = {.text = "no memory"};
+    if (record == NULL)
+        return;
+    snprintf(record->program, sizeof record->program, "%s", plan->program[0]);
+    for (uint32_t i = 0; i < plan->ps_count; i++)
+        snprintf(
+            record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "127.0.0.1:%u",
+            plan->ports[i]);
+    if (run_record_write(record, &error) != SUMAC_OK)
+        fprintf(
+            stderr, "sumac run: other commands will need --ps 127.0.0.1:%u: %s\n", plan->ports[0],
+            error.text);
+    free(record);
+}
+
+static int attempt(struct run *run, struct run_plan *plan, int signals, bool *again)
+{
+    *again = false;
+    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count)) {
+        fprintf(stderr, "sumac run: no free loopback port: %s\n", strerror(errno));
+        return EXIT_FAILED;
+    }
+    *run = (struct run){0};
+    for (int i = 0; i < 2; i++)
+        run->screens[i] = (struct run_screen){
+            .fd = STDOUT_FILENO + i, .terminal = isatty(STDOUT_FILENO + i) == 1};
+    if (!run_start(run, plan))
+        return EXIT_FAILED;
+    record(plan);
+    int code = EXIT_FAILED;
+    *again = run_watch(run, signals, &code) == RUN_PORT_TAKEN;
+    run_record_remove();
+    run_deinit(run);
+    return code;
+}
+
+static int run_plan(struct run_plan *plan)
+{
+    struct run *run = calloc(1, sizeof *run);
+    const int signals = take_over_signals();
+    int code = EXIT_FAILED;
+    bool again = run != NULL && signals >= 0;
+    if (!again)
+        fprintf(stderr, "sumac run: cannot start: %s\n", strerror(errno));
+    for (int i = 0; again && i < ATTEMPTS_MAX; i++) {
+        if (i > 0)
+            fprintf(
+                stderr, "sumac run: a port that was free is taken; starting again with others\n");
+        code = attempt(run, plan, signals, &again);
+    }
+    if (run != NULL && again) {
+        fprintf(
+            stderr, "sumac run: free ports were taken %d times in a row; giving up\n",
+            ATTEMPTS_MAX);
+        code = EXIT_PORT_TAKEN;
+    }
+    if (signals >= 0)
+        close(signals);
+    free(run);
+    return code;
+}
+
+static int run_cluster(const struct command *command, int argc, char **argv)
+{
+    struct run_options options = {.ps = 1, .workers = 1, .replicas = 1};
+    int words = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    struct run_plan *plan = calloc(1, sizeof *plan);
+    char *ps_options = strdup(options.ps_options != NULL ? options.ps_options : "");
+    int code = EXIT_FAILED;
+    if (plan != NULL && ps_options != NULL) {
+        argv[words] = NULL;
+        plan->ps_count = options.ps;
+        plan->worker_count = options.workers;
+        plan->replicas = options.replicas;
+        plan->program = argv;
+        const bool fits = split_words(ps_options, plan->ps_words, RUN_PS_WORDS_MAX);
+        code = fits && check(&options, plan) ? run_plan(plan) : EXIT_MISUSED;
+    }
+    free(ps_options);
+    free(plan);
+    return code;
+}

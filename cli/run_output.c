@@ -1,0 +1,103 @@
+/* run_output.c -- cut what a process writes into lines, and put its name before each. */
+#include "run_output.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define PROGRESS_INTERVAL_MS 1000
+
+/* Everything, or as much as the other side takes: a reader that is gone is no reason to end a run.
+ */
+static void write_all(int fd, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        const ssize_t written = write(fd, bytes, count);
+        if (written <= 0)
+            return;
+        bytes += written;
+        count -= (size_t)written;
+    }
+}
+
+/* One write per line: lines of several writers to one terminal do not mix. */
+static void
+write_line(struct run_output *output, const char *before, size_t text_bytes, const char *after)
+{
+    char whole[RUN_OUTPUT_LINE_BYTES_MAX + RUN_OUTPUT_LABEL_BYTES + 16];
+    size_t used = 0;
+    const char *parts[] = {before, output->label};
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = strlen(parts[i]);
+        memcpy(whole + used, parts[i], bytes);
+        used += bytes;
+    }
+    memcpy(whole + used, output->line, text_bytes);
+    used += text_bytes;
+    memcpy(whole + used, after, strlen(after));
+    used += strlen(after);
+    write_all(output->screen->fd, whole, used);
+}
+
+#define CLEAR_LINE "\r\033[K"
+
+static void pass_line(struct run_output *output)
+{
+    write_line(output, output->screen->progress_shown ? CLEAR_LINE : "", output->used, "\n");
+    output->screen->progress_shown = false;
+    output->used = 0;
+}
+
+/* A progress line must fit on one row, or writing over it would leave rows behind. */
+static size_t fitting(const struct run_output *output)
+{
+    struct winsize size = {0};
+    const size_t label_bytes = strlen(output->label);
+    if (ioctl(output->screen->fd, TIOCGWINSZ, &size) != 0 || size.ws_col <= label_bytes + 1)
+        return output->used;
+    const size_t columns = size.ws_col - label_bytes - 1;
+    return output->used < columns ? output->used : columns;
+}
+
+static void pass_progress(struct run_output *output, uint64_t now_ms)
+{
+    if (output->used == 0)
+        return;
+    if (output->screen->terminal) {
+        write_line(output, CLEAR_LINE, fitting(output), "");
+        output->screen->progress_shown = true;
+    } else if (now_ms - output->progress_ms >= PROGRESS_INTERVAL_MS) {
+        output->progress_ms = now_ms;
+        write_line(output, "", output->used, "\n");
+    }
+    output->used = 0;
+}
+
+void run_output_take(struct run_output *output, const char *bytes, size_t count, uint64_t now_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        const bool ends = bytes[i] == '\n';
+        if (output->returned && !ends)
+            pass_progress(output, now_ms);
+        output->returned = bytes[i] == '\r';
+        if (ends)
+            pass_line(output);
+        else if (!output->returned)
+            output->line[output->used++] = bytes[i];
+        if (output->used == sizeof output->line)
+            pass_line(output);
+    }
+}
+
+void run_output_end(struct run_output *output)
+{
+    if (output->used > 0)
+        pass_line(output);
+}
+
+void run_screen_end(struct run_screen *screen)
+{
+    if (screen->progress_shown)
+        write_all(screen->fd, "\n", 1);
+    screen->progress_shown = false;
+}

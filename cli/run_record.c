@@ -1,0 +1,190 @@
+/* run_record.c -- write, list and remove the records of runs. */
+#include "run_record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "json.h"
+
+#define PATH_BYTES 512
+#define RECORD_BYTES_MAX 65536
+
+static void folder_path(char path[PATH_BYTES])
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct stat found;
+    if (runtime != NULL && runtime[0] == '/' && stat(runtime, &found) == 0)
+        snprintf(path, PATH_BYTES, "%s/sumac", runtime);
+    else
+        snprintf(path, PATH_BYTES, "/tmp/sumac-%u", (unsigned)geteuid());
+}
+
+static void record_path(char path[PATH_BYTES], pid_t pid)
+{
+    char folder[PATH_BYTES - 32];
+    folder_path(path);
+    snprintf(folder, sizeof folder, "%.*s", (int)sizeof folder - 1, path);
+    snprintf(path, PATH_BYTES, "%s/run-%d.json", folder, (int)pid);
+}
+
+/* The folder is there, ours, and closed to others: /tmp is everybody's, and a record tells commands
+ * whom to talk to. NOT_FOUND: it is not there. */
+static enum sumac_status check_folder(const char *path, struct sumac_error *error)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return fail(
+            error, errno == ENOENT ? SUMAC_NOT_FOUND : SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
+            "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 077) != 0)
+        return fail(
+            error, SUMAC_PERMISSION_DENIED, SUMAC_REASON_UNSPECIFIED,
+            "%s is not a folder that only this user may open; remove it, or set XDG_RUNTIME_DIR",
+            path);
+    return SUMAC_OK;
+}
+
+/* When the process began, in the kernel's ticks since boot: field 22 of /proc/PID/stat. 0: there is
+ * no such process. */
+static uint64_t process_started(pid_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    const size_t bytes = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[bytes] = '\0';
+    const char *field = strrchr(text, ')'); /* field 2 is the name, which may hold anything */
+    for (int number = 2; field != NULL && number < 22; number++)
+        field = strchr(field + 1, ' ');
+    return field != NULL ? strtoull(field, NULL, 10) : 0;
+}
+
+static struct value *to_json(const struct run_record *record)
+{
+    struct value *whole = value_object();
+    struct value *ps = value_array();
+    for (uint32_t i = 0; i < record->ps_count; i++)
+        value_add(ps, value_text(record->ps[i]));
+    value_put(whole, "pid", value_number((uint64_t)record->pid));
+    value_put(whole, "started", value_number(record->started));
+    value_put(whole, "program", value_text(record->program));
+    value_put(whole, "ps", ps);
+    return whole;
+}
+
+static bool from_json(const char *text, struct run_record *record)
+{
+    struct value *whole = value_parse(text);
+    const struct value *ps = value_get_array(whole, "ps");
+    const char *program = value_get_text(whole, "program");
+    const size_t count = value_count(ps);
+    *record = (struct run_record){
+        .pid = (pid_t)value_get_number(whole, "pid", 0),
+        .started = value_get_number(whole, "started", 0),
+    };
+    snprintf(record->program, sizeof record->program, "%s", program != NULL ? program : "");
+    for (size_t i = 0; i < count && i < RUN_RECORD_PS_MAX; i++) {
+        const char *address = value_item_text(ps, i);
+        snprintf(
+            record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s",
+            address != NULL ? address : "");
+    }
+    value_free(whole);
+    return record->pid > 0 && record->ps_count > 0;
+}
+
+enum sumac_status run_record_write(struct run_record *record, struct sumac_error *error)
+{
+    char path[PATH_BYTES];
+    folder_path(path);
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return fail(
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "%s: %s", path, strerror(errno));
+    const enum sumac_status status = check_folder(path, error);
+    if (status != SUMAC_OK)
+        return status;
+    record->pid = getpid();
+    record->started = process_started(record->pid);
+    record_path(path, record->pid);
+    (void)unlink(path); /* of a process that had our number */
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    struct value *json = to_json(record);
+    const bool written = file != NULL && value_print(json, file);
+    value_free(json);
+    if (file == NULL || fclose(file) != 0 || !written)
+        return fail(
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "%s: %s", path, strerror(errno));
+    return SUMAC_OK;
+}
+
+void run_record_remove(void)
+{
+    char path[PATH_BYTES];
+    record_path(path, getpid());
+    (void)unlink(path);
+}
+
+/* The record in a file of the folder; false, and the file is removed, when its process is gone. */
+static bool read_record(const char *path, struct run_record *record)
+{
+    static const mode_t regular = S_IFREG;
+    struct stat found;
+    if (lstat(path, &found) != 0 || (found.st_mode & S_IFMT) != regular ||
+        found.st_size > RECORD_BYTES_MAX)
+        return false;
+    FILE *file = fopen(path, "re");
+    char *text = calloc(1, RECORD_BYTES_MAX + 1);
+    if (file != NULL && text != NULL)
+        text[fread(text, 1, RECORD_BYTES_MAX, file)] = '\0';
+    const bool readable = file != NULL && text != NULL && from_json(text, record);
+    if (file != NULL)
+        fclose(file);
+    free(text);
+    if (!readable)
+        return false; /* it is being written */
+    if (process_started(record->pid) == record->started)
+        return true;
+    (void)unlink(path);
+    return false;
+}
+
+enum sumac_status
+run_record_list(struct run_record **records, uint32_t *count, struct sumac_error *error)
+{
+    char folder[PATH_BYTES];
+    folder_path(folder);
+    *records = NULL;
+    *count = 0;
+    const enum sumac_status status = check_folder(folder, error);
+    if (status != SUMAC_OK)
+        return status == SUMAC_NOT_FOUND ? SUMAC_OK : status;
+    DIR *listing = opendir(folder);
+    struct run_record *found = calloc(RUN_RECORDS_MAX, sizeof *found);
+    uint32_t used = 0;
+    struct dirent *entry = NULL;
+    while (listing != NULL && found != NULL && used < RUN_RECORDS_MAX &&
+           (entry = readdir(listing)) != NULL) {
+        char path[PATH_BYTES + 256];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (strncmp(entry->d_name, "run-", 4) == 0 && read_record(path, &found[used]))
+            used++;
+    }
+    if (listing != NULL)
+        closedir(listing);
+    *records = found;
+    *count = used;
+    return SUMAC_OK;
+}

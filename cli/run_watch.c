@@ -1,0 +1,216 @@
+/* run_watch.c -- one loop over signals and output, and the order in which a run ends.
+ *
+ *     GOING --all workers have ended--> ENDING --patience--> STOPPING_PS --all have ended-->
+ *       |                                                        ^
+ *       '--a failure, or a signal--> STOPPING --workers ended----'
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* How long the ps may take to end by themselves once the workers are done, and anybody after a
+ * signal: a ps finishes what is in flight first, within 5 s by default. */
+#define ENDING_MS 3000
+#define STOPPING_MS 10000
+/* How long output is waited for that something outside the process groups keeps open. */
+#define LAST_OUTPUT_MS 1000
+
+enum phase { GOING, ENDING, STOPPING, STOPPING_PS };
+
+struct watch {
+    struct run *run;
+    int signals;
+    enum phase phase;
+    uint64_t deadline_ms; /* of the phase; 0: none */
+    int code;
+    bool port_taken;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+static bool all_ended(const struct run *run, bool ps)
+{
+    for (uint32_t i = 0; i < run->child_count; i++)
+        if (run->children[i].is_ps == ps && !run->children[i].ended)
+            return false;
+    return true;
+}
+
+static void say(struct watch *watch, const char *text)
+{
+    run_screen_end(&watch->run->screens[0]);
+    fprintf(stderr, "sumac run: %s\n", text);
+}
+
+/* ---- what ends */
+
+/* Stop the workers; when they have ended, the ps. */
+static void stop(struct watch *watch, int signal_number)
+{
+    watch->phase = STOPPING;
+    watch->deadline_ms = now_ms() + STOPPING_MS;
+    run_signal(watch->run, false, signal_number);
+}
+
+static void tell_failure(struct watch *watch, const struct run_child *child)
+{
+    char name[RUN_OUTPUT_LABEL_BYTES], text[160];
+    run_child_name(child, name, sizeof name);
+    if (child->code > 128 && child->code < 128 + NSIG)
+        snprintf(
+            text, sizeof text, "%s ended with %d (%s); stopping the others", name, child->code,
+            strsignal(child->code - 128));
+    else
+        snprintf(text, sizeof text, "%s ended with %d; stopping the others", name, child->code);
+    say(watch, text);
+}
+
+/* The first process that failed decides the run's code. Those that we stopped have not failed. */
+static void judge(struct watch *watch)
+{
+    const struct run *run = watch->run;
+    for (uint32_t i = 0; i < run->child_count; i++) {
+        const struct run_child *child = &run->children[i];
+        if (!child->ended || child->code == 0 || watch->phase >= STOPPING)
+            continue;
+        if (child->is_ps && child->code == EXIT_PORT_TAKEN) {
+            watch->port_taken = true;
+            stop(watch, SIGKILL);
+            return;
+        }
+        watch->code = child->code;
+        tell_failure(watch, child);
+        stop(watch, SIGTERM);
+    }
+}
+
+static void take_signals(struct watch *watch)
+{
+    struct signalfd_siginfo info;
+    while (read(watch->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        const int number = (int)info.ssi_signo;
+        if (number == SIGCHLD)
+            continue;
+        if (number == SIGUSR1 || number == SIGUSR2) {
+            run_signal(watch->run, false, number);
+        } else if (watch->phase >= STOPPING) { /* once more: at once */
+            run_signal(watch->run, false, SIGKILL);
+            run_signal(watch->run, true, SIGKILL);
+        } else {
+            watch->code = 128 + number;
+            stop(watch, number);
+        }
+    }
+}
+
+/* Move on from phase to phase. */
+static void advance(struct watch *watch)
+{
+    struct run *run = watch->run;
+    const bool workers_ended = all_ended(run, false);
+    const bool late = watch->deadline_ms != 0 && now_ms() >= watch->deadline_ms;
+    if (watch->phase == GOING && workers_ended) {
+        watch->phase = ENDING;
+        watch->deadline_ms = now_ms() + ENDING_MS;
+    } else if (watch->phase == ENDING && late && !all_ended(run, true)) {
+        say(watch, "the workers have ended, not all of them as done; stopping the ps");
+        watch->phase = STOPPING_PS;
+        watch->deadline_ms = now_ms() + STOPPING_MS;
+        run_signal(run, true, SIGTERM);
+    } else if (watch->phase == STOPPING && workers_ended) {
+        watch->phase = STOPPING_PS;
+        watch->deadline_ms = now_ms() + STOPPING_MS;
+        run_signal(run, true, watch->port_taken ? SIGKILL : SIGTERM);
+    } else if (watch->phase == STOPPING && late) {
+        run_signal(run, false, SIGKILL);
+    } else if (watch->phase == STOPPING_PS && late) {
+        run_signal(run, true, SIGKILL);
+    }
+}
+
+/* ---- output */
+
+/* Everything that a pipe holds now. False: it was closed at the other end. */
+static bool take_output(struct run_child *child, int which)
+{
+    char bytes[65536];
+    for (;;) {
+        const ssize_t count = read(child->pipe[which], bytes, sizeof bytes);
+        if (count > 0)
+            run_output_take(child->output[which], bytes, (size_t)count, now_ms());
+        else if (count < 0 && errno == EINTR)
+            continue;
+        else
+            return count < 0 && errno == EAGAIN;
+    }
+}
+
+static void take_outputs(struct run *run)
+{
+    for (uint32_t i = 0; i < run->child_count; i++)
+        for (int which = 0; which < 2; which++) {
+            struct run_child *child = &run->children[i];
+            if (child->pipe[which] < 0 || take_output(child, which))
+                continue;
+            run_output_end(child->output[which]);
+            close(child->pipe[which]);
+            child->pipe[which] = -1;
+        }
+}
+
+/* Wait for a signal, for output, or for the phase's deadline. Returns how many pipes are open. */
+static uint32_t wait_for_something(struct watch *watch, int timeout_ms)
+{
+    struct pollfd fds[1 + 2 * RUN_PROCESSES_MAX];
+    nfds_t count = 0;
+    fds[count++] = (struct pollfd){.fd = watch->signals, .events = POLLIN};
+    for (uint32_t i = 0; i < watch->run->child_count; i++)
+        for (int which = 0; which < 2; which++)
+            if (watch->run->children[i].pipe[which] >= 0)
+                fds[count++] =
+                    (struct pollfd){.fd = watch->run->children[i].pipe[which], .events = POLLIN};
+    (void)poll(fds, count, timeout_ms);
+    return (uint32_t)count - 1;
+}
+
+static int time_left_ms(const struct watch *watch)
+{
+    if (watch->deadline_ms == 0)
+        return -1;
+    const uint64_t now = now_ms();
+    return now >= watch->deadline_ms ? 100 : (int)(watch->deadline_ms - now);
+}
+
+enum run_verdict run_watch(struct run *run, int signals, int *code)
+{
+    struct watch watch = {.run = run, .signals = signals};
+    while (!all_ended(run, false) || !all_ended(run, true)) {
+        wait_for_something(&watch, time_left_ms(&watch));
+        take_signals(&watch);
+        take_outputs(run);
+        run_reap(run);
+        judge(&watch);
+        advance(&watch);
+    }
+    const uint64_t last_ms = now_ms() + LAST_OUTPUT_MS;
+    take_outputs(run);
+    while (now_ms() < last_ms && wait_for_something(&watch, LAST_OUTPUT_MS) > 0)
+        take_outputs(run);
+    run_screen_end(&run->screens[0]);
+    *code = watch.code;
+    return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;
+}
