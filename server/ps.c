@@ -1,0 +1,262 @@
+/* ps.c -- the life of a ps: set up, one loop, an orderly end. */
+#include "ps.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ps_state.h"
+
+#define HELDS_PER_CHUNK 64u
+#define HOST_BYTES 256u
+
+void ps_step(struct ps *ps, struct lane_event *event)
+{
+    struct lane_effects effects = {0};
+    /* Effects are lent until the next step: carrying one out must not make an event at once. */
+    assert(!ps->stepping);
+    ps->stepping = true;
+    event->now_us = ps_now_us();
+    event->random[0] = ps_random_bits(&ps->random);
+    event->random[1] = ps_random_bits(&ps->random);
+    event->resident_bytes = ps->resident_bytes;
+    lane_step(ps->lane, event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        ps_carry_out(ps, &effects.items[i]);
+    ps->stepping = false;
+}
+
+void ps_exit(struct ps *ps, int exit_code)
+{
+    if (ps->exiting)
+        return;
+    ps->exiting = true;
+    ps->exit_code = exit_code;
+}
+
+/* ---- set up */
+
+/* "::1" as "[::1]". */
+static void bracket(const char *host, char *out, size_t out_bytes)
+{
+    const bool bare = strchr(host, ':') != NULL && host[0] != '[';
+    snprintf(out, out_bytes, bare ? "[%s]" : "%s", host);
+}
+
+static int fail_start(struct ps *ps, const struct sumac_error *error)
+{
+    ps_log(ps->index, "ps %u cannot start: %s", ps->index, error->text);
+    switch (error->status) {
+    case SUMAC_UNAVAILABLE:
+        return PS_EXIT_PORT_TAKEN;
+    case SUMAC_RESOURCE_EXHAUSTED:
+        return PS_EXIT_NO_MEMORY;
+    default:
+        return PS_EXIT_MISUSED;
+    }
+}
+
+static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error)
+{
+    char host[HOST_BYTES];
+    bracket(ps->options.bind_host, host, sizeof host);
+    const struct rpc_server_options options = {
+        .bind_host = host,
+        .port = ps->config.port,
+        .memory_bytes_max = ps->options.grpc_memory_bytes_max,
+        .streams_max = ps->options.streams_max,
+    };
+    enum sumac_status status = rpc_server_open(ps->poller, &options, &ps->server, error);
+    if (status == SUMAC_OK)
+        status = ps_services_add(ps, error);
+    if (status == SUMAC_OK)
+        status = rpc_server_start(ps->server, error);
+    if (status == SUMAC_OK)
+        ps_log(ps->index, "ps %u listens on %s:%u", ps->index, host, rpc_server_port(ps->server));
+    return status;
+}
+
+static bool take_resources(struct ps *ps)
+{
+    release_queue_init(&ps->released);
+    pool_init(&ps->helds, &memory_heap, sizeof(struct ps_held), HELDS_PER_CHUNK);
+    return ps_links_init(&ps->links) && ps_random_init(&ps->random) &&
+           rpc_poller_create(&ps->poller) == SUMAC_OK &&
+           compute_pool_create(ps->options.threads, &ps->pool);
+}
+
+static bool start_lane(struct ps *ps)
+{
+    struct lane_config *const config = &ps->config.lane;
+    do
+        config->incarnation = ps_random_bits(&ps->random);
+    while (config->incarnation == 0);
+    config->started_us = ps_now_us();
+    ps->resident_bytes = ps_resident_bytes();
+    config->base_bytes = ps->resident_bytes;
+    ps->lane = lane_create(config, &memory_heap);
+    if (ps->lane == NULL)
+        return false;
+    ps->wake_us = ps->redial_us = UINT64_MAX;
+    ps->ticked_us = config->started_us;
+    struct lane_event start = {.kind = LANE_EVENT_START};
+    ps_step(ps, &start);
+    return true;
+}
+
+/* ---- the loop */
+
+/* The first signal is obeyed by the lane, the second by the process. */
+static void obey_signal(struct ps *ps, int number)
+{
+    if (ps->signalled != 0) {
+        ps_log(ps->index, "ps %u exits at once: signal %d came again", ps->index, number);
+        ps->hurried = true;
+        ps_exit(ps, 128 + number);
+        return;
+    }
+    ps->signalled = number;
+    struct lane_event event = {.kind = LANE_EVENT_TERMINATE};
+    ps_step(ps, &event);
+}
+
+static void tick(struct ps *ps, uint64_t now_us)
+{
+    const int number = ps_signals_take(ps);
+    if (number != 0)
+        obey_signal(ps, number);
+    if (now_us - ps->resident_read_us >= (uint64_t)PS_RESIDENT_READ_MS * 1000u) {
+        ps->resident_read_us = now_us;
+        ps->resident_bytes = ps_resident_bytes();
+    }
+    ps_services_tick(ps, now_us);
+    ps->ticked_us = now_us;
+    ps->wake_us = UINT64_MAX;
+    struct lane_event event = {.kind = LANE_EVENT_TICK};
+    if (!ps->exiting)
+        ps_step(ps, &event);
+}
+
+/* When the next tick is due. */
+static uint64_t tick_us(const struct ps *ps)
+{
+    const uint64_t latest_us = ps->ticked_us + (uint64_t)PS_TICK_MS_MAX * 1000u;
+    return ps->wake_us < latest_us ? ps->wake_us : latest_us;
+}
+
+/* One slice, and what is finished. */
+static void compute(struct ps *ps)
+{
+    compute_pool_help(ps->pool);
+    uint64_t job;
+    while (!ps->exiting && (job = compute_pool_finished(ps->pool)) != 0) {
+        struct lane_event event = {.kind = LANE_EVENT_COMPUTED, .job = job};
+        ps_step(ps, &event);
+    }
+}
+
+static void turn(struct ps *ps)
+{
+    const uint64_t now_us = ps_now_us();
+    if (now_us >= tick_us(ps))
+        tick(ps, now_us);
+    if (now_us >= ps->redial_us)
+        ps_peers_tick(ps, now_us);
+    ps_take_released(ps);
+    if (compute_pool_jobs(ps->pool) > 0)
+        compute(ps);
+    if (ps->exiting)
+        return;
+    const bool busy = compute_pool_jobs(ps->pool) > 0;
+    const uint64_t due_us = tick_us(ps) < ps->redial_us ? tick_us(ps) : ps->redial_us;
+    rpc_poll(ps->poller, busy ? 0 : due_us);
+}
+
+/* ---- the end */
+
+/* What was said before the end goes out, within PS_DRAIN_MS_MAX; another signal is not kept waiting. */
+static void drain(struct ps *ps)
+{
+    int number = 0;
+    rpc_server_set_serving(ps->server, false);
+    rpc_server_drain(ps->server);
+    ps_services_end(ps);
+    const uint64_t end_us = ps_now_us() + (uint64_t)PS_DRAIN_MS_MAX * 1000u;
+    uint64_t now_us;
+    while ((now_us = ps_now_us()) < end_us && (number = ps_signals_take(ps)) == 0 &&
+           ps_peers_end(ps) + rpc_server_calls(ps->server) > 0) {
+        const uint64_t until_us = now_us + (uint64_t)PS_TICK_MS_MAX * 1000u;
+        rpc_poll(ps->poller, until_us < end_us ? until_us : end_us);
+    }
+    if (number != 0 && ps->signalled != 0)
+        ps->exit_code = 128 + number;
+}
+
+/* Slices that are out still touch the lane's blocks. */
+static void finish_computing(struct ps *ps)
+{
+    while (ps->pool != NULL && compute_pool_jobs(ps->pool) > 0) {
+        compute_pool_help(ps->pool);
+        (void)compute_pool_finished(ps->pool);
+    }
+}
+
+static void give_resources(struct ps *ps)
+{
+    finish_computing(ps);
+    ps_peers_close(ps);
+    rpc_server_close(ps->server);
+    rpc_poller_destroy(ps->poller);
+    compute_pool_destroy(ps->pool);
+    /* gRPC drops its last slices as it shuts down: only then are the lane's blocks nobody's. */
+    rpc_deinit();
+    ps_take_released(ps);
+    if (ps->lane != NULL)
+        lane_destroy(ps->lane);
+    pool_deinit(&ps->helds);
+    ps_links_deinit(&ps->links);
+    free(ps->payload);
+    ps_config_free(&ps->config);
+}
+
+static int serve(struct ps *ps)
+{
+    struct sumac_error error = {0};
+    if (ps_config_make(&ps->options, &ps->config, &error) != SUMAC_OK)
+        return fail_start(ps, &error);
+    if (!take_resources(ps)) {
+        ps_log(ps->index, "ps %u cannot start: no memory, or no thread to be had", ps->index);
+        return PS_EXIT_NO_MEMORY;
+    }
+    if (listen_on_port(ps, &error) != SUMAC_OK)
+        return fail_start(ps, &error);
+    if (!start_lane(ps)) {
+        ps_log(ps->index, "ps %u cannot start: no memory", ps->index);
+        return PS_EXIT_NO_MEMORY;
+    }
+    while (!ps->exiting)
+        turn(ps);
+    if (!ps->hurried)
+        drain(ps);
+    return ps->exit_code;
+}
+
+int ps_run(const struct ps_options *options)
+{
+    struct ps *const ps = calloc(1, sizeof *ps);
+    if (ps == NULL)
+        return PS_EXIT_NO_MEMORY;
+    ps->options = *options;
+    ps_options_fill(&ps->options);
+    ps->index = options->cluster->task_index;
+    ps->newcomer.ps = ps;
+    ps_signals_block(ps);
+    rpc_init();
+    const int exit_code = serve(ps);
+    ps->exiting = true;
+    give_resources(ps);
+    ps_signals_restore(ps);
+    free(ps);
+    return exit_code;
+}

@@ -1,0 +1,59 @@
+/* ps.h -- a parameter server as a process: one port, one thread that polls and runs the lane, a few
+ * that compute.
+ *
+ * The driver of server/lane: what arrives becomes events, effects become messages. Everything that
+ * the lane may not touch is here: sockets, clock, randomness, signals, threads, standard error.
+ */
+#ifndef SERVER_PS_H
+#define SERVER_PS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sumac/cluster.h"
+
+/* Exit codes beside those of the lane (0, 143, …). Below 128 a scheduler need not try again, from
+ * 128 on it may. */
+enum {
+    PS_EXIT_MISUSED = 2,      /* the cluster's description or an option must be changed */
+    PS_EXIT_NO_MEMORY = 137,  /* as of a process that the system killed for want of memory */
+    PS_EXIT_PORT_TAKEN = 226, /* 128 + EADDRINUSE: who has the port now may be gone the next time */
+};
+
+#define PS_THREADS_DEFAULT UINT32_MAX /* as many as there are processors to spare, at most 3 */
+
+struct ps_options {
+    const struct sumac_cluster *cluster; /* names this task, of job ps; borrowed */
+    const char *bind_host; /* NULL: 0.0.0.0. An address of this host, IPv6 in brackets or not */
+    bool port_given;       /* else the port of the task's own address */
+    uint32_t port;         /* 0: one that is free; the line that is logged says which */
+    uint32_t threads;      /* of the compute pool, beside the lane's own */
+    /* 0: the default, given here. */
+    uint32_t lease_ms;              /* 10 000 */
+    uint32_t rejoin_ms;             /* 10 000 */
+    uint32_t rejoin_first_ms;       /* 60 000 */
+    uint32_t ps_lost_ms;            /* 60 000 */
+    uint32_t report_ms;             /* 5 000 */
+    uint32_t terminate_ms;          /* 5 000 */
+    uint32_t sessions_max;          /* 32 */
+    uint32_t streams_max;           /* 1 024 calls on one connection */
+    uint64_t staging_bytes_max;     /* 2 GiB */
+    uint64_t view_bytes_max;        /* as much as the state */
+    uint64_t grpc_memory_bytes_max; /* 256 MiB */
+};
+
+#define PS_OPTIONS_INIT                                                                            \
+    {                                                                                              \
+        .threads = PS_THREADS_DEFAULT                                                              \
+    }
+
+/* Run until the run has ended or SIGTERM or SIGINT has been obeyed; a second signal ends it at
+ * once, with 128 + its number. Logs to standard error, a line as it begins to listen: "ps 0 listens
+ * on 0.0.0.0:2222".
+ *
+ * Returns  the exit code of the process. Threads  the process's first, before it has made others:
+ * SIGTERM and SIGINT are blocked from here on, in every thread that it makes, and back to what they
+ * were at its end. */
+int ps_run(const struct ps_options *options);
+
+#endif

@@ -1,0 +1,171 @@
+/* ps_config.c -- options and a cluster's description, as the lane is told them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "ps_state.h"
+
+static uint32_t either_ms(uint32_t given, uint32_t otherwise)
+{
+    return given != 0 ? given : otherwise;
+}
+
+static uint64_t either_bytes(uint64_t given, uint64_t otherwise)
+{
+    return given != 0 ? given : otherwise;
+}
+
+void ps_options_fill(struct ps_options *options)
+{
+    if (options->bind_host == NULL)
+        options->bind_host = "0.0.0.0";
+    options->lease_ms = either_ms(options->lease_ms, 10000);
+    options->rejoin_ms = either_ms(options->rejoin_ms, 10000);
+    options->rejoin_first_ms = either_ms(options->rejoin_first_ms, 60000);
+    options->ps_lost_ms = either_ms(options->ps_lost_ms, 60000);
+    options->report_ms = either_ms(options->report_ms, 5000);
+    options->terminate_ms = either_ms(options->terminate_ms, 5000);
+    options->sessions_max = options->sessions_max != 0 ? options->sessions_max : 32;
+    options->streams_max = options->streams_max != 0 ? options->streams_max : 1024;
+    options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2) << 30);
+    options->grpc_memory_bytes_max =
+        either_bytes(options->grpc_memory_bytes_max, UINT64_C(256) << 20);
+    if (options->threads == PS_THREADS_DEFAULT) {
+        const uint32_t spare = ps_processors() - 1;
+        options->threads = spare < 3 ? spare : 3;
+    }
+    if (options->threads > COMPUTE_THREADS_MAX)
+        options->threads = COMPUTE_THREADS_MAX;
+}
+
+/* Kubeflow's dynamic form tells a ps of itself alone: some other job is a map from index to
+ * address, its own a list of one. The others come with the first Join. */
+static bool is_told_only_itself(const struct sumac_cluster *cluster, const struct sumac_job *own)
+{
+    bool some_map = false;
+    for (uint32_t i = 0; i < cluster->job_count; i++)
+        some_map = some_map || cluster->jobs[i].sparse;
+    return some_map && !own->sparse && own->task_count == 1;
+}
+
+static enum sumac_status take_addresses(
+    const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
+{
+    const struct sumac_cluster *const cluster = options->cluster;
+    const struct sumac_job *const job = sumac_cluster_job(cluster, "ps");
+    config->lane.ps_addresses = config->addresses;
+    if (is_told_only_itself(cluster, job))
+        return SUMAC_OK;
+    for (uint32_t i = 0; i < job->task_count; i++) {
+        const struct sumac_task *const task = &job->tasks[i];
+        if (task->index >= LANE_PS_MAX)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "TF_CONFIG has ps %u; a cluster has at most %u, numbered from 0", task->index,
+                LANE_PS_MAX);
+        config->addresses[task->index] = task->address;
+        if (task->index >= config->lane.ps_count)
+            config->lane.ps_count = task->index + 1;
+    }
+    return SUMAC_OK;
+}
+
+/* The chiefs and workers, whose leaving ends the run. */
+static enum sumac_status take_members(
+    const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
+{
+    static const char *const names[] = {"chief", "worker"};
+    uint32_t count = 0;
+    for (size_t n = 0; n < 2; n++) {
+        const struct sumac_job *const job = sumac_cluster_job(options->cluster, names[n]);
+        count += job != NULL ? job->task_count : 0;
+    }
+    config->members_jobs = calloc(count + 1, sizeof *config->members_jobs);
+    config->members_indices = calloc(count + 1, sizeof *config->members_indices);
+    if (config->members_jobs == NULL || config->members_indices == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for the names of %u members", count);
+    for (size_t n = 0; n < 2; n++) {
+        const struct sumac_job *const job = sumac_cluster_job(options->cluster, names[n]);
+        for (uint32_t i = 0; job != NULL && i < job->task_count; i++) {
+            config->members_jobs[config->lane.member_count] = names[n];
+            config->members_indices[config->lane.member_count++] = job->tasks[i].index;
+        }
+    }
+    config->lane.members_jobs = config->members_jobs;
+    config->lane.members_indices = config->members_indices;
+    return SUMAC_OK;
+}
+
+static enum sumac_status take_port(
+    const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
+{
+    if (options->port_given) {
+        config->port = options->port;
+        return options->port <= 65535 ? SUMAC_OK
+                                      : fail(
+                                            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                                            "port %u is none: they end at 65535", options->port);
+    }
+    const uint32_t index = options->cluster->task_index;
+    const char *const address = sumac_cluster_address(options->cluster, "ps", index);
+    const char *const colon = address != NULL ? strrchr(address, ':') : NULL;
+    if (colon == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG has no address for ps %u; add it to cluster.ps", index);
+    config->port = (uint32_t)strtoul(colon + 1, NULL, 10);
+    return SUMAC_OK;
+}
+
+static void take_limits(const struct ps_options *options, struct lane_config *lane)
+{
+    lane->index = options->cluster->task_index;
+    lane->version = sumac_version();
+    lane->lease_ms = options->lease_ms;
+    lane->rejoin_ms = options->rejoin_ms;
+    lane->rejoin_first_ms = options->rejoin_first_ms;
+    lane->ps_lost_ms = options->ps_lost_ms;
+    lane->report_ms = options->report_ms;
+    lane->terminate_ms = options->terminate_ms;
+    lane->sessions_max = options->sessions_max;
+    lane->staging_bytes_max = options->staging_bytes_max;
+    lane->view_bytes_max = options->view_bytes_max;
+    lane->grpc_memory_bytes_max = options->grpc_memory_bytes_max;
+}
+
+enum sumac_status ps_config_make(
+    const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
+{
+    memset(config, 0, sizeof *config);
+    const struct sumac_cluster *const cluster = options->cluster;
+    enum sumac_status status = sumac_cluster_check_task(cluster, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (strcmp(cluster->task_type, "ps") != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG says that this task is %s %u; a ps needs task.type \"ps\"",
+            cluster->task_type, cluster->task_index);
+    if (cluster->task_index >= LANE_PS_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG says that this is ps %u; a cluster has at most %u, numbered from 0",
+            cluster->task_index, LANE_PS_MAX);
+    take_limits(options, &config->lane);
+    status = take_addresses(options, config, error);
+    if (status == SUMAC_OK)
+        status = take_port(options, config, error);
+    if (status == SUMAC_OK)
+        status = take_members(options, config, error);
+    return status;
+}
+
+void ps_config_free(struct ps_lane_config *config)
+{
+    free(config->members_jobs);
+    free(config->members_indices);
+    config->members_jobs = NULL;
+    config->members_indices = NULL;
+}

@@ -1,0 +1,126 @@
+/* ps_machine.c -- clock, randomness, memory use, the log and signals: what the machine gives a ps.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ps_state.h"
+
+#define LOG_LINE_BYTES 2048u
+
+uint64_t ps_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+static bool fetch_bits(struct ps_random *random)
+{
+    uint8_t *const bytes = (uint8_t *)random->bits;
+    size_t got = 0;
+    while (got < sizeof random->bits) {
+        const ssize_t more = getrandom(bytes + got, sizeof random->bits - got, 0);
+        if (more > 0)
+            got += (size_t)more;
+        else if (more == 0 || errno != EINTR)
+            return false;
+    }
+    random->used = 0;
+    return true;
+}
+
+bool ps_random_init(struct ps_random *random) { return fetch_bits(random); }
+
+uint64_t ps_random_bits(struct ps_random *random)
+{
+    /* A kernel that has given bits once goes on giving them. */
+    if (random->used == sizeof random->bits / sizeof random->bits[0])
+        (void)fetch_bits(random);
+    const uint64_t bits = random->bits[random->used];
+    random->bits[random->used++] = 0;
+    return bits;
+}
+
+uint64_t ps_resident_bytes(void)
+{
+    FILE *const file = fopen("/proc/self/statm", "r");
+    if (file == NULL)
+        return 0;
+    unsigned long long size_pages, resident_pages;
+    const int read = fscanf(file, "%llu %llu", &size_pages, &resident_pages);
+    fclose(file);
+    return read == 2 ? (uint64_t)resident_pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+uint32_t ps_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    return (uint32_t)CPU_COUNT(&set);
+}
+
+uint32_t
+ps_log_line(uint64_t wall_ms, uint32_t index, const char *text, char *line, uint32_t line_bytes)
+{
+    const time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm utc;
+    gmtime_r(&seconds, &utc);
+    const size_t stamp = strftime(line, line_bytes, "%Y-%m-%dT%H:%M:%S", &utc);
+    const int rest = snprintf(
+        line + stamp, line_bytes - stamp, ".%03uZ ps %u: %s\n", (unsigned)(wall_ms % 1000), index,
+        text);
+    if (rest < 0)
+        return 0;
+    const uint32_t length = (uint32_t)stamp + (uint32_t)rest;
+    if (length < line_bytes)
+        return length;
+    line[line_bytes - 2] = '\n';
+    return line_bytes - 1;
+}
+
+void ps_log(uint32_t index, const char *format, ...)
+{
+    char text[LOG_LINE_BYTES], line[LOG_LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const uint64_t wall_ms = (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+    const uint32_t bytes = ps_log_line(wall_ms, index, text, line, sizeof line);
+    /* A log whose reader has gone must not stop a ps. */
+    const ssize_t written = write(STDERR_FILENO, line, bytes);
+    (void)written;
+}
+
+void ps_signals_block(struct ps *ps)
+{
+    sigemptyset(&ps->signals);
+    sigaddset(&ps->signals, SIGTERM);
+    sigaddset(&ps->signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &ps->signals, &ps->signals_before);
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGPIPE, &ignore, &ps->pipe_before);
+}
+
+int ps_signals_take(const struct ps *ps)
+{
+    const struct timespec at_once = {0, 0};
+    const int number = sigtimedwait(&ps->signals, NULL, &at_once);
+    return number > 0 ? number : 0;
+}
+
+void ps_signals_restore(const struct ps *ps)
+{
+    sigaction(SIGPIPE, &ps->pipe_before, NULL);
+    pthread_sigmask(SIG_SETMASK, &ps->signals_before, NULL);
+}

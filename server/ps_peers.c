@@ -1,0 +1,163 @@
+/* ps_peers.c -- ps 0's ends of its streams to the other ps: dialled, lost, dialled again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ps_state.h"
+
+/* 100 ms, doubled with each failure up to 2 s, and up to a quarter more, so that many do not come
+ * at once. */
+static uint64_t backoff_us(struct ps_peer *peer)
+{
+    uint64_t ms = PS_REDIAL_MS_MIN;
+    for (uint32_t i = 1; i < peer->failures && ms < PS_REDIAL_MS_MAX; i++)
+        ms *= 2;
+    ms = ms < PS_REDIAL_MS_MAX ? ms : PS_REDIAL_MS_MAX;
+    return ms * 1000 + ps_random_bits(&peer->ps->random) % (ms * 250);
+}
+
+static void redial_later(struct ps_peer *peer, uint64_t now_us)
+{
+    peer->failures++;
+    peer->redial_us = now_us + backoff_us(peer);
+    if (peer->redial_us < peer->ps->redial_us)
+        peer->ps->redial_us = peer->redial_us;
+}
+
+static void tell_up(struct ps_peer *peer)
+{
+    struct lane_event event = {.kind = LANE_EVENT_PEER_UP, .ps = peer->index};
+    peer->up = true;
+    peer->told_down = false;
+    peer->failures = 0;
+    ps_step(peer->ps, &event);
+}
+
+static bool is_current(const struct ps_peer *peer, const struct rpc_call *call)
+{
+    return peer->call == call && !peer->ps->exiting;
+}
+
+static void writable(struct rpc_call *call)
+{
+    struct ps_peer *const peer = rpc_call_user(call);
+    if (is_current(peer, call))
+        tell_up(peer);
+}
+
+static void opened(struct rpc_call *call)
+{
+    if (rpc_call_writable(call))
+        writable(call);
+}
+
+static void message(struct rpc_call *call, const struct wire_received *received)
+{
+    struct ps_peer *const peer = rpc_call_user(call);
+    if (!is_current(peer, call))
+        return;
+    struct lane_event event = {
+        .kind = LANE_EVENT_REPORT,
+        .ps = peer->index,
+        .report = (const wire_peer_report *)received->message,
+    };
+    ps_step(peer->ps, &event);
+}
+
+/* The lane hears of a loss once, and of the first failure to get through. */
+static void closed(struct rpc_call *call, const struct sumac_error *error)
+{
+    struct ps_peer *const peer = rpc_call_user(call);
+    if (peer->call != call)
+        return;
+    peer->call = NULL;
+    redial_later(peer, ps_now_us());
+    const bool told = peer->told_down;
+    peer->up = false;
+    peer->told_down = true;
+    if (told || peer->ps->exiting)
+        return;
+    struct lane_event event = {
+        .kind = LANE_EVENT_PEER_DOWN,
+        .ps = peer->index,
+        .text = error->status == SUMAC_OK ? "it ended the stream" : error->text,
+    };
+    ps_step(peer->ps, &event);
+}
+
+static const struct rpc_handler handler = {
+    .message = message, .opened = opened, .writable = writable, .closed = closed};
+
+static void dial_now(struct ps_peer *peer, uint64_t now_us)
+{
+    enum sumac_status status = SUMAC_OK;
+    if (peer->channel == NULL)
+        status = rpc_channel_open(peer->ps->poller, peer->address, &peer->channel);
+    if (status == SUMAC_OK)
+        status = rpc_channel_call(
+            peer->channel, WIRE_PEER, WIRE_PEER_ATTEND, NULL, 0, false, &handler, peer,
+            &peer->call);
+    if (status == SUMAC_OK)
+        return;
+    peer->call = NULL;
+    redial_later(peer, now_us);
+}
+
+void ps_peer_dial(struct ps *ps, uint32_t index, const char *address)
+{
+    struct ps_peer *const peer = &ps->peers[index];
+    if (peer->address != NULL && strcmp(peer->address, address) == 0)
+        return;
+    rpc_channel_close(peer->channel);
+    free(peer->address);
+    *peer = (struct ps_peer){.ps = ps, .index = index, .address = strdup(address)};
+    if (peer->address == NULL)
+        ps_exit(ps, PS_EXIT_NO_MEMORY);
+    ps->redial_us = 0;
+}
+
+void ps_peer_order(struct ps *ps, uint32_t index, const wire_peer_order *order)
+{
+    struct ps_peer *const peer = &ps->peers[index];
+    /* Lost meanwhile: PEER_DOWN is on its way, and what was not answered is said again. */
+    if (peer->call != NULL && rpc_call_writable(peer->call))
+        rpc_call_send(peer->call, &order->base, NULL, 0);
+}
+
+void ps_peers_tick(struct ps *ps, uint64_t now_us)
+{
+    ps->redial_us = UINT64_MAX;
+    for (uint32_t i = 0; i < LANE_PS_MAX; i++) {
+        struct ps_peer *const peer = &ps->peers[i];
+        if (peer->address == NULL || peer->call != NULL)
+            continue;
+        if (peer->redial_us <= now_us)
+            dial_now(peer, now_us);
+        if (peer->call == NULL && peer->redial_us < ps->redial_us)
+            ps->redial_us = peer->redial_us;
+    }
+}
+
+uint32_t ps_peers_end(struct ps *ps)
+{
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < LANE_PS_MAX; i++) {
+        if (ps->peers[i].call == NULL)
+            continue;
+        if (ps->peers[i].up)
+            rpc_call_end(ps->peers[i].call);
+        else
+            rpc_call_cancel(ps->peers[i].call);
+        open++;
+    }
+    return open;
+}
+
+void ps_peers_close(struct ps *ps)
+{
+    for (uint32_t i = 0; i < LANE_PS_MAX; i++) {
+        rpc_channel_close(ps->peers[i].channel);
+        free(ps->peers[i].address);
+        ps->peers[i].channel = NULL;
+        ps->peers[i].address = NULL;
+    }
+}

@@ -1,0 +1,245 @@
+/* ps_services.c -- rpc's handlers: what arrives becomes an event of the lane. */
+#include <assert.h>
+
+#include "error.h"
+#include "ps_state.h"
+
+/* The request's type says which unary call it is. */
+static const struct {
+    const wire_type *request;
+    enum lane_call_kind kind;
+} call_kinds[] = {
+    {&sumac__v1__join_request__descriptor, LANE_CALL_JOIN},
+    {&sumac__v1__renew_request__descriptor, LANE_CALL_RENEW},
+    {&sumac__v1__leave_request__descriptor, LANE_CALL_LEAVE},
+    {&sumac__v1__create_request__descriptor, LANE_CALL_CREATE},
+    {&sumac__v1__delete_request__descriptor, LANE_CALL_DELETE},
+    {&sumac__v1__list_request__descriptor, LANE_CALL_LIST},
+    {&sumac__v1__stats_request__descriptor, LANE_CALL_STATS},
+};
+
+static enum lane_call_kind kind_of(const wire_message *request)
+{
+    size_t i = 0;
+    while (call_kinds[i].request != request->descriptor)
+        i++;
+    assert(i < sizeof call_kinds / sizeof call_kinds[0]);
+    return call_kinds[i].kind;
+}
+
+/* The call's link; until it has one it is the newcomer's. NULL: there is no room for it, or the ps is about to exit. */
+static struct ps_link *enter(struct rpc_call *call)
+{
+    const struct ps_link *const newcomer = rpc_call_user(call);
+    struct ps *const ps = newcomer->ps;
+    struct ps_link *const link = ps->exiting ? NULL : ps_links_add(&ps->links, ps, call);
+    if (link != NULL)
+        rpc_call_set_user(call, link);
+    else if (ps->exiting)
+        rpc_call_finish(
+            call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "the ps is about to exit");
+    else
+        rpc_call_finish(
+            call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "the ps has too many calls and streams open; close some, or try again later");
+    return link;
+}
+
+/* ---- unary calls */
+
+static void call_arrived(struct rpc_call *call, const struct wire_received *received)
+{
+    struct ps_link *const link = enter(call);
+    if (link == NULL)
+        return;
+    struct lane_event event = {
+        .kind = LANE_EVENT_CALL,
+        .call = link->id,
+        .call_kind = kind_of(received->message),
+        .request = received->message,
+    };
+    ps_step(link->ps, &event);
+}
+
+/* Of a call that was refused before it had a link, the newcomer hears. */
+static void call_closed(struct rpc_call *call, const struct sumac_error *error)
+{
+    (void)error;
+    struct ps_link *const link = rpc_call_user(call);
+    if (link->call != call)
+        return;
+    struct ps *const ps = link->ps;
+    struct lane_event event = {.kind = LANE_EVENT_CALL_CANCELLED, .call = link->id};
+    const bool unanswered = !link->finished;
+    ps_links_remove(&ps->links, link);
+    if (unanswered && !ps->exiting)
+        ps_step(ps, &event);
+}
+
+/* ---- streams */
+
+static void stream_writable(struct rpc_call *call)
+{
+    struct ps_link *const link = rpc_call_user(call);
+    if (link->call != call || link->ps->exiting)
+        return;
+    struct lane_event event = {
+        .kind = LANE_EVENT_STREAM_WRITABLE, .stream = link->id, .stream_kind = link->stream_kind};
+    ps_step(link->ps, &event);
+}
+
+static void stream_opened(struct rpc_call *call, enum lane_stream_kind kind)
+{
+    struct ps_link *const link = enter(call);
+    if (link == NULL)
+        return;
+    link->is_stream = true;
+    link->stream_kind = kind;
+    struct lane_event event = {
+        .kind = LANE_EVENT_STREAM_OPENED, .stream = link->id, .stream_kind = kind};
+    ps_step(link->ps, &event);
+    if (rpc_call_writable(call))
+        stream_writable(call);
+}
+
+static void push_opened(struct rpc_call *call) { stream_opened(call, LANE_STREAM_PUSH); }
+
+static void pull_opened(struct rpc_call *call) { stream_opened(call, LANE_STREAM_PULL); }
+
+static void attend_opened(struct rpc_call *call) { stream_opened(call, LANE_STREAM_PEER); }
+
+static void stream_message(struct rpc_call *call, const struct wire_received *received)
+{
+    struct ps_link *const link = rpc_call_user(call);
+    if (link->call != call || link->finished || link->ps->exiting)
+        return;
+    struct lane_event event = {
+        .stream = link->id,
+        .stream_kind = link->stream_kind,
+        .payload = received->payload,
+        .payload_spans = received->payload_spans,
+    };
+    switch (link->stream_kind) {
+    case LANE_STREAM_PUSH:
+        event.kind = LANE_EVENT_PUSH;
+        event.push_request = (const wire_push_request *)received->message;
+        break;
+    case LANE_STREAM_PULL:
+        event.kind = LANE_EVENT_PULL;
+        event.pull_request = (const wire_pull_request *)received->message;
+        if (event.pull_request->request != 0 && !event.pull_request->cancel)
+            link->pulls_unanswered++;
+        break;
+    case LANE_STREAM_PEER:
+        event.kind = LANE_EVENT_ORDER;
+        event.order = (const wire_peer_order *)received->message;
+        break;
+    }
+    ps_step(link->ps, &event);
+}
+
+/* The client has said all it wants to, and may still wait for answers. */
+static void stream_half_closed(struct rpc_call *call)
+{
+    struct ps_link *const link = rpc_call_user(call);
+    if (link->call != call || link->half_closed)
+        return;
+    link->half_closed = true;
+    link->spoke_us = ps_now_us();
+    link->ps->links.half_closed++;
+}
+
+static void stream_closed(struct rpc_call *call, const struct sumac_error *error)
+{
+    (void)error;
+    struct ps_link *const link = rpc_call_user(call);
+    if (link->call != call)
+        return;
+    struct ps *const ps = link->ps;
+    struct lane_event event = {
+        .kind = LANE_EVENT_STREAM_CLOSED, .stream = link->id, .stream_kind = link->stream_kind};
+    ps_links_remove(&ps->links, link);
+    if (!ps->exiting)
+        ps_step(ps, &event);
+}
+
+#define UNARY                                                                                      \
+    {                                                                                              \
+        .message = call_arrived, .closed = call_closed                                             \
+    }
+#define STREAM(opens)                                                                              \
+    {                                                                                              \
+        .opened = opens, .message = stream_message, .writable = stream_writable,                   \
+        .half_closed = stream_half_closed, .closed = stream_closed                                 \
+    }
+
+static const struct rpc_handler sessions_handlers[WIRE_SESSIONS_METHODS] = {
+    [WIRE_SESSIONS_JOIN] = UNARY,
+    [WIRE_SESSIONS_RENEW] = UNARY,
+    [WIRE_SESSIONS_LEAVE] = UNARY,
+};
+static const struct rpc_handler variables_handlers[WIRE_VARIABLES_METHODS] = {
+    [WIRE_VARIABLES_CREATE] = UNARY,
+    [WIRE_VARIABLES_DELETE] = UNARY,
+    [WIRE_VARIABLES_LIST] = UNARY,
+};
+static const struct rpc_handler transfer_handlers[WIRE_TRANSFER_METHODS] = {
+    [WIRE_TRANSFER_PUSH] = STREAM(push_opened),
+    [WIRE_TRANSFER_PULL] = STREAM(pull_opened),
+};
+static const struct rpc_handler observe_handlers[WIRE_OBSERVE_METHODS] = {
+    [WIRE_OBSERVE_STATS] = UNARY,
+};
+/* ps 0 half-closes as it goes: nothing more is owed to it. */
+static const struct rpc_handler peer_handlers[WIRE_PEER_METHODS] = {
+    [WIRE_PEER_ATTEND] = {
+        .opened = attend_opened,
+        .message = stream_message,
+        .writable = stream_writable,
+        .closed = stream_closed,
+    }};
+
+enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error)
+{
+    const struct {
+        const wire_service *service;
+        const struct rpc_handler *handlers;
+    } services[] = {
+        {WIRE_SESSIONS, sessions_handlers}, {WIRE_VARIABLES, variables_handlers},
+        {WIRE_TRANSFER, transfer_handlers}, {WIRE_OBSERVE, observe_handlers},
+        {WIRE_PEER, peer_handlers},
+    };
+    enum sumac_status status = SUMAC_OK;
+    for (size_t i = 0; status == SUMAC_OK && i < sizeof services / sizeof services[0]; i++)
+        status = rpc_server_add(
+            ps->server, services[i].service, services[i].handlers, &ps->newcomer, error);
+    return status;
+}
+
+void ps_services_tick(struct ps *ps, uint64_t now_us)
+{
+    for (uint32_t i = 0; ps->links.half_closed > 0 && i < ps->links.used; i++) {
+        struct ps_link *const link = &ps->links.slots[i];
+        if (link->call == NULL || !link->half_closed || link->finished ||
+            link->pulls_unanswered > 0 ||
+            now_us < link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u)
+            continue;
+        link->finished = true;
+        rpc_call_finish(link->call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
+    }
+}
+
+void ps_services_end(struct ps *ps)
+{
+    const bool ended = ps->exit_code == 0;
+    for (uint32_t i = 0; i < ps->links.used; i++) {
+        struct ps_link *const link = &ps->links.slots[i];
+        if (link->call == NULL || link->finished)
+            continue;
+        link->finished = true;
+        rpc_call_finish(
+            link->call, ended ? SUMAC_FAILED_PRECONDITION : SUMAC_UNAVAILABLE,
+            ended ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_UNSPECIFIED,
+            ended ? "the run has ended" : "the ps is about to exit");
+    }
+}

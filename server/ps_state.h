@@ -1,0 +1,172 @@
+/* ps_state.h -- the data structures of a running ps; inside server/ps*.c only.
+ *
+ *   ps ── links ── link ── an rpc call at its serving end: a stream or an unary call, by the number
+ * the lane knows it by ├─ peers ── peer ── ps 0's end of the stream to another ps, and when to dial
+ * it again ├─ pool             vector work that is out └─ released ─ held  bytes that gRPC has let
+ * go of, from whatever thread
+ *
+ * One thread owns all of it; other threads only push to `released`.
+ */
+#ifndef SERVER_PS_STATE_H
+#define SERVER_PS_STATE_H
+
+#include <signal.h>
+
+#include "compute_pool.h"
+#include "lane.h"
+#include "ps.h"
+#include "release_queue.h"
+#include "rpc.h"
+
+#define PS_LINK_BITS 14u
+#define PS_LINKS_MAX (1u << PS_LINK_BITS)
+#define PS_TICK_MS_MAX 100u
+#define PS_DRAIN_MS_MAX 2000u
+#define PS_HALF_CLOSED_MS 1000u
+#define PS_REDIAL_MS_MIN 100u
+#define PS_REDIAL_MS_MAX 2000u
+#define PS_RESIDENT_READ_MS 1000u
+
+struct ps;
+
+/* A slot of the table of links. Its number is (how many came before it << PS_LINK_BITS) | slot:
+ * never 0, never used again. */
+struct ps_link {
+    struct ps *ps;
+    struct rpc_call *call; /* NULL: the slot is free */
+    uint64_t id;
+    uint32_t next_free;
+    bool is_stream;
+    bool finished; /* replied to, failed or closed from here: the lane is not told of its end twice
+                    */
+    enum lane_stream_kind stream_kind;
+    bool half_closed;  /* its client will send no more */
+    uint64_t spoke_us; /* when it last said or was said something, once it is half closed */
+    uint32_t pulls_unanswered;
+};
+
+struct ps_links {
+    struct ps_link *slots; /* PS_LINKS_MAX of them, touched as they are first used */
+    uint32_t used;         /* slots that ever were in use */
+    uint32_t first_free;   /* PS_LINKS_MAX: none */
+    uint32_t half_closed;
+    uint64_t made;
+};
+
+struct ps_peer {
+    struct ps *ps;
+    uint32_t index;
+    char *address; /* NULL: not to be dialled */
+    struct rpc_channel *channel;
+    struct rpc_call *call; /* NULL: between two attempts */
+    bool up, told_down;
+    uint32_t failures;
+    uint64_t redial_us; /* with call NULL */
+};
+
+struct ps_held {
+    struct release_node node; /* first: a node is its held */
+    struct release_queue *released;
+};
+
+/* Fresh bits for the lane, fetched from the kernel a page at a time. */
+struct ps_random {
+    uint64_t bits[256];
+    uint32_t used;
+};
+
+struct ps_lane_config {
+    struct lane_config lane;
+    const char *addresses[LANE_PS_MAX];
+    const char **members_jobs;
+    uint32_t *members_indices;
+    uint32_t port; /* of the own task's address */
+};
+
+struct ps {
+    struct ps_options options; /* with the defaults filled in */
+    struct ps_lane_config config;
+    uint32_t index;
+    struct lane *lane;
+    bool stepping;
+    struct rpc_poller *poller;
+    struct rpc_server *server;
+    struct compute_pool *pool;
+    struct ps_links links;
+    struct ps_link newcomer; /* whom calls belong to that have no link yet */
+    struct ps_peer peers[LANE_PS_MAX];
+    struct release_queue released;
+    struct pool helds;
+    struct rpc_payload *payload; /* of the message that is being sent */
+    uint32_t payload_capacity;
+    struct ps_random random;
+    sigset_t signals, signals_before;
+    struct sigaction pipe_before;
+    int signalled; /* the first signal's number; 0: none */
+    bool hurried;  /* a second one came */
+    uint64_t wake_us, ticked_us, redial_us, resident_read_us, resident_bytes;
+    uint64_t recorded; /* the last record that is on disk, or needs none */
+    bool exiting;
+    int exit_code;
+};
+
+/* ps.c */
+void ps_step(struct ps *ps, struct lane_event *event);
+void ps_exit(struct ps *ps, int exit_code);
+
+/* ps_config.c: what the lane is told of the cluster. Fails  INVALID_ARGUMENT, naming what to
+ * change. */
+void ps_options_fill(struct ps_options *options);
+enum sumac_status ps_config_make(
+    const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error);
+void ps_config_free(struct ps_lane_config *config);
+
+/* ps_links.c */
+bool ps_links_init(struct ps_links *links);
+void ps_links_deinit(struct ps_links *links);
+/* NULL: PS_LINKS_MAX are in use. */
+struct ps_link *ps_links_add(struct ps_links *links, struct ps *ps, struct rpc_call *call);
+/* NULL: gone. */
+struct ps_link *ps_links_find(const struct ps_links *links, uint64_t id);
+void ps_links_remove(struct ps_links *links, struct ps_link *link);
+
+/* ps_services.c: rpc's handlers, which make events */
+enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error);
+/* Half-closed streams to which nothing has been said for a while are over. */
+void ps_services_tick(struct ps *ps, uint64_t now_us);
+/* Every stream and call that is left is told why it ends. */
+void ps_services_end(struct ps *ps);
+
+/* ps_effects.c */
+void ps_carry_out(struct ps *ps, const struct lane_effect *effect);
+/* What gRPC has let go of, to the lane (or, once that has ended, nowhere). */
+void ps_take_released(struct ps *ps);
+
+/* ps_peers.c */
+void ps_peer_dial(struct ps *ps, uint32_t index, const char *address);
+void ps_peer_order(struct ps *ps, uint32_t index, const wire_peer_order *order);
+/* Dial those whose time has come, and note in redial_us when the next one's comes. */
+void ps_peers_tick(struct ps *ps, uint64_t now_us);
+/* Say no more; returns how many streams are still open. */
+uint32_t ps_peers_end(struct ps *ps);
+void ps_peers_close(struct ps *ps);
+
+/* ps_machine.c: the machine below */
+uint64_t ps_now_us(void);
+bool ps_random_init(struct ps_random *random);
+uint64_t ps_random_bits(struct ps_random *random);
+/* Resident bytes of this process; 0: unknown. */
+uint64_t ps_resident_bytes(void);
+uint32_t ps_processors(void);
+/* "2026-11-21T14:02:03.123Z ps 0: text\n" into `line`, cut to fit; returns its length. */
+uint32_t
+ps_log_line(uint64_t wall_ms, uint32_t index, const char *text, char *line, uint32_t line_bytes);
+/* One line on standard error, in one write. */
+void ps_log(uint32_t index, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Block SIGTERM and SIGINT, here and in threads made later, and ignore SIGPIPE; take one of the former that is pending: its
+ * number, or 0. */
+void ps_signals_block(struct ps *ps);
+int ps_signals_take(const struct ps *ps);
+void ps_signals_restore(const struct ps *ps);
+
+#endif

@@ -1,0 +1,286 @@
+/* ps.c (test) -- what a ps makes of its options and its cluster, the numbers it gives to calls, and its log.
+ *
+ * The process itself is tested by tests/process.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ps_state.h"
+
+/* The configuration made of a TF_CONFIG, and the status it came to. */
+static enum sumac_status configure(
+    const char *tf_config, struct ps_options *options, struct sumac_cluster *cluster,
+    struct ps_lane_config *config, struct sumac_error *error)
+{
+    assert_int_equal(sumac_cluster_parse(tf_config, NULL, cluster, error), SUMAC_OK);
+    options->cluster = cluster;
+    ps_options_fill(options);
+    return ps_config_make(options, config, error);
+}
+
+static void drop(struct ps_lane_config *config, struct sumac_cluster *cluster)
+{
+    ps_config_free(config);
+    sumac_cluster_deinit(cluster);
+}
+
+static void the_lane_is_told_all_ps_and_all_members(void **state)
+{
+    (void)state;
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+
+    const enum sumac_status status = configure(
+        "{\"cluster\":{\"ps\":[\"a:1000\",\"b:2000\"],\"chief\":[\"c:1\"],\"worker\":[\"d:1\","
+        "\"e:1\"],\"evaluator\":[\"f:1\"]},\"task\":{\"type\":\"ps\",\"index\":1}}",
+        &options, &cluster, &config, &error);
+
+    assert_int_equal(status, SUMAC_OK);
+    assert_int_equal(config.lane.index, 1);
+    assert_int_equal(config.port, 2000);
+    assert_int_equal(config.lane.ps_count, 2);
+    assert_string_equal(config.lane.ps_addresses[0], "a:1000");
+    assert_string_equal(config.lane.ps_addresses[1], "b:2000");
+    assert_int_equal(config.lane.member_count, 3);
+    assert_string_equal(config.lane.members_jobs[0], "chief");
+    assert_string_equal(config.lane.members_jobs[2], "worker");
+    assert_int_equal(config.lane.members_indices[2], 1);
+    drop(&config, &cluster);
+}
+
+static void limits_left_out_have_their_defaults(void **state)
+{
+    (void)state;
+    struct ps_options options = PS_OPTIONS_INIT;
+    options.rejoin_ms = 1234;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        configure(
+            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
+            &cluster, &config, &error),
+        SUMAC_OK);
+
+    assert_int_equal(config.lane.rejoin_ms, 1234);
+    assert_int_equal(config.lane.lease_ms, 10000);
+    assert_int_equal(config.lane.rejoin_first_ms, 60000);
+    assert_int_equal(config.lane.ps_lost_ms, 60000);
+    assert_int_equal(config.lane.sessions_max, 32);
+    assert_true(config.lane.staging_bytes_max == UINT64_C(2) << 30);
+    assert_true(options.grpc_memory_bytes_max == UINT64_C(256) << 20);
+    assert_true(options.threads <= 3);
+    assert_string_equal(options.bind_host, "0.0.0.0");
+    drop(&config, &cluster);
+}
+
+/* A ps that some map in the configuration leaves alone in its list waits to be told of the others. */
+static void a_ps_that_is_told_only_itself_is_told_of_none(void **state)
+{
+    (void)state;
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        configure(
+            "{\"cluster\":{\"worker\":{\"0\":\"w:1\"},\"ps\":[\"a:2222\"]},"
+            "\"task\":{\"type\":\"ps\",\"index\":3}}",
+            &options, &cluster, &config, &error),
+        SUMAC_OK);
+
+    assert_int_equal(config.lane.index, 3);
+    assert_int_equal(config.lane.ps_count, 0);
+    assert_int_equal(config.port, 2222);
+    drop(&config, &cluster);
+}
+
+static void a_sparse_map_of_ps_leaves_holes(void **state)
+{
+    (void)state;
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        configure(
+            "{\"cluster\":{\"ps\":{\"2\":\"c:3\",\"0\":\"a:1\"}},\"task\":{\"type\":\"ps\","
+            "\"index\":2}}",
+            &options, &cluster, &config, &error),
+        SUMAC_OK);
+
+    assert_int_equal(config.lane.ps_count, 3);
+    assert_string_equal(config.lane.ps_addresses[0], "a:1");
+    assert_null(config.lane.ps_addresses[1]);
+    assert_string_equal(config.lane.ps_addresses[2], "c:3");
+    drop(&config, &cluster);
+}
+
+static void a_port_that_is_given_goes_before_the_addresss(void **state)
+{
+    (void)state;
+    struct ps_options options = PS_OPTIONS_INIT;
+    options.port_given = true;
+    options.port = 0;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        configure(
+            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
+            &cluster, &config, &error),
+        SUMAC_OK);
+    assert_int_equal(config.port, 0);
+    drop(&config, &cluster);
+
+    options.port = 70000;
+    assert_int_equal(
+        configure(
+            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
+            &cluster, &config, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "70000"));
+    drop(&config, &cluster);
+}
+
+static void a_task_that_is_no_ps_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "", "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"b:1\"]},\"task\":{\"type\":\"worker\","
+            "\"index\":0}}"};
+    for (size_t i = 0; i < 2; i++) {
+        struct ps_options options = PS_OPTIONS_INIT;
+        struct sumac_cluster cluster;
+        struct ps_lane_config config;
+        struct sumac_error error = {0};
+
+        const enum sumac_status status = configure(texts[i], &options, &cluster, &config, &error);
+
+        assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, "TF_CONFIG"));
+        drop(&config, &cluster);
+    }
+}
+
+/* The table never looks into its calls. */
+static struct rpc_call *call_at(char *place) { return (struct rpc_call *)(void *)place; }
+
+static void a_number_is_never_used_again(void **state)
+{
+    (void)state;
+    struct ps_links links;
+    assert_true(ps_links_init(&links));
+    char calls[2];
+    struct ps_link *const first = ps_links_add(&links, NULL, call_at(&calls[0]));
+    const uint64_t first_id = first->id;
+    assert_int_not_equal(first_id, 0);
+    assert_ptr_equal(ps_links_find(&links, first_id), first);
+
+    ps_links_remove(&links, first);
+    struct ps_link *const second = ps_links_add(&links, NULL, call_at(&calls[1]));
+
+    assert_null(ps_links_find(&links, first_id));
+    assert_int_not_equal(second->id, first_id);
+    assert_ptr_equal(ps_links_find(&links, second->id), second);
+    assert_null(ps_links_find(&links, 0));
+    ps_links_deinit(&links);
+}
+
+static void a_full_table_takes_no_more_until_one_goes(void **state)
+{
+    (void)state;
+    struct ps_links links;
+    assert_true(ps_links_init(&links));
+    char call;
+    struct ps_link *last = NULL;
+    for (uint32_t i = 0; i < PS_LINKS_MAX; i++) {
+        last = ps_links_add(&links, NULL, call_at(&call));
+        assert_non_null(last);
+    }
+
+    assert_null(ps_links_add(&links, NULL, call_at(&call)));
+    ps_links_remove(&links, last);
+
+    assert_non_null(ps_links_add(&links, NULL, call_at(&call)));
+    ps_links_deinit(&links);
+}
+
+static void a_log_line_has_its_time_and_its_ps(void **state)
+{
+    (void)state;
+    char line[128];
+
+    const uint32_t bytes =
+        ps_log_line(UINT64_C(1795269723123), 3, "ps 3 listens on 0.0.0.0:2222", line, sizeof line);
+
+    assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 3: ps 3 listens on 0.0.0.0:2222\n");
+    assert_int_equal(bytes, strlen(line));
+}
+
+static void a_long_log_line_is_cut_and_still_ends(void **state)
+{
+    (void)state;
+    char text[200], line[64];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+
+    const uint32_t bytes = ps_log_line(0, 0, text, line, sizeof line);
+
+    assert_int_equal(bytes, sizeof line - 1);
+    assert_int_equal(line[bytes - 1], '\n');
+    assert_int_equal(line[bytes], '\0');
+}
+
+static void random_bits_go_on_after_a_page(void **state)
+{
+    (void)state;
+    static struct ps_random random;
+    assert_true(ps_random_init(&random));
+    uint64_t any = 0, before = 0;
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t bits = ps_random_bits(&random);
+        assert_true(bits != before);
+        before = bits;
+        any |= bits;
+    }
+    assert_true(any == UINT64_MAX);
+}
+
+static void this_process_is_resident(void **state)
+{
+    (void)state;
+    assert_true(ps_resident_bytes() > 100000);
+    assert_true(ps_processors() >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_lane_is_told_all_ps_and_all_members),
+        cmocka_unit_test(limits_left_out_have_their_defaults),
+        cmocka_unit_test(a_ps_that_is_told_only_itself_is_told_of_none),
+        cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
+        cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
+        cmocka_unit_test(a_task_that_is_no_ps_is_refused),
+        cmocka_unit_test(a_number_is_never_used_again),
+        cmocka_unit_test(a_full_table_takes_no_more_until_one_goes),
+        cmocka_unit_test(a_log_line_has_its_time_and_its_ps),
+        cmocka_unit_test(a_long_log_line_is_cut_and_still_ends),
+        cmocka_unit_test(random_bits_go_on_after_a_page),
+        cmocka_unit_test(this_process_is_resident),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,3 @@
+if(TARGET ps)
+  sumac_unit_test(ps USES ps)
+endif()
