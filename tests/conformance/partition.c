@@ -1,0 +1,227 @@
+/* partition.c -- the `partition` and `placement` cases: how many shards, which rows, on which ps.
+ *
+ *   {"partitioner": {"kind", …} or null, "shape": [N, …], "dtype": NAME,
+ *    "expect": {"counts": [N, …], "rows": [N, …]}}
+ *   {"ps": N, "partitioner": …, "creates": [{"name", "shape", "dtype", "colocate_with"}, …],
+ *    "expect": {"shards": [{"name", "ps", "rows"}, …]}}
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cases.h"
+#include "placement.h"
+
+#define SHARDS_MAX 256
+
+static const char *const partition_keys[] = {"partitioner", "shape", "dtype", NULL};
+static const char *const placement_keys[] = {"ps", "partitioner", "creates", NULL};
+static const char *const create_keys[] = {"name", "shape", "dtype", "colocate_with", NULL};
+static const char *const rule_keys[] = {"kind",       "num_shards",      "min_shard_bytes",
+                                        "max_shards", "max_shard_bytes", NULL};
+
+static void take_given(json_t *given, const char *name, int64_t *parameter)
+{
+    if (json_object_get(given, name) != NULL)
+        *parameter = json_integer_value(json_object_get(given, name));
+}
+
+static bool read_rule(const struct cases_run *run, json_t *given, struct placement_rule *rule)
+{
+    *rule = placement_rule_of(WIRE_PARTITIONER_NONE);
+    if (!json_is_object(given))
+        return true;
+    const char *kind = json_string_value(json_object_get(given, "kind"));
+    if (!cases_keys_known(run, given, "\"partitioner\"", rule_keys) || kind == NULL)
+        return false;
+    if (strcmp(kind, "fixed_shards") == 0)
+        *rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
+    else if (strcmp(kind, "min_size") == 0)
+        *rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
+    else if (strcmp(kind, "max_size") == 0)
+        *rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
+    else
+        return cases_fail(run, "partitioner kind %s", kind);
+    take_given(given, "num_shards", &rule->num_shards);
+    take_given(given, "min_shard_bytes", &rule->min_shard_bytes);
+    take_given(given, "max_shards", &rule->max_shards);
+    take_given(given, "max_shard_bytes", &rule->max_shard_bytes);
+    return true;
+}
+
+static void read_shape(json_t *given, struct sumac_shape *shape)
+{
+    *shape = (struct sumac_shape){.rank = (uint32_t)json_array_size(given)};
+    for (uint32_t axis = 0; axis < shape->rank && axis < SUMAC_RANK_MAX; axis++)
+        shape->extent[axis] = (uint64_t)json_integer_value(json_array_get(given, axis));
+}
+
+static enum sumac_dtype read_dtype(json_t *one)
+{
+    return sumac_dtype_parse(json_string_value(json_object_get(one, "dtype")));
+}
+
+/* ---- partition ---- */
+
+static bool counts_match(const struct cases_run *run, json_t *expected, uint64_t shard_count)
+{
+    for (size_t axis = 0; axis < json_array_size(expected); axis++) {
+        const uint64_t count = axis == 0 ? shard_count : 1;
+        const json_int_t wanted = json_integer_value(json_array_get(expected, axis));
+        if (count != (uint64_t)wanted)
+            return cases_fail(
+                run, "axis %zu is split into %llu, expected %lld", axis, (unsigned long long)count,
+                (long long)wanted);
+    }
+    return true;
+}
+
+static bool
+rows_match(const struct cases_run *run, json_t *expected, uint64_t rows, uint64_t shard_count)
+{
+    uint64_t first = 0;
+    if (shard_count != json_array_size(expected))
+        return cases_fail(
+            run, "%llu shards, expected %zu", (unsigned long long)shard_count,
+            json_array_size(expected));
+    for (uint64_t shard = 0; shard < shard_count; shard++) {
+        const struct sumac_range range = placement_rows(rows, shard_count, shard);
+        const json_int_t wanted = json_integer_value(json_array_get(expected, shard));
+        if (range.count != (uint64_t)wanted || range.first != first)
+            return cases_fail(
+                run, "shard %llu has rows %llu + %llu, expected %llu + %lld",
+                (unsigned long long)shard, (unsigned long long)range.first,
+                (unsigned long long)range.count, (unsigned long long)first, (long long)wanted);
+        first += range.count;
+    }
+    return first == rows || cases_fail(run, "the shards do not make up all rows");
+}
+
+static enum cases_result run_partition(struct cases_run *run, json_t *one, void *context)
+{
+    (void)context;
+    struct placement_rule rule;
+    struct sumac_shape shape;
+    struct sumac_error error = {0};
+    uint64_t shard_count = 0;
+    if (!read_rule(run, json_object_get(one, "partitioner"), &rule))
+        return CASES_FAILED;
+    read_shape(json_object_get(one, "shape"), &shape);
+    const enum sumac_status status =
+        placement_shard_count(&rule, &shape, read_dtype(one), &shard_count, &error);
+    json_t *refusal = json_object_get(one, "error");
+    if (refusal != NULL)
+        return cases_error_matches(run, refusal, status, error.text) ? CASES_PASSED : CASES_FAILED;
+    if (status != SUMAC_OK) {
+        cases_fail(run, "%s", error.text);
+        return CASES_FAILED;
+    }
+    json_t *expect = json_object_get(one, "expect");
+    const bool good =
+        counts_match(run, json_object_get(expect, "counts"), shard_count) &&
+        rows_match(run, json_object_get(expect, "rows"), shape.extent[0], shard_count);
+    return good ? CASES_PASSED : CASES_FAILED;
+}
+
+/* ---- placement ---- */
+
+struct placed {
+    char name[64];
+    uint32_t ps;
+    uint64_t rows;
+};
+
+struct placed_list {
+    struct placed items[SHARDS_MAX];
+    size_t count;
+};
+
+static const struct placed *find_placed(const struct placed_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+static bool place(
+    const struct cases_run *run, json_t *create, const struct placement_rule *rule,
+    uint32_t ps_count, uint64_t *counter, struct placed_list *list)
+{
+    struct sumac_shape shape;
+    uint64_t shard_count = 1;
+    const char *name = json_string_value(json_object_get(create, "name"));
+    const char *beside = json_string_value(json_object_get(create, "colocate_with"));
+    read_shape(json_object_get(create, "shape"), &shape);
+    if (!cases_keys_known(run, create, "a create", create_keys))
+        return false;
+    const uint64_t rows = shape.rank == 0 ? 1 : shape.extent[0];
+    if (beside == NULL &&
+        placement_shard_count(rule, &shape, read_dtype(create), &shard_count, NULL) != SUMAC_OK)
+        return cases_fail(run, "%s is refused", name);
+    for (uint64_t shard = 0; shard < shard_count && list->count < SHARDS_MAX; shard++) {
+        const struct placed *other = beside == NULL ? NULL : find_placed(list, beside);
+        struct placed *placed = &list->items[list->count++];
+        if (shard_count > 1)
+            snprintf(
+                placed->name, sizeof placed->name, "%s/part_%llu", name, (unsigned long long)shard);
+        else
+            snprintf(placed->name, sizeof placed->name, "%s", name);
+        placed->ps = other != NULL ? other->ps : placement_next_ps(counter, ps_count);
+        placed->rows = placement_rows(rows, shard_count, shard).count;
+    }
+    return true;
+}
+
+static bool
+shards_match(const struct cases_run *run, json_t *expected, const struct placed_list *list)
+{
+    if (list->count != json_array_size(expected))
+        return cases_fail(run, "%zu shards, expected %zu", list->count, json_array_size(expected));
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *wanted = json_array_get(expected, i);
+        const struct placed *placed = &list->items[i];
+        const char *name = json_string_value(json_object_get(wanted, "name"));
+        const json_int_t ps = json_integer_value(json_object_get(wanted, "ps"));
+        const json_int_t rows = json_integer_value(json_object_get(wanted, "rows"));
+        if (name == NULL || strcmp(name, placed->name) != 0 || ps != placed->ps ||
+            (uint64_t)rows != placed->rows)
+            return cases_fail(
+                run, "%s is on ps %u with %llu rows, expected %s on %lld with %lld", placed->name,
+                placed->ps, (unsigned long long)placed->rows, name == NULL ? "?" : name,
+                (long long)ps, (long long)rows);
+    }
+    return true;
+}
+
+static enum cases_result run_placement(struct cases_run *run, json_t *one, void *context)
+{
+    (void)context;
+    struct placement_rule rule;
+    struct placed_list list = {.count = 0};
+    uint64_t counter = 0;
+    size_t i = 0;
+    json_t *create = NULL;
+    const uint32_t ps_count = (uint32_t)json_integer_value(json_object_get(one, "ps"));
+    if (!read_rule(run, json_object_get(one, "partitioner"), &rule))
+        return CASES_FAILED;
+    json_array_foreach(
+        json_object_get(one, "creates"), i,
+        create) if (!place(run, create, &rule, ps_count, &counter, &list)) return CASES_FAILED;
+    json_t *expected = json_object_get(json_object_get(one, "expect"), "shards");
+    return shards_match(run, expected, &list) ? CASES_PASSED : CASES_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    json_t *file = argc == 2 ? cases_load(argv[1]) : NULL;
+    struct cases_run partition = {.op = "partition"};
+    struct cases_run placement = {.op = "placement"};
+    if (file == NULL)
+        return 2;
+    cases_each(file, &partition, partition_keys, run_partition, NULL);
+    cases_each(file, &placement, placement_keys, run_placement, NULL);
+    json_decref(file);
+    const int partition_code = cases_finish(&partition);
+    const int placement_code = cases_finish(&placement);
+    return partition_code != 0 ? partition_code : placement_code;
+}
