@@ -3,10 +3,19 @@
  *   {"cluster": {JOB: ["host:port", …] or {"INDEX": "host:port", …}, …},
  *    "task": {"type": JOB, "index": N}, "rpc_layer": TEXT, "session_master": TEXT}
  *
- * The rules are those of TensorFlow's TFConfigClusterResolver, made strict (docs/ARCHITECTURE.md,
- * "TF_CONFIG"); further keys are ignored. Kubeflow's dynamic form tells a ps only of itself: `ps`
- * is then a list of one while some other job is a map, and the one address belongs to the task's
- * own index.
+ * TensorFlow's resolver (tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py) fails when a value is
+ * asked for, or not at all; here everything is checked beforehand:
+ *
+ *   text            one JSON object (RFC 8259), no key twice, at most DEPTH_MAX levels; further keys are ignored
+ *   address         address.h; none occurs twice
+ *   INDEX           plain digits, none twice; a map may leave indices out
+ *   JOB             any name but the empty one; without tasks it counts as absent
+ *   type, index     an integer or a string, of digits for the index; they name a task of the cluster, unless it has no
+ *                   task at all, or type is `evaluator`
+ *   the other two   a string, or null for none
+ *
+ * Kubeflow's dynamic form tells a ps only of itself: `ps` is then a list of one while some other job is a map, and the one
+ * address belongs to the task's own index.
  */
 #include <stdio.h>
 #include <stdlib.h>
