@@ -10,8 +10,8 @@
  *   address         address.h; none occurs twice
  *   INDEX           plain digits, none twice; a map may leave indices out
  *   JOB             any name but the empty one; without tasks it counts as absent
- *   type, index     an integer or a string, of digits for the index; they name a task of the cluster, unless it has no
- *                   task at all, or type is `evaluator`
+ *   type, index     an integer or a string, of digits for the index; they name a task of the cluster, unless that is
+ *                   empty, or type is `evaluator`
  *   the other two   a string, or null for none
  *
  * Kubeflow's dynamic form tells a ps only of itself: `ps` is then a list of one while some other job is a map, and the one
