@@ -40,7 +40,8 @@ struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
 }
 
 /* The sentence, in the arena; "" when the arena is full. */
-static char *text_of(struct out *out, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static char *
+text_of(struct out *out, const char *format, va_list arguments)
 {
     static char none[] = "";
     va_list again;

@@ -181,7 +181,7 @@ void judge_call(struct judge *judge, const struct lane_event *event, struct out 
         break;
     case LANE_CALL_LIST:
     case LANE_CALL_STATS:
-        assert(!"the lane answers these itself");
+        assert(false); /* the lane answers these itself */
         break;
     }
     finish(judge);
