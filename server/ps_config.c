@@ -38,23 +38,13 @@ void ps_options_fill(struct ps_options *options)
         options->threads = COMPUTE_THREADS_MAX;
 }
 
-/* Kubeflow's dynamic form tells a ps of itself alone: some other job is a map from index to
- * address, its own a list of one. The others come with the first Join. */
-static bool is_told_only_itself(const struct sumac_cluster *cluster, const struct sumac_job *own)
-{
-    bool some_map = false;
-    for (uint32_t i = 0; i < cluster->job_count; i++)
-        some_map = some_map || cluster->jobs[i].sparse;
-    return some_map && !own->sparse && own->task_count == 1;
-}
-
 static enum sumac_status take_addresses(
     const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
 {
     const struct sumac_cluster *const cluster = options->cluster;
     const struct sumac_job *const job = sumac_cluster_job(cluster, "ps");
     config->lane.ps_addresses = config->addresses;
-    if (is_told_only_itself(cluster, job))
+    if (cluster->told_only_itself) /* the others come with the first Join */
         return SUMAC_OK;
     for (uint32_t i = 0; i < job->task_count; i++) {
         const struct sumac_task *const task = &job->tasks[i];

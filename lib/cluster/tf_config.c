@@ -392,8 +392,9 @@ place_task(const json_t *root, struct sumac_cluster *cluster, struct sumac_error
             cluster->task_type);
     if (own == NULL || !cluster->task_index_given)
         return SUMAC_OK;
-    if (!own->sparse && own->task_count == 1 && some_job_is_a_map(root))
-        own->tasks[0].index = cluster->task_index; /* Kubeflow's dynamic form */
+    cluster->told_only_itself = !own->sparse && own->task_count == 1 && some_job_is_a_map(root);
+    if (cluster->told_only_itself)
+        own->tasks[0].index = cluster->task_index;
     if (sumac_cluster_address(cluster, own->name, cluster->task_index) == NULL &&
         strcmp(own->name, "evaluator") != 0)
         return REFUSE(

@@ -159,12 +159,14 @@ static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **sta
               "\"index\": 1}}");
     assert_string_equal(sumac_cluster_address(&ps, "ps", 1), "p1:1");
     assert_null(sumac_cluster_address(&ps, "ps", 0));
+    assert_true(ps.told_only_itself);
     sumac_cluster_deinit(&ps);
 
     struct sumac_cluster worker = parse(
         "{\"cluster\": {\"worker\": {\"3\": \"w3:1\"}, \"ps\": [\"p0:1\"]}, \"task\": {\"type\": "
         "\"worker\", \"index\": 3}}");
     assert_string_equal(sumac_cluster_address(&worker, "ps", 0), "p0:1");
+    assert_false(worker.told_only_itself);
     sumac_cluster_deinit(&worker);
 }
 

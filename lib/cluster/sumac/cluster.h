@@ -29,6 +29,7 @@ struct sumac_cluster {
     char *task_type;        /* this process's job; NULL: none was named */
     uint32_t task_index;
     bool task_index_given;
+    bool told_only_itself;  /* Kubeflow's dynamic form: of its own job, the task is told of itself alone */
     char *rpc_layer;        /* NULL: none */
     char *session_master;   /* NULL: none */
 };
