@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "error.h"
 
@@ -52,14 +51,7 @@ static void void_push(struct session *session, struct push *push)
     if (push->refused)
         return;
     push->refused = true;
-    uint32_t at = session->voided_count;
-    while (at > 0 && session->voided[at - 1] > push->sequence)
-        at--;
-    memmove(
-        &session->voided[at + 1], &session->voided[at],
-        (session->voided_count - at) * sizeof(session->voided[0]));
-    session->voided[at] = push->sequence;
-    session->voided_count++;
+    session->refused_count++;
 }
 
 static void on_staged(struct session *session, struct link *link, const wire_staged *staged)
@@ -100,6 +92,7 @@ static void complete(struct session *session, struct push *push)
         push_over(session, push, NULL);
         return;
     }
+    session->refused_count--;
     struct sumac_error error;
     if (push->error != NULL)
         error = *push->error;
@@ -195,19 +188,6 @@ static void commit_one(struct session *session, struct slot *slot)
         link_touch(session, &session->links[i]);
 }
 
-static void forget_acked(struct session *session)
-{
-    uint32_t kept = 0;
-    while (kept < session->voided_count && session->voided[kept] <= session->acked_through)
-        kept++;
-    if (kept == 0)
-        return;
-    session->voided_count -= kept;
-    memmove(
-        session->voided, &session->voided[kept],
-        session->voided_count * sizeof(session->voided[0]));
-}
-
 void commit_advance(struct session *session)
 {
     while (session->commit_through < session->last_sequence) {
@@ -219,8 +199,6 @@ void commit_advance(struct session *session)
     while (session->acked_through < session->commit_through &&
            slot_of(session, session->acked_through + 1)->push == NULL)
         session->acked_through++;
-    if (session->voided_count > 0)
-        forget_acked(session);
 }
 
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer)

@@ -245,15 +245,30 @@ static uint64_t acked_to_say(const struct session *session)
     return holds(session, RULE_acked_through) ? session->acked_through : session->last_sequence;
 }
 
+/* The voided pushes that this ps has a part of and is not done with: what it has to know. Of the others it was told, or
+ * told us. */
+static bool add_voided(struct session *session, const struct link *link, wire_commit *commit)
+{
+    if (session->refused_count == 0)
+        return true;
+    commit->voided = step_take(session, session->refused_count * sizeof(*commit->voided));
+    if (commit->voided == NULL)
+        return false;
+    for (const struct part *part = link->oldest; part != NULL; part = part->next)
+        if (part->push->refused)
+            commit->voided[commit->n_voided++] = part->push->sequence;
+    return true;
+}
+
 static void add_commit(struct session *session, struct link *link, wire_push_request *request)
 {
     wire_commit *commit = step_take(session, sizeof(*commit));
     if (commit == NULL)
         return;
     *commit = (wire_commit)WIRE_COMMIT_INIT;
+    if (!add_voided(session, link, commit))
+        return;
     commit->commit_through = session->commit_through;
-    commit->n_voided = session->voided_count;
-    commit->voided = session->voided;
     commit->acked_through = acked_to_say(session);
     commit->clock = session->clock;
     request->commit = commit;

@@ -372,6 +372,7 @@ void pushes_end(struct session *session, const wire_closed *closed)
         *slot = (struct slot){0};
     }
     session->acked_through = session->last_sequence;
+    session->refused_count = 0;
     while (session->waiting_first != NULL) {
         struct push *push = session->waiting_first;
         session->waiting_first = push->next;

@@ -24,7 +24,7 @@
     X(generation)                    /* what an older stream still delivers is taken */            \
     X(acked_through)                 /* refusals are forgotten before their answer was heard */    \
     X(join_nonce)                    /* a retried join opens another session */                    \
-    X(time_jump)                     /* a suspended ps 0 takes its own sleep for everyone's silence */
+    X(time_jump) /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {
 #define X(name) RULE_##name,

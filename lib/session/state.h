@@ -189,9 +189,8 @@ struct session {
     uint64_t last_sequence, commit_through, acked_through, clock;
     uint64_t first_clock;      /* with which the session was opened */
     uint64_t run_other_before; /* `other_before` of the last push */
-    uint32_t run_ps; /* its only participant; UINT32_MAX: it has several, or there is none */
-    uint64_t voided[WINDOW]; /* refused pushes above acked_through, ascending */
-    uint32_t voided_count;
+    uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
+    uint32_t refused_count; /* pushes in the window that are voided */
 
     struct pull *first_pull;
     uint32_t pull_count;
