@@ -7,8 +7,6 @@
 #include "call.h"
 #include "error.h"
 
-/* The next message is asked for before this one is handled: gRPC then grants the sender its window
- * meanwhile. */
 void call_receive(struct rpc_call *call)
 {
     grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}};
@@ -84,6 +82,17 @@ static void end_of_messages(struct rpc_call *call)
         rpc_call_finish(call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
 }
 
+/* The next message is asked for after this one is handled: asking writes to the socket, and an answer that was sent first
+ * takes that with it (16 us against 25 us for a round trip of 256 bytes; bulk is as fast either way). */
+static void take(struct rpc_call *call, grpc_byte_buffer *buffer)
+{
+    if (call->deaf)
+        grpc_byte_buffer_destroy(buffer);
+    else
+        call_deliver(call, buffer);
+    call_receive(call);
+}
+
 void call_receive_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
@@ -95,11 +104,7 @@ void call_receive_done(void *owner, bool ok)
     } else if (call->paused && !call->deaf) {
         call->held = buffer;
     } else {
-        call_receive(call);
-        if (call->deaf)
-            grpc_byte_buffer_destroy(buffer);
-        else
-            call_deliver(call, buffer);
+        take(call, buffer);
     }
     call_settle(call);
 }
@@ -113,9 +118,5 @@ void rpc_call_resume(struct rpc_call *call)
     call->held = NULL;
     if (buffer == NULL)
         return;
-    call_receive(call);
-    if (call->deaf)
-        grpc_byte_buffer_destroy(buffer);
-    else
-        call_deliver(call, buffer);
+    take(call, buffer);
 }

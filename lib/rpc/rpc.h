@@ -6,8 +6,8 @@
  * flags come from the descriptor set. Method types, sizes and errors are checked here; handlers see
  * unpacked messages only.
  *
- * Nothing queues: of a call at most one message is being sent and two have been received, the one
- * that is handled and the next. Flow control does the rest.
+ * Nothing queues: of a call at most one message is being sent, and one handled; the next is asked for when its handler has
+ * returned. Flow control does the rest.
  *
  * Threads: all functions on one poller's objects are called by one thread at a time (rpc_poll's
  * handlers included); only `released` callbacks may come on any thread. lib/rpc/ is the one door to
