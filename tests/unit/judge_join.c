@@ -158,6 +158,8 @@ static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join
     request.n_ps_addresses = 2;
     world_begin(world);
     assert_int_equal(world_told_count(world, 0, ORDER_HELLO), 0);
+    const uint64_t early = world_join(world, NULL, 0, 9); /* an observer knows no better */
+    assert_int_equal(world_answer(world, early)->reason, SUMAC_REASON_PS_MISSING);
 
     const uint64_t join = world_join_as(world, &request); /* when */
     assert_true(world->dialled[1]);

@@ -149,6 +149,27 @@ static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
     world_free(world);
 }
 
+static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world->ps[1].refuses = "it belongs to another cluster";
+    const uint64_t join = world_join(world, "worker", 0, 1);
+
+    for (int i = 0; i < 61; i++) {
+        world_up(world, 1);
+        world_pass(world, SECOND / 2);
+        world_down(world, 1);
+        world->ps[1].told_count = 0;
+        world_pass(world, SECOND / 2);
+    }
+
+    assert_true(world_logged(world, "ps 1 at h1:1 refuses ps 0: it belongs to another cluster"));
+    assert_int_equal(world_answer(world, join)->reason, SUMAC_REASON_PS_MISSING);
+    assert_true(world->exited);
+    world_free(world);
+}
+
 static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
 {
     (void)state;
@@ -211,6 +232,7 @@ int main(void)
         cmocka_unit_test(each_ps_hears_about_every_second_that_ps_0_lives),
         cmocka_unit_test(another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which),
         cmocka_unit_test(a_ps_that_is_not_reached_for_too_long_ends_the_run),
+        cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(what_a_ps_has_learnt_of_a_lost_state_ends_the_run),
         cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),

@@ -268,6 +268,10 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
         message.reason = (Sumac__V1__Reason)SUMAC_REASON_OUT_OF_MEMORY;
         message.message = (char *)"no memory";
     }
+    if (order->kind == ORDER_HELLO && from->refuses != NULL) {
+        message.status = SUMAC_FAILED_PRECONDITION;
+        message.message = (char *)from->refuses;
+    }
     if (order->kind == ORDER_OPEN)
         message.clock = from->clock;
     if (order->kind == ORDER_CLOSE) {

@@ -57,6 +57,7 @@ struct world_ps {
     uint64_t voided[8];
     size_t voided_count;
     uint64_t clock;                             /* what it answers to open */
+    const char *refuses;                        /* answers a hello with this; NULL: takes it */
     bool out_of_memory;                         /* cannot make shards */
     struct world_order queue[WORLD_ORDERS_MAX]; /* not answered */
     size_t queued;

@@ -1,7 +1,6 @@
 /* definition.c -- what a create asks for: read, checked, and compared with what is there. */
 #include "judge_state.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ static bool ends_like_a_shard(const char *name)
     if (slash == NULL || strncmp(slash, "/part_", 6) != 0 || slash[6] == '\0')
         return false;
     for (const char *digit = slash + 6; *digit != '\0'; digit++)
-        if (!isdigit((unsigned char)*digit))
+        if (*digit < '0' || *digit > '9')
             return false;
     return true;
 }
@@ -131,13 +130,16 @@ static enum sumac_status read_function(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
             "%s: update function %u is none", variable->name, number);
-    const enum sumac_status status = update_hyperparameters_read(
+    enum sumac_status status = update_hyperparameters_read(
         definition->function, NULL, given == NULL ? &none : given, &definition->hyperparameters,
         error);
-    if (status != SUMAC_OK)
-        return status;
-    return update_check(
-        definition->function, definition->function, definition->dtype, variable->name, error);
+    if (status == SUMAC_OK)
+        status = update_check(
+            definition->function, definition->function, definition->dtype, variable->name, error);
+    if (status == SUMAC_OK)
+        status = update_hyperparameters_check(
+            definition->function, definition->dtype, &definition->hyperparameters, error);
+    return status;
 }
 
 static enum sumac_status read_initializer(

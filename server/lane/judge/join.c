@@ -300,14 +300,13 @@ static void start_join(
     struct judge *judge, const struct lane_event *event, const wire_join_request *request,
     struct judge_task *task)
 {
-    struct judge_session *session = judge_session_add(judge);
+    struct judge_session *session = judge_session_add(judge, judge->random);
     if (session == NULL) {
         out_fail(
             judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory for another session");
         return;
     }
-    memcpy(session->id, judge->random, JUDGE_ID_BYTES);
     memcpy(session->nonce, request->nonce.data, JUDGE_ID_BYTES);
     session->role = (uint32_t)request->role;
     session->state = JUDGE_SESSION_WAITING;
@@ -335,8 +334,7 @@ void judge_join(struct judge *judge, const struct lane_event *event)
     }
     if (answer_retry(judge, event, request))
         return;
-    if (judge_peers_learn(judge, request->ps_addresses, request->n_ps_addresses, &error) !=
-        SUMAC_OK) {
+    if (judge_peers_learn(judge, request, &error) != SUMAC_OK) {
         out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
         return;
     }

@@ -39,12 +39,13 @@
 #define JUDGE_VARIABLES_MAX 65536u
 #define JUDGE_SHARDS_MAX 4096u /* of one variable */
 #define JUDGE_NAME_BYTES_MAX 1024u
-#define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
-#define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
-#define JUDGE_VOIDED_MAX 8192u /* of one session: the pushes it may have in flight */
-#define JUDGE_CREATE_MS 60000u /* a create's deadline unless it names one */
-#define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
-#define JUDGE_BUCKETS 8192u    /* of the two indexes of variables; a power of two */
+#define JUDGE_CALLS_MAX 4096u     /* creates and deletes that wait */
+#define JUDGE_ORDERS_MAX 8192u    /* not yet answered; beyond it creates and deletes are refused */
+#define JUDGE_VOIDED_MAX 8192u    /* of one session: the pushes it may have in flight */
+#define JUDGE_CREATE_MS 60000u    /* a create's deadline unless it names one */
+#define JUDGE_ALIVE_MS 1000u      /* each ps hears from ps 0 at least so often */
+#define JUDGE_BUCKETS 8192u       /* of the two indexes of variables; a power of two */
+#define JUDGE_SESSION_BUCKETS 64u /* of the index of sessions; a power of two */
 #define JUDGE_MASK_WORDS (LANE_PS_MAX / 64u)
 
 /* A set of ps. */
@@ -104,7 +105,7 @@ enum judge_session_state {
 };
 
 struct judge_session {
-    struct judge_session *next;
+    struct judge_session *next, *next_by_id;
     uint8_t id[JUDGE_ID_BYTES];
     uint8_t nonce[JUDGE_ID_BYTES];
     enum judge_session_state state;
@@ -269,6 +270,8 @@ struct judge {
     bool members_listed; /* by this ps's own configuration */
     struct judge_task *first_task;
     struct judge_session *first_session;
+    struct judge_session
+        *by_session_id[JUDGE_SESSION_BUCKETS]; /* every chunk of a push looks here */
 
     struct judge_variable *first_variable, *last_variable;
     struct judge_variable **by_name, **by_id; /* JUDGE_BUCKETS each */
@@ -287,8 +290,8 @@ const char *judge_ago(const struct judge *judge, uint64_t when_us);
 /* peers.c: the streams to the ps. */
 void judge_peers_start(struct judge *judge);
 /* Learn addresses; dials those that are new. */
-enum sumac_status judge_peers_learn(
-    struct judge *judge, char *const *addresses, size_t count, struct sumac_error *error);
+enum sumac_status
+judge_peers_learn(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
 bool judge_peers_all_met(const struct judge *judge);
 /* The first ps that is not met or not reachable; ps_count: none. */
 uint32_t judge_peers_missing(const struct judge *judge);
@@ -327,7 +330,7 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
 struct judge_session *
 judge_session_find(const struct judge *judge, const uint8_t *id, size_t bytes);
 struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce);
-struct judge_session *judge_session_add(struct judge *judge);
+struct judge_session *judge_session_add(struct judge *judge, const void *id);
 void judge_session_forget(struct judge *judge, struct judge_session *session);
 void judge_sessions_forget_oldest(struct judge *judge);
 uint32_t judge_sessions_open(const struct judge *judge); /* not settled yet */

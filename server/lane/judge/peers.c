@@ -59,27 +59,25 @@ void judge_peers_start(struct judge *judge)
     meet_self(judge);
 }
 
-static enum sumac_status
-check_addresses(char *const *addresses, size_t count, struct sumac_error *error)
+/* Only a member knows the whole cluster: a command may have been given the address of one ps. */
+static enum sumac_status check_addresses(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
+    const size_t count = request->n_ps_addresses;
+    const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     if (count > LANE_PS_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "join names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
     for (size_t ps = 0; ps < count; ps++)
-        if (strlen(addresses[ps]) > JUDGE_ADDRESS_BYTES_MAX)
+        if (strlen(request->ps_addresses[ps]) > JUDGE_ADDRESS_BYTES_MAX)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                 "join's address of ps %zu is longer than %u bytes", ps, JUDGE_ADDRESS_BYTES_MAX);
-    return SUMAC_OK;
-}
-
-enum sumac_status judge_peers_learn(
-    struct judge *judge, char *const *addresses, size_t count, struct sumac_error *error)
-{
-    const enum sumac_status status = check_addresses(addresses, count, error);
-    if (status != SUMAC_OK)
-        return status;
+    if (judge->ps_count == 0 && count <= 1 && !member)
+        return fail(
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            "ps 0 was told only itself, and no member has joined yet that names the ps");
     if (judge->ps_count == 0 && count == 0)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
@@ -89,6 +87,16 @@ enum sumac_status judge_peers_learn(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "join names %zu ps, ps 0 knows %u: give both the same cluster configuration", count,
             judge->ps_count);
+    return SUMAC_OK;
+}
+
+enum sumac_status
+judge_peers_learn(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    const size_t count = request->n_ps_addresses;
+    const enum sumac_status status = check_addresses(judge, request, error);
+    if (status != SUMAC_OK)
+        return status;
     bool learnt = judge->ps_count == 0;
     if (judge->ps_count == 0)
         judge->ps_count = (uint32_t)count;
@@ -96,7 +104,7 @@ enum sumac_status judge_peers_learn(
         struct judge_peer *peer = &judge->peers[ps];
         if (peer->address[0] != '\0')
             continue;
-        set_text(peer->address, sizeof(peer->address), addresses[ps]);
+        set_text(peer->address, sizeof(peer->address), request->ps_addresses[ps]);
         dial(judge, ps);
         learnt = true;
     }
@@ -131,7 +139,7 @@ uint32_t judge_peers_missing(const struct judge *judge)
 const char *judge_peer_text(const struct judge *judge, uint32_t ps)
 {
     const struct judge_peer *peer = &judge->peers[ps];
-    const bool troubled = !peer->up && peer->trouble[0] != '\0';
+    const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
     return out_text(
         judge->out, "ps %u at %s, last heard from %s%s%s%s", ps,
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
@@ -319,27 +327,41 @@ static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnat
     return false;
 }
 
-static void greeted(struct judge *judge, uint32_t ps, const wire_peer_report *report)
+static void greeted(struct judge *judge, uint32_t ps)
 {
     struct judge_peer *peer = &judge->peers[ps];
-    if (report->status != 0) {
-        if (strcmp(peer->trouble, report->message) != 0)
-            out_log(judge->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, report->message);
-        set_text(peer->trouble, sizeof(peer->trouble), report->message);
-        return;
-    }
-    peer->greeted = true;
     if (!peer->met)
         out_log(judge->out, "ps 0 met ps %u at %s", ps, peer->address);
-    peer->met = true;
+    peer->greeted = peer->met = true;
+    peer->trouble[0] = '\0';
+}
+
+/* A ps that will not have ps 0 is as good as not there. */
+static void refused(struct judge *judge, uint32_t ps, const char *text)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (strcmp(peer->trouble, text) != 0)
+        out_log(judge->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
+    set_text(peer->trouble, sizeof(peer->trouble), text);
 }
 
 static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
 {
-    peer->heard_us = judge->now_us;
     if (answers && peer->unanswered > 0)
         peer->unanswered--;
     peer->silent_us = peer->unanswered > 0 ? judge->now_us : 0;
+}
+
+static void hear_hello(struct judge *judge, uint32_t ps, const wire_peer_report *report)
+{
+    if (report->status != 0) {
+        refused(judge, ps, report->message);
+        return;
+    }
+    hear(judge, &judge->peers[ps], true);
+    if (!is_self(judge, ps))
+        greeted(judge, ps);
+    judge_joins_go_on(judge);
 }
 
 void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report)
@@ -348,22 +370,20 @@ void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report 
     const bool stale = report->epoch != 0 && report->epoch != JUDGE_EPOCH;
     if (stale || !take_incarnation(judge, ps, report->ps_incarnation))
         return;
-    hear(judge, peer, report->answers != 0);
+    peer->heard_us = judge->now_us;
     for (size_t i = 0; i < report->n_renewed; i++)
         judge_renewed(judge, &report->renewed[i]);
     for (size_t i = 0; i < report->n_assigned; i++)
         judge_assigned(judge, ps, report->assigned[i]);
     if (report->n_lost > 0)
         judge_state_lost(judge, report->lost[0]);
-    if (report->answers == 0)
-        return;
-    if (report->answers == peer->hello) {
-        if (!is_self(judge, ps))
-            greeted(judge, ps, report);
-        judge_joins_go_on(judge);
+    if (report->answers != 0 && report->answers == peer->hello) {
+        hear_hello(judge, ps, report);
         return;
     }
-    struct judge_order *order = judge_order_find(judge, report->answers);
+    hear(judge, peer, report->answers != 0);
+    struct judge_order *order =
+        report->answers == 0 ? NULL : judge_order_find(judge, report->answers);
     if (order != NULL)
         judge_order_answered(judge, order, ps, report);
 }

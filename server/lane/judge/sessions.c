@@ -51,13 +51,16 @@ void judge_tasks_start(struct judge *judge)
 
 /* ---- sessions ---- */
 
+/* Ids are random bits: any of them will do. */
+static uint32_t bucket(const uint8_t *id) { return id[0] & (JUDGE_SESSION_BUCKETS - 1); }
+
 struct judge_session *judge_session_find(const struct judge *judge, const uint8_t *id, size_t bytes)
 {
     if (bytes != JUDGE_ID_BYTES)
         return NULL;
-    struct judge_session *session = judge->first_session;
+    struct judge_session *session = judge->by_session_id[bucket(id)];
     while (session != NULL && memcmp(session->id, id, JUDGE_ID_BYTES) != 0)
-        session = session->next;
+        session = session->next_by_id;
     return session;
 }
 
@@ -69,7 +72,7 @@ struct judge_session *judge_session_find_nonce(const struct judge *judge, const 
     return session;
 }
 
-struct judge_session *judge_session_add(struct judge *judge)
+struct judge_session *judge_session_add(struct judge *judge, const void *id)
 {
     struct judge_session *session = pool_take(&judge->sessions_pool);
     if (session == NULL)
@@ -78,6 +81,9 @@ struct judge_session *judge_session_add(struct judge *judge)
     while (*link != NULL)
         link = &(*link)->next;
     *link = session;
+    memcpy(session->id, id, JUDGE_ID_BYTES);
+    session->next_by_id = judge->by_session_id[bucket(session->id)];
+    judge->by_session_id[bucket(session->id)] = session;
     return session;
 }
 
@@ -90,6 +96,10 @@ void judge_session_forget(struct judge *judge, struct judge_session *session)
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
+    link = &judge->by_session_id[bucket(session->id)];
+    while (*link != session)
+        link = &(*link)->next_by_id;
+    *link = session->next_by_id;
     judge_voided_drop(judge, &session->voided);
     pool_give(&judge->sessions_pool, session);
 }
@@ -100,7 +110,7 @@ void judge_sessions_forget_oldest(struct judge *judge)
     uint32_t settled = 0;
     for (struct judge_session *session = judge->first_session; session != NULL;
          session = session->next) {
-        if (session->state != JUDGE_SESSION_SETTLED)
+        if (session->state != JUDGE_SESSION_SETTLED || session->orders > 0)
             continue;
         settled++;
         if (oldest == NULL)
