@@ -1,0 +1,227 @@
+/* answers.c -- what is to be said on a push stream. Answers that come while the stream is not writable go out together.
+ *
+ * A session without a stream is told nothing: its client opens one, sends again all that is not done, and is answered then.
+ */
+#include "lane_state.h"
+
+#include <string.h>
+
+static struct answer *add(struct lane *lane, struct stream *stream, enum answer_kind kind)
+{
+    if (stream->answer_count == ANSWERS_PER_STREAM_MAX) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "push stream: %u answers have not been read", ANSWERS_PER_STREAM_MAX);
+        return NULL;
+    }
+    struct answer *answer = pool_take(&lane->answers_pool);
+    if (answer == NULL)
+        return NULL;
+    answer->kind = kind;
+    if (stream->last_answer != NULL)
+        stream->last_answer->next = answer;
+    else
+        stream->first_answer = answer;
+    stream->last_answer = answer;
+    stream->answer_count++;
+    lane_stream_attend(lane, stream);
+    return answer;
+}
+
+static void free_answer(struct lane *lane, struct answer *answer)
+{
+    sized_pool_give(
+        &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);
+    pool_give(&lane->answers_pool, answer);
+}
+
+void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part)
+{
+    struct stream *stream = session->push_stream;
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED);
+
+    if (answer == NULL)
+        return;
+    answer->sequence = part->sequence;
+    answer->round = part->round;
+    answer->record = part->record;
+}
+
+void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence)
+{
+    struct stream *stream = session->push_stream;
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED);
+
+    if (answer == NULL)
+        return;
+    answer->sequence = sequence;
+    answer->record = lane->last_record;
+}
+
+void lane_answer_done(
+    struct lane *lane, struct session *session, const struct part *part, bool voided)
+{
+    struct stream *stream = session->push_stream;
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_DONE);
+
+    if (answer == NULL)
+        return;
+    answer->sequence = part->sequence;
+    answer->record = lane->last_record;
+    answer->voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided);
+    if (part->entry_count == 0)
+        return;
+    answer->versions = sized_pool_take(&lane->bytes, part->entry_count * sizeof(uint64_t));
+    if (answer->versions == NULL)
+        return;
+    answer->version_count = part->entry_count;
+    for (uint32_t i = 0; i < part->entry_count; i++)
+        answer->versions[i] = part->entries[i].shard->version;
+}
+
+void lane_answer_closed(struct lane *lane, struct session *session)
+{
+    if (session->push_stream == NULL)
+        return;
+    session->push_stream->closed_due = true;
+    lane_stream_attend(lane, session->push_stream);
+}
+
+void lane_answers_drop(struct lane *lane, struct stream *stream)
+{
+    while (stream->first_answer != NULL) {
+        struct answer *answer = stream->first_answer;
+        stream->first_answer = answer->next;
+        free_answer(lane, answer);
+    }
+    stream->last_answer = NULL;
+    stream->answer_count = 0;
+}
+
+static wire_closed *make_closed(struct lane *lane, const struct session *session)
+{
+    wire_closed *closed = arena_take(&lane->arena, sizeof *closed);
+    const size_t voided_bytes = session->voided_count * sizeof(uint64_t);
+    uint64_t *voided = arena_take(&lane->arena, voided_bytes);
+
+    if (closed == NULL || voided == NULL)
+        return NULL;
+    *closed = (wire_closed)WIRE_CLOSED_INIT;
+    if (voided_bytes > 0)
+        memcpy(voided, session->voided, voided_bytes);
+    closed->final = session->final;
+    closed->n_voided = session->voided_count;
+    closed->voided = voided;
+    closed->decided = session->closed;
+    return closed;
+}
+
+static wire_staged *make_staged(struct lane *lane, const struct answer *answer)
+{
+    wire_staged *staged = arena_take(&lane->arena, sizeof *staged);
+
+    if (staged == NULL)
+        return NULL;
+    *staged = (wire_staged)WIRE_STAGED_INIT;
+    staged->sequence = answer->sequence;
+    staged->round = answer->round;
+    return staged;
+}
+
+static wire_done *make_done(struct lane *lane, const struct answer *answer)
+{
+    wire_done *done = arena_take(&lane->arena, sizeof *done);
+    const size_t bytes = answer->version_count * sizeof(uint64_t);
+    uint64_t *versions = arena_take(&lane->arena, bytes);
+
+    if (done == NULL || versions == NULL)
+        return NULL;
+    *done = (wire_done)WIRE_DONE_INIT;
+    if (bytes > 0)
+        memcpy(versions, answer->versions, bytes);
+    done->sequence = answer->sequence;
+    done->voided = answer->voided;
+    done->version_epoch = lane->epoch;
+    done->versions = versions;
+    done->n_versions = answer->version_count;
+    return done;
+}
+
+/* NULL: its client has said that it knows. */
+static wire_refused *
+make_refused(struct lane *lane, const struct session *session, const struct answer *answer)
+{
+    const struct refusal *refusal = lane_session_refusal(session, answer->sequence);
+    wire_refused *refused = arena_take(&lane->arena, sizeof *refused);
+
+    if (refusal == NULL || refused == NULL)
+        return NULL;
+    *refused = (wire_refused)WIRE_REFUSED_INIT;
+    refused->sequence = answer->sequence;
+    refused->reason = (Sumac__V1__Reason)refusal->error.reason;
+    refused->status = (uint32_t)refusal->error.status;
+    refused->message = out_text(&lane->out, "%s", refusal->error.text);
+    refused->expected = out_text(&lane->out, "%s", refusal->expected);
+    refused->given = out_text(&lane->out, "%s", refusal->given);
+    return refused;
+}
+
+/* Move the pending answers into the message. Returns the last record that any of them waits for. */
+static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer *message)
+{
+    const size_t count = stream->answer_count;
+    uint64_t record = 0;
+
+    message->staged = arena_take(&lane->arena, count * sizeof *message->staged);
+    message->refused = arena_take(&lane->arena, count * sizeof *message->refused);
+    message->done = arena_take(&lane->arena, count * sizeof *message->done);
+    if (message->staged == NULL || message->refused == NULL || message->done == NULL)
+        return 0;
+    for (const struct answer *answer = stream->first_answer; answer != NULL;
+         answer = answer->next) {
+        wire_refused *refused;
+        if (answer->record > record)
+            record = answer->record;
+        switch (answer->kind) {
+        case ANSWER_STAGED:
+            message->staged[message->n_staged++] = make_staged(lane, answer);
+            break;
+        case ANSWER_DONE:
+            message->done[message->n_done++] = make_done(lane, answer);
+            break;
+        case ANSWER_REFUSED:
+            refused = make_refused(lane, stream->session, answer);
+            if (refused != NULL)
+                message->refused[message->n_refused++] = refused;
+            break;
+        }
+    }
+    return record;
+}
+
+void lane_answers_flush(struct lane *lane, struct stream *stream)
+{
+    if (!stream->greeting_due && !stream->closed_due && !stream->rejoin_due &&
+        stream->answer_count == 0)
+        return;
+    wire_push_answer *message = arena_take(&lane->arena, sizeof *message);
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_ANSWER);
+    if (message == NULL || effect == NULL)
+        return;
+    *message = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
+    if (stream->greeting_due)
+        message->greeting = lane_stream_greeting(lane, stream);
+    if (stream->answer_count > 0)
+        effect->after_record = fill(lane, stream, message);
+    if (stream->closed_due && stream->session != NULL) {
+        message->closed = make_closed(lane, stream->session);
+        if (effect->after_record < lane->last_record)
+            effect->after_record = lane->last_record;
+    }
+    message->rejoin = stream->rejoin_due;
+    effect->stream = stream->id;
+    effect->push_answer = message;
+    stream->writable = false;
+    stream->greeting_due = stream->closed_due = stream->rejoin_due = false;
+    lane_answers_drop(lane, stream);
+}

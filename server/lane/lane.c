@@ -1,0 +1,294 @@
+/* lane.c -- one event in, its effects out: who handles which event, and what is done at the end of every step. */
+#include "lane_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define STEP_ARENA_BYTES_MAX                                                                       \
+    (512u << 20) /* far above what one step makes: a list of a million shards */
+#define STRINGS_ARENA_BYTES_MAX (8u << 20)
+#define FIRST_EPOCH 1u
+
+static void init_pools(struct lane *lane)
+{
+    const struct memory *memory = lane->memory;
+
+    arena_init(&lane->arena, memory, STEP_ARENA_BYTES_MAX);
+    arena_init(&lane->strings, memory, STRINGS_ARENA_BYTES_MAX);
+    store_init(&lane->store, memory, lane->config.block_bytes, lane->config.view_bytes_max);
+    sized_pool_init(&lane->bytes, memory, lane->config.staging_bytes_max);
+    pool_init(&lane->streams_pool, memory, sizeof(struct stream), 16);
+    pool_init(&lane->sessions_pool, memory, sizeof(struct session), 8);
+    pool_init(&lane->parts_pool, memory, sizeof(struct part), 64);
+    pool_init(&lane->chunks_pool, memory, sizeof(struct chunk), 64);
+    pool_init(&lane->refusals_pool, memory, sizeof(struct refusal), 8);
+    pool_init(&lane->answers_pool, memory, sizeof(struct answer), 64);
+    pool_init(&lane->pulls_pool, memory, sizeof(struct pull), 16);
+    pool_init(&lane->reports_pool, memory, sizeof(struct report), 16);
+    pool_init(&lane->holds_pool, memory, sizeof(struct hold), 64);
+    pool_init(&lane->jobs_pool, memory, sizeof(struct job), 8);
+    id_map_init(&lane->stream_map, memory);
+}
+
+static void deinit_pools(struct lane *lane)
+{
+    id_map_deinit(&lane->stream_map);
+    pool_deinit(&lane->jobs_pool);
+    pool_deinit(&lane->holds_pool);
+    pool_deinit(&lane->reports_pool);
+    pool_deinit(&lane->pulls_pool);
+    pool_deinit(&lane->answers_pool);
+    pool_deinit(&lane->refusals_pool);
+    pool_deinit(&lane->chunks_pool);
+    pool_deinit(&lane->parts_pool);
+    pool_deinit(&lane->sessions_pool);
+    pool_deinit(&lane->streams_pool);
+    sized_pool_deinit(&lane->bytes);
+    store_deinit(&lane->store);
+    arena_deinit(&lane->strings);
+    arena_deinit(&lane->arena);
+}
+
+/* NULL stays NULL, and becomes it when there is no memory. */
+static char *copy_text(struct lane *lane, const char *text)
+{
+    const size_t bytes = text == NULL ? 0 : strlen(text) + 1;
+    char *copy = text == NULL ? NULL : arena_take(&lane->strings, bytes);
+
+    if (copy != NULL)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+/* The config's arrays and strings, for the lane's life. */
+static bool copy_config(struct lane *lane)
+{
+    struct lane_config *config = &lane->config;
+    const uint32_t members = config->member_count;
+    const char **jobs = arena_take(&lane->strings, members * sizeof *jobs);
+    uint32_t *indices = arena_take(&lane->strings, members * sizeof *indices);
+    const char **addresses = arena_take(&lane->strings, config->ps_count * sizeof *addresses);
+
+    if (jobs == NULL || indices == NULL || addresses == NULL)
+        return false;
+    for (uint32_t i = 0; i < members; i++) {
+        jobs[i] = copy_text(lane, config->members_jobs[i]);
+        indices[i] = config->members_indices[i];
+        if (jobs[i] == NULL)
+            return false;
+    }
+    for (uint32_t i = 0; i < config->ps_count; i++) {
+        lane->ps_addresses[i] = copy_text(lane, config->ps_addresses[i]);
+        addresses[i] = lane->ps_addresses[i];
+    }
+    config->members_jobs = jobs;
+    config->members_indices = indices;
+    config->ps_addresses = addresses;
+    config->version = copy_text(lane, config->version);
+    return true;
+}
+
+struct lane *lane_create(const struct lane_config *config, const struct memory *memory)
+{
+    struct lane *lane = memory_take(memory, sizeof *lane);
+
+    assert(config->ps_count <= LANE_PS_MAX && config->index < LANE_PS_MAX);
+    assert(config->sessions_max > 0 && config->incarnation != 0);
+    if (lane == NULL)
+        return NULL;
+    memset(lane, 0, sizeof *lane);
+    lane->config = *config;
+    lane->memory = memory;
+    lane->index = config->index;
+    lane->ps_count = config->ps_count;
+    lane->epoch = FIRST_EPOCH;
+    lane->coordinator_heard_us = lane->last_step_us = config->started_us;
+    lane->report_due_us = config->started_us + (uint64_t)config->report_ms * 1000;
+    lane->pull_due_us = lane->wake_us = UINT64_MAX;
+    init_pools(lane);
+    if (copy_config(lane) &&
+        (config->index != 0 || (lane->judge = judge_create(&lane->config, memory)) != NULL))
+        return lane;
+    lane_destroy(lane);
+    return NULL;
+}
+
+void lane_destroy(struct lane *lane)
+{
+    if (lane == NULL)
+        return;
+    lane_apply_drop_jobs(lane);
+    while (lane->first_stream != NULL) {
+        const struct lane_event closed = {.stream = lane->first_stream->id};
+        lane_stream_closed(lane, &closed);
+    }
+    lane_session_destroy_all(lane);
+    if (lane->judge != NULL)
+        judge_destroy(lane->judge);
+    deinit_pools(lane);
+    memory_give(lane->memory, lane, sizeof *lane);
+}
+
+/* ---- events ---- */
+
+static void started(struct lane *lane, const struct lane_event *event)
+{
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_SERVING);
+
+    lane->serving = true;
+    if (effect != NULL)
+        effect->serving = true;
+    if (lane->judge == NULL)
+        return;
+    lane->cluster_id = judge_cluster_id(lane->judge);
+    judge_start(lane->judge, event, &lane->out);
+    lane->cluster_id = judge_cluster_id(lane->judge);
+}
+
+static void reported(struct lane *lane, const struct lane_event *event)
+{
+    if (lane->judge != NULL)
+        judge_report(lane->judge, event, event->ps, event->report, &lane->out);
+}
+
+static void peer_up(struct lane *lane, const struct lane_event *event)
+{
+    if (lane->judge != NULL)
+        judge_peer_up(lane->judge, event, &lane->out);
+}
+
+static void peer_down(struct lane *lane, const struct lane_event *event)
+{
+    if (lane->judge != NULL)
+        judge_peer_down(lane->judge, event, &lane->out);
+}
+
+static void called(struct lane *lane, const struct lane_event *event)
+{
+    if (event->call_kind == LANE_CALL_LIST) {
+        lane_list_call(lane, event);
+    } else if (event->call_kind == LANE_CALL_STATS) {
+        lane_stats_call(lane, event);
+    } else if (lane->judge != NULL) {
+        judge_call(lane->judge, event, &lane->out);
+    } else {
+        const char *address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
+        out_fail(
+            &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_COORDINATOR,
+            "this is ps %u: ask ps 0%s%s", lane->index, address == NULL ? "" : " at ",
+            address == NULL ? "" : address);
+    }
+}
+
+static void call_cancelled(struct lane *lane, const struct lane_event *event)
+{
+    if (lane->judge != NULL)
+        judge_call_cancelled(lane->judge, event->call);
+}
+
+static void recorded(struct lane *lane, const struct lane_event *event)
+{
+    (void)lane;
+    (void)event; /* the driver holds back what waits for a record */
+}
+
+static void ticked(struct lane *lane, const struct lane_event *event)
+{
+    lane_pull_tick(lane);
+    lane_shutdown_watch(lane);
+    if (lane->judge != NULL)
+        judge_tick(lane->judge, event, &lane->out);
+    else
+        lane_reports_renew(lane);
+}
+
+static void (*const handlers[])(struct lane *, const struct lane_event *) = {
+    [LANE_EVENT_START] = started,
+    [LANE_EVENT_STREAM_OPENED] = lane_stream_opened,
+    [LANE_EVENT_STREAM_WRITABLE] = lane_stream_writable,
+    [LANE_EVENT_STREAM_CLOSED] = lane_stream_closed,
+    [LANE_EVENT_PUSH] = lane_push_request,
+    [LANE_EVENT_PULL] = lane_pull_request,
+    [LANE_EVENT_ORDER] = lane_order_received,
+    [LANE_EVENT_REPORT] = reported,
+    [LANE_EVENT_PEER_UP] = peer_up,
+    [LANE_EVENT_PEER_DOWN] = peer_down,
+    [LANE_EVENT_CALL] = called,
+    [LANE_EVENT_CALL_CANCELLED] = call_cancelled,
+    [LANE_EVENT_RELEASED] = lane_pulled_released,
+    [LANE_EVENT_COMPUTED] = lane_apply_computed,
+    [LANE_EVENT_RECORDED] = recorded,
+    [LANE_EVENT_TERMINATE] = lane_shutdown_terminate,
+    [LANE_EVENT_TICK] = ticked,
+};
+
+/* ---- a step ---- */
+
+/* A process that was suspended takes its own sleep for nobody's silence. */
+static void forgive_sleep(struct lane *lane)
+{
+    const uint64_t jump_us = lane->now_us - lane->last_step_us;
+
+    if (jump_us > (uint64_t)lane->config.lease_ms * 1000)
+        lane->coordinator_heard_us += jump_us;
+    lane->last_step_us = lane->now_us;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* The next tick: soon enough for every deadline, and at once while new variables are being filled. */
+static void wake(struct lane *lane)
+{
+    uint64_t due = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
+
+    due = earlier(due, lane->pull_due_us);
+    if (lane->filling > 0)
+        due = lane->now_us;
+    if (lane->terminating || lane->ended)
+        due = earlier(due, lane->exit_by_us);
+    if (lane->wake_us > lane->now_us && lane->wake_us <= due)
+        return;
+    lane->wake_us = due;
+    out_wake(&lane->out, due);
+}
+
+void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects)
+{
+    assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
+    arena_reset(&lane->arena);
+    out_reset(&lane->out, &lane->arena);
+    lane->event = event;
+    if (event->now_us > lane->now_us)
+        lane->now_us = event->now_us;
+    forgive_sleep(lane);
+    if (event->kind != LANE_EVENT_PULL)
+        lane_turn_finish_halves(lane);
+    if (!lane->exited)
+        handlers[event->kind](lane, event);
+    else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
+        handlers[event->kind](lane, event);
+    if (lane->filling > 0 && !lane->exited)
+        lane_orders_fill(lane);
+    lane_orders_obey_own(lane);
+    lane_stream_flush(lane);
+    lane_shutdown_check(lane);
+    lane_orders_obey_own(lane);
+    wake(lane);
+    assert(!lane->out.overflowed);
+    *effects = (struct lane_effects){.items = lane->out.items, .count = lane->out.count};
+    lane->event = NULL;
+}
+
+uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uint64_t out_bytes)
+{
+    const struct shard *shard = store_shard(&lane->store, shard_id);
+    uint64_t copied = 0;
+
+    if (shard == NULL || shard->busy || !shard->variable->filled || out_bytes < shard->bytes)
+        return 0;
+    for (uint32_t i = 0; i < shard->block_count; i++) {
+        memcpy(out + copied, shard->value[i]->data, shard->value[i]->bytes);
+        copied += shard->value[i]->bytes;
+    }
+    return copied;
+}

@@ -1,0 +1,484 @@
+/* lane_state.h -- the data structures of a lane. Understand these, and the files beside it read by
+ * themselves.
+ *
+ *   lane ── streams ── stream ── answers that wait until it is writable
+ *        │                    └─ pulls in their order
+ *        ├─ sessions ─ session ─ parts, staged or refused, by sequence; refusals that are
+ * remembered ├─ jobs ───── job ───── the part whose vector work is out └─ store ──── shards,
+ * blocks, views (store.h)
+ *
+ * A part's gradient lies in chunks; its runs say what of it goes where:
+ *
+ *   chunk:   | run 0 ····· | run 1 ··· | run 2, first half ·|   | second half ······| run 3 ·· |
+ *   entries: shards that the part touches, once each, in the order of the pieces
+ *
+ * Everything comes from pools and is freed by the file that took it.
+ */
+#ifndef LANE_LANE_STATE_H
+#define LANE_LANE_STATE_H
+
+#include "histogram.h"
+#include "judge.h"
+#include "lane.h"
+#include "out.h"
+#include "store.h"
+
+#define PARTS_PER_SESSION_MAX 1024u   /* staged or refused, not done */
+#define VOIDED_PER_SESSION_MAX 8192u  /* remembered until acked_through */
+#define ANSWERS_PER_STREAM_MAX 65536u /* that wait until the stream is writable */
+#define PULLS_PER_STREAM_MAX 4096u
+#define PIECES_PER_ANSWER_MAX 4096u
+#define FUNCTIONS_PER_PART_MAX 256u
+#define CLOSED_SESSIONS_MAX 1024u /* remembered, so that their clients can be told */
+#define STAGING_CHUNK_BYTES 1048576u
+#define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
+#define SLICES_PER_JOB_MAX                                                                         \
+    1024u /* what one COMPUTE takes; a larger part is computed in several   \
+                                  */
+#define COPIED_BYTES_PER_STEP_MAX                                                                  \
+    8388608u /* of blocks that are copied for a view before they are written to in part */
+#define FILL_BYTES_PER_STEP 262144u
+#define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
+
+struct chunk {
+    struct chunk *next;
+    uint8_t *data;
+    uint32_t bytes, used;
+};
+
+struct run {
+    struct chunk *chunk; /* where its bytes begin, … */
+    uint32_t chunk_offset;
+    uint32_t entry;         /* … and the shard they are for */
+    uint32_t function;      /* 0: the variable's own; i: the part's functions[i - 1] */
+    uint64_t offset, bytes; /* in the shard */
+};
+
+struct entry {
+    struct shard *shard;
+    uint64_t based_on;
+    bool adam; /* one of its runs is adam's */
+};
+
+struct part_function {
+    const struct update_function *function;
+    struct update_hyperparameters given; /* `set` are those that the push names */
+};
+
+struct refusal {
+    struct refusal *next;
+    uint64_t sequence;
+    struct sumac_error error;
+    char expected[96], given[96];
+};
+
+enum part_mode {
+    PART_STAGE, /* takes its bytes */
+    PART_AGAIN, /* known: its bytes are dropped, its answer is said again */
+    PART_DROP,  /* dropped, and not answered */
+};
+
+struct part {
+    struct part *next, *prev; /* of the session, by sequence */
+    struct session *session;
+    enum part_mode mode;
+    uint64_t number; /* unique: marks the shards it looks up */
+    uint64_t sequence, previous;
+    uint64_t bytes, received; /* as declared; so far */
+    uint64_t first_us;
+    double weight;
+    uint32_t round;
+    bool eager, non_finite_allowed;
+    bool holds_room;         /* its bytes count in the session's grant */
+    bool voided;             /* as its turn found it */
+    struct refusal *refusal; /* not NULL: refused */
+    uint32_t piece_count;
+    uint32_t run_count, run_capacity;
+    struct run *runs;
+    uint32_t entry_count, entry_capacity;
+    struct entry *entries;
+    uint32_t function_count;
+    struct part_function *functions;
+    struct chunk *first_chunk, *last_chunk;
+    uint64_t checksum;
+    void *checksum_state;
+    uint64_t record; /* of its staging */
+    /* being applied */
+    uint32_t next_run;
+    uint64_t next_byte; /* in it */
+    uint64_t position;
+    bool half_applied; /* only without the rule apply_in_one_operation */
+};
+
+struct job {
+    struct job *next;
+    struct lane_compute compute;
+    struct part *part;
+    struct block **held; /* old blocks that the slices read */
+    uint32_t capacity, held_count;
+};
+
+struct session_counts {
+    uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;
+    struct histogram staleness, push_us, pull_us;
+};
+
+struct session {
+    struct session *next;
+    uint8_t id[16];
+    uint32_t role;
+    char task[STORE_TASK_TEXT_BYTES]; /* "worker 3" */
+    uint64_t attempt;
+    uint64_t mark, commit_through, acked_through;
+    uint64_t clock, clock_said;
+    uint64_t *voided; /* ascending */
+    uint32_t voided_count, voided_capacity;
+    struct part *first, *last; /* by sequence */
+    uint32_t part_count;
+    struct part *applying;    /* its vector work is out */
+    struct part *receiving;   /* only without the rule generation */
+    struct refusal *refusals; /* whose turn is over */
+    uint64_t staged_bytes;
+    bool closing, closed, done;
+    uint64_t final;
+    uint64_t decide_number; /* order to be answered when all up to `final` is applied; 0: none */
+    bool waits_for_shards;
+    struct session *next_waiting;
+    struct stream *push_stream;
+    bool has_generation;
+    uint64_t generation;
+    uint64_t heard_us, heard_told_us;
+    bool heard; /* since the last report */
+    double weight;
+    struct session_counts counts;
+};
+
+enum answer_kind { ANSWER_STAGED, ANSWER_REFUSED, ANSWER_DONE };
+
+struct answer {
+    struct answer *next;
+    enum answer_kind kind;
+    uint64_t sequence, record;
+    uint32_t round;
+    bool voided;
+    uint32_t version_count;
+    uint64_t *versions;
+};
+
+struct pull_piece {
+    struct shard *shard;
+    uint64_t offset, bytes;
+};
+
+struct pull {
+    struct pull *next, *prev; /* of the stream */
+    uint64_t request;
+    uint64_t after_sequence;
+    uint64_t started_us, deadline_us;
+    uint32_t timeout_ms;
+    struct pull_piece *pieces;
+    uint32_t piece_count, piece_capacity;
+    uint64_t bytes;
+    bool active; /* its first message is out: `view` is open */
+    struct view view;
+    uint64_t position;
+    uint64_t version_epoch;
+    uint32_t next_piece;
+    uint64_t next_byte;       /* in it */
+    struct sumac_error error; /* status not OK: nothing else is said */
+};
+
+struct report {
+    struct report *next;
+    uint64_t answers;
+    struct sumac_error error;
+    bool is_close;
+    uint8_t session_id[16];
+    uint64_t commit_through;
+    uint64_t *voided;
+    uint32_t voided_count;
+    uint64_t assigned; /* a variable's id; 0: none */
+    uint64_t record;
+    uint64_t clock;
+};
+
+struct stream {
+    struct stream *next, *prev;
+    uint64_t id;
+    enum lane_stream_kind kind;
+    bool writable;
+    bool hello, stale; /* it has said hello; to another epoch or incarnation */
+    bool ended;        /* closed from here: what it still delivers is dropped */
+    bool greeting_due, closed_due, rejoin_due;
+    struct session *session;
+    uint64_t generation;
+    struct part *receiving;
+    struct answer *first_answer, *last_answer;
+    uint32_t answer_count;
+    struct pull *first_pull, *last_pull;
+    uint32_t pull_count;
+    struct report *first_report, *last_report;
+    bool attended; /* in the list of those to look after at the end of the step */
+    struct stream *next_attended;
+};
+
+/* Bytes lent to the driver. Its address is the number that RELEASED gives back. */
+struct hold {
+    struct block *block;
+};
+
+struct lane {
+    struct lane_config config;
+    const struct memory *memory;
+    struct arena strings; /* the config's, for the lane's life */
+    struct arena arena;   /* of one step */
+    struct out out;
+    struct store store;
+    struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
+    struct pool streams_pool, sessions_pool, parts_pool, chunks_pool, refusals_pool, answers_pool,
+        pulls_pool, reports_pool, holds_pool, jobs_pool;
+    struct judge *judge; /* ps 0 */
+    const struct lane_event *event;
+    uint64_t now_us;
+
+    uint64_t cluster_id, epoch, membership_epoch;
+    uint32_t index, ps_count;
+    char *ps_addresses[LANE_PS_MAX]; /* NULL: unknown */
+    uint64_t ps_incarnations[LANE_PS_MAX];
+    uint64_t coordinator_incarnation; /* 0: not met */
+    uint64_t coordinator_heard_us;
+    struct stream *coordinator; /* the stream that orders come on */
+
+    struct id_map stream_map;
+    struct stream *first_stream;
+    struct stream *attended;
+    struct session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
+    uint32_t closed_count;
+    struct session *first_waiting, *last_waiting; /* for busy shards, in their turn */
+    struct job *jobs;
+    uint64_t last_part, last_job, last_batch, last_record;
+    uint64_t marking; /* number of the part whose marks are on its shards (piece.c) */
+    uint64_t staged_bytes;
+    uint32_t half_applied; /* sessions with a part that is applied in half */
+    uint32_t filling;      /* variables that do not have their values yet */
+    bool any_hello;        /* ps 0 has spoken to this ps */
+
+    bool joined_once; /* a session has been opened */
+    bool serving;
+    bool terminating, ended, end_answered, exited;
+    uint64_t end_number;
+    int exit_code;
+    char exit_text[SUMAC_ERROR_TEXT_BYTES];
+    uint64_t exit_by_us; /* SIGTERM waits no longer */
+    uint64_t last_step_us, report_due_us, renew_due_us, pull_due_us, wake_us;
+    struct session_counts counts;
+};
+
+/* The sizes that decide a path (config, else the constants of lane.h). */
+static inline uint32_t inline_bytes(const struct lane *lane)
+{
+    return lane->config.inline_bytes == 0 ? LANE_INLINE_BYTES : lane->config.inline_bytes;
+}
+
+static inline uint32_t lane_copied_pull_bytes_max(const struct lane *lane)
+{
+    return lane->config.copied_pull_bytes_max == 0 ? LANE_COPIED_PULL_BYTES_MAX
+                                                   : lane->config.copied_pull_bytes_max;
+}
+
+static inline uint32_t lane_pull_chunk_bytes(const struct lane *lane)
+{
+    return lane->config.pull_chunk_bytes == 0 ? LANE_PULL_CHUNK_BYTES
+                                              : lane->config.pull_chunk_bytes;
+}
+
+static inline uint64_t grant_bytes(const struct lane *lane)
+{
+    return lane->config.staging_bytes_max / lane->config.sessions_max;
+}
+
+/* stream.c: streams, what is said on them first, and their end */
+void lane_stream_opened(struct lane *lane, const struct lane_event *event);
+void lane_stream_writable(struct lane *lane, const struct lane_event *event);
+void lane_stream_closed(struct lane *lane, const struct lane_event *event);
+struct stream *lane_stream_find(const struct lane *lane, uint64_t id);
+/* Has the stream said hello, now or before, once? False: it was closed. */
+bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello);
+/* Look after it at the end of the step. */
+void lane_stream_attend(struct lane *lane, struct stream *stream);
+void lane_stream_fail(
+    struct lane *lane, struct stream *stream, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* From here on it delivers nothing, and what it was delivering is dropped. */
+void lane_stream_end(struct lane *lane, struct stream *stream);
+/* Everything that the writable streams have to say. */
+void lane_stream_flush(struct lane *lane);
+wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stream);
+
+/* answers.c: what is to be said on a push stream, coalesced */
+void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part);
+void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence);
+/* The versions of what the part touched, as they are now. */
+void lane_answer_done(
+    struct lane *lane, struct session *session, const struct part *part, bool voided);
+void lane_answer_closed(struct lane *lane, struct session *session);
+void lane_answers_drop(struct lane *lane, struct stream *stream);
+void lane_answers_flush(struct lane *lane, struct stream *stream);
+
+/* push.c: PROTOCOL.md "Pushing" */
+void lane_push_request(struct lane *lane, const struct lane_event *event);
+
+/* part.c: one part being received */
+struct part *lane_part_create(struct lane *lane, struct session *session, const wire_part *header);
+/* Check the header, and take room in the session's grant. */
+void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header);
+void lane_part_destroy(struct lane *lane, struct part *part);
+/* Give up its bytes and its shards; it keeps its place in the order. */
+void lane_part_empty(struct lane *lane, struct part *part);
+void lane_part_refuse(
+    struct lane *lane, struct part *part, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...) __attribute__((format(printf, 5, 6)));
+void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error);
+void lane_part_expected(struct part *part, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void lane_part_given(struct part *part, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The whole part is here: are its runs and its checksum as they should be? */
+void lane_part_check_whole(struct lane *lane, struct part *part);
+
+/* piece.c: the checks of one piece, and the run it becomes. Its bytes follow if the part still
+ * takes them. */
+struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece);
+/* Its marks on its shards may be gone (piece.c). */
+void lane_piece_mark_again(struct part *part);
+/* A duplicate's piece: only which shard it touches. */
+void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *piece);
+
+/* staging.c: bytes of pieces, copied while they are hot */
+struct payload {
+    const struct span *spans;
+    size_t count;
+    size_t next; /* the span at hand, … */
+    size_t used; /* … and what is used of it */
+};
+/* Make sure that a run can begin here, aligned. False: no memory. */
+bool lane_staging_align(struct lane *lane, struct part *part, uint64_t bytes);
+/* Copy the next bytes of the payload to the end of the part. False: no memory. *finite is set to
+ * false, never to true. */
+bool lane_staging_copy(
+    struct lane *lane, struct part *part, struct payload *payload, uint64_t bytes,
+    enum sumac_dtype dtype, bool *finite);
+void lane_staging_skip(struct payload *payload, uint64_t bytes);
+
+/* checksum.c */
+void *lane_checksum_begin(struct lane *lane);
+void lane_checksum_update(void *state, const void *data, size_t bytes);
+uint64_t lane_checksum_end(struct lane *lane, void *state);
+
+/* session.c: what a ps knows of one session */
+struct session *lane_session_find(const struct lane *lane, const uint8_t id[16]);
+struct session *lane_session_open(struct lane *lane, const wire_open_session *open);
+void lane_session_destroy_all(struct lane *lane);
+void lane_session_heard(struct lane *lane, struct session *session);
+bool lane_session_is_voided(const struct session *session, uint64_t sequence);
+/* False: no memory, or more than VOIDED_PER_SESSION_MAX. */
+bool lane_session_void(struct lane *lane, struct session *session, uint64_t sequence);
+void lane_session_unvoid(struct session *session, uint64_t sequence);
+void lane_session_acked(struct lane *lane, struct session *session, uint64_t acked_through);
+const struct refusal *lane_session_refusal(const struct session *session, uint64_t sequence);
+struct part *lane_session_part(const struct session *session, uint64_t sequence);
+void lane_session_insert(struct session *session, struct part *part);
+void lane_session_remove(struct session *session, struct part *part);
+/* Its staged and refused parts above `final`. */
+void lane_session_drop_beyond(struct lane *lane, struct session *session, uint64_t final);
+/* No longer among the open ones. */
+void lane_session_end(struct lane *lane, struct session *session);
+uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
+
+/* turn.c: whose turn it is */
+void lane_turn_take(struct lane *lane, struct session *session);
+/* Shards are free again: those who waited, in their order. */
+void lane_turn_retry_waiting(struct lane *lane);
+void lane_turn_finish(struct lane *lane, struct part *part);
+void lane_turn_finish_halves(struct lane *lane);
+
+/* apply.c: a part's runs, all in one operation */
+bool lane_apply_is_blocked(const struct part *part);
+/* True: it is applied. False: its vector work is out, and COMPUTED will end it. */
+bool lane_apply_begin(struct lane *lane, struct part *part);
+void lane_apply_computed(struct lane *lane, const struct lane_event *event);
+/* Only without the rule apply_in_one_operation: the first half of the runs, and the rest. */
+bool lane_apply_half(struct lane *lane, struct part *part);
+void lane_apply_other_half(struct lane *lane, struct part *part);
+void lane_apply_drop_jobs(struct lane *lane);
+
+/* pull.c, pulled.c */
+void lane_pull_request(struct lane *lane, const struct lane_event *event);
+/* More than one message? Then it needs a view. */
+bool lane_pull_is_long(const struct lane *lane, const struct pull *pull);
+void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull);
+void lane_pull_end_session(struct lane *lane, struct session *session);
+void lane_pull_tick(struct lane *lane);
+void lane_pull_open_view(struct lane *lane, struct pull *pull);
+void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull);
+/* To the end of its stream's list: the others' turn. */
+void lane_pull_requeue(struct stream *stream, struct pull *pull);
+bool lane_pull_is_ready(
+    const struct lane *lane, const struct stream *stream, const struct pull *pull);
+bool lane_pull_waits(const struct lane *lane, const struct session *session);
+/* Pulls may go on: shards are free, or a mark has moved. */
+void lane_pull_attend_all(struct lane *lane);
+void lane_pull_describe_wait(
+    const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
+    size_t text_bytes);
+void lane_pulled_flush(struct lane *lane, struct stream *stream);
+void lane_pulled_released(struct lane *lane, const struct lane_event *event);
+
+/* orders.c: what ps 0 orders */
+void lane_order_received(struct lane *lane, const struct lane_event *event);
+/* Orders to this very ps are taken out of the effects, obeyed, and reported, until there are none. */
+void lane_orders_obey_own(struct lane *lane);
+/* New variables get their values a slice at a time. */
+void lane_orders_fill(struct lane *lane);
+
+/* reports.c: what ps 0 is told */
+void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error);
+void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock);
+void lane_report_close(struct lane *lane, uint64_t number, const struct session *session);
+void lane_report_assigned(struct lane *lane, const struct variable *variable);
+void lane_reports_assigned_again(struct lane *lane);
+/* The sessions heard from since the last time. */
+void lane_reports_renew(struct lane *lane);
+void lane_reports_flush(struct lane *lane, struct stream *stream);
+void lane_reports_drop(struct lane *lane, struct stream *stream);
+
+/* records.c: the journal's records, when config.records */
+enum record_kind {
+    RECORD_STAGED = 1,
+    RECORD_COMMIT,
+    RECORD_APPLIED,
+    RECORD_OPEN,
+    RECORD_CLOSE,
+    RECORD_VARIABLE
+};
+/* The record's number, 0 without records. */
+uint64_t lane_record_write(
+    struct lane *lane, enum record_kind kind, const struct session *session, uint64_t sequence);
+
+/* list.c, stats.c */
+void lane_list_call(struct lane *lane, const struct lane_event *event);
+void lane_stats_call(struct lane *lane, const struct lane_event *event);
+void lane_reply(struct lane *lane, uint64_t call, const wire_message *reply);
+
+/* shutdown.c: SIGTERM, the run's end, state that is lost */
+void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);
+/* ps 0 says that the run is over; the order is answered when nothing is in flight any more. */
+void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end);
+/* Has ps 0 been silent for too long? And the line that says what this ps waits for. */
+void lane_shutdown_watch(struct lane *lane);
+void lane_shutdown_lost(struct lane *lane, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Exit when nothing is in flight any more. */
+void lane_shutdown_check(struct lane *lane);
+
+#endif

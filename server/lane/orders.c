@@ -1,0 +1,398 @@
+/* orders.c -- what ps 0 orders: sessions opened, closed and decided, variables made and published, the end of the run.
+ *
+ * ps 0 gives an order again when it did not hear the answer, so obeying one twice does nothing. Its own orders to itself
+ * never leave the lane: they are taken out of the step's effects, and the reports go straight back to the judge.
+ */
+#include "lane_state.h"
+
+#include <string.h>
+
+#include "error.h"
+
+/* An address that is longer than what a resolver takes is none. */
+static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)
+{
+    lane->cluster_id = hello->cluster_id;
+    lane->epoch = hello->epoch;
+    if (hello->n_ps_addresses > LANE_PS_MAX)
+        return;
+    lane->ps_count = (uint32_t)hello->n_ps_addresses;
+    for (uint32_t i = 0; i < lane->ps_count; i++) {
+        const size_t bytes = strlen(hello->ps_addresses[i]) + 1;
+        if (lane->ps_addresses[i] != NULL &&
+            strcmp(lane->ps_addresses[i], hello->ps_addresses[i]) == 0)
+            continue;
+        char *copy = arena_take(&lane->strings, bytes);
+        if (copy == NULL)
+            continue;
+        memcpy(copy, hello->ps_addresses[i], bytes);
+        lane->ps_addresses[i] = copy;
+    }
+}
+
+/* Is the state of any ps gone, as far as this hello tells? */
+static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
+{
+    if (lane->coordinator_incarnation != 0 &&
+        (hello->coordinator_incarnation != lane->coordinator_incarnation ||
+         hello->epoch != lane->epoch)) {
+        lane_shutdown_lost(
+            lane,
+            "ps 0 came back without its state: it was incarnation %016llx, epoch %llu, and is "
+            "%016llx, epoch %llu",
+            (unsigned long long)lane->coordinator_incarnation, (unsigned long long)lane->epoch,
+            (unsigned long long)hello->coordinator_incarnation, (unsigned long long)hello->epoch);
+        return true;
+    }
+    for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
+        const uint64_t known = lane->ps_incarnations[i], told = hello->ps_incarnations[i];
+        if (i == lane->index || told == 0)
+            continue;
+        if (known != 0 && known != told) {
+            lane_shutdown_lost(
+                lane,
+                "ps %u came back without its state: it was incarnation %016llx and is %016llx", i,
+                (unsigned long long)known, (unsigned long long)told);
+            return true;
+        }
+        lane->ps_incarnations[i] = told;
+    }
+    return false;
+}
+
+static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+{
+    if (hello->protocol_version != WIRE_PROTOCOL_VERSION) {
+        (void)fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
+            "ps 0 speaks protocol version %u, ps %u version %u", hello->protocol_version,
+            lane->index, WIRE_PROTOCOL_VERSION);
+        return true;
+    }
+    if (hello->index != lane->index) {
+        (void)fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "ps 0 takes this for ps %u, it was configured as ps %u", hello->index, lane->index);
+        return true;
+    }
+    if (hello->expected_incarnation != 0 &&
+        hello->expected_incarnation != lane->config.incarnation) {
+        (void)fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STATE_LOST,
+            "ps 0 expects incarnation %016llx, this is %016llx, without the state of the other",
+            (unsigned long long)hello->expected_incarnation,
+            (unsigned long long)lane->config.incarnation);
+        return true;
+    }
+    return false;
+}
+
+static void obey_hello(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const wire_peer_hello *hello = order->hello;
+    struct sumac_error error;
+
+    if (stream != NULL)
+        lane->coordinator = stream;
+    if (refuse_hello(lane, hello, &error)) {
+        lane_report_answer(lane, order->number, &error);
+        return;
+    }
+    if (lost_by(lane, hello))
+        return;
+    if (!lane->any_hello && lane->index != 0)
+        out_log(
+            &lane->out, "ps %u was called by ps 0 at %s", lane->index,
+            hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address");
+    lane->any_hello = true;
+    lane->coordinator_incarnation = hello->coordinator_incarnation;
+    learn_cluster(lane, hello);
+    if (stream != NULL)
+        stream->hello = true;
+    lane_report_answer(lane, order->number, NULL);
+    lane_reports_assigned_again(lane);
+}
+
+static bool
+check_id(struct lane *lane, uint64_t number, const wire_bytes *id, struct sumac_error *error)
+{
+    if (id->len == 16)
+        return true;
+    (void)fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a session id of %zu bytes",
+        id->len);
+    lane_report_answer(lane, number, error);
+    return false;
+}
+
+static void obey_open(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const uint64_t slowest = lane_session_slowest_clock(lane, 0);
+    struct sumac_error error;
+    (void)stream;
+
+    if (!check_id(lane, order->number, &order->open->session_id, &error))
+        return;
+    if (lane_session_find(lane, order->open->session_id.data) == NULL) {
+        struct session *session = lane_session_open(lane, order->open);
+        if (session == NULL) {
+            (void)fail(
+                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "ps %u has no memory for another session", lane->index);
+            lane_report_answer(lane, order->number, &error);
+            return;
+        }
+        if (session->clock < slowest)
+            session->clock = session->clock_said = slowest;
+        if (!lane->joined_once && lane->index != 0)
+            out_log(&lane->out, "ps %u opens its first session, of %s", lane->index, session->task);
+        lane->joined_once = true;
+        (void)lane_record_write(lane, RECORD_OPEN, session, 0);
+    }
+    if (order->open->membership_epoch > lane->membership_epoch)
+        lane->membership_epoch = order->open->membership_epoch;
+    lane_report_opened(lane, order->number, slowest);
+}
+
+static void give_up_adding(struct lane *lane, struct variable *variable, struct sumac_error *error)
+{
+    const uint64_t number = variable->add_number;
+
+    lane->filling--;
+    store_delete(&lane->store, variable);
+    lane_report_answer(lane, number, error);
+}
+
+void lane_orders_fill(struct lane *lane)
+{
+    struct sumac_error error;
+    struct variable *variable = lane->filling == 0 ? NULL : lane->store.first;
+
+    while (variable != NULL && variable->filled)
+        variable = variable->next;
+    if (variable == NULL)
+        return;
+    if (store_fill(&lane->store, variable, FILL_BYTES_PER_STEP, &error) != SUMAC_OK) {
+        give_up_adding(lane, variable, &error);
+        return;
+    }
+    if (!variable->filled)
+        return;
+    const uint64_t number = variable->add_number;
+    variable->add_number = 0;
+    lane->filling--;
+    lane_report_answer(lane, number, NULL);
+}
+
+static void obey_add_shards(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const wire_variable *given = order->add_shards->variable;
+    struct variable *variable = given == NULL ? NULL : store_find(&lane->store, given->variable_id);
+    struct sumac_error error;
+    (void)stream;
+
+    if (given == NULL) {
+        (void)fail(
+            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "add_shards names no variable");
+        lane_report_answer(lane, order->number, &error);
+        return;
+    }
+    if (variable == NULL) {
+        if (store_add(&lane->store, given, lane->index, &variable, &error) != SUMAC_OK) {
+            lane_report_answer(lane, order->number, &error);
+            return;
+        }
+        (void)lane_record_write(lane, RECORD_VARIABLE, NULL, variable->id);
+        lane->filling += !variable->filled;
+    }
+    if (variable->filled) {
+        lane_report_answer(lane, order->number, NULL);
+        return;
+    }
+    variable->add_number = order->number;
+    lane_orders_fill(lane);
+}
+
+static void obey_publish(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const uint64_t id = order->publish->variable_id;
+    struct variable *variable = store_find(&lane->store, id);
+    struct sumac_error error;
+    (void)stream;
+
+    if (variable != NULL) {
+        store_publish(&lane->store, variable);
+        lane_report_answer(lane, order->number, NULL);
+        return;
+    }
+    (void)fail(
+        &error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE, "ps %u has no variable %llu",
+        lane->index, (unsigned long long)id);
+    lane_report_answer(lane, order->number, &error);
+}
+
+static void obey_delete(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const uint64_t id = order->delete_->variable_id;
+    struct variable *variable = store_find(&lane->store, id);
+    (void)stream;
+
+    if (variable != NULL) {
+        lane->filling -= !variable->filled;
+        store_delete(&lane->store, variable);
+        (void)lane_record_write(lane, RECORD_VARIABLE, NULL, id);
+    }
+    lane_report_answer(lane, order->number, NULL);
+}
+
+/* From now on it takes nothing from the session. */
+static void obey_close(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    struct sumac_error error;
+    (void)stream;
+
+    if (!check_id(lane, order->number, &order->close->session_id, &error))
+        return;
+    struct session *session = lane_session_find(lane, order->close->session_id.data);
+    if (session == NULL) {
+        (void)fail(
+            &error, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
+            "ps %u does not know the session to be closed", lane->index);
+        lane_report_answer(lane, order->number, &error);
+        return;
+    }
+    if (rule_holds(lane->config.broken, RULE_close_before_settling)) {
+        session->closing = true;
+        if (session->push_stream != NULL && session->push_stream->receiving != NULL) {
+            lane_part_destroy(lane, session->push_stream->receiving);
+            session->push_stream->receiving = NULL;
+        }
+    }
+    (void)lane_record_write(lane, RECORD_CLOSE, session, session->commit_through);
+    lane_report_close(lane, order->number, session);
+}
+
+static void decide(struct lane *lane, struct session *session, const wire_decide_session *decided)
+{
+    for (size_t i = 0; i < decided->n_voided; i++)
+        (void)lane_session_void(lane, session, decided->voided[i]);
+    session->closing = session->closed = true;
+    session->done = decided->done;
+    session->final = decided->final;
+    if (session->commit_through < decided->final)
+        session->commit_through = decided->final;
+    lane_session_drop_beyond(lane, session, decided->final);
+    lane_session_end(lane, session);
+    (void)lane_record_write(lane, RECORD_CLOSE, session, decided->final);
+    lane_turn_take(lane, session);
+    lane_pull_end_session(lane, session);
+    if (rule_holds(lane->config.broken, RULE_tell_closed_client))
+        lane_answer_closed(lane, session);
+}
+
+static void obey_decide(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    struct sumac_error error;
+    (void)stream;
+
+    if (!check_id(lane, order->number, &order->decide->session_id, &error))
+        return;
+    struct session *session = lane_session_find(lane, order->decide->session_id.data);
+    if (session == NULL) { /* decided and forgotten */
+        lane_report_answer(lane, order->number, NULL);
+        return;
+    }
+    session->decide_number = order->number;
+    if (!session->closed)
+        decide(lane, session, order->decide);
+    else
+        lane_turn_take(lane, session);
+}
+
+static void obey_membership(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    (void)stream;
+    lane->membership_epoch = order->membership->membership_epoch;
+    lane_report_answer(lane, order->number, NULL);
+}
+
+static void obey_end(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    (void)stream;
+    lane_shutdown_end(lane, order->number, order->end);
+}
+
+static void obey_unsupported(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    struct sumac_error error;
+    (void)stream;
+
+    (void)fail(
+        &error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, "order %llu: ps %u makes no views",
+        (unsigned long long)order->number, lane->index);
+    lane_report_answer(lane, order->number, &error);
+}
+
+static void obey(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const struct {
+        const void *given;
+        void (*obey)(struct lane *, struct stream *, const wire_peer_order *);
+    } table[] = {
+        {order->hello, obey_hello},
+        {order->open, obey_open},
+        {order->add_shards, obey_add_shards},
+        {order->publish, obey_publish},
+        {order->delete_, obey_delete},
+        {order->close, obey_close},
+        {order->decide, obey_decide},
+        {order->membership, obey_membership},
+        {order->end, obey_end},
+        {order->freeze, obey_unsupported},
+        {order->cut, obey_unsupported},
+        {order->rollback, obey_unsupported},
+    };
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (table[i].given != NULL)
+            table[i].obey(lane, stream, order);
+    }
+}
+
+void lane_order_received(struct lane *lane, const struct lane_event *event)
+{
+    struct stream *stream = lane_stream_find(lane, event->stream);
+
+    if (stream == NULL || stream->ended || stream->kind != LANE_STREAM_PEER)
+        return;
+    if (lane->index == 0) {
+        lane_stream_fail(
+            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "ps 0 gives orders, and takes none");
+        return;
+    }
+    if (event->order->hello == NULL && !stream->hello) {
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "an order on a stream whose hello was not taken");
+        return;
+    }
+    lane->coordinator_heard_us = lane->now_us;
+    obey(lane, stream, event->order);
+}
+
+void lane_orders_obey_own(struct lane *lane)
+{
+    struct out *out = &lane->out;
+
+    for (uint32_t i = 0; i < out->count;) {
+        const struct lane_effect effect = out->items[i];
+        if (effect.kind != LANE_EFFECT_ORDER || effect.ps != lane->index) {
+            i++;
+            continue;
+        }
+        out->count--;
+        memmove(out->items + i, out->items + i + 1, (out->count - i) * sizeof *out->items);
+        obey(lane, NULL, effect.order);
+    }
+}

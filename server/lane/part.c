@@ -1,0 +1,284 @@
+/* part.c -- one part: made at its header, refused at the first thing that is wrong with it, emptied when it is done. */
+#include "lane_state.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define REFUSALS_LOGGED 8u /* of a session; then the 16th, the 32nd, … */
+
+static bool read_functions(struct lane *lane, struct part *part, const wire_part *header)
+{
+    const size_t bytes = header->n_functions * sizeof *part->functions;
+
+    part->functions = sized_pool_take(&lane->bytes, bytes);
+    if (part->functions == NULL) {
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for a part", lane->index);
+        return false;
+    }
+    part->function_count = (uint32_t)header->n_functions;
+    for (uint32_t i = 0; i < part->function_count; i++) {
+        const wire_function *given = header->functions[i];
+        struct part_function *read = &part->functions[i];
+        struct sumac_error error;
+        *read = (struct part_function){.function = update_find((uint32_t)given->function)};
+        if (read->function == NULL) {
+            lane_part_refuse(
+                lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
+                "update function number %d is not known to ps %u", (int)given->function,
+                lane->index);
+            lane_part_given(part, "%d", (int)given->function);
+            return false;
+        }
+        if (update_hyperparameters_read(read->function, NULL, given, &read->given, &error) !=
+            SUMAC_OK) {
+            lane_part_refuse_as(lane, part, &error);
+            return false;
+        }
+        read->given.set =
+            0; /* the rest are defaults, and those of a variable's own function come first */
+        for (size_t j = 0; j < given->n_hyperparameters; j++)
+            read->given.set |= 1u << given->hyperparameters[j]->name;
+    }
+    return true;
+}
+
+/* What can be said of a part by its header alone. */
+static void check_header(struct lane *lane, struct part *part, const wire_part *header)
+{
+    const uint64_t grant = grant_bytes(lane);
+    const uint64_t held = part->session->staged_bytes;
+
+    if (header->synchronous) {
+        lane_part_refuse(
+            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "push %llu is synchronous: ps %u applies asynchronous pushes only",
+            (unsigned long long)part->sequence, lane->index);
+    } else if (header->bytes > grant) {
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
+            "push %llu has %llu bytes for ps %u, whose grant of staging is %llu bytes: split the "
+            "push, or start the ps with more staging",
+            (unsigned long long)part->sequence, (unsigned long long)header->bytes, lane->index,
+            (unsigned long long)grant);
+        lane_part_expected(part, "%llu", (unsigned long long)grant);
+        lane_part_given(part, "%llu", (unsigned long long)header->bytes);
+    } else if (held + header->bytes > grant) {
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
+            "push %llu has %llu bytes for ps %u beside %llu that are not done there: the grant of "
+            "staging is %llu bytes",
+            (unsigned long long)part->sequence, (unsigned long long)header->bytes, lane->index,
+            (unsigned long long)held, (unsigned long long)grant);
+        lane_part_expected(part, "%llu", (unsigned long long)(grant - held));
+        lane_part_given(part, "%llu", (unsigned long long)header->bytes);
+    } else if (header->n_functions > FUNCTIONS_PER_PART_MAX) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "push %llu names %zu update functions, at most %u are taken",
+            (unsigned long long)part->sequence, header->n_functions, FUNCTIONS_PER_PART_MAX);
+        lane_part_expected(part, "%u", FUNCTIONS_PER_PART_MAX);
+        lane_part_given(part, "%zu", header->n_functions);
+    } else if (header->n_functions > 0) {
+        (void)read_functions(lane, part, header);
+    }
+}
+
+struct part *lane_part_create(struct lane *lane, struct session *session, const wire_part *header)
+{
+    struct part *part = pool_take(&lane->parts_pool);
+
+    if (part == NULL)
+        return NULL;
+    part->session = session;
+    part->number = ++lane->last_part;
+    part->sequence = header->sequence;
+    part->previous = header->previous;
+    part->bytes = header->bytes;
+    part->first_us = lane->now_us;
+    part->weight = header->weight;
+    part->round = header->round;
+    part->eager = header->eager;
+    part->non_finite_allowed = header->non_finite_allowed;
+    part->checksum = header->checksum;
+    return part;
+}
+
+void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header)
+{
+    check_header(lane, part, header);
+    if (part->refusal != NULL)
+        return;
+    part->session->staged_bytes += part->bytes;
+    lane->staged_bytes += part->bytes;
+    part->holds_room = true;
+    if (part->checksum == 0)
+        return;
+    part->checksum_state = lane_checksum_begin(lane);
+    if (part->checksum_state == NULL)
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for a part", lane->index);
+}
+
+static void free_chunks(struct lane *lane, struct part *part)
+{
+    while (part->first_chunk != NULL) {
+        struct chunk *chunk = part->first_chunk;
+        part->first_chunk = chunk->next;
+        sized_pool_give(&lane->bytes, chunk->data, chunk->bytes);
+        pool_give(&lane->chunks_pool, chunk);
+    }
+    part->last_chunk = NULL;
+}
+
+void lane_part_empty(struct lane *lane, struct part *part)
+{
+    free_chunks(lane, part);
+    for (uint32_t i = 0; i < part->entry_count; i++)
+        store_let_go(&lane->store, part->entries[i].shard);
+    sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
+    sized_pool_give(&lane->bytes, part->runs, part->run_capacity * sizeof *part->runs);
+    sized_pool_give(&lane->bytes, part->functions, part->function_count * sizeof *part->functions);
+    if (part->checksum_state != NULL)
+        (void)lane_checksum_end(lane, part->checksum_state);
+    part->checksum_state = NULL;
+    part->entries = NULL;
+    part->runs = NULL;
+    part->functions = NULL;
+    part->entry_count = part->entry_capacity = 0;
+    part->run_count = part->run_capacity = part->function_count = 0;
+    if (part->holds_room) {
+        part->session->staged_bytes -= part->bytes;
+        lane->staged_bytes -= part->bytes;
+        part->holds_room = false;
+    }
+}
+
+void lane_part_destroy(struct lane *lane, struct part *part)
+{
+    lane_part_empty(lane, part);
+    pool_give(&lane->refusals_pool, part->refusal);
+    pool_give(&lane->parts_pool, part);
+}
+
+static void refused(struct lane *lane, struct part *part)
+{
+    struct session *session = part->session;
+
+    part->refusal->sequence = part->sequence;
+    lane_part_empty(lane, part);
+    session->counts.refused++;
+    lane->counts.refused++;
+    const uint64_t nth = session->counts.refused;
+    if (nth > REFUSALS_LOGGED && (nth & (nth - 1)) != 0)
+        return;
+    out_log(
+        &lane->out, "ps %u refused push %llu of %s: %s", lane->index,
+        (unsigned long long)part->sequence, session->task, part->refusal->error.text);
+}
+
+void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error)
+{
+    assert(part->mode == PART_STAGE);
+    if (part->refusal != NULL)
+        return;
+    part->refusal = pool_take(&lane->refusals_pool);
+    if (part->refusal == NULL) { /* then its stream goes, and the client sends again */
+        part->mode = PART_DROP;
+        lane_part_empty(lane, part);
+        return;
+    }
+    part->refusal->error = *error;
+    refused(lane, part);
+}
+
+void lane_part_refuse(
+    struct lane *lane, struct part *part, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...)
+{
+    struct sumac_error error = {.status = status, .reason = reason};
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(error.text, sizeof error.text, format, arguments);
+    va_end(arguments);
+    lane_part_refuse_as(lane, part, &error);
+}
+
+void lane_part_expected(struct part *part, const char *format, ...)
+{
+    va_list arguments;
+
+    if (part->refusal == NULL)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(part->refusal->expected, sizeof part->refusal->expected, format, arguments);
+    va_end(arguments);
+}
+
+void lane_part_given(struct part *part, const char *format, ...)
+{
+    va_list arguments;
+
+    if (part->refusal == NULL)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(part->refusal->given, sizeof part->refusal->given, format, arguments);
+    va_end(arguments);
+}
+
+/* A function with slots takes whole shards or whole rows. Pieces that continue each other are one run by now. */
+static bool check_rows(struct lane *lane, struct part *part, const struct run *run)
+{
+    const struct shard *shard = part->entries[run->entry].shard;
+    const struct variable *variable = shard->variable;
+    const struct update_function *function =
+        run->function == 0 ? variable->function : part->functions[run->function - 1].function;
+
+    if (function->slot_count == 0 || run->bytes == shard->bytes)
+        return true;
+    if (run->offset % shard->row_bytes == 0 && run->bytes % shard->row_bytes == 0)
+        return true;
+    const unsigned long long offset = run->offset, bytes = run->bytes;
+    lane_part_refuse(
+        lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WHOLE_SHARD,
+        "variable %s: %s keeps slots and takes whole shards or whole rows of %llu bytes, given "
+        "%llu bytes at %llu",
+        variable->name, function->name, (unsigned long long)shard->row_bytes, bytes, offset);
+    lane_part_given(part, "%llu bytes at %llu", bytes, offset);
+    return false;
+}
+
+void lane_part_check_whole(struct lane *lane, struct part *part)
+{
+    if (part->received != part->bytes) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %llu declared %llu bytes for ps %u and sent %llu",
+            (unsigned long long)part->sequence, (unsigned long long)part->bytes, lane->index,
+            (unsigned long long)part->received);
+        lane_part_expected(part, "%llu", (unsigned long long)part->bytes);
+        lane_part_given(part, "%llu", (unsigned long long)part->received);
+        return;
+    }
+    if (part->checksum_state != NULL) {
+        const uint64_t sum = lane_checksum_end(lane, part->checksum_state);
+        part->checksum_state = NULL;
+        if (sum != part->checksum) {
+            lane_part_refuse(
+                lane, part, SUMAC_DATA_LOSS, SUMAC_REASON_MALFORMED,
+                "push %llu: the payload that reached ps %u has XXH3 checksum %016llx, sent was "
+                "%016llx",
+                (unsigned long long)part->sequence, lane->index, (unsigned long long)sum,
+                (unsigned long long)part->checksum);
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < part->run_count; i++) {
+        if (!check_rows(lane, part, &part->runs[i]))
+            return;
+    }
+}

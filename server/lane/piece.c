@@ -1,0 +1,235 @@
+/* piece.c -- the checks of one piece, and the run of bytes that it becomes or continues.
+ *
+ * Looking up which entry of the part a shard has must not cost a search: the shard remembers the part that touched it
+ * last, by number, and the place it got there. A part that is received in several messages, with another one's messages
+ * between them, may find its marks gone; it then sets all of them again, once per message.
+ */
+#include "lane_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 4u
+
+/* A larger array in place of the full one. NULL: no memory. */
+static void *
+grown(struct lane *lane, void *array, uint32_t count, uint32_t *capacity, size_t object_bytes)
+{
+    const uint32_t larger = *capacity == 0 ? FIRST_CAPACITY : 4 * *capacity;
+    void *fresh = sized_pool_take(&lane->bytes, larger * object_bytes);
+
+    if (fresh == NULL)
+        return NULL;
+    if (count > 0)
+        memcpy(fresh, array, count * object_bytes);
+    sized_pool_give(&lane->bytes, array, *capacity * object_bytes);
+    *capacity = larger;
+    return fresh;
+}
+
+void lane_piece_mark_again(struct part *part)
+{
+    for (uint32_t i = 0; i < part->entry_count; i++) {
+        part->entries[i].shard->touched_by = part->number;
+        part->entries[i].shard->touched_index = i;
+    }
+}
+
+/* The entry of this shard in the part, a new one the first time. UINT32_MAX: no memory. */
+static uint32_t
+entry_of(struct lane *lane, struct part *part, struct shard *shard, uint64_t based_on)
+{
+    if (shard->touched_by == part->number)
+        return shard->touched_index;
+    if (part->entry_count == part->entry_capacity) {
+        struct entry *entries =
+            grown(lane, part->entries, part->entry_count, &part->entry_capacity, sizeof *entries);
+        if (entries == NULL)
+            return UINT32_MAX;
+        part->entries = entries;
+    }
+    const uint32_t index = part->entry_count++;
+    part->entries[index] = (struct entry){.shard = shard, .based_on = based_on};
+    store_use(shard);
+    shard->touched_by = part->number;
+    shard->touched_index = index;
+    return index;
+}
+
+void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *piece)
+{
+    struct shard *shard = store_shard(&lane->store, piece->shard_id);
+
+    if (shard != NULL)
+        (void)entry_of(lane, part, shard, 0);
+}
+
+static bool supported(struct lane *lane, struct part *part, const wire_piece *piece)
+{
+    if ((int)piece->kind == WIRE_PIECE_VALUES &&
+        piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+        "push %llu: a piece of kind %d, codec %d; ps %u takes values as they are",
+        (unsigned long long)part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
+    return false;
+}
+
+/* The shard that a piece is for, or NULL and the part is refused. */
+static struct shard *find_shard(struct lane *lane, struct part *part, const wire_piece *piece)
+{
+    struct shard *shard = store_shard(&lane->store, piece->shard_id);
+
+    if (shard == NULL || !shard->variable->filled) {
+        lane_part_refuse(
+            lane, part, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
+            "push %llu: ps %u has no shard %llu: the variable was deleted, or its layout is "
+            "another",
+            (unsigned long long)part->sequence, lane->index, (unsigned long long)piece->shard_id);
+        lane_part_given(part, "%llu", (unsigned long long)piece->shard_id);
+        return NULL;
+    }
+    if (shard->layout_epoch != piece->layout_epoch) {
+        lane_part_refuse(
+            lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
+            "variable %s: a piece for layout %u of shard %llu, the present layout is %u: list it "
+            "again",
+            shard->variable->name, piece->layout_epoch, (unsigned long long)shard->id,
+            shard->layout_epoch);
+        lane_part_expected(part, "%u", shard->layout_epoch);
+        lane_part_given(part, "%u", piece->layout_epoch);
+        return NULL;
+    }
+    return shard;
+}
+
+static bool
+check_function(struct lane *lane, struct part *part, const struct shard *shard, uint32_t function)
+{
+    const struct variable *variable = shard->variable;
+    struct sumac_error error;
+
+    if (function == 0)
+        return true;
+    if (function > part->function_count) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
+            "push %llu: a piece of variable %s names function %u of %u",
+            (unsigned long long)part->sequence, variable->name, function, part->function_count);
+        return false;
+    }
+    const struct part_function *named = &part->functions[function - 1];
+    if (update_check(
+            named->function, variable->function, variable->dtype, variable->name, &error) ==
+            SUMAC_OK &&
+        update_hyperparameters_check(named->function, variable->dtype, &named->given, &error) ==
+            SUMAC_OK)
+        return true;
+    lane_part_refuse_as(lane, part, &error);
+    return false;
+}
+
+static bool check_range(
+    struct lane *lane, struct part *part, const struct shard *shard, const wire_piece *piece)
+{
+    const uint64_t element = sumac_dtype_bytes(shard->variable->dtype);
+    const bool whole = piece->bytes % element == 0 && piece->offset_bytes % element == 0;
+    const bool inside =
+        piece->offset_bytes <= shard->bytes && piece->bytes <= shard->bytes - piece->offset_bytes;
+    const uint64_t shard_bytes = shard->bytes;
+
+    if (whole && inside)
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        "variable %s: %llu bytes at %llu of a shard of %llu bytes of %s%s", shard->variable->name,
+        (unsigned long long)piece->bytes, (unsigned long long)piece->offset_bytes,
+        (unsigned long long)shard_bytes, sumac_dtype_name(shard->variable->dtype),
+        whole ? "" : " are not whole elements");
+    lane_part_expected(part, "within %llu bytes", (unsigned long long)shard_bytes);
+    lane_part_given(
+        part, "%llu bytes at %llu", (unsigned long long)piece->bytes,
+        (unsigned long long)piece->offset_bytes);
+    return false;
+}
+
+static bool check_counts(struct lane *lane, struct part *part, const wire_piece *piece)
+{
+    if (part->piece_count == LANE_PIECES_PER_PART_MAX) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "push %llu has more than %u pieces for ps %u", (unsigned long long)part->sequence,
+            LANE_PIECES_PER_PART_MAX, lane->index);
+        lane_part_expected(part, "%u", LANE_PIECES_PER_PART_MAX);
+        lane_part_given(part, "more");
+        return false;
+    }
+    part->piece_count++;
+    if (piece->bytes <= part->bytes - part->received)
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %llu declared %llu bytes for ps %u and sends more",
+        (unsigned long long)part->sequence, (unsigned long long)part->bytes, lane->index);
+    lane_part_expected(part, "%llu", (unsigned long long)part->bytes);
+    lane_part_given(part, "more");
+    return false;
+}
+
+static struct run *no_memory(struct lane *lane, struct part *part)
+{
+    lane_part_refuse(
+        lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "ps %u has no memory for a part", lane->index);
+    return NULL;
+}
+
+/* The last run, if this piece goes on where it ends. */
+static struct run *continued(struct part *part, uint32_t entry, const wire_piece *piece)
+{
+    struct run *last = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
+
+    if (last == NULL || last->entry != entry || last->function != piece->function ||
+        last->offset + last->bytes != piece->offset_bytes)
+        return NULL;
+    return last;
+}
+
+/* The whole of an assigned variable's value comes in order, once. */
+struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece)
+{
+    assert(part->mode == PART_STAGE && part->refusal == NULL);
+    if (!check_counts(lane, part, piece) || !supported(lane, part, piece))
+        return NULL;
+    struct shard *shard = find_shard(lane, part, piece);
+    if (shard == NULL || !check_function(lane, part, shard, piece->function) ||
+        !check_range(lane, part, shard, piece))
+        return NULL;
+    const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
+    if (entry == UINT32_MAX)
+        return no_memory(lane, part);
+    struct run *run = continued(part, entry, piece);
+    if (run != NULL) {
+        run->bytes += piece->bytes;
+        return run;
+    }
+    if (part->run_count == part->run_capacity) {
+        struct run *runs =
+            grown(lane, part->runs, part->run_count, &part->run_capacity, sizeof *runs);
+        if (runs == NULL)
+            return no_memory(lane, part);
+        part->runs = runs;
+    }
+    if (!lane_staging_align(lane, part, piece->bytes))
+        return no_memory(lane, part);
+    run = &part->runs[part->run_count++];
+    *run = (struct run){
+        .chunk = part->last_chunk,
+        .chunk_offset = part->last_chunk == NULL ? 0 : part->last_chunk->used,
+        .entry = entry,
+        .function = piece->function,
+        .offset = piece->offset_bytes,
+        .bytes = piece->bytes};
+    return run;
+}

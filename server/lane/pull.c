@@ -1,0 +1,389 @@
+/* pull.c -- pulls: what is asked for, what it waits for, and how long.
+ *
+ * A pull is answered when the session's mark has reached its after_sequence and no shard of it is busy. It never holds up
+ * a push. Its answer is put together when the stream can take it (pulled.c).
+ */
+#include "lane_state.h"
+
+#include <stdio.h>
+
+#include "error.h"
+
+#define TIMEOUT_MS_DEFAULT 60000u
+
+bool lane_pull_is_long(const struct lane *lane, const struct pull *pull)
+{
+    return pull->bytes > lane_copied_pull_bytes_max(lane) ||
+           pull->piece_count > PIECES_PER_ANSWER_MAX;
+}
+
+static bool is_busy(const struct pull *pull)
+{
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
+        if (pull->pieces[i].shard->busy)
+            return true;
+    }
+    return false;
+}
+
+bool lane_pull_is_ready(
+    const struct lane *lane, const struct stream *stream, const struct pull *pull)
+{
+    (void)lane;
+    if (pull->error.status != SUMAC_OK || pull->active)
+        return true;
+    if (pull->after_sequence > 0 && stream->session->mark < pull->after_sequence)
+        return false;
+    return !is_busy(pull);
+}
+
+static void close_view(struct lane *lane, struct pull *pull)
+{
+    for (uint32_t i = 0; i < pull->piece_count; i++)
+        pull->pieces[i].shard->views--;
+    store_view_close(&lane->store, &pull->view);
+    pull->active = false;
+}
+
+void lane_pull_open_view(struct lane *lane, struct pull *pull)
+{
+    for (uint32_t i = 0; i < pull->piece_count; i++)
+        pull->pieces[i].shard->views++;
+    store_view_open(&lane->store, &pull->view);
+    pull->active = true;
+}
+
+static void unlink_pull(struct stream *stream, struct pull *pull)
+{
+    if (pull->prev != NULL)
+        pull->prev->next = pull->next;
+    else
+        stream->first_pull = pull->next;
+    if (pull->next != NULL)
+        pull->next->prev = pull->prev;
+    else
+        stream->last_pull = pull->prev;
+    pull->next = pull->prev = NULL;
+    stream->pull_count--;
+}
+
+static void link_last(struct stream *stream, struct pull *pull)
+{
+    pull->prev = stream->last_pull;
+    if (stream->last_pull != NULL)
+        stream->last_pull->next = pull;
+    else
+        stream->first_pull = pull;
+    stream->last_pull = pull;
+    stream->pull_count++;
+}
+
+void lane_pull_requeue(struct stream *stream, struct pull *pull)
+{
+    unlink_pull(stream, pull);
+    link_last(stream, pull);
+}
+
+static void free_pull(struct lane *lane, struct pull *pull)
+{
+    if (pull->active)
+        close_view(lane, pull);
+    for (uint32_t i = 0; i < pull->piece_count; i++)
+        store_let_go(&lane->store, pull->pieces[i].shard);
+    sized_pool_give(&lane->bytes, pull->pieces, pull->piece_capacity * sizeof *pull->pieces);
+    pool_give(&lane->pulls_pool, pull);
+}
+
+void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull)
+{
+    unlink_pull(stream, pull);
+    free_pull(lane, pull);
+}
+
+void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull)
+{
+    const uint64_t took_us = lane->now_us - pull->started_us;
+    struct session *session = stream->session;
+
+    if (pull->error.status == SUMAC_OK) {
+        lane->counts.pulls++;
+        lane->counts.pull_bytes += pull->bytes;
+        histogram_add(&lane->counts.pull_us, took_us);
+        if (session != NULL) {
+            session->counts.pulls++;
+            session->counts.pull_bytes += pull->bytes;
+            histogram_add(&session->counts.pull_us, took_us);
+        }
+    }
+    lane_pull_destroy(lane, stream, pull);
+}
+
+static bool
+read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct sumac_error *error)
+{
+    struct shard *shard = store_shard(&lane->store, given->shard_id);
+
+    if (shard == NULL || !shard->variable->filled) {
+        (void)fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
+            "ps %u has no shard %llu: the variable was deleted, or its layout is another",
+            lane->index, (unsigned long long)given->shard_id);
+        return false;
+    }
+    const struct variable *variable = shard->variable;
+    if (shard->layout_epoch != given->layout_epoch) {
+        (void)fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
+            "variable %s: a piece for layout %u of shard %llu, the present layout is %u: list it "
+            "again",
+            variable->name, given->layout_epoch, (unsigned long long)shard->id,
+            shard->layout_epoch);
+        return false;
+    }
+    if ((int)given->kind != WIRE_PIECE_VALUES ||
+        given->codec != SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY) {
+        (void)fail(
+            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "variable %s: a piece of kind %d, codec %d; ps %u gives values as they are",
+            variable->name, (int)given->kind, (int)given->codec, lane->index);
+        return false;
+    }
+    const uint64_t element = sumac_dtype_bytes(variable->dtype);
+    const uint64_t left =
+        given->offset_bytes > shard->bytes ? 0 : shard->bytes - given->offset_bytes;
+    const uint64_t bytes = given->bytes == 0 ? left : given->bytes;
+    if (given->offset_bytes > shard->bytes || bytes > left || given->offset_bytes % element != 0 ||
+        bytes % element != 0) {
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "variable %s: %llu bytes at %llu of a shard of %llu bytes of %s", variable->name,
+            (unsigned long long)given->bytes, (unsigned long long)given->offset_bytes,
+            (unsigned long long)shard->bytes, sumac_dtype_name(variable->dtype));
+        return false;
+    }
+    store_use(shard);
+    pull->pieces[pull->piece_count++] =
+        (struct pull_piece){.shard = shard, .offset = given->offset_bytes, .bytes = bytes};
+    pull->bytes += bytes;
+    return true;
+}
+
+/* What can be said of a pull without looking at its pieces. */
+static void check_request(
+    struct lane *lane, const struct stream *stream, const wire_pull_request *request,
+    struct sumac_error *error)
+{
+    const struct session *session = stream->session;
+
+    if (request->bounded)
+        (void)fail(
+            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "pull %llu asks for bounded lag: ps %u answers unbounded pulls only",
+            (unsigned long long)request->request, lane->index);
+    else if (request->view_id != 0)
+        (void)fail(
+            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "pull %llu names view %llu: ps %u answers from the present state only",
+            (unsigned long long)request->request, (unsigned long long)request->view_id,
+            lane->index);
+    else if (request->n_pieces > LANE_PIECES_PER_PART_MAX)
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "pull %llu has %zu pieces, at most %u are taken", (unsigned long long)request->request,
+            request->n_pieces, LANE_PIECES_PER_PART_MAX);
+    else if (request->after_sequence > 0 && session == NULL)
+        (void)fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
+            "pull %llu waits for push %llu of a session that ps %u does not know: join again",
+            (unsigned long long)request->request, (unsigned long long)request->after_sequence,
+            lane->index);
+    else if (
+        request->after_sequence > 0 && session->closing && session->mark < request->after_sequence)
+        (void)fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            "pull %llu waits for push %llu of session %s, which is closed on ps %u",
+            (unsigned long long)request->request, (unsigned long long)request->after_sequence,
+            session->task, lane->index);
+}
+
+static void read_request(
+    struct lane *lane, const struct stream *stream, struct pull *pull,
+    const wire_pull_request *request)
+{
+    check_request(lane, stream, request, &pull->error);
+    if (pull->error.status != SUMAC_OK)
+        return;
+    pull->piece_capacity = (uint32_t)request->n_pieces;
+    pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
+    if (pull->pieces == NULL) {
+        (void)fail(
+            &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for a pull", lane->index);
+        return;
+    }
+    for (size_t i = 0; i < request->n_pieces; i++) {
+        if (!read_piece(lane, pull, request->pieces[i], &pull->error))
+            return;
+    }
+}
+
+static void cancel(struct lane *lane, struct stream *stream, uint64_t request)
+{
+    for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        if (pull->request == request) {
+            lane_pull_destroy(lane, stream, pull);
+            return;
+        }
+    }
+}
+
+static void add(struct lane *lane, struct stream *stream, const wire_pull_request *request)
+{
+    struct pull *pull =
+        stream->pull_count == PULLS_PER_STREAM_MAX ? NULL : pool_take(&lane->pulls_pool);
+
+    if (pull == NULL) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "ps %u has no room for pull %llu beside %u others", lane->index,
+            (unsigned long long)request->request, stream->pull_count);
+        return;
+    }
+    pull->request = request->request;
+    pull->after_sequence = request->after_sequence;
+    pull->timeout_ms = request->timeout_ms == 0 ? TIMEOUT_MS_DEFAULT : request->timeout_ms;
+    pull->started_us = lane->now_us;
+    pull->deadline_us = lane->now_us + (uint64_t)pull->timeout_ms * 1000;
+    if (pull->deadline_us < lane->pull_due_us)
+        lane->pull_due_us = pull->deadline_us;
+    read_request(lane, stream, pull, request);
+    link_last(stream, pull);
+    lane_stream_attend(lane, stream);
+}
+
+void lane_pull_request(struct lane *lane, const struct lane_event *event)
+{
+    struct stream *stream = lane_stream_find(lane, event->stream);
+    const wire_pull_request *request = event->pull_request;
+
+    if (stream == NULL || stream->ended || !lane_stream_greeted(lane, stream, request->hello) ||
+        stream->stale)
+        return;
+    if (stream->session != NULL)
+        lane_session_heard(lane, stream->session);
+    if (request->request == 0)
+        return;
+    if (request->cancel)
+        cancel(lane, stream, request->request);
+    else
+        add(lane, stream, request);
+}
+
+void lane_pull_attend_all(struct lane *lane)
+{
+    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (stream->first_pull != NULL)
+            lane_stream_attend(lane, stream);
+    }
+}
+
+bool lane_pull_waits(const struct lane *lane, const struct session *session)
+{
+    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (stream->kind == LANE_STREAM_PULL && stream->session == session &&
+            stream->first_pull != NULL)
+            return true;
+    }
+    return false;
+}
+
+void lane_pull_end_session(struct lane *lane, struct session *session)
+{
+    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (stream->kind != LANE_STREAM_PULL || stream->session != session)
+            continue;
+        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+            if (pull->after_sequence <= session->mark || pull->error.status != SUMAC_OK)
+                continue;
+            (void)fail(
+                &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+                "pull %llu waited for push %llu of session %s, which was closed on ps %u",
+                (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
+                session->task, lane->index);
+            lane_stream_attend(lane, stream);
+        }
+    }
+}
+
+/* Where the push is that a pull waits for. */
+static const char *whereabouts(const struct session *session, uint64_t sequence)
+{
+    const struct part *part = lane_session_part(session, sequence);
+
+    if (session->applying != NULL && session->applying->sequence == sequence)
+        return "is being applied";
+    if (part == NULL)
+        return "has not arrived";
+    if (sequence > session->commit_through && !part->eager)
+        return "is staged and not committed";
+    return "waits for its turn";
+}
+
+void lane_pull_describe_wait(
+    const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
+    size_t text_bytes)
+{
+    const struct session *session = stream->session;
+
+    if (pull->after_sequence > 0 && session->mark < pull->after_sequence) {
+        (void)snprintf(
+            text, text_bytes,
+            "pull %llu waits for push %llu of %s, whose part for ps %u %s; its mark is %llu, last "
+            "heard from %llu ms ago",
+            (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
+            session->task, lane->index, whereabouts(session, pull->after_sequence),
+            (unsigned long long)session->mark,
+            (unsigned long long)(lane->now_us - session->heard_us) / 1000);
+        return;
+    }
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
+        const struct shard *shard = pull->pieces[i].shard;
+        if (!shard->busy)
+            continue;
+        (void)snprintf(
+            text, text_bytes,
+            "pull %llu waits for variable %s, whose shard on ps %u is being updated",
+            (unsigned long long)pull->request, shard->variable->name, lane->index);
+        return;
+    }
+    (void)snprintf(
+        text, text_bytes, "pull %llu waits for its reader", (unsigned long long)pull->request);
+}
+
+static void expire(struct lane *lane, struct stream *stream, struct pull *pull)
+{
+    char wait[SUMAC_ERROR_TEXT_BYTES / 2];
+
+    lane_pull_describe_wait(lane, stream, pull, wait, sizeof wait);
+    (void)fail(
+        &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %u ms %s",
+        pull->timeout_ms, wait);
+    lane_stream_attend(lane, stream);
+}
+
+void lane_pull_tick(struct lane *lane)
+{
+    if (lane->now_us < lane->pull_due_us)
+        return;
+    lane->pull_due_us = UINT64_MAX;
+    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+            if (lane_pull_is_ready(lane, stream, pull))
+                continue;
+            if (lane->now_us >= pull->deadline_us)
+                expire(lane, stream, pull);
+            else if (pull->deadline_us < lane->pull_due_us)
+                lane->pull_due_us = pull->deadline_us;
+        }
+    }
+}

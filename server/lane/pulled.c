@@ -1,0 +1,276 @@
+/* pulled.c -- a pull's answer, one message at a time.
+ *
+ * A short one is copied out by the driver at once. A longer one opens a view and lends blocks: each span counts as on its
+ * way until the driver has RELEASED it. Small pieces are gathered, so that a thousand variables of 256 bytes are one run of
+ * bytes and not a thousand spans.
+ *
+ * One message of a stream is on its way at a time, and the pulls of a stream take turns; of the long ones only one is
+ * under way.
+ */
+#include "lane_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define GATHERED_BYTES_MAX 16384u /* what is copied rather than lent */
+
+/* A message as it is put together. */
+struct message {
+    wire_pull_answer *answer;
+    struct lane_bytes *payload;
+    uint32_t payload_count, payload_capacity;
+    uint8_t *gathered; /* room for the small runs, NULL until there is one */
+    size_t gathered_used, gathered_capacity;
+    bool lends;
+};
+
+/* The pull whose turn it is, or NULL. */
+static struct pull *choose(const struct lane *lane, const struct stream *stream)
+{
+    const struct pull *under_way = stream->first_pull;
+
+    while (under_way != NULL && !under_way->active)
+        under_way = under_way->next;
+    for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        const bool another = under_way != NULL && under_way != pull;
+        if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
+            continue;
+        if (lane_pull_is_ready(lane, stream, pull))
+            return pull;
+    }
+    return NULL;
+}
+
+static bool add_bytes(
+    struct lane *lane, struct message *message, struct block *block, const uint8_t *data,
+    size_t bytes)
+{
+    struct lane_bytes *last =
+        message->payload_count == 0 ? NULL : &message->payload[message->payload_count - 1];
+
+    if (bytes <= GATHERED_BYTES_MAX) {
+        if (message->gathered == NULL)
+            message->gathered = arena_take(&lane->arena, message->gathered_capacity);
+        if (message->gathered == NULL)
+            return false;
+        uint8_t *out = message->gathered + message->gathered_used;
+        assert(message->gathered_used + bytes <= message->gathered_capacity);
+        memcpy(out, data, bytes);
+        message->gathered_used += bytes;
+        if (last != NULL && last->bytes.data + last->bytes.bytes == out) {
+            last->bytes.bytes += bytes;
+            return true;
+        }
+        data = out;
+    }
+    assert(message->payload_count < message->payload_capacity);
+    struct lane_bytes *added = &message->payload[message->payload_count];
+    *added = (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
+    if (message->lends && bytes > GATHERED_BYTES_MAX) {
+        struct hold *hold = pool_take(&lane->holds_pool);
+        if (hold == NULL)
+            return false;
+        hold->block = block;
+        store_block_lend(block);
+        added->hold = (uint64_t)(uintptr_t)hold;
+    }
+    message->payload_count++;
+    return true;
+}
+
+/* Some of the piece at hand, block by block. */
+static bool add_run(
+    struct lane *lane, struct message *message, const struct pull *pull,
+    const struct pull_piece *piece, uint64_t bytes)
+{
+    uint64_t at = piece->offset + pull->next_byte;
+
+    while (bytes > 0) {
+        const uint32_t index = (uint32_t)(at / lane->store.block_bytes);
+        const uint64_t within = at % lane->store.block_bytes;
+        struct block *block = pull->active
+                                  ? store_block_at(piece->shard, index, pull->view.position)
+                                  : piece->shard->value[index];
+        const uint64_t left = block->bytes - within;
+        const uint64_t run = left < bytes ? left : bytes;
+        if (!add_bytes(lane, message, block, block->data + within, (size_t)run))
+            return false;
+        at += run;
+        bytes -= run;
+    }
+    return true;
+}
+
+/* How many pieces, and at most how many runs, the next message has; *bytes is the bound, then what it comes to. */
+static void measure(
+    const struct lane *lane, const struct pull *pull, uint64_t *bytes, uint32_t *pieces,
+    uint32_t *runs)
+{
+    uint64_t left = *bytes, next_byte = pull->next_byte;
+
+    *pieces = *runs = 0;
+    for (uint32_t i = pull->next_piece; i < pull->piece_count; i++) {
+        const uint64_t wanted = pull->pieces[i].bytes - next_byte;
+        if (*pieces == PIECES_PER_ANSWER_MAX || (left == 0 && wanted > 0))
+            break;
+        const uint64_t taken = wanted < left ? wanted : left;
+        *runs += (uint32_t)(taken / lane->store.block_bytes) + 2;
+        left -= taken;
+        (*pieces)++;
+        next_byte = 0;
+        if (taken < wanted)
+            break;
+    }
+    *bytes -= left;
+}
+
+static wire_piece *
+add_piece(struct lane *lane, struct message *message, const struct pull *pull, uint64_t bytes)
+{
+    const struct pull_piece *piece = &pull->pieces[pull->next_piece];
+    wire_piece *said = arena_take(&lane->arena, sizeof *said);
+
+    if (said == NULL)
+        return NULL;
+    *said = (wire_piece)WIRE_PIECE_INIT;
+    said->shard_id = piece->shard->id;
+    said->layout_epoch = piece->shard->layout_epoch;
+    said->offset_bytes = piece->offset + pull->next_byte;
+    said->bytes = bytes;
+    message->answer->pieces[message->answer->n_pieces++] = said;
+    return said;
+}
+
+/* The next bytes of the pull, at most `bytes`. */
+static bool compose(struct lane *lane, struct message *message, struct pull *pull, uint64_t bytes)
+{
+    uint32_t pieces, runs;
+
+    measure(lane, pull, &bytes, &pieces, &runs);
+    message->answer->pieces = arena_take(&lane->arena, pieces * sizeof *message->answer->pieces);
+    message->payload = arena_take(&lane->arena, runs * sizeof *message->payload);
+    message->payload_capacity = runs;
+    message->gathered_capacity = (size_t)bytes;
+    if (message->answer->pieces == NULL || message->payload == NULL)
+        return false;
+    for (uint32_t i = 0; i < pieces; i++) {
+        const struct pull_piece *piece = &pull->pieces[pull->next_piece];
+        const uint64_t wanted = piece->bytes - pull->next_byte;
+        const uint64_t taken = wanted < bytes ? wanted : bytes;
+        if (add_piece(lane, message, pull, taken) == NULL ||
+            !add_run(lane, message, pull, piece, taken))
+            return false;
+        bytes -= taken;
+        pull->next_byte += taken;
+        if (pull->next_byte == piece->bytes) {
+            pull->next_piece++;
+            pull->next_byte = 0;
+        }
+    }
+    message->answer->last = pull->next_piece == pull->piece_count;
+    return true;
+}
+
+static bool add_versions(struct lane *lane, wire_pull_answer *answer, const struct pull *pull)
+{
+    answer->versions = arena_take(&lane->arena, pull->piece_count * sizeof *answer->versions);
+    if (answer->versions == NULL)
+        return false;
+    answer->n_versions = pull->piece_count;
+    for (uint32_t i = 0; i < pull->piece_count; i++)
+        answer->versions[i] = pull->pieces[i].shard->version;
+    answer->version_epoch = lane->epoch;
+    return true;
+}
+
+static void say_error(struct lane *lane, wire_pull_answer *answer, const struct pull *pull)
+{
+    answer->status = (uint32_t)pull->error.status;
+    answer->reason = (Sumac__V1__Reason)pull->error.reason;
+    answer->message = out_text(&lane->out, "%s", pull->error.text);
+    answer->last = true;
+}
+
+static void end_view(struct lane *lane, struct pull *pull)
+{
+    pull->error.status = SUMAC_ABORTED;
+    pull->error.reason = SUMAC_REASON_VIEW_ENDED;
+    char *text = out_text(
+        &lane->out,
+        "pull %llu: ps %u keeps at most %llu bytes of old values for readers, and later pushes "
+        "needed them: pull again, and read on without a stop",
+        (unsigned long long)pull->request, lane->index,
+        (unsigned long long)(lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max));
+    strncpy(pull->error.text, text, sizeof pull->error.text - 1);
+}
+
+/* The next message of this pull. */
+static bool say(struct lane *lane, struct message *message, struct pull *pull)
+{
+    const bool first = pull->next_piece == 0 && pull->next_byte == 0;
+    const bool is_long = lane_pull_is_long(lane, pull);
+
+    message->answer->request = pull->request;
+    if (pull->active && pull->view.ended)
+        end_view(lane, pull);
+    if (pull->error.status != SUMAC_OK) {
+        say_error(lane, message->answer, pull);
+        return true;
+    }
+    if (first) {
+        pull->position = lane->store.position;
+        if (!add_versions(lane, message->answer, pull))
+            return false;
+        if (is_long)
+            lane_pull_open_view(lane, pull);
+    }
+    message->answer->position = pull->position;
+    message->lends = is_long;
+    return compose(lane, message, pull, is_long ? lane_pull_chunk_bytes(lane) : pull->bytes);
+}
+
+void lane_pulled_flush(struct lane *lane, struct stream *stream)
+{
+    struct pull *pull = stream->stale ? NULL : choose(lane, stream);
+
+    if (!stream->greeting_due && pull == NULL)
+        return;
+    struct message message = {.answer = arena_take(&lane->arena, sizeof *message.answer)};
+    if (message.answer == NULL)
+        return;
+    *message.answer = (wire_pull_answer)WIRE_PULL_ANSWER_INIT;
+    if (stream->greeting_due)
+        message.answer->greeting = lane_stream_greeting(lane, stream);
+    if (pull != NULL && !say(lane, &message, pull)) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for a pull's answer", lane->index);
+        return;
+    }
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_PULLED);
+    if (effect == NULL)
+        return;
+    effect->stream = stream->id;
+    effect->pull_answer = message.answer;
+    effect->payload = message.payload;
+    effect->payload_count = message.payload_count;
+    effect->after_record = lane->last_record;
+    stream->greeting_due = false;
+    stream->writable = false;
+    if (pull == NULL)
+        return;
+    if (message.answer->last)
+        lane_pull_answered(lane, stream, pull);
+    else
+        lane_pull_requeue(stream, pull);
+}
+
+void lane_pulled_released(struct lane *lane, const struct lane_event *event)
+{
+    struct hold *hold = (struct hold *)(uintptr_t)event->hold;
+
+    if (hold == NULL)
+        return;
+    store_block_released(&lane->store, hold->block);
+    pool_give(&lane->holds_pool, hold);
+}

@@ -1,0 +1,264 @@
+/* push.c -- what comes on a push stream: parts in pieces, commits.
+ *
+ * A part is checked in this order (docs/ARCHITECTURE.md, "A push"): another epoch or incarnation; session closed; unknown;
+ * remembered as refused; at or below the mark; else staged. A part counts once it is here whole: what was received of it
+ * when its stream ends is dropped, and its client sends it again.
+ */
+#include "lane_state.h"
+
+static struct part **receiving(struct lane *lane, struct stream *stream)
+{
+    return rule_holds(lane->config.broken, RULE_generation) ? &stream->receiving
+                                                            : &stream->session->receiving;
+}
+
+/* How to take a part whose first message this is. */
+static enum part_mode mode_of(struct lane *lane, struct session *session, const wire_part *header)
+{
+    struct part *staged = lane_session_part(session, header->sequence);
+
+    if (lane_session_refusal(session, header->sequence) != NULL)
+        return PART_AGAIN;
+    if (header->sequence <= session->mark)
+        return rule_holds(lane->config.broken, RULE_recognise_duplicates) ? PART_AGAIN : PART_STAGE;
+    if (session->applying != NULL && session->applying->sequence == header->sequence)
+        return PART_AGAIN;
+    if (staged != NULL) {
+        staged->eager = staged->eager || header->eager;
+        return PART_AGAIN;
+    }
+    return lane->terminating || lane->ended ? PART_DROP : PART_STAGE;
+}
+
+static struct part *begin(struct lane *lane, struct stream *stream, const wire_part *header)
+{
+    struct session *session = stream->session;
+    struct part **slot = receiving(lane, stream);
+
+    if (*slot != NULL && !rule_holds(lane->config.broken, RULE_generation)) {
+        lane_part_destroy(lane, *slot);
+        *slot = NULL;
+    }
+    if (*slot != NULL || header->sequence == 0) {
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            *slot == NULL ? "a part of push 0: pushes are numbered from 1"
+                          : "parts interleave on one stream");
+        return NULL;
+    }
+    if (session->part_count >= PARTS_PER_SESSION_MAX) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "session %s has %u parts on ps %u that are not done, the most that are taken",
+            session->task, session->part_count, lane->index);
+        return NULL;
+    }
+    struct part *part = lane_part_create(lane, session, header);
+    if (part == NULL) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for a part", lane->index);
+        return NULL;
+    }
+    part->mode = mode_of(lane, session, header);
+    *slot = part;
+    if (part->mode == PART_STAGE)
+        lane_part_begin(lane, part, header);
+    return part;
+}
+
+static void refuse_non_finite(struct lane *lane, struct part *part, const struct run *run)
+{
+    struct session *session = part->session;
+    const struct shard *shard = part->entries[run->entry].shard;
+
+    session->counts.non_finite++;
+    lane->counts.non_finite++;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
+        "push %llu of %s: what it has for variable %s is not finite; it is applied nowhere (allow "
+        "it "
+        "with non_finite_allowed)",
+        (unsigned long long)part->sequence, session->task, shard->variable->name);
+    lane_part_expected(part, "finite values");
+}
+
+static void
+take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct payload *payload)
+{
+    bool finite = true;
+
+    if (part->mode != PART_STAGE || part->refusal != NULL) {
+        if (part->mode == PART_AGAIN)
+            lane_piece_note(lane, part, piece);
+        lane_staging_skip(payload, piece->bytes);
+        return;
+    }
+    const struct run *run = lane_piece_take(lane, part, piece);
+    if (run == NULL) {
+        lane_staging_skip(payload, piece->bytes);
+        return;
+    }
+    const struct payload before = *payload;
+    const enum sumac_dtype dtype = part->entries[run->entry].shard->variable->dtype;
+    if (!lane_staging_copy(lane, part, payload, piece->bytes, dtype, &finite)) {
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for a part", lane->index);
+        *payload = before;
+        lane_staging_skip(payload, piece->bytes);
+    } else if (!finite && !part->non_finite_allowed) {
+        refuse_non_finite(lane, part, run);
+    }
+}
+
+/* A part that is known: say again what was said. */
+static void answer_again(struct lane *lane, struct session *session, const struct part *part)
+{
+    session->counts.duplicates++;
+    lane->counts.duplicates++;
+    if (lane_session_refusal(session, part->sequence) != NULL) {
+        lane_answer_refused(lane, session, part->sequence);
+        if (part->sequence <= session->mark)
+            lane_answer_done(lane, session, part, true);
+    } else if (part->sequence <= session->mark) {
+        lane_answer_done(lane, session, part, lane_session_is_voided(session, part->sequence));
+    } else {
+        const struct part *staged = lane_session_part(session, part->sequence);
+        if (staged == NULL)
+            staged = session->applying;
+        if (staged != NULL)
+            lane_answer_staged(lane, session, staged);
+    }
+}
+
+static void end(struct lane *lane, struct stream *stream, struct part *part)
+{
+    struct session *session = stream->session;
+
+    *receiving(lane, stream) = NULL;
+    if (part->mode == PART_STAGE && part->refusal == NULL)
+        lane_part_check_whole(lane, part);
+    if (part->mode != PART_STAGE) {
+        if (part->mode == PART_AGAIN)
+            answer_again(lane, session, part);
+        lane_part_destroy(lane, part);
+        return;
+    }
+    lane_session_insert(session, part);
+    part->record = lane_record_write(lane, RECORD_STAGED, session, part->sequence);
+    if (part->refusal != NULL)
+        lane_answer_refused(lane, session, part->sequence);
+    else
+        lane_answer_staged(lane, session, part);
+}
+
+/* One message's share of a part. False: the stream was closed. */
+static bool
+receive(struct lane *lane, struct stream *stream, const wire_part *header, struct payload *payload)
+{
+    struct part *part = header->first ? begin(lane, stream, header) : *receiving(lane, stream);
+
+    if (stream->ended)
+        return false;
+    if (part == NULL || part->sequence != header->sequence) {
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %llu goes on where it has not begun", (unsigned long long)header->sequence);
+        return false;
+    }
+    if (lane->marking != part->number && part->entry_count > 0)
+        lane_piece_mark_again(part);
+    lane->marking = part->number;
+    for (size_t i = 0; i < header->n_pieces; i++)
+        take_piece(lane, part, header->pieces[i], payload);
+    if (header->last)
+        end(lane, stream, part);
+    return true;
+}
+
+/* Do the pieces name just the bytes that came? */
+static bool check_payload(
+    struct lane *lane, struct stream *stream, const wire_push_request *request,
+    const struct payload *payload)
+{
+    uint64_t named = 0, came = 0;
+    bool overflow = false;
+
+    for (size_t i = 0; i < request->n_parts; i++) {
+        for (size_t j = 0; j < request->parts[i]->n_pieces; j++)
+            overflow = __builtin_add_overflow(named, request->parts[i]->pieces[j]->bytes, &named) ||
+                       overflow;
+    }
+    for (size_t i = 0; i < payload->count; i++)
+        came += payload->spans[i].bytes;
+    if (!overflow && named == came)
+        return true;
+    lane_stream_fail(
+        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "pieces of %llu bytes in a message with a payload of %llu bytes", (unsigned long long)named,
+        (unsigned long long)came);
+    return false;
+}
+
+static void commit(struct lane *lane, struct stream *stream, const wire_commit *given)
+{
+    struct session *session = stream->session;
+
+    for (size_t i = 0; i < given->n_voided; i++) {
+        if (given->voided[i] <= session->acked_through)
+            continue;
+        if (lane_session_void(lane, session, given->voided[i]))
+            continue;
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "session %s has more than %u voided pushes that it has not said to know of",
+            session->task, VOIDED_PER_SESSION_MAX);
+        return;
+    }
+    if (given->commit_through > session->commit_through) {
+        session->commit_through = given->commit_through;
+        (void)lane_record_write(lane, RECORD_COMMIT, session, given->commit_through);
+    }
+    if (given->clock > session->clock_said)
+        session->clock_said = given->clock;
+    if (given->acked_through <= session->mark)
+        lane_session_acked(lane, session, given->acked_through);
+}
+
+void lane_push_request(struct lane *lane, const struct lane_event *event)
+{
+    struct stream *stream = lane_stream_find(lane, event->stream);
+    const wire_push_request *request = event->push_request;
+    struct payload payload = {.spans = event->payload, .count = event->payload_spans};
+
+    if (stream == NULL || stream->ended || !lane_stream_greeted(lane, stream, request->hello) ||
+        stream->stale)
+        return;
+    struct session *session = stream->session;
+    if (session == NULL || session->closing) {
+        stream->rejoin_due = stream->rejoin_due || session == NULL;
+        stream->closed_due = stream->closed_due || session != NULL;
+        lane_stream_attend(lane, stream);
+        return;
+    }
+    lane_session_heard(lane, session);
+    if (!rule_holds(lane->config.broken, RULE_pulls_hold_up_nothing) &&
+        lane_pull_waits(lane, session))
+        return;
+    if (request->n_withdraws > 0) {
+        lane_stream_fail(
+            lane, stream, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "withdraw: ps %u asks nobody to give way", lane->index);
+        return;
+    }
+    if (!check_payload(lane, stream, request, &payload))
+        return;
+    for (size_t i = 0; i < request->n_parts; i++) {
+        if (!receive(lane, stream, request->parts[i], &payload))
+            return;
+    }
+    if (request->commit != NULL)
+        commit(lane, stream, request->commit);
+    lane_turn_take(lane, session);
+}

@@ -1,0 +1,30 @@
+/* records.c -- the journal's records: what was staged, committed, applied, opened and closed, in the order it happened.
+ *
+ *   | kind 1 | zeros 7 | sequence 8, little-endian | session id 16 |
+ *
+ * An answer that reveals state waits for the last record before it.
+ */
+#include "lane_state.h"
+
+#include <string.h>
+
+#define RECORD_BYTES 32u
+
+uint64_t lane_record_write(
+    struct lane *lane, enum record_kind kind, const struct session *session, uint64_t sequence)
+{
+    if (!lane->config.records)
+        return 0;
+    uint8_t *bytes = arena_take_zeroed(&lane->arena, RECORD_BYTES);
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_RECORD);
+    if (bytes == NULL || effect == NULL)
+        return 0;
+    bytes[0] = (uint8_t)kind;
+    for (uint32_t i = 0; i < 8; i++)
+        bytes[8 + i] = (uint8_t)(sequence >> 8 * i);
+    if (session != NULL)
+        memcpy(bytes + 16, session->id, sizeof session->id);
+    effect->record = ++lane->last_record;
+    effect->bytes = (struct span){.data = bytes, .bytes = RECORD_BYTES};
+    return effect->record;
+}

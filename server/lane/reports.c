@@ -1,0 +1,246 @@
+/* reports.c -- what ps 0 is told: answers to its orders, sessions that were heard from, variables that were assigned.
+ *
+ * One report is on its way at a time; the others wait in their order. On ps 0 they go straight to the judge.
+ */
+#include "lane_state.h"
+
+#include <string.h>
+
+/* A report that ps 0 will get, or NULL: nobody is there to be told, and ps 0 will ask again. */
+static struct report *make(struct lane *lane, uint64_t number)
+{
+    struct report *report =
+        lane->judge == NULL && lane->coordinator == NULL ? NULL : pool_take(&lane->reports_pool);
+
+    if (report == NULL)
+        return NULL;
+    report->answers = number;
+    report->record = lane->last_record;
+    return report;
+}
+
+static void free_report(struct lane *lane, struct report *report)
+{
+    sized_pool_give(&lane->bytes, report->voided, report->voided_count * sizeof *report->voided);
+    pool_give(&lane->reports_pool, report);
+}
+
+static wire_peer_report *new_message(struct lane *lane, uint64_t answers)
+{
+    wire_peer_report *message = arena_take(&lane->arena, sizeof *message);
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_peer_report)WIRE_PEER_REPORT_INIT;
+    message->answers = answers;
+    message->ps_incarnation = lane->config.incarnation;
+    message->epoch = lane->epoch;
+    return message;
+}
+
+static bool pack_close(struct lane *lane, const struct report *report, wire_peer_report *message)
+{
+    wire_close_report *close = arena_take(&lane->arena, sizeof *close);
+    const size_t bytes = report->voided_count * sizeof(uint64_t);
+    uint64_t *voided = arena_take(&lane->arena, bytes);
+    uint8_t *id = arena_take(&lane->arena, sizeof report->session_id);
+
+    if (close == NULL || voided == NULL || id == NULL)
+        return false;
+    *close = (wire_close_report)WIRE_CLOSE_REPORT_INIT;
+    if (bytes > 0)
+        memcpy(voided, report->voided, bytes);
+    memcpy(id, report->session_id, sizeof report->session_id);
+    close->session_id = (wire_bytes){.len = sizeof report->session_id, .data = id};
+    close->commit_through = report->commit_through;
+    close->voided = voided;
+    close->n_voided = report->voided_count;
+    message->close_report = close;
+    return true;
+}
+
+static wire_peer_report *pack(struct lane *lane, const struct report *report)
+{
+    wire_peer_report *message = new_message(lane, report->answers);
+    uint64_t *assigned = arena_take(&lane->arena, sizeof *assigned);
+
+    if (message == NULL || assigned == NULL)
+        return NULL;
+    message->status = (uint32_t)report->error.status;
+    message->reason = (Sumac__V1__Reason)report->error.reason;
+    message->message = out_text(&lane->out, "%s", report->error.text);
+    message->clock = report->clock;
+    if (report->assigned != 0) {
+        *assigned = report->assigned;
+        message->assigned = assigned;
+        message->n_assigned = 1;
+    }
+    if (report->is_close && !pack_close(lane, report, message))
+        return NULL;
+    return message;
+}
+
+/* To the judge at once, or in line for ps 0. */
+static void submit(struct lane *lane, struct report *report)
+{
+    struct stream *stream = lane->coordinator;
+
+    if (lane->judge != NULL) {
+        const wire_peer_report *message = pack(lane, report);
+        if (message != NULL)
+            judge_report(lane->judge, lane->event, lane->index, message, &lane->out);
+        free_report(lane, report);
+        return;
+    }
+    if (stream->last_report != NULL)
+        stream->last_report->next = report;
+    else
+        stream->first_report = report;
+    stream->last_report = report;
+    lane_stream_attend(lane, stream);
+}
+
+void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error)
+{
+    struct report *report = make(lane, number);
+
+    if (report == NULL)
+        return;
+    if (error != NULL)
+        report->error = *error;
+    submit(lane, report);
+}
+
+void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
+{
+    struct report *report = make(lane, number);
+
+    if (report == NULL)
+        return;
+    report->clock = clock;
+    submit(lane, report);
+}
+
+/* What it voided, and its own refusals. */
+void lane_report_close(struct lane *lane, uint64_t number, const struct session *session)
+{
+    struct report *report = make(lane, number);
+    uint32_t count = session->voided_count;
+
+    if (report == NULL)
+        return;
+    for (const struct part *part = session->first; part != NULL; part = part->next)
+        count += part->refusal != NULL && !lane_session_is_voided(session, part->sequence);
+    report->is_close = true;
+    memcpy(report->session_id, session->id, sizeof report->session_id);
+    report->commit_through = session->commit_through;
+    report->voided =
+        count == 0 ? NULL : sized_pool_take(&lane->bytes, count * sizeof *report->voided);
+    if (report->voided != NULL) {
+        report->voided_count = count;
+        if (session->voided_count > 0)
+            memcpy(report->voided, session->voided, session->voided_count * sizeof *report->voided);
+        uint32_t next = session->voided_count;
+        for (const struct part *part = session->first; part != NULL; part = part->next) {
+            if (part->refusal != NULL && !lane_session_is_voided(session, part->sequence))
+                report->voided[next++] = part->sequence;
+        }
+    }
+    submit(lane, report);
+}
+
+void lane_report_assigned(struct lane *lane, const struct variable *variable)
+{
+    struct report *report = make(lane, 0);
+
+    if (report == NULL)
+        return;
+    report->assigned = variable->id;
+    submit(lane, report);
+}
+
+void lane_reports_assigned_again(struct lane *lane)
+{
+    for (const struct variable *variable = lane->store.first; variable != NULL;
+         variable = variable->next) {
+        if (variable->assigned)
+            lane_report_assigned(lane, variable);
+    }
+}
+
+/* The sessions heard from, into the message. */
+static bool add_renewed(struct lane *lane, wire_peer_report *message)
+{
+    size_t count = 0;
+
+    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+        count += session->heard;
+    if (count == 0)
+        return false;
+    message->renewed = arena_take(&lane->arena, count * sizeof *message->renewed);
+    if (message->renewed == NULL)
+        return false;
+    for (struct session *session = lane->sessions; session != NULL; session = session->next) {
+        if (!session->heard)
+            continue;
+        session->heard = false;
+        message->renewed[message->n_renewed++] =
+            (wire_bytes){.len = sizeof session->id, .data = session->id};
+    }
+    return true;
+}
+
+static void
+send(struct lane *lane, struct stream *stream, const wire_peer_report *message, uint64_t record)
+{
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_REPORT);
+
+    if (effect == NULL)
+        return;
+    effect->stream = stream->id;
+    effect->report = message;
+    effect->after_record = record;
+    stream->writable = false;
+}
+
+void lane_reports_renew(struct lane *lane)
+{
+    struct stream *stream = lane->coordinator;
+
+    if (stream == NULL || !stream->writable || !stream->hello || lane->now_us < lane->renew_due_us)
+        return;
+    wire_peer_report *message = new_message(lane, 0);
+    if (message == NULL || !add_renewed(lane, message))
+        return;
+    lane->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
+    send(lane, stream, message, 0);
+}
+
+void lane_reports_flush(struct lane *lane, struct stream *stream)
+{
+    struct report *report = stream->first_report;
+
+    if (report == NULL) {
+        if (stream == lane->coordinator)
+            lane_reports_renew(lane);
+        return;
+    }
+    const wire_peer_report *message = pack(lane, report);
+    if (message == NULL)
+        return;
+    send(lane, stream, message, report->record);
+    stream->first_report = report->next;
+    if (stream->first_report == NULL)
+        stream->last_report = NULL;
+    free_report(lane, report);
+}
+
+void lane_reports_drop(struct lane *lane, struct stream *stream)
+{
+    while (stream->first_report != NULL) {
+        struct report *report = stream->first_report;
+        stream->first_report = report->next;
+        free_report(lane, report);
+    }
+    stream->last_report = NULL;
+}

@@ -1,0 +1,164 @@
+/* shutdown.c -- how a ps comes to its end: SIGTERM, the run's end, a state that is lost, a ps 0 that is silent.
+ *
+ * What is in flight is finished first: parts that have begun to arrive, vector work, answers that wait to be written. Parts
+ * that begin later are neither taken nor answered, so nobody was promised anything.
+ */
+#include "lane_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void exit_now(struct lane *lane, int exit_code, const char *text)
+{
+    if (lane->exited)
+        return;
+    lane->exited = true;
+    out_exit(&lane->out, exit_code, "%s", text);
+}
+
+static void stop_serving(struct lane *lane)
+{
+    if (!lane->serving)
+        return;
+    lane->serving = false;
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_SERVING);
+    if (effect != NULL)
+        effect->serving = false;
+}
+
+void lane_shutdown_lost(struct lane *lane, const char *format, ...)
+{
+    char text[SUMAC_ERROR_TEXT_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    stop_serving(lane);
+    exit_now(lane, LANE_EXIT_PS_LOST, text);
+}
+
+void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
+{
+    if (lane->terminating)
+        return;
+    lane->terminating = true;
+    lane->exit_by_us = lane->now_us + (uint64_t)lane->config.terminate_ms * 1000;
+    if (!lane->ended) {
+        lane->exit_code = EXIT_TERMINATED;
+        (void)snprintf(
+            lane->exit_text, sizeof lane->exit_text, "ps %u was terminated before the run ended",
+            lane->index);
+    }
+    out_log(&lane->out, "ps %u was told to terminate: it finishes what is in flight", lane->index);
+    stop_serving(lane);
+    if (lane->judge != NULL)
+        judge_terminate(lane->judge, event, &lane->out);
+}
+
+void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
+{
+    lane->end_number = number;
+    if (lane->ended)
+        return;
+    lane->ended = true;
+    lane->exit_code = (int)end->exit_code;
+    (void)snprintf(lane->exit_text, sizeof lane->exit_text, "%s", end->message);
+    if (!lane->terminating)
+        lane->exit_by_us = lane->now_us + (uint64_t)lane->config.terminate_ms * 1000;
+    stop_serving(lane);
+}
+
+static bool session_in_flight(const struct session *session)
+{
+    return session->applying != NULL || session->waits_for_shards || session->first != NULL ||
+           session->decide_number != 0;
+}
+
+static bool in_flight(const struct lane *lane)
+{
+    if (lane->jobs != NULL)
+        return true;
+    for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
+        if (session_in_flight(session))
+            return true;
+    }
+    for (const struct session *session = lane->closed_sessions; session != NULL;
+         session = session->next) {
+        if (session_in_flight(session))
+            return true;
+    }
+    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (stream->ended)
+            continue;
+        if (stream->receiving != NULL && stream->receiving->mode == PART_STAGE)
+            return true;
+        if (stream->first_answer != NULL || stream->closed_due || stream->first_report != NULL)
+            return true;
+        if (stream->first_pull != NULL && stream->first_pull->active)
+            return true;
+    }
+    return false;
+}
+
+void lane_shutdown_check(struct lane *lane)
+{
+    if (lane->exited || (!lane->terminating && !lane->ended))
+        return;
+    const bool late = lane->now_us >= lane->exit_by_us;
+    if (in_flight(lane) && !late)
+        return;
+    if (lane->ended && !lane->end_answered) {
+        lane->end_answered = true;
+        lane_report_answer(lane, lane->end_number, NULL);
+        if (lane->judge != NULL) {
+            lane_orders_obey_own(lane);
+            for (uint32_t i = 0; i < lane->out.count; i++)
+                lane->exited |= lane->out.items[i].kind == LANE_EFFECT_EXIT;
+        }
+        if (in_flight(lane) && !late)
+            return;
+    }
+    exit_now(lane, lane->exit_code, lane->exit_text);
+}
+
+/* Told of others, a ps gives up after ps_lost_ms; told only itself, it waits for its first call. */
+static bool gives_up(const struct lane *lane)
+{
+    if (!lane->any_hello && lane->config.ps_count == 0)
+        return false;
+    return lane->now_us >= lane->coordinator_heard_us + (uint64_t)lane->config.ps_lost_ms * 1000;
+}
+
+static const char *coordinator_address(const struct lane *lane)
+{
+    return lane->ps_count > 0 && lane->ps_addresses[0] != NULL ? lane->ps_addresses[0]
+                                                               : "an address that it was not told";
+}
+
+void lane_shutdown_watch(struct lane *lane)
+{
+    if (lane->index == 0 || lane->exited || lane->ended)
+        return;
+    const unsigned long long silent_ms = (lane->now_us - lane->coordinator_heard_us) / 1000;
+    if (gives_up(lane)) {
+        lane_shutdown_lost(
+            lane, "ps 0 at %s is lost: ps %u has not heard from it for %llu ms",
+            coordinator_address(lane), lane->index, silent_ms);
+        return;
+    }
+    const bool silent = lane->any_hello && silent_ms >= lane->config.report_ms;
+    if (lane->now_us < lane->report_due_us || (lane->joined_once && !silent))
+        return;
+    lane->report_due_us = lane->now_us + (uint64_t)lane->config.report_ms * 1000;
+    if (!lane->any_hello)
+        out_log(
+            &lane->out, "ps %u waits for its first call from ps 0 at %s", lane->index,
+            coordinator_address(lane));
+    else if (silent)
+        out_log(
+            &lane->out, "ps %u waits for ps 0 at %s, last heard from %llu ms ago", lane->index,
+            coordinator_address(lane), silent_ms);
+    else
+        out_log(&lane->out, "ps %u waits for the first join", lane->index);
+}

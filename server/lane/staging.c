@@ -1,0 +1,136 @@
+/* staging.c -- the bytes of a part's pieces, copied into chunks while they are hot, floats checked in the same pass.
+ *
+ * A run begins aligned to 16 bytes, and chunks hold whole multiples of 64, so an element never lies in two chunks. On the
+ * wire it may lie in two spans: its bytes are put together here, and then it is checked.
+ */
+#include "lane_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define RUN_ALIGNMENT_BYTES 16u
+
+/* A new chunk at the end, for `bytes` or as much as a chunk holds. */
+static bool add_chunk(struct lane *lane, struct part *part, uint64_t bytes)
+{
+    uint64_t wanted = part->bytes - part->received; /* what is still to come, if it is said right */
+    if (wanted < bytes)
+        wanted = bytes;
+    if (wanted > STAGING_CHUNK_BYTES)
+        wanted = STAGING_CHUNK_BYTES;
+    struct chunk *chunk = pool_take(&lane->chunks_pool);
+    if (chunk == NULL)
+        return false;
+    chunk->bytes = (uint32_t)sized_pool_bytes(wanted);
+    chunk->data = sized_pool_take(&lane->bytes, chunk->bytes);
+    if (chunk->data == NULL) {
+        pool_give(&lane->chunks_pool, chunk);
+        return false;
+    }
+    if (part->last_chunk != NULL)
+        part->last_chunk->next = chunk;
+    else
+        part->first_chunk = chunk;
+    part->last_chunk = chunk;
+    return true;
+}
+
+bool lane_staging_align(struct lane *lane, struct part *part, uint64_t bytes)
+{
+    struct chunk *chunk = part->last_chunk;
+
+    if (bytes == 0)
+        return true;
+    if (chunk != NULL) {
+        chunk->used = (chunk->used + RUN_ALIGNMENT_BYTES - 1) & ~(RUN_ALIGNMENT_BYTES - 1);
+        if (chunk->used < chunk->bytes)
+            return true;
+        chunk->used = chunk->bytes;
+    }
+    return add_chunk(lane, part, bytes);
+}
+
+/* The bytes at hand in the payload, at most `wanted` of them. */
+static size_t at_hand(const struct payload *payload, uint64_t wanted, const uint8_t **data)
+{
+    const struct span *span = &payload->spans[payload->next];
+    const size_t left = span->bytes - payload->used;
+
+    assert(payload->next < payload->count);
+    *data = span->data + payload->used;
+    return left < wanted ? left : (size_t)wanted;
+}
+
+static void advance(struct payload *payload, size_t bytes)
+{
+    payload->used += bytes;
+    while (payload->next < payload->count && payload->used == payload->spans[payload->next].bytes) {
+        payload->next++;
+        payload->used = 0;
+    }
+}
+
+/* Copy to one chunk; `bytes` are whole elements, and there is room. */
+static bool
+copy_to_chunk(struct part *part, struct payload *payload, uint64_t bytes, enum sumac_dtype dtype)
+{
+    const size_t element = sumac_dtype_bytes(dtype);
+    struct chunk *chunk = part->last_chunk;
+    uint8_t *out = chunk->data + chunk->used;
+    size_t torn = 0; /* bytes of an element that began in the span before */
+    bool finite = true;
+
+    chunk->used += (uint32_t)bytes;
+    while (bytes > 0) {
+        const uint8_t *in;
+        size_t count = at_hand(payload, torn > 0 ? element - torn : bytes, &in);
+        if (torn == 0 && count >= element) {
+            count -= count % element;
+            finite = update_copy_finite(dtype, out, in, count) && finite;
+        } else {
+            memcpy(out, in, count);
+            torn += count;
+            if (torn == element) {
+                finite = update_all_finite(dtype, out + count - element, element) && finite;
+                torn = 0;
+            }
+        }
+        if (part->checksum_state != NULL)
+            lane_checksum_update(part->checksum_state, out, count);
+        out += count;
+        bytes -= count;
+        advance(payload, count);
+    }
+    return finite;
+}
+
+bool lane_staging_copy(
+    struct lane *lane, struct part *part, struct payload *payload, uint64_t bytes,
+    enum sumac_dtype dtype, bool *finite)
+{
+    while (bytes > 0) {
+        struct chunk *chunk = part->last_chunk;
+        if (chunk == NULL || chunk->used == chunk->bytes) {
+            if (!add_chunk(lane, part, bytes))
+                return false;
+            chunk = part->last_chunk;
+        }
+        const uint64_t room = chunk->bytes - chunk->used;
+        const uint64_t count = room < bytes ? room : bytes;
+        if (!copy_to_chunk(part, payload, count, dtype))
+            *finite = false;
+        part->received += count;
+        bytes -= count;
+    }
+    return true;
+}
+
+void lane_staging_skip(struct payload *payload, uint64_t bytes)
+{
+    while (bytes > 0) {
+        const uint8_t *data;
+        const size_t count = at_hand(payload, bytes, &data);
+        advance(payload, count);
+        bytes -= count;
+    }
+}

@@ -1,0 +1,159 @@
+/* stats.c -- what a ps is doing, in numbers: since its start, per session, and what it waits for. */
+#include "lane_state.h"
+
+#define PULL_WAITS_MAX 64u
+
+static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
+{
+    wire_histogram *message = arena_take(&lane->arena, sizeof *message);
+    size_t used = HISTOGRAM_BUCKETS;
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_histogram)WIRE_HISTOGRAM_INIT;
+    while (used > 0 && histogram->counts[used - 1] == 0)
+        used--;
+    message->counts = arena_take(&lane->arena, used * sizeof *message->counts);
+    if (message->counts == NULL)
+        return NULL;
+    for (size_t i = 0; i < used; i++)
+        message->counts[i] = histogram->counts[i];
+    message->n_counts = used;
+    message->count = histogram->count;
+    message->sum = histogram->sum;
+    return message;
+}
+
+static const char *state_of(const struct session *session)
+{
+    if (session->closed)
+        return session->done ? "done" : "lost";
+    return session->closing ? "closing" : "open";
+}
+
+static wire_session_stats *pack_session(struct lane *lane, struct session *session)
+{
+    wire_session_stats *message = arena_take(&lane->arena, sizeof *message);
+    const struct session_counts *counts = &session->counts;
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_session_stats)WIRE_SESSION_STATS_INIT;
+    message->task = session->task;
+    message->attempt = session->attempt;
+    message->state = out_text(&lane->out, "%s", state_of(session));
+    message->pushes = counts->pushes;
+    message->push_bytes = counts->push_bytes;
+    message->pulls = counts->pulls;
+    message->pull_bytes = counts->pull_bytes;
+    message->refused = counts->refused;
+    message->non_finite = counts->non_finite;
+    message->duplicates = counts->duplicates;
+    message->clock = session->clock;
+    message->weight = session->weight;
+    message->last_heard_ms = (lane->now_us - session->heard_us) / 1000;
+    message->staleness = pack_histogram(lane, &counts->staleness);
+    message->push_us = pack_histogram(lane, &counts->push_us);
+    message->pull_us = pack_histogram(lane, &counts->pull_us);
+    message->staged_bytes = session->staged_bytes;
+    return message;
+}
+
+static void pack_sessions(struct lane *lane, wire_stats_reply *reply)
+{
+    size_t count = lane->closed_count;
+
+    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+        count++;
+    reply->sessions = arena_take(&lane->arena, count * sizeof *reply->sessions);
+    if (reply->sessions == NULL)
+        return;
+    struct session *const lists[] = {lane->sessions, lane->closed_sessions};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (struct session *session = lists[i]; session != NULL; session = session->next) {
+            wire_session_stats *packed = pack_session(lane, session);
+            if (packed == NULL)
+                return;
+            reply->sessions[reply->n_sessions++] = packed;
+        }
+    }
+}
+
+static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes)
+{
+    wire_memory_stats *message = arena_take(&lane->arena, sizeof *message);
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_memory_stats)WIRE_MEMORY_STATS_INIT;
+    message->resident_bytes = resident_bytes;
+    message->base_bytes = lane->config.base_bytes;
+    message->state_bytes = lane->store.state_bytes;
+    message->view_bytes = lane->store.view_bytes;
+    message->view_bytes_max =
+        lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max;
+    message->staged_bytes = lane->staged_bytes;
+    message->staging_bytes_max = lane->config.staging_bytes_max;
+    message->grpc_memory_bytes_max = lane->config.grpc_memory_bytes_max;
+    return message;
+}
+
+/* The pulls that wait, and what the judge waits for. */
+static void pack_waits(struct lane *lane, wire_stats_reply *reply)
+{
+    char **judged = NULL;
+    const uint32_t judged_count =
+        lane->judge == NULL ? 0 : judge_waits(lane->judge, lane->now_us, &lane->out, &judged);
+
+    reply->waits = arena_take(&lane->arena, (PULL_WAITS_MAX + judged_count) * sizeof *reply->waits);
+    if (reply->waits == NULL)
+        return;
+    for (uint32_t i = 0; i < judged_count; i++)
+        reply->waits[reply->n_waits++] = judged[i];
+    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+            char text[SUMAC_ERROR_TEXT_BYTES];
+            if (reply->n_waits == PULL_WAITS_MAX + judged_count)
+                return;
+            if (lane_pull_is_ready(lane, stream, pull))
+                continue;
+            lane_pull_describe_wait(lane, stream, pull, text, sizeof text);
+            reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
+        }
+    }
+}
+
+void lane_stats_call(struct lane *lane, const struct lane_event *event)
+{
+    wire_stats_reply *reply = arena_take(&lane->arena, sizeof *reply);
+    const char *address = lane->ps_addresses[lane->index];
+
+    if (reply == NULL)
+        return;
+    *reply = (wire_stats_reply)WIRE_STATS_REPLY_INIT;
+    reply->cluster_id = lane->cluster_id;
+    reply->epoch = lane->epoch;
+    reply->ps = lane->index;
+    reply->ps_incarnation = lane->config.incarnation;
+    reply->address = out_text(&lane->out, "%s", address == NULL ? "" : address);
+    reply->uptime_ms = (lane->now_us - lane->config.started_us) / 1000;
+    reply->position = lane->store.position;
+    reply->pushes = lane->counts.pushes;
+    reply->push_bytes = lane->counts.push_bytes;
+    reply->pulls = lane->counts.pulls;
+    reply->pull_bytes = lane->counts.pull_bytes;
+    reply->refused = lane->counts.refused;
+    reply->non_finite = lane->counts.non_finite;
+    reply->duplicates = lane->counts.duplicates;
+    reply->variables = lane->store.variable_count;
+    reply->shards = lane->store.shard_count;
+    reply->staleness = pack_histogram(lane, &lane->counts.staleness);
+    reply->push_us = pack_histogram(lane, &lane->counts.push_us);
+    reply->pull_us = pack_histogram(lane, &lane->counts.pull_us);
+    reply->memory = pack_memory(lane, event->resident_bytes);
+    pack_sessions(lane, reply);
+    pack_waits(lane, reply);
+    reply->version =
+        out_text(&lane->out, "%s", lane->config.version == NULL ? "" : lane->config.version);
+    lane_reply(lane, event->call, &reply->base);
+}

@@ -1,0 +1,271 @@
+/* stream.c -- streams: what is said on them first, which of a session's counts, and their end. */
+#include "lane_state.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "error.h"
+
+struct stream *lane_stream_find(const struct lane *lane, uint64_t id)
+{
+    return id_map_get(&lane->stream_map, id);
+}
+
+void lane_stream_opened(struct lane *lane, const struct lane_event *event)
+{
+    struct stream *stream = pool_take(&lane->streams_pool);
+
+    if (stream == NULL || !id_map_put(&lane->stream_map, event->stream, stream)) {
+        pool_give(&lane->streams_pool, stream);
+        struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
+        if (effect == NULL)
+            return;
+        effect->stream = event->stream;
+        (void)fail(
+            &effect->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for another stream", lane->index);
+        return;
+    }
+    stream->id = event->stream;
+    stream->kind = event->stream_kind;
+    stream->next = lane->first_stream;
+    if (lane->first_stream != NULL)
+        lane->first_stream->prev = stream;
+    lane->first_stream = stream;
+}
+
+void lane_stream_attend(struct lane *lane, struct stream *stream)
+{
+    if (stream->attended)
+        return;
+    stream->attended = true;
+    stream->next_attended = lane->attended;
+    lane->attended = stream;
+}
+
+void lane_stream_writable(struct lane *lane, const struct lane_event *event)
+{
+    struct stream *stream = lane_stream_find(lane, event->stream);
+
+    if (stream == NULL)
+        return;
+    stream->writable = true;
+    lane_stream_attend(lane, stream);
+}
+
+void lane_stream_end(struct lane *lane, struct stream *stream)
+{
+    if (stream->ended)
+        return;
+    stream->ended = true;
+    if (stream->receiving != NULL)
+        lane_part_destroy(lane, stream->receiving);
+    stream->receiving = NULL;
+    if (stream->kind == LANE_STREAM_PUSH && stream->session != NULL &&
+        stream->session->push_stream == stream)
+        stream->session->push_stream = NULL;
+    if (lane->coordinator == stream)
+        lane->coordinator = NULL;
+    while (stream->first_pull != NULL)
+        lane_pull_destroy(lane, stream, stream->first_pull);
+    lane_answers_drop(lane, stream);
+    lane_reports_drop(lane, stream);
+}
+
+void lane_stream_closed(struct lane *lane, const struct lane_event *event)
+{
+    struct stream *stream = lane_stream_find(lane, event->stream);
+
+    if (stream == NULL)
+        return;
+    lane_stream_end(lane, stream);
+    for (struct stream **link = &lane->attended; *link != NULL; link = &(*link)->next_attended) {
+        if (*link == stream) {
+            *link = stream->next_attended;
+            break;
+        }
+    }
+    if (stream->prev != NULL)
+        stream->prev->next = stream->next;
+    else
+        lane->first_stream = stream->next;
+    if (stream->next != NULL)
+        stream->next->prev = stream->prev;
+    id_map_remove(&lane->stream_map, stream->id);
+    pool_give(&lane->streams_pool, stream);
+}
+
+void lane_stream_fail(
+    struct lane *lane, struct stream *stream, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...)
+{
+    if (stream->ended)
+        return;
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
+    if (effect != NULL) {
+        va_list arguments;
+        effect->stream = stream->id;
+        effect->error.status = status;
+        effect->error.reason = reason;
+        va_start(arguments, format);
+        (void)vsnprintf(effect->error.text, sizeof effect->error.text, format, arguments);
+        va_end(arguments);
+    }
+    lane_stream_end(lane, stream);
+}
+
+wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stream)
+{
+    wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);
+
+    if (greeting == NULL)
+        return NULL;
+    *greeting = (wire_greeting)WIRE_GREETING_INIT;
+    greeting->epoch = lane->epoch;
+    greeting->ps_incarnation = lane->config.incarnation;
+    greeting->membership_epoch = lane->membership_epoch;
+    greeting->cluster_id = lane->cluster_id;
+    if (stream->kind == LANE_STREAM_PUSH)
+        greeting->staging_grant_bytes = grant_bytes(lane);
+    return greeting; /* mark 0, nothing voided: the epoch began empty */
+}
+
+/* Of a session's push streams the one of the largest generation counts. False: this is not the one. */
+static bool take_over(struct lane *lane, struct stream *stream, struct session *session)
+{
+    if (!rule_holds(lane->config.broken, RULE_generation)) {
+        session->push_stream = stream;
+        return true;
+    }
+    if (session->has_generation && stream->generation <= session->generation) {
+        lane_stream_fail(
+            lane, stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "stream of generation %llu: session %s has had one of generation %llu on ps %u",
+            (unsigned long long)stream->generation, session->task,
+            (unsigned long long)session->generation, lane->index);
+        return false;
+    }
+    if (session->push_stream != NULL)
+        lane_stream_fail(
+            lane, session->push_stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "stream of generation %llu: one of generation %llu has taken its place",
+            (unsigned long long)session->generation, (unsigned long long)stream->generation);
+    session->push_stream = stream;
+    session->has_generation = true;
+    session->generation = stream->generation;
+    return true;
+}
+
+static bool check_hello(struct lane *lane, struct stream *stream, const wire_hello *hello)
+{
+    if (hello->protocol_version != WIRE_PROTOCOL_VERSION) {
+        lane_stream_fail(
+            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
+            "protocol version %u: ps %u speaks version %u", hello->protocol_version, lane->index,
+            WIRE_PROTOCOL_VERSION);
+        return false;
+    }
+    if (hello->cluster_id != 0 && lane->cluster_id != 0 && hello->cluster_id != lane->cluster_id) {
+        lane_stream_fail(
+            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "cluster %016llx: ps %u belongs to cluster %016llx",
+            (unsigned long long)hello->cluster_id, lane->index,
+            (unsigned long long)lane->cluster_id);
+        return false;
+    }
+    const bool reader = stream->kind == LANE_STREAM_PULL && hello->session_id.len == 0;
+    if (hello->session_id.len != 16 && !reader) {
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "hello: a session id has 16 bytes, given %zu", hello->session_id.len);
+        return false;
+    }
+    return true;
+}
+
+/* A reader may leave out what it does not know. */
+static bool is_stale(const struct lane *lane, const struct stream *stream, const wire_hello *hello)
+{
+    const bool lax = stream->kind == LANE_STREAM_PULL;
+
+    if (hello->epoch != lane->epoch && !(lax && hello->epoch == 0))
+        return true;
+    return hello->ps_incarnation != lane->config.incarnation &&
+           !(lax && hello->ps_incarnation == 0);
+}
+
+/* hello's commit_through is not acted on: without the voided ones it would apply what must not be. The commit follows. */
+static bool take_hello(struct lane *lane, struct stream *stream, const wire_hello *hello)
+{
+    if (!check_hello(lane, stream, hello))
+        return false;
+    stream->hello = true;
+    stream->greeting_due = true;
+    stream->generation = hello->generation;
+    stream->stale = is_stale(lane, stream, hello);
+    lane_stream_attend(lane, stream);
+    if (stream->stale || hello->session_id.len == 0)
+        return true;
+    struct session *session = lane_session_find(lane, hello->session_id.data);
+    if (session == NULL) {
+        stream->rejoin_due = stream->kind == LANE_STREAM_PUSH;
+        return true;
+    }
+    if (stream->kind == LANE_STREAM_PUSH && !take_over(lane, stream, session))
+        return false;
+    stream->session = session;
+    lane_session_heard(lane, session);
+    if (stream->kind == LANE_STREAM_PUSH && session->closing)
+        stream->closed_due = true;
+    return true;
+}
+
+bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello)
+{
+    if (hello != NULL && !stream->hello)
+        return take_hello(lane, stream, hello);
+    if (hello != NULL || !stream->hello) {
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            hello != NULL ? "a second hello on one stream" : "the first message says no hello");
+        return false;
+    }
+    return true;
+}
+
+static void flush_one(struct lane *lane, struct stream *stream)
+{
+    if (!stream->writable || stream->ended)
+        return;
+    switch (stream->kind) {
+    case LANE_STREAM_PUSH:
+        lane_answers_flush(lane, stream);
+        return;
+    case LANE_STREAM_PULL:
+        lane_pulled_flush(lane, stream);
+        return;
+    case LANE_STREAM_PEER:
+        lane_reports_flush(lane, stream);
+        return;
+    }
+}
+
+void lane_stream_flush(struct lane *lane)
+{
+    struct stream *list = lane->attended, *oldest_first = NULL;
+
+    lane->attended = NULL;
+    while (list != NULL) {
+        struct stream *stream = list;
+        list = stream->next_attended;
+        stream->next_attended = oldest_first;
+        oldest_first = stream;
+    }
+    while (oldest_first != NULL) {
+        struct stream *stream = oldest_first;
+        oldest_first = stream->next_attended;
+        stream->attended = false;
+        flush_one(lane, stream);
+    }
+}

@@ -1,0 +1,166 @@
+/* turn.c -- whose turn it is: a session's parts are applied one after the other, each when the one before it is.
+ *
+ * A part's turn has come when its `previous` is the mark and it is committed, or carries its own commit. If a shard that it
+ * touches is busy, its session waits in a queue, so that nobody waits for ever.
+ */
+#include "lane_state.h"
+
+#include <assert.h>
+
+/* Without the rule follow_previous: the first one, whatever was before it. */
+static struct part *next_part(const struct lane *lane, const struct session *session)
+{
+    struct part *part = session->first;
+
+    if (!rule_holds(lane->config.broken, RULE_follow_previous))
+        return part;
+    while (part != NULL && part->previous != session->mark)
+        part = part->next;
+    return part;
+}
+
+static bool is_committed(const struct session *session, const struct part *part)
+{
+    return part->sequence <= session->commit_through || (part->eager && !session->closing);
+}
+
+static void wait_for_shards(struct lane *lane, struct session *session)
+{
+    if (session->waits_for_shards)
+        return;
+    session->waits_for_shards = true;
+    session->next_waiting = NULL;
+    if (lane->last_waiting != NULL)
+        lane->last_waiting->next_waiting = session;
+    else
+        lane->first_waiting = session;
+    lane->last_waiting = session;
+}
+
+/* What is remembered of a refused part until its client has heard of it. */
+static void remember(struct lane *lane, struct session *session, struct part *part)
+{
+    if (part->refusal == NULL)
+        return;
+    if (!rule_holds(lane->config.broken, RULE_acked_through)) {
+        lane_session_unvoid(session, part->sequence);
+        return;
+    }
+    part->refusal->next = session->refusals;
+    session->refusals = part->refusal;
+    part->refusal = NULL;
+}
+
+/* The end of a part's turn, applied or voided. */
+void lane_turn_finish(struct lane *lane, struct part *part)
+{
+    struct session *session = part->session;
+
+    session->mark = part->sequence;
+    if (session->commit_through < part->sequence)
+        session->commit_through = part->sequence;
+    (void)lane_record_write(lane, RECORD_APPLIED, session, part->sequence);
+    lane_answer_done(lane, session, part, part->voided);
+    remember(lane, session, part);
+    lane_part_destroy(lane, part);
+}
+
+/* Its turn has come. False: it is not over yet. */
+static bool take(struct lane *lane, struct session *session, struct part *part)
+{
+    if (part->refusal != NULL && part->sequence > session->commit_through)
+        (void)lane_session_void(
+            lane, session, part->sequence); /* eager: nobody else has a part of it */
+    part->voided = lane_session_is_voided(session, part->sequence);
+    if (!part->voided && lane_apply_is_blocked(part)) {
+        wait_for_shards(lane, session);
+        return false;
+    }
+    lane_session_remove(session, part);
+    if (!part->voided) {
+        assert(part->refusal == NULL);
+        session->applying = part;
+        if (!rule_holds(lane->config.broken, RULE_apply_in_one_operation) &&
+            lane_apply_half(lane, part)) {
+            lane->half_applied++;
+            return false;
+        }
+        if (!lane_apply_begin(lane, part))
+            return false;
+        session->applying = NULL;
+    }
+    lane_turn_finish(lane, part);
+    return true;
+}
+
+/* The clock counts here when all that was committed before it was said is applied. */
+static void take_clock(struct session *session)
+{
+    const struct part *part = session->first;
+
+    if (session->applying != NULL || (part != NULL && part->sequence <= session->commit_through))
+        return;
+    session->clock = session->clock_said;
+}
+
+static void answer_decided(struct lane *lane, struct session *session)
+{
+    if (session->decide_number == 0 || session->applying != NULL || session->waits_for_shards)
+        return;
+    const uint64_t number = session->decide_number;
+    session->decide_number = 0;
+    lane_session_drop_beyond(lane, session, 0); /* what it left out can not be applied any more */
+    lane_report_answer(lane, number, NULL);
+}
+
+void lane_turn_take(struct lane *lane, struct session *session)
+{
+    bool any = false;
+
+    while (session->applying == NULL && !session->waits_for_shards) {
+        struct part *part = next_part(lane, session);
+        if (part == NULL || !is_committed(session, part) || !take(lane, session, part))
+            break;
+        any = true;
+    }
+    take_clock(session);
+    if (any)
+        lane_pull_attend_all(lane);
+    if (session->closed)
+        answer_decided(lane, session);
+}
+
+void lane_turn_retry_waiting(struct lane *lane)
+{
+    struct session *waiting = lane->first_waiting;
+
+    lane->first_waiting = lane->last_waiting = NULL;
+    for (struct session *session = waiting, *next; session != NULL; session = next) {
+        next = session->next_waiting;
+        session->waits_for_shards = false;
+        lane_turn_take(lane, session);
+    }
+}
+
+static void finish_half(struct lane *lane, struct session *session)
+{
+    struct part *part = session->applying;
+
+    if (part == NULL || !part->half_applied)
+        return;
+    lane_apply_other_half(lane, part);
+    session->applying = NULL;
+    lane_turn_finish(lane, part);
+    lane_turn_take(lane, session);
+}
+
+void lane_turn_finish_halves(struct lane *lane)
+{
+    if (lane->half_applied == 0)
+        return;
+    lane->half_applied = 0;
+    for (struct session *session = lane->sessions; session != NULL; session = session->next)
+        finish_half(lane, session);
+    for (struct session *session = lane->closed_sessions; session != NULL; session = session->next)
+        finish_half(lane, session);
+}

@@ -1,0 +1,206 @@
+/* blocks.c -- blocks that are overwritten in place, unless a reader still needs what they hold. */
+#include "store.h"
+
+#include <assert.h>
+
+struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index)
+{
+    const uint64_t offset = (uint64_t)index * store->block_bytes;
+    const uint64_t left = shard->bytes - offset;
+    const uint32_t bytes = left < store->block_bytes ? (uint32_t)left : store->block_bytes;
+    struct block *block = pool_take(&store->block_pool);
+
+    assert(offset < shard->bytes);
+    if (block == NULL)
+        return NULL;
+    block->data = sized_pool_take(&store->bytes, bytes);
+    if (block->data == NULL) {
+        pool_give(&store->block_pool, block);
+        return NULL;
+    }
+    block->shard = shard;
+    block->index = index;
+    block->bytes = bytes;
+    return block;
+}
+
+static void give_back(struct store *store, struct block *block)
+{
+    assert(block->lent == 0);
+    sized_pool_give(&store->bytes, block->data, block->bytes);
+    pool_give(&store->block_pool, block);
+}
+
+static uint64_t view_bytes_max(const struct store *store)
+{
+    return store->view_bytes_max == 0 ? store->state_bytes : store->view_bytes_max;
+}
+
+/* Old blocks and the spare ones that come of them share one bound. */
+static void share_bound(struct store *store)
+{
+    const uint64_t max = view_bytes_max(store);
+
+    store->bytes.spare_bytes_max = max > store->view_bytes ? max - store->view_bytes : 0;
+}
+
+static void unlink_old(struct store *store, struct block *block)
+{
+    if (block->prev != NULL)
+        block->prev->next = block->next;
+    else
+        store->old_blocks = block->next;
+    if (block->next != NULL)
+        block->next->prev = block->prev;
+    store->view_bytes -= block->bytes;
+    share_bound(store);
+}
+
+static void link_old(struct store *store, struct block *block)
+{
+    block->prev = NULL;
+    block->next = store->old_blocks;
+    if (store->old_blocks != NULL)
+        store->old_blocks->prev = block;
+    store->old_blocks = block;
+    store->view_bytes += block->bytes;
+    share_bound(store);
+}
+
+/* Take an old block out of its place's chain. Only values have readers, so only values have old
+ * blocks. */
+static void unchain(struct block *block)
+{
+    if (block->shard == NULL)
+        return;
+    struct block *newer = block->shard->value[block->index];
+    while (newer != NULL && newer->older != block)
+        newer = newer->older;
+    if (newer != NULL)
+        newer->older = block->older;
+}
+
+static bool seen(const struct store *store, const struct block *block)
+{
+    for (const struct view *view = store->oldest_view; view != NULL; view = view->next) {
+        if (view->position >= block->born && view->position < block->died)
+            return true;
+    }
+    return false;
+}
+
+/* Free those old blocks that no view sees and no reader has on its way. */
+static void free_unseen(struct store *store)
+{
+    for (struct block *block = store->old_blocks, *next; block != NULL; block = next) {
+        next = block->next;
+        if (block->lent > 0 || seen(store, block))
+            continue;
+        unlink_old(store, block);
+        unchain(block);
+        give_back(store, block);
+    }
+}
+
+static void unlink_view(struct store *store, struct view *view)
+{
+    if (view->prev != NULL)
+        view->prev->next = view->next;
+    else
+        store->oldest_view = view->next;
+    if (view->next != NULL)
+        view->next->prev = view->prev;
+    else
+        store->newest_view = view->prev;
+}
+
+static void end_oldest_view(struct store *store)
+{
+    struct view *view = store->oldest_view;
+
+    unlink_view(store, view);
+    view->ended = true;
+    free_unseen(store);
+}
+
+void store_view_open(struct store *store, struct view *view)
+{
+    *view = (struct view){.prev = store->newest_view, .position = store->position};
+    if (store->newest_view != NULL)
+        store->newest_view->next = view;
+    else
+        store->oldest_view = view;
+    store->newest_view = view;
+}
+
+void store_view_close(struct store *store, struct view *view)
+{
+    if (view->ended)
+        return;
+    unlink_view(store, view);
+    view->ended = true;
+    free_unseen(store);
+}
+
+/* Does a reader need what this present block holds? */
+static bool needed(const struct store *store, const struct block *block)
+{
+    if (block->lent > 0)
+        return true;
+    return block->shard->views > 0 && store->newest_view != NULL &&
+           store->newest_view->position >= block->born;
+}
+
+struct block *store_block_write(
+    struct store *store, struct block **place, uint64_t position, const struct block **from)
+{
+    struct block *block = *place;
+    while (store->oldest_view != NULL && needed(store, block) &&
+           store->view_bytes + block->bytes > view_bytes_max(store))
+        end_oldest_view(store);
+    *from = block;
+    if (!needed(store, block))
+        return block;
+    struct block *fresh = store_block_take(store, block->shard, block->index);
+    if (fresh == NULL)
+        return NULL;
+    fresh->born = position;
+    fresh->older = block;
+    block->died = position;
+    link_old(store, block);
+    *place = fresh;
+    return fresh;
+}
+
+struct block *store_block_at(const struct shard *shard, uint32_t index, uint64_t position)
+{
+    struct block *block = shard->value[index];
+
+    while (block->born > position) {
+        block = block->older;
+        assert(block != NULL);
+    }
+    return block;
+}
+
+void store_block_released(struct store *store, struct block *block)
+{
+    assert(block->lent > 0);
+    block->lent--;
+    if (block->lent > 0 || block->died == 0 || seen(store, block))
+        return;
+    unlink_old(store, block);
+    unchain(block);
+    give_back(store, block);
+}
+
+void store_block_drop(struct store *store, struct block *block)
+{
+    if (block->lent == 0) {
+        give_back(store, block);
+        return;
+    }
+    block->shard = NULL; /* its shard goes; the reader's spans keep the bytes */
+    block->died = block->born + 1;
+    link_old(store, block);
+}

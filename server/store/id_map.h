@@ -1,0 +1,32 @@
+/* id_map.h -- from a number to what it names: open addressing, at most three quarters full.
+ *
+ *   slots: | id, value | – | id, value | id, value | …   a power of two; value NULL: empty
+ */
+#ifndef STORE_ID_MAP_H
+#define STORE_ID_MAP_H
+
+#include <stdbool.h>
+
+#include "memory.h"
+
+struct id_map_slot {
+    uint64_t id;
+    void *value;
+};
+
+struct id_map {
+    const struct memory *memory;
+    struct id_map_slot *slots;
+    size_t capacity;
+    size_t count;
+};
+
+void id_map_init(struct id_map *map, const struct memory *memory);
+void id_map_deinit(struct id_map *map);
+/* NULL: none of that id. */
+void *id_map_get(const struct id_map *map, uint64_t id);
+/* Put a value, not NULL, in place of what was there. False: no memory, nothing changed. */
+bool id_map_put(struct id_map *map, uint64_t id, void *value);
+void id_map_remove(struct id_map *map, uint64_t id);
+
+#endif

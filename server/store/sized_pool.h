@@ -1,0 +1,34 @@
+/* sized_pool.h -- memory of any size that comes and goes with every push, from free lists by size.
+ *
+ * Sizes are rounded up to classes: multiples of 64 bytes up to 512, then eight classes to a
+ * doubling, so at most one eighth is lost. What is given back is kept for the next taker, because
+ * fresh pages cost more than the copy into them; of the larger classes no more than
+ * `spare_bytes_max` is kept.
+ */
+#ifndef STORE_SIZED_POOL_H
+#define STORE_SIZED_POOL_H
+
+#include "memory.h"
+
+#define SIZED_POOL_CLASSES 128u
+
+struct sized_pool {
+    const struct memory *memory;
+    void *free[SIZED_POOL_CLASSES]; /* singly linked through the first word */
+    void *slabs;                    /* of the smaller classes, kept until deinit */
+    uint64_t spare_bytes;           /* on the free lists of the larger classes */
+    uint64_t spare_bytes_max;
+};
+
+void sized_pool_init(
+    struct sized_pool *pool, const struct memory *memory, uint64_t spare_bytes_max);
+/* Everything has been given back. */
+void sized_pool_deinit(struct sized_pool *pool);
+/* 64-byte aligned, not zeroed; NULL when the source has no more. */
+void *sized_pool_take(struct sized_pool *pool, size_t bytes);
+/* `bytes` as it was asked for. NULL is fine. */
+void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes);
+/* What a request of so many bytes takes up. */
+size_t sized_pool_bytes(size_t bytes);
+
+#endif

@@ -1,0 +1,165 @@
+/* store.h -- what a ps holds: variables, the shards of them that are its own, their values and
+ * slots as lists of blocks.
+ *
+ *   shard ── value:   | block 0 | block 1 | … | last |     each block_bytes long but the last,
+ * which is as long as needed └─ slot[i]: | block 0 | block 1 | … | last |     the same elements,
+ * zeros at first
+ *
+ * A block knows the position it was born at. Long pulls open a view: one count on a position, none
+ * per block. Before the lane overwrites a block that an open view still sees, it takes a spare one
+ * and leaves the old one to the view:
+ *
+ *   value[3] ─► block (born 90) ─older─► block (born 41, died 90) ─older─► block (born 7, died 41)
+ *
+ * a view at position 60 sees the one in the middle. Old blocks are bounded by view_bytes_max:
+ * beyond it the oldest view is ended, and its reader told so. The writer never waits.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "id_map.h"
+#include "sized_pool.h"
+#include "update.h"
+
+#define STORE_BLOCK_BYTES 1048576u
+#define STORE_TASK_TEXT_BYTES 40
+
+struct shard;
+
+struct block {
+    struct block *older;       /* what it took the place of, as long as somebody needs that */
+    struct block *next, *prev; /* in the list of old blocks */
+    struct shard *shard;       /* NULL: freed meanwhile; the bytes are still lent */
+    uint8_t *data;
+    uint64_t born,
+        died; /* the positions of the operations that made and replaced it; died 0: present */
+    uint32_t index, bytes;
+    uint32_t lent; /* spans of it that are on their way to a reader */
+};
+
+/* Of a variable: which rows are where. */
+struct placement {
+    uint64_t shard_id, first_row, rows, bytes;
+    uint32_t layout_epoch, ps;
+    struct shard *here; /* NULL: on another ps */
+};
+
+struct variable {
+    struct variable *next;
+    char *name;
+    uint64_t id;
+    struct sumac_shape shape;
+    enum sumac_dtype dtype;
+    uint32_t aggregation, synchronization;
+    bool trainable;
+    uint32_t initializer_kind;
+    double initializer_a, initializer_b;
+    uint64_t initializer_seed;
+    uint32_t partitioner_kind;
+    uint64_t num_shards, min_shard_bytes, max_shards, max_shard_bytes;
+    const struct update_function *function;
+    struct update_hyperparameters hyperparameters;
+    struct placement *placements; /* in the order of their rows */
+    uint32_t placement_count;
+    uint32_t held_count;
+    bool published;
+    bool deleted;
+    bool filled;   /* every shard here has its initial value */
+    bool assigned; /* every shard here has been assigned by its creator */
+    uint64_t add_number; /* ps 0's order, answered when it is filled; 0: answered */
+};
+
+struct shard {
+    uint64_t id;
+    uint32_t layout_epoch;
+    struct variable *variable;
+    uint64_t bytes, row_bytes;
+    uint64_t first_element; /* in the whole variable */
+    uint32_t block_count;
+    struct block **value;
+    struct block **slot[UPDATE_SLOTS_MAX];
+    uint64_t version;    /* pushes applied */
+    uint64_t adam_count; /* of them, by adam */
+    uint64_t assigned_bytes;
+    uint64_t fill_bytes;    /* of value and slots together, that have their initial value */
+    uint32_t users;         /* parts and pulls that name it */
+    uint32_t views;         /* of them, open views */
+    bool busy;              /* a COMPUTE works on it */
+    uint64_t batch, batch_first, batch_beyond; /* the last COMPUTE that writes to it, and where */
+    uint64_t touched_by;    /* number of the part that looked it up last, … */
+    uint32_t touched_index; /* … and its place there */
+    char last_worker[STORE_TASK_TEXT_BYTES];
+};
+
+/* A position held open for a reader. Owned by the pull. */
+struct view {
+    struct view *next, *prev; /* oldest first */
+    uint64_t position;
+    bool ended; /* its old blocks are gone: the reader must begin again */
+};
+
+struct store {
+    const struct memory *memory;
+    struct sized_pool bytes; /* blocks, and whatever else has no fixed size */
+    struct pool block_pool, shard_pool, variable_pool;
+    struct id_map shards, variables, names;
+    struct variable *first, **last;
+    uint32_t variable_count, shard_count; /* published variables; shards here */
+    uint64_t position;                    /* operations run */
+    uint32_t block_bytes;
+    uint64_t state_bytes; /* values and slots */
+    uint64_t view_bytes;  /* old blocks */
+    uint64_t view_bytes_max;
+    struct view *oldest_view, *newest_view;
+    struct block *old_blocks;
+};
+
+/* view_bytes_max 0: as much as the state. block_bytes 0: STORE_BLOCK_BYTES; a multiple of 8. */
+void store_init(
+    struct store *store, const struct memory *memory, uint32_t block_bytes,
+    uint64_t view_bytes_max);
+void store_deinit(struct store *store);
+
+/* variables.c */
+
+/* Keep a variable, and make room for those of its shards that are on this ps, without their values
+ * yet. Fails  INVALID_ARGUMENT: what a valid catalogue never says. RESOURCE_EXHAUSTED
+ * (OUT_OF_MEMORY). */
+enum sumac_status store_add(
+    struct store *store, const wire_variable *given, uint32_t this_ps, struct variable **added,
+    struct sumac_error *error);
+/* Give the next `bytes_max` bytes or so of a new variable their initial value; filled says when it
+ * is done. Fails  RESOURCE_EXHAUSTED (OUT_OF_MEMORY). */
+enum sumac_status store_fill(
+    struct store *store, struct variable *variable, uint64_t bytes_max, struct sumac_error *error);
+void store_publish(struct store *store, struct variable *variable);
+/* New parts and pulls no longer find it; what is used by older ones stays until they let go. */
+void store_delete(struct store *store, struct variable *variable);
+struct variable *store_find(const struct store *store, uint64_t variable_id);
+struct variable *store_find_by_name(const struct store *store, const char *name);
+/* NULL: not here, or deleted. */
+static inline struct shard *store_shard(const struct store *store, uint64_t shard_id)
+{
+    return id_map_get(&store->shards, shard_id);
+}
+static inline void store_use(struct shard *shard) { shard->users++; }
+void store_let_go(struct store *store, struct shard *shard);
+
+/* blocks.c */
+
+struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index);
+/* Make a block writable, as the operation at `position`. *from is what to read: the block itself,
+ * or the old one, whose bytes have not been copied. NULL when there is no memory. */
+struct block *store_block_write(
+    struct store *store, struct block **place, uint64_t position, const struct block **from);
+/* The block that a view at `position` sees. */
+struct block *store_block_at(const struct shard *shard, uint32_t index, uint64_t position);
+static inline void store_block_lend(struct block *block) { block->lent++; }
+void store_block_released(struct store *store, struct block *block);
+/* A block that nobody lends or sees any more, present or old. */
+void store_block_drop(struct store *store, struct block *block);
+
+void store_view_open(struct store *store, struct view *view);
+void store_view_close(struct store *store, struct view *view);
+
+#endif

@@ -1,0 +1,438 @@
+/* variables.c -- the catalogue as every ps has it, and the shards that are this one's. */
+#include "store.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "error.h"
+
+#define VARIABLES_PER_CHUNK 16u
+#define SHARDS_PER_CHUNK 32u
+#define BLOCKS_PER_CHUNK 64u
+#define FILL_SLICE_BYTES 262144u
+#define PLACEMENTS_MAX (1u << 20)
+
+void store_init(
+    struct store *store, const struct memory *memory, uint32_t block_bytes, uint64_t view_bytes_max)
+{
+    *store = (struct store){
+        .memory = memory,
+        .block_bytes = block_bytes == 0 ? STORE_BLOCK_BYTES : block_bytes,
+        .view_bytes_max = view_bytes_max};
+    assert(store->block_bytes % 8 == 0);
+    store->last = &store->first;
+    sized_pool_init(&store->bytes, memory, view_bytes_max);
+    pool_init(&store->block_pool, memory, sizeof(struct block), BLOCKS_PER_CHUNK);
+    pool_init(&store->shard_pool, memory, sizeof(struct shard), SHARDS_PER_CHUNK);
+    pool_init(&store->variable_pool, memory, sizeof(struct variable), VARIABLES_PER_CHUNK);
+    id_map_init(&store->shards, memory);
+    id_map_init(&store->variables, memory);
+    id_map_init(&store->names, memory);
+}
+
+/* FNV-1a, 64 bits. Two names of one hash: the second is found by walking the list. */
+static uint64_t hash(const char *name)
+{
+    uint64_t value = 0xcbf29ce484222325ull;
+
+    for (; *name != '\0'; name++)
+        value = (value ^ (uint8_t)*name) * 0x100000001b3ull;
+    return value;
+}
+
+static void
+drop_blocks(struct store *store, struct shard *shard, struct block **blocks, uint32_t count)
+{
+    if (blocks == NULL)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        for (struct block *block = blocks[i], *older; block != NULL; block = older) {
+            older = block->older;
+            block->older = NULL;
+            if (block->died == 0)
+                store_block_drop(store, block);
+            else
+                block->shard = NULL; /* old: it goes when its reader lets go */
+        }
+    }
+    sized_pool_give(&store->bytes, blocks, shard->block_count * sizeof *blocks);
+}
+
+static void free_shard(struct store *store, struct shard *shard)
+{
+    const uint32_t slots = shard->variable->function->slot_count;
+
+    assert(shard->users == 0 && shard->views == 0 && !shard->busy);
+    drop_blocks(store, shard, shard->value, shard->block_count);
+    for (uint32_t i = 0; i < slots; i++)
+        drop_blocks(store, shard, shard->slot[i], shard->block_count);
+    store->state_bytes -= shard->bytes * (1 + slots);
+    store->shard_count--;
+    pool_give(&store->shard_pool, shard);
+}
+
+static void free_variable(struct store *store, struct variable *variable)
+{
+    sized_pool_give(
+        &store->bytes, variable->placements,
+        variable->placement_count * sizeof *variable->placements);
+    if (variable->name != NULL)
+        sized_pool_give(&store->bytes, variable->name, strlen(variable->name) + 1);
+    pool_give(&store->variable_pool, variable);
+}
+
+/* Free the shards of a deleted variable that nobody uses, and with the last one the variable. */
+static void free_unused(struct store *store, struct variable *variable)
+{
+    bool used = false;
+
+    for (uint32_t i = 0; i < variable->placement_count; i++) {
+        struct placement *placement = &variable->placements[i];
+        if (placement->here == NULL)
+            continue;
+        if (placement->here->users > 0) {
+            used = true;
+            continue;
+        }
+        free_shard(store, placement->here);
+        placement->here = NULL;
+    }
+    if (!used)
+        free_variable(store, variable);
+}
+
+void store_let_go(struct store *store, struct shard *shard)
+{
+    assert(shard->users > 0);
+    shard->users--;
+    if (shard->users == 0 && shard->variable->deleted)
+        free_unused(store, shard->variable);
+}
+
+void store_deinit(struct store *store)
+{
+    for (struct variable *variable = store->first, *next; variable != NULL; variable = next) {
+        next = variable->next;
+        free_unused(store, variable);
+    }
+    while (store->old_blocks != NULL) { /* lent, and never released */
+        struct block *block = store->old_blocks;
+        store->old_blocks = block->next;
+        sized_pool_give(&store->bytes, block->data, block->bytes);
+        pool_give(&store->block_pool, block);
+    }
+    id_map_deinit(&store->names);
+    id_map_deinit(&store->variables);
+    id_map_deinit(&store->shards);
+    pool_deinit(&store->variable_pool);
+    pool_deinit(&store->shard_pool);
+    pool_deinit(&store->block_pool);
+    sized_pool_deinit(&store->bytes);
+}
+
+static bool
+copy_definition(struct store *store, struct variable *variable, const wire_variable *given)
+{
+    const size_t name_bytes = strlen(given->name) + 1;
+
+    variable->name = sized_pool_take(&store->bytes, name_bytes);
+    if (variable->name == NULL)
+        return false;
+    memcpy(variable->name, given->name, name_bytes);
+    variable->id = given->variable_id;
+    variable->shape.rank = (uint32_t)given->n_shape;
+    if (given->n_shape > 0)
+        memcpy(variable->shape.extent, given->shape, given->n_shape * sizeof *given->shape);
+    variable->dtype = (enum sumac_dtype)given->data_type;
+    variable->aggregation = (uint32_t)given->aggregation;
+    variable->synchronization = (uint32_t)given->synchronization;
+    variable->trainable = given->trainable != 0;
+    if (given->initializer != NULL) {
+        variable->initializer_kind = (uint32_t)given->initializer->kind;
+        variable->initializer_a = given->initializer->a;
+        variable->initializer_b = given->initializer->b;
+        variable->initializer_seed = given->initializer->seed;
+    }
+    if (given->partitioner != NULL) {
+        variable->partitioner_kind = (uint32_t)given->partitioner->kind;
+        variable->num_shards = given->partitioner->num_shards;
+        variable->min_shard_bytes = given->partitioner->min_shard_bytes;
+        variable->max_shards = given->partitioner->max_shards;
+        variable->max_shard_bytes = given->partitioner->max_shard_bytes;
+    }
+    return true;
+}
+
+static struct block **take_blocks(struct store *store, uint32_t count)
+{
+    struct block **blocks = sized_pool_take(&store->bytes, count * sizeof(struct block *));
+
+    if (blocks != NULL)
+        memset(blocks, 0, count * sizeof(struct block *));
+    return blocks;
+}
+
+/* The shard of a placement, without its blocks' bytes. NULL: no memory. */
+static struct shard *
+make_shard(struct store *store, struct variable *variable, struct placement *placement)
+{
+    struct shard *shard = pool_take(&store->shard_pool);
+    bool complete = true;
+
+    if (shard == NULL)
+        return NULL;
+    const uint32_t slots = variable->function->slot_count;
+    *shard = (struct shard){
+        .id = placement->shard_id,
+        .layout_epoch = placement->layout_epoch,
+        .variable = variable,
+        .bytes = placement->bytes};
+    const uint64_t element_bytes = sumac_dtype_bytes(variable->dtype);
+    shard->row_bytes = placement->rows == 0 ? 0 : placement->bytes / placement->rows;
+    shard->first_element = placement->first_row * (shard->row_bytes / element_bytes);
+    shard->block_count =
+        (uint32_t)((placement->bytes + store->block_bytes - 1) / store->block_bytes);
+    if (shard->block_count > 0) {
+        shard->value = take_blocks(store, shard->block_count);
+        complete = shard->value != NULL;
+        for (uint32_t i = 0; i < slots; i++) {
+            shard->slot[i] = take_blocks(store, shard->block_count);
+            complete = complete && shard->slot[i] != NULL;
+        }
+    }
+    store->state_bytes += shard->bytes * (1 + slots);
+    store->shard_count++;
+    placement->here = shard;
+    return complete && id_map_put(&store->shards, shard->id, shard) ? shard : NULL;
+}
+
+static bool make_placements(
+    struct store *store, struct variable *variable, const wire_variable *given, uint32_t this_ps)
+{
+    const size_t count = given->n_shards;
+
+    variable->placements = sized_pool_take(&store->bytes, count * sizeof *variable->placements);
+    if (variable->placements == NULL)
+        return false;
+    memset(variable->placements, 0, count * sizeof *variable->placements);
+    variable->placement_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        const wire_shard *shard = given->shards[i];
+        variable->placements[i] = (struct placement){
+            .shard_id = shard->shard_id,
+            .first_row = shard->first_row,
+            .rows = shard->rows,
+            .bytes = shard->bytes,
+            .layout_epoch = shard->layout_epoch,
+            .ps = shard->ps};
+        if (shard->ps != this_ps)
+            continue;
+        variable->held_count++;
+        if (make_shard(store, variable, &variable->placements[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* What a catalogue that ps 0 has checked always fulfils; a peer that says otherwise is not obeyed.
+ */
+static enum sumac_status check(const wire_variable *given, struct sumac_error *error)
+{
+    struct sumac_shape shape = {.rank = (uint32_t)given->n_shape};
+    uint64_t elements, bytes, sum = 0;
+    bool sound = given->n_shape <= SUMAC_RANK_MAX && given->n_shards <= PLACEMENTS_MAX &&
+                 sumac_dtype_bytes((enum sumac_dtype)given->data_type) > 0;
+
+    if (sound && given->n_shape > 0)
+        memcpy(shape.extent, given->shape, given->n_shape * sizeof *given->shape);
+    sound = sound && sumac_shape_size(
+                         &shape, (enum sumac_dtype)given->data_type, &elements, &bytes) == SUMAC_OK;
+    for (size_t i = 0; sound && i < given->n_shards; i++) {
+        const wire_shard *shard = given->shards[i];
+        sound = shard->bytes <= bytes - sum &&
+                (shard->rows == 0 ? shard->bytes == 0 : shard->bytes % shard->rows == 0) &&
+                (shard->bytes / STORE_BLOCK_BYTES) < UINT32_MAX;
+        sum += shard->bytes;
+    }
+    if (sound && sum == bytes)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+        "variable %s: its shards do not make up its shape", given->name);
+}
+
+static enum sumac_status
+read_function(struct variable *variable, const wire_variable *given, struct sumac_error *error)
+{
+    wire_function assign = WIRE_FUNCTION_INIT;
+    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    const bool none =
+        given->function == NULL ||
+        given->function->function == SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_UNSPECIFIED;
+    const wire_function *function = none ? &assign : given->function;
+
+    variable->function = update_find((uint32_t)function->function);
+    if (variable->function == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
+            "variable %s: update function number %d is not known here", given->name,
+            (int)function->function);
+    return update_hyperparameters_read(
+        variable->function, NULL, function, &variable->hyperparameters, error);
+}
+
+/* Undo a half-made variable. */
+static void unmake(struct store *store, struct variable *variable)
+{
+    for (uint32_t i = 0; i < variable->placement_count; i++) {
+        if (variable->placements[i].here != NULL)
+            id_map_remove(&store->shards, variable->placements[i].shard_id);
+    }
+    variable->deleted = true;
+    free_unused(store, variable);
+}
+
+enum sumac_status store_add(
+    struct store *store, const wire_variable *given, uint32_t this_ps, struct variable **added,
+    struct sumac_error *error)
+{
+    const enum sumac_status sound = check(given, error);
+    if (sound != SUMAC_OK)
+        return sound;
+    struct variable *variable = pool_take(&store->variable_pool);
+    if (variable == NULL)
+        goto no_memory;
+    const enum sumac_status known = read_function(variable, given, error);
+    if (known != SUMAC_OK) {
+        pool_give(&store->variable_pool, variable);
+        return known;
+    }
+    if (!copy_definition(store, variable, given) ||
+        !make_placements(store, variable, given, this_ps) ||
+        !id_map_put(&store->variables, variable->id, variable)) {
+        unmake(store, variable);
+        goto no_memory;
+    }
+    const uint64_t key = hash(variable->name);
+    if (id_map_get(&store->names, key) == NULL)
+        (void)id_map_put(&store->names, key, variable);
+    *store->last = variable;
+    store->last = &variable->next;
+    variable->filled = variable->held_count == 0;
+    *added = variable;
+    return SUMAC_OK;
+
+no_memory:
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "variable %s: ps %u has no memory for its shards", given->name, this_ps);
+}
+
+/* Give the bytes of one list (0: the value, else a slot) from `within` on their initial value, to
+ * the end of the block or of the slice. Returns how many; 0: no memory. */
+static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t list, uint64_t within)
+{
+    const struct variable *variable = shard->variable;
+    struct block **blocks = list == 0 ? shard->value : shard->slot[list - 1];
+    const uint32_t index = (uint32_t)(within / store->block_bytes);
+    const uint64_t start = within % store->block_bytes;
+
+    if (start == 0) {
+        blocks[index] = store_block_take(store, shard, index);
+        if (blocks[index] == NULL)
+            return 0;
+        blocks[index]->born = store->position;
+    }
+    uint8_t *data = blocks[index]->data + start;
+    uint64_t bytes = blocks[index]->bytes - start;
+    if (bytes > FILL_SLICE_BYTES)
+        bytes = FILL_SLICE_BYTES;
+    if (list > 0) {
+        memset(data, 0, bytes);
+        return bytes;
+    }
+    wire_initializer initializer = WIRE_INITIALIZER_INIT;
+    initializer.kind = (Sumac__V1__Initializer__Kind)variable->initializer_kind;
+    initializer.a = variable->initializer_a;
+    initializer.b = variable->initializer_b;
+    initializer.seed = variable->initializer_seed;
+    const uint64_t element_bytes = sumac_dtype_bytes(variable->dtype);
+    initializer_fill(
+        &initializer, variable->dtype, shard->first_element + within / element_bytes,
+        bytes / element_bytes, data);
+    return bytes;
+}
+
+enum sumac_status store_fill(
+    struct store *store, struct variable *variable, uint64_t bytes_max, struct sumac_error *error)
+{
+    const uint32_t lists = 1 + variable->function->slot_count;
+    uint64_t done = 0;
+
+    for (uint32_t i = 0; i < variable->placement_count; i++) {
+        struct shard *shard = variable->placements[i].here;
+        while (shard != NULL && shard->fill_bytes < shard->bytes * lists) {
+            if (done >= bytes_max)
+                return SUMAC_OK;
+            const uint64_t filled = fill_slice(
+                store, shard, (uint32_t)(shard->fill_bytes / shard->bytes),
+                shard->fill_bytes % shard->bytes);
+            if (filled == 0)
+                return fail(
+                    error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                    "variable %s: no memory for %llu bytes", variable->name,
+                    (unsigned long long)(shard->bytes * lists));
+            shard->fill_bytes += filled;
+            done += filled;
+        }
+    }
+    variable->filled = true;
+    return SUMAC_OK;
+}
+
+void store_publish(struct store *store, struct variable *variable)
+{
+    if (variable->published)
+        return;
+    variable->published = true;
+    store->variable_count++;
+}
+
+void store_delete(struct store *store, struct variable *variable)
+{
+    struct variable **link = &store->first;
+
+    while (*link != variable)
+        link = &(*link)->next;
+    *link = variable->next;
+    if (store->last == &variable->next)
+        store->last = link;
+    if (id_map_get(&store->names, hash(variable->name)) == variable)
+        id_map_remove(&store->names, hash(variable->name));
+    id_map_remove(&store->variables, variable->id);
+    for (uint32_t i = 0; i < variable->placement_count; i++) {
+        if (variable->placements[i].here != NULL)
+            id_map_remove(&store->shards, variable->placements[i].shard_id);
+    }
+    store->variable_count -= variable->published;
+    variable->deleted = true;
+    free_unused(store, variable);
+}
+
+struct variable *store_find(const struct store *store, uint64_t variable_id)
+{
+    return id_map_get(&store->variables, variable_id);
+}
+
+struct variable *store_find_by_name(const struct store *store, const char *name)
+{
+    struct variable *variable = id_map_get(&store->names, hash(name));
+
+    if (variable != NULL && strcmp(variable->name, name) == 0)
+        return variable;
+    for (variable = store->first; variable != NULL; variable = variable->next) {
+        if (strcmp(variable->name, name) == 0)
+            return variable;
+    }
+    return NULL;
+}
