@@ -175,8 +175,8 @@ static void commit_one(struct session *session, struct slot *slot)
     session->commit_through++;
     for (uint32_t i = 0; slot->push != NULL && i < slot->push->part_count; i++) {
         struct part *part = &slot->push->parts[i];
-        if (part->done)
-            continue;
+        if (part->done || part->eager)
+            continue; /* its ps knows */
         part->link->commit_due = true;
         link_touch(session, part->link);
     }

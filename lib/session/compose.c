@@ -79,12 +79,13 @@ static bool may_be_eager(const struct session *session, const struct push *push)
            !holds(session, RULE_eager_only_when_alone);
 }
 
-static void fill_header(const struct session *session, const struct part *part, wire_part *wire)
+static void fill_header(const struct session *session, struct part *part, wire_part *wire)
 {
     const struct push *push = part->push;
     wire->first = true;
     wire->previous = part->previous;
-    wire->eager = may_be_eager(session, push);
+    part->eager = part->eager || may_be_eager(session, push);
+    wire->eager = part->eager;
     wire->round = part->round;
     wire->bytes = part->bytes;
     wire->started_at_us = push->started_at_us;
@@ -278,6 +279,13 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
     link->told_clock = session->clock;
 }
 
+/* Is there a part that the ps could apply if it knew of the commit? */
+static bool waits_for_commit(const struct session *session, const struct link *link)
+{
+    return link->commit_due && link->oldest != NULL &&
+           link->oldest->push->sequence <= session->commit_through;
+}
+
 static bool has_news(const struct session *session, const struct link *link)
 {
     return link->told_commit < session->commit_through || link->told_acked < acked_to_say(session);
@@ -314,7 +322,7 @@ static void send_hello(struct session *session, struct link *link)
 
 static void send_message(struct session *session, struct link *link, struct draft *draft)
 {
-    const bool must_commit = link->commit_due || link->told_clock != session->clock;
+    const bool must_commit = waits_for_commit(session, link) || link->told_clock != session->clock;
     if (draft->part_count == 0 && link->withdraws_due == 0 && !must_commit)
         return;
     wire_push_request *request = step_take(session, sizeof(*request));

@@ -42,6 +42,7 @@ struct part {
     uint32_t shard_count;              /* distinct */
     uint32_t round;
     bool counted; /* against the grant: it was sent, and is not done */
+    bool eager;   /* it was sent with its own commit */
     bool staged;  /* answered, a refusal included */
     bool done;
     bool wanted;       /* is in the list of parts to send again */

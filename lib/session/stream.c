@@ -195,7 +195,7 @@ static bool owes(const struct link *link)
         return true;
     const struct part *part = link->oldest;
     return part != NULL && part->counted &&
-           (!part->staged || part->push->sequence <= link->told_commit);
+           (!part->staged || part->eager || part->push->sequence <= link->told_commit);
 }
 
 static uint64_t silent_since(const struct link *link)

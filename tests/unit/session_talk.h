@@ -1,0 +1,299 @@
+/* session_talk.h -- a conversation with a session: events in, its effects looked at one by one. */
+#ifndef SESSION_TALK_H
+#define SESSION_TALK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session.h"
+
+#define GRANT 1000000u
+#define LEASE_MS 9000u
+#define LOST_MS 60000u
+
+struct talk {
+    struct session *session;
+    struct session_effects effects; /* of the last event */
+    uint64_t now_us;
+    uint64_t random;
+    uint64_t generation[4][2]; /* of the streams that the session asked for last, by ps and lane */
+};
+
+static const char *const talk_addresses[] = {"h0:2222", "h1:2222", "h2:2222", "h3:2222"};
+
+static inline void talk_step(struct talk *talk, struct session_event event)
+{
+    event.now_us = talk->now_us;
+    event.wall_us = 1000000 + talk->now_us;
+    event.random[0] = ++talk->random;
+    event.random[1] = ++talk->random;
+    session_step(talk->session, &event, &talk->effects);
+    for (uint32_t i = 0; i < talk->effects.count; i++)
+        if (talk->effects.items[i].kind == SESSION_EFFECT_OPEN_STREAM)
+            talk->generation[talk->effects.items[i].ps][talk->effects.items[i].lane] =
+                talk->effects.items[i].generation;
+}
+
+/* The n-th effect of that kind, from 0; NULL: there is none. */
+static inline const struct session_effect *
+talk_nth(const struct talk *talk, enum session_effect_kind kind, uint32_t n)
+{
+    for (uint32_t i = 0; i < talk->effects.count; i++)
+        if (talk->effects.items[i].kind == kind && n-- == 0)
+            return &talk->effects.items[i];
+    return NULL;
+}
+
+static inline const struct session_effect *
+talk_find(const struct talk *talk, enum session_effect_kind kind)
+{
+    return talk_nth(talk, kind, 0);
+}
+
+/* The message that the last event sent to this ps; NULL: none. */
+static inline const struct session_effect *talk_sent(const struct talk *talk, uint32_t ps)
+{
+    for (uint32_t i = 0; i < talk->effects.count; i++)
+        if (talk->effects.items[i].kind == SESSION_EFFECT_SEND_PUSH &&
+            talk->effects.items[i].ps == ps)
+            return &talk->effects.items[i];
+    return NULL;
+}
+
+static inline const wire_push_request *talk_request(const struct talk *talk, uint32_t ps)
+{
+    const struct session_effect *sent = talk_sent(talk, ps);
+    return sent == NULL ? NULL : sent->push_request;
+}
+
+static inline void talk_config(struct talk *talk, const struct session_config *config)
+{
+    *talk = (struct talk){.now_us = 1000};
+    talk->session = session_create(config, &memory_heap);
+    assert_non_null(talk->session);
+}
+
+static inline struct session_config talk_member(uint32_t ps_count)
+{
+    return (struct session_config){
+        .role = WIRE_ROLE_MEMBER,
+        .job = "worker",
+        .task = 3,
+        .ps_addresses = talk_addresses,
+        .ps_count = ps_count};
+}
+
+static inline void talk_joined(struct talk *talk, uint32_t ps_count)
+{
+    uint8_t id[16] = {7};
+    uint64_t incarnations[] = {100, 101, 102, 103};
+    wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+    reply.cluster_id = 42;
+    reply.epoch = 1;
+    reply.session_id = (wire_bytes){.data = id, .len = sizeof(id)};
+    reply.attempt = 1;
+    reply.lease_ms = LEASE_MS;
+    reply.n_ps_addresses = ps_count;
+    reply.ps_addresses = (char **)(uintptr_t)talk_addresses;
+    reply.n_ps_incarnations = ps_count;
+    reply.ps_incarnations = incarnations;
+    reply.ps_lost_ms = LOST_MS;
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_JOINED, .join_reply = &reply});
+}
+
+static inline void talk_writable(struct talk *talk, uint32_t ps)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_WRITABLE,
+                  .ps = ps,
+                  .lane = SESSION_PUSH_STREAM,
+                  .generation = talk->generation[ps][SESSION_PUSH_STREAM]});
+}
+
+static inline void talk_answer(struct talk *talk, uint32_t ps, const wire_push_answer *answer)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PUSH_ANSWER,
+                  .ps = ps,
+                  .lane = SESSION_PUSH_STREAM,
+                  .generation = talk->generation[ps][SESSION_PUSH_STREAM],
+                  .push_answer = answer});
+}
+
+static inline void
+talk_greet_as(struct talk *talk, uint32_t ps, uint64_t epoch, uint64_t incarnation, uint64_t grant)
+{
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    greeting.epoch = epoch;
+    greeting.ps_incarnation = incarnation;
+    greeting.cluster_id = 42;
+    greeting.staging_grant_bytes = grant;
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.greeting = &greeting;
+    talk_answer(talk, ps, &answer);
+}
+
+static inline void talk_greet(struct talk *talk, uint32_t ps)
+{
+    talk_greet_as(talk, ps, 1, 100 + ps, GRANT);
+}
+
+/* The stream is open, its hello is out and it is writable again; not greeted. */
+static inline void talk_hello(struct talk *talk, uint32_t ps)
+{
+    talk_writable(talk, ps);
+    assert_non_null(talk_request(talk, ps));
+    assert_non_null(talk_request(talk, ps)->hello);
+    talk_writable(talk, ps);
+}
+
+/* A member that has joined, with every push stream open, greeted and writable. */
+static inline void talk_open_with(struct talk *talk, const struct session_config *config)
+{
+    talk_config(talk, config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_joined(talk, config->ps_count);
+    for (uint32_t ps = 0; ps < config->ps_count; ps++) {
+        talk_hello(talk, ps);
+        talk_greet(talk, ps);
+    }
+}
+
+static inline void talk_open(struct talk *talk, uint32_t ps_count)
+{
+    const struct session_config config = talk_member(ps_count);
+    talk_open_with(talk, &config);
+}
+
+static inline void talk_close(struct talk *talk) { session_destroy(talk->session); }
+
+static inline struct session_state talk_state(const struct talk *talk)
+{
+    struct session_state state;
+    session_read(talk->session, &state);
+    return state;
+}
+
+static inline struct session_piece
+talk_piece(uint32_t ps, uint64_t shard, void *data, uint64_t bytes)
+{
+    return (struct session_piece){
+        .ps = ps, .shard_id = shard, .layout_epoch = 1, .bytes = bytes, .data = data};
+}
+
+static inline void
+talk_push(struct talk *talk, uint64_t token, const struct session_piece *pieces, uint32_t count)
+{
+    const struct session_push push = {
+        .token = token, .pieces = pieces, .piece_count = count, .weight = 1};
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+}
+
+/* A push of 8 bytes to each of the ps named in the mask: shard 10 on ps 0, 11 on ps 1 … */
+static inline void talk_push_to(struct talk *talk, uint64_t token, uint32_t ps_mask)
+{
+    static uint8_t data[8];
+    struct session_piece pieces[4];
+    uint32_t count = 0;
+    for (uint32_t ps = 0; ps < 4; ps++)
+        if (ps_mask >> ps & 1u)
+            pieces[count++] = talk_piece(ps, 10 + ps, data, sizeof(data));
+    talk_push(talk, token, pieces, count);
+}
+
+static inline void talk_staged(struct talk *talk, uint32_t ps, uint64_t sequence)
+{
+    wire_staged staged = WIRE_STAGED_INIT;
+    staged.sequence = sequence;
+    wire_staged *list[] = {&staged};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.n_staged = 1;
+    answer.staged = list;
+    talk_answer(talk, ps, &answer);
+}
+
+static inline void
+talk_done_with(struct talk *talk, uint32_t ps, uint64_t sequence, uint64_t version, bool voided)
+{
+    wire_done done = WIRE_DONE_INIT;
+    done.sequence = sequence;
+    done.voided = voided;
+    done.n_versions = 1;
+    done.versions = &version;
+    wire_done *list[] = {&done};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.n_done = 1;
+    answer.done = list;
+    talk_answer(talk, ps, &answer);
+}
+
+static inline void talk_done(struct talk *talk, uint32_t ps, uint64_t sequence)
+{
+    talk_done_with(talk, ps, sequence, 1, false);
+}
+
+static inline void talk_refused(struct talk *talk, uint32_t ps, uint64_t sequence)
+{
+    wire_refused refused = WIRE_REFUSED_INIT;
+    refused.sequence = sequence;
+    refused.status = SUMAC_INVALID_ARGUMENT;
+    refused.reason = (Sumac__V1__Reason)SUMAC_REASON_NON_FINITE;
+    refused.message = "W1 is not finite";
+    refused.expected = "finite values";
+    refused.given = "nan";
+    wire_refused *list[] = {&refused};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.n_refused = 1;
+    answer.refused = list;
+    talk_answer(talk, ps, &answer);
+}
+
+static inline void
+talk_closed(struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64_t voided)
+{
+    wire_closed closed = WIRE_CLOSED_INIT;
+    closed.final = final;
+    closed.decided = decided;
+    closed.n_voided = voided != 0;
+    closed.voided = &voided;
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.closed = &closed;
+    talk_answer(talk, ps, &answer);
+}
+
+static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_lane lane)
+{
+    const struct sumac_error error = {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"};
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_LOST,
+                  .ps = ps,
+                  .lane = lane,
+                  .generation = talk->generation[ps][lane],
+                  .error = &error});
+}
+
+static inline void talk_tick_after(struct talk *talk, uint32_t ms)
+{
+    talk->now_us += (uint64_t)ms * 1000;
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_TICK});
+}
+
+static inline void talk_call_failed(
+    struct talk *talk, enum session_call call, enum sumac_status status, enum sumac_reason reason)
+{
+    const struct sumac_error error = {
+        .status = status, .reason = reason, .text = "the call failed"};
+    talk_step(
+        talk,
+        (struct session_event){.kind = SESSION_EVENT_CALL_FAILED, .call = call, .error = &error});
+}
+
+#endif
