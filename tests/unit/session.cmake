@@ -1,4 +1,4 @@
 # lib/session: its conversations, by what they are about.
-foreach(name session_push)
+foreach(name session_push session_pull session_join)
   sumac_unit_test(${name} USES session)
 endforeach()

@@ -1,0 +1,507 @@
+/* session_join.c -- how a session begins, keeps its lease, leaves and ends. */
+#include "session_talk.h"
+
+static void start(struct talk *talk, const struct session_config *config)
+{
+    talk_config(talk, config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+}
+
+/* ---- join */
+
+static void a_member_joins_with_its_task_and_all_it_knows(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const char *jobs[] = {"chief", "worker"};
+    const uint32_t indices[] = {0, 3};
+    struct session_config config = talk_member(2);
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.member_count = 2;
+
+    start(&talk, &config);
+
+    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
+    assert_int_equal(call->call, SESSION_CALL_JOIN);
+    assert_int_equal(call->delay_ms, 0);
+    assert_int_equal(call->join->protocol_version, 1);
+    assert_int_equal(call->join->nonce.len, 16);
+    assert_string_equal(call->join->task->job, "worker");
+    assert_int_equal(call->join->task->index, 3);
+    assert_int_equal(call->join->local_replicas, 1);
+    assert_int_equal(call->join->n_ps_addresses, 2);
+    assert_string_equal(call->join->ps_addresses[1], "h1:2222");
+    assert_int_equal(call->join->n_members, 2);
+    assert_string_equal(call->join->members[0]->job, "chief");
+    talk_close(&talk);
+}
+
+static void a_join_is_tried_again_with_the_same_nonce(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    start(&talk, &config);
+    uint8_t nonce[16];
+    memcpy(nonce, talk_find(&talk, SESSION_EFFECT_CALL)->join->nonce.data, 16);
+
+    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+
+    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
+    assert_memory_equal(call->join->nonce.data, nonce, 16);
+    assert_in_range(call->delay_ms, 1, 20);
+    talk_close(&talk);
+}
+
+static void without_join_nonce_a_retried_join_has_another(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+    config.broken = 1u << RULE_join_nonce;
+    start(&talk, &config);
+    uint8_t nonce[16];
+    memcpy(nonce, talk_find(&talk, SESSION_EFFECT_CALL)->join->nonce.data, 16);
+
+    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+
+    assert_memory_not_equal(talk_find(&talk, SESSION_EFFECT_CALL)->join->nonce.data, nonce, 16);
+    talk_close(&talk);
+}
+
+static void a_join_that_another_try_will_not_mend_ends_the_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    start(&talk, &config);
+
+    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_RUN_ENDED);
+    assert_true(talk_state(&talk).ended);
+    talk_close(&talk);
+}
+
+static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    start(&talk, &config);
+    talk.now_us += (uint64_t)LOST_MS * 1000;
+
+    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_close(&talk);
+}
+
+static void a_join_opens_a_push_stream_to_every_ps_of_the_answer(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1); /* given: one ps is configured */
+    start(&talk, &config);
+
+    talk_joined(&talk, 3);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_OPEN_STREAM, 2)->ps, 2);
+    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_OPEN_STREAM, 2)->lane, SESSION_PUSH_STREAM);
+    const struct session_state facts = talk_state(&talk);
+    assert_true(facts.joined);
+    assert_int_equal(facts.cluster_id, 42);
+    assert_int_equal(facts.ps_count, 3);
+    assert_int_equal(facts.lease_ms, LEASE_MS);
+    talk_close(&talk);
+}
+
+static void the_hello_says_who_is_meant_and_who_speaks(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(2);
+    start(&talk, &config);
+    talk_joined(&talk, 2);
+
+    talk_writable(&talk, 1);
+
+    const wire_hello *hello = talk_request(&talk, 1)->hello;
+    assert_int_equal(hello->protocol_version, 1);
+    assert_int_equal(hello->cluster_id, 42);
+    assert_int_equal(hello->epoch, 1);
+    assert_int_equal(hello->ps_incarnation, 101);
+    assert_int_equal(hello->session_id.len, 16);
+    assert_int_equal(hello->session_id.data[0], 7);
+    assert_int_equal(hello->generation, 1);
+    talk_close(&talk);
+}
+
+/* ---- lease */
+
+static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+
+    talk_tick_after(&talk, LEASE_MS / 3 - 1);
+    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
+    talk_tick_after(&talk, 1);
+
+    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
+    assert_int_equal(call->call, SESSION_CALL_RENEW);
+    assert_int_equal(call->renew->session_id.len, 16);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_RENEWED});
+    talk_tick_after(&talk, LEASE_MS / 3);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CALL)->call, SESSION_CALL_RENEW);
+    talk_close(&talk);
+}
+
+static void a_session_that_pushes_needs_no_renewal(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk.now_us += 2000000;
+    talk_push_to(&talk, 1, 1);
+    talk_done(&talk, 0, 1);
+
+    talk_tick_after(&talk, 1500);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
+    talk_close(&talk);
+}
+
+static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    for (int i = 0; i < 100; i++) {
+        talk_tick_after(&talk, LEASE_MS / 3);
+        const struct session_effect *wake = talk_find(&talk, SESSION_EFFECT_WAKE);
+        assert_non_null(wake);
+        assert_true(wake->at_us > talk.now_us);
+        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_RENEWED});
+    }
+    talk_close(&talk);
+}
+
+/* ---- leave */
+
+static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_push_to(&talk, 1, 1);
+
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
+    talk_done(&talk, 0, 1);
+
+    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
+    assert_int_equal(call->call, SESSION_CALL_LEAVE);
+    assert_true(call->leave->done);
+    talk_closed(&talk, 0, true, 1, 0); /* the settle that the leave brings about */
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEFT});
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_CLOSE_STREAM));
+    talk_close(&talk);
+}
+
+static void a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk_closed(&talk, 0, true, 0, 0);
+
+    talk_call_failed(&talk, SESSION_CALL_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    talk_close(&talk);
+}
+
+static void a_push_after_the_leave_is_refused(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+
+    talk_push_to(&talk, 1, 1);
+
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
+    talk_close(&talk);
+}
+
+/* ---- the end */
+
+static void a_closed_session_knows_the_fate_of_each_push(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    for (uint64_t n = 1; n <= 4; n++)
+        talk_push_to(&talk, n, 3);
+
+    talk_closed(&talk, 0, true, 3, 2); /* up to 3, without 2 */
+
+    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 0)->error.status, SUMAC_OK);
+    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 1)->error.status, SUMAC_ABORTED);
+    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 2)->error.status, SUMAC_OK);
+    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_PUSHED, 3)->error.status, SUMAC_ABORTED);
+    assert_int_equal(
+        talk_nth(&talk, SESSION_EFFECT_PUSHED, 3)->error.reason, SUMAC_REASON_SESSION_CLOSED);
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_SESSION_CLOSED);
+    assert_non_null(strstr(ended->error.text, "push 3"));
+    talk_close(&talk);
+}
+
+static void a_session_being_settled_says_nothing_until_it_is_decided(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+    talk_writable(&talk, 0);
+    talk_writable(&talk, 1);
+
+    talk_closed(&talk, 0, false, 0, 0);
+    assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    assert_null(talk_find(&talk, SESSION_EFFECT_SEND_PUSH)); /* no commit any more */
+    talk_closed(&talk, 1, true, 0, 0);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_ABORTED);
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_close(&talk);
+}
+
+static void a_settle_that_is_never_decided_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_push_to(&talk, 1, 1);
+    talk_closed(&talk, 0, false, 0, 0);
+
+    talk_tick_after(&talk, 8000);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(&talk, LOST_MS);
+
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
+    talk_close(&talk);
+}
+
+static void a_ps_that_does_not_know_the_session_ends_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.rejoin = true;
+
+    talk_answer(&talk, 0, &answer);
+
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_UNKNOWN);
+    talk_close(&talk);
+}
+
+static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+    talk_lost(&talk, 1, SESSION_PUSH_STREAM);
+    talk_hello(&talk, 1);
+
+    talk_greet_as(&talk, 1, 1, 999, GRANT);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_STATE_LOST);
+    assert_non_null(strstr(ended->error.text, "ps 1 at h1:2222"));
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_STATE_LOST);
+    talk_push_to(&talk, 2, 1);
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_STATE_LOST);
+    talk_close(&talk);
+}
+
+static void another_epoch_ends_the_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_hello(&talk, 0);
+
+    talk_greet_as(&talk, 0, 2, 100, GRANT);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
+    talk_close(&talk);
+}
+
+static void a_ps_not_reached_for_too_long_ends_the_session_and_is_named(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 2);
+    talk_lost(&talk, 1, SESSION_PUSH_STREAM);
+
+    for (uint32_t ms = 0; ms < LOST_MS - 3000; ms += 3000)
+        talk_tick_after(&talk, 3000);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(&talk, 3000);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.status, SUMAC_UNAVAILABLE);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(ended->error.text, "ps 1 at h1:2222 was not reached for 60 s"));
+    talk_close(&talk);
+}
+
+static void a_ps_that_takes_a_part_and_never_answers_is_lost_too(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 2);
+    talk_writable(&talk, 1);
+
+    for (uint32_t ms = 0; ms < LOST_MS; ms += 3000)
+        talk_tick_after(&talk, 3000);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    assert_non_null(strstr(talk_find(&talk, SESSION_EFFECT_ENDED)->error.text, "ps 1"));
+    talk_close(&talk);
+}
+
+static void a_ps_that_owes_nothing_may_be_silent(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3); /* given: ps 0 has staged its part, ps 1 works on and on */
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 0, 1);
+
+    for (uint32_t ms = 0; ms < 2 * LOST_MS; ms += 3000) {
+        talk_tick_after(&talk, 3000);
+        assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+        talk_writable(&talk, 1);
+    }
+    talk_close(&talk);
+}
+
+/* Suspended for longer than a ps may be away: the silence was our own. */
+static void a_process_that_slept_holds_it_against_no_ps(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_push_to(&talk, 1, 1);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+
+    talk_tick_after(&talk, 2 * LOST_MS);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LOG));
+    talk_close(&talk);
+}
+
+/* ---- memory */
+
+static size_t budget_bytes;
+
+static void *take_some(void *context, size_t bytes)
+{
+    (void)context;
+    if (bytes > budget_bytes)
+        return NULL;
+    budget_bytes -= bytes;
+    return memory_heap.take(memory_heap.context, bytes);
+}
+
+static void give_all(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_heap.give(memory_heap.context, data, bytes);
+}
+
+static void a_session_without_memory_ends_and_says_so(void **state)
+{
+    (void)state;
+    const struct memory scarce = {.take = take_some, .give = give_all};
+    const struct session_config config = talk_member(1);
+    bool ended = false, refused = false;
+    for (size_t budget = 0; budget < 600000; budget += 3001) {
+        budget_bytes = budget;
+        struct talk talk = {.now_us = 1000};
+        talk.session = session_create(&config, &scarce);
+        if (talk.session == NULL)
+            continue;
+        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+        talk_joined(&talk, 1);
+        talk_writable(&talk, 0);
+        talk_writable(&talk, 0);
+        talk_greet(&talk, 0);
+        for (uint64_t n = 1; n < 200; n++) {
+            talk_push_to(&talk, n, 1);
+            const struct session_effect *end = talk_find(&talk, SESSION_EFFECT_ENDED);
+            ended = ended || (end != NULL && end->error.reason == SUMAC_REASON_OUT_OF_MEMORY);
+            const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+            refused =
+                refused || (pushed != NULL && pushed->error.reason == SUMAC_REASON_OUT_OF_MEMORY);
+        }
+        talk_close(&talk);
+    }
+    assert_true(ended);
+    assert_true(refused);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_member_joins_with_its_task_and_all_it_knows),
+        cmocka_unit_test(a_join_is_tried_again_with_the_same_nonce),
+        cmocka_unit_test(without_join_nonce_a_retried_join_has_another),
+        cmocka_unit_test(a_join_that_another_try_will_not_mend_ends_the_session),
+        cmocka_unit_test(a_join_is_given_up_after_the_time_a_ps_may_be_away),
+        cmocka_unit_test(a_join_opens_a_push_stream_to_every_ps_of_the_answer),
+        cmocka_unit_test(the_hello_says_who_is_meant_and_who_speaks),
+        cmocka_unit_test(a_silent_session_renews_its_lease_every_third_of_it),
+        cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
+        cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
+        cmocka_unit_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
+        cmocka_unit_test(a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed),
+        cmocka_unit_test(a_push_after_the_leave_is_refused),
+        cmocka_unit_test(a_closed_session_knows_the_fate_of_each_push),
+        cmocka_unit_test(a_session_being_settled_says_nothing_until_it_is_decided),
+        cmocka_unit_test(a_settle_that_is_never_decided_is_not_waited_for),
+        cmocka_unit_test(a_ps_that_does_not_know_the_session_ends_it),
+        cmocka_unit_test(another_incarnation_ends_the_session_and_names_the_ps),
+        cmocka_unit_test(another_epoch_ends_the_session),
+        cmocka_unit_test(a_ps_not_reached_for_too_long_ends_the_session_and_is_named),
+        cmocka_unit_test(a_ps_that_takes_a_part_and_never_answers_is_lost_too),
+        cmocka_unit_test(a_ps_that_owes_nothing_may_be_silent),
+        cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
+        cmocka_unit_test(a_session_without_memory_ends_and_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

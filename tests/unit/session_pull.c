@@ -1,0 +1,490 @@
+/* session_pull.c -- pulls as conversations: asked for, received into the caller's memory, asked again. */
+#include "session_talk.h"
+
+static void pull(struct talk *talk, const struct session_pull *wanted)
+{
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = wanted});
+}
+
+static void pull_writable(struct talk *talk, uint32_t ps)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_WRITABLE,
+                  .ps = ps,
+                  .lane = SESSION_PULL_STREAM,
+                  .generation = talk->generation[ps][SESSION_PULL_STREAM]});
+}
+
+static const wire_pull_request *asked(const struct talk *talk)
+{
+    const struct session_effect *effect = talk_find(talk, SESSION_EFFECT_SEND_PULL);
+    return effect == NULL ? NULL : effect->pull_request;
+}
+
+/* One answer of one piece. */
+struct answer {
+    uint64_t request, shard, offset, version;
+    const void *data;
+    size_t bytes;
+    bool last;
+};
+
+static void
+answer_of(struct talk *talk, uint32_t ps, const struct answer *given, uint64_t generation)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+    piece.shard_id = given->shard;
+    piece.offset_bytes = given->offset;
+    piece.bytes = given->bytes;
+    wire_piece *pieces[] = {&piece};
+    uint64_t version = given->version;
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    answer.request = given->request;
+    answer.n_pieces = 1;
+    answer.pieces = pieces;
+    answer.n_versions = given->offset == 0 && given->version != 0;
+    answer.versions = &version;
+    answer.last = given->last;
+    const size_t half = given->bytes / 2; /* the payload comes in two spans */
+    const struct span spans[] = {
+        {.data = given->data, .bytes = half},
+        {.data = (const uint8_t *)given->data + half, .bytes = given->bytes - half}};
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .ps = ps,
+                  .lane = SESSION_PULL_STREAM,
+                  .generation = generation,
+                  .pull_answer = &answer,
+                  .payload = half > 0 ? spans : &spans[1],
+                  .payload_spans = half > 0 ? 2 : 1});
+}
+
+static void answer(struct talk *talk, uint32_t ps, const struct answer *given)
+{
+    answer_of(talk, ps, given, talk->generation[ps][SESSION_PULL_STREAM]);
+}
+
+static void answer_status(
+    struct talk *talk, uint32_t ps, uint64_t request, enum sumac_status status,
+    enum sumac_reason reason)
+{
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    answer.request = request;
+    answer.status = (uint32_t)status;
+    answer.reason = (Sumac__V1__Reason)reason;
+    answer.message = "the pull ended";
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .ps = ps,
+                  .lane = SESSION_PULL_STREAM,
+                  .generation = talk->generation[ps][SESSION_PULL_STREAM],
+                  .pull_answer = &answer});
+}
+
+/* ---- the ordinary way */
+
+static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    uint8_t into[8];
+    const struct session_piece piece = talk_piece(1, 11, into, sizeof(into));
+
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+
+    const struct session_effect *open = talk_find(&talk, SESSION_EFFECT_OPEN_STREAM);
+    assert_int_equal(open->ps, 1);
+    assert_int_equal(open->lane, SESSION_PULL_STREAM);
+    pull_writable(&talk, 1);
+    const wire_pull_request *request = asked(&talk);
+    assert_int_equal(request->hello->generation, 1);
+    assert_int_equal(request->hello->ps_incarnation, 101);
+    assert_int_equal(request->n_pieces, 1);
+    assert_int_equal(request->pieces[0]->shard_id, 11);
+    assert_int_equal(request->pieces[0]->bytes, 8);
+    assert_in_range(request->timeout_ms, 59000, 60000);
+    talk_close(&talk);
+}
+
+static void chunks_land_in_the_callers_memory_in_their_order(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    char into[9] = "........";
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, into, 5), talk_piece(0, 12, into + 5, 3)};
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+
+    answer(
+        &talk, 0,
+        &(struct answer){.request = request, .shard = 10, .data = "abc", .bytes = 3, .version = 4});
+    answer(
+        &talk, 0,
+        &(struct answer){.request = request, .shard = 10, .offset = 3, .data = "de", .bytes = 2});
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    answer(
+        &talk, 0,
+        &(struct answer){.request = request, .shard = 12, .data = "fgh", .bytes = 3, .last = true});
+
+    assert_string_equal(into, "abcdefgh");
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_int_equal(pulled->token, 5);
+    assert_int_equal(pulled->error.status, SUMAC_OK);
+    assert_int_equal(pulled->versions[0], 4);
+    talk_close(&talk);
+}
+
+static void a_pull_over_two_ps_is_over_when_both_have_answered(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    char into[5] = "....";
+    const struct session_piece pieces[] = {
+        talk_piece(1, 11, into + 2, 2), talk_piece(0, 10, into, 2)};
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+    pull_writable(&talk, 0);
+    const uint64_t first = asked(&talk)->request;
+    pull_writable(&talk, 1);
+    const uint64_t second = asked(&talk)->request;
+
+    answer(
+        &talk, 1,
+        &(struct answer){
+            .request = second, .shard = 11, .data = "cd", .bytes = 2, .version = 9, .last = true});
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    answer(
+        &talk, 0,
+        &(struct answer){
+            .request = first, .shard = 10, .data = "ab", .bytes = 2, .version = 7, .last = true});
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_string_equal(into, "abcd");
+    assert_int_equal(pulled->versions[0], 9); /* in the order of the caller's pieces */
+    assert_int_equal(pulled->versions[1], 7);
+    talk_close(&talk);
+}
+
+/* ---- own pushes */
+
+static uint64_t after_sequence(enum rule broken, bool after_own_pushes)
+{
+    struct talk talk;
+    struct session_config config = talk_member(2);
+    config.broken = broken == RULE_COUNT ? 0 : 1u << broken;
+    talk_open_with(&talk, &config);
+    talk_push_to(&talk, 1, 1); /* given: 1 on ps 0, 2 on ps 1 */
+    talk_push_to(&talk, 2, 2);
+    uint8_t into[8];
+    const struct session_piece piece = talk_piece(0, 10, into, sizeof(into));
+    pull(
+        &talk,
+        &(struct session_pull){
+            .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = after_own_pushes});
+    pull_writable(&talk, 0);
+    const uint64_t sequence = asked(&talk)->after_sequence;
+    talk_close(&talk);
+    return sequence;
+}
+
+static void a_pull_waits_for_its_own_last_push_on_that_ps(void **state)
+{
+    (void)state;
+    assert_int_equal(after_sequence(RULE_COUNT, true), 1);
+    assert_int_equal(after_sequence(RULE_COUNT, false), 0);
+}
+
+static void without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere(void **state)
+{
+    (void)state;
+    assert_int_equal(after_sequence(RULE_after_sequence_per_ps, true), 2);
+}
+
+static void a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(2);
+    talk_config(&talk, &config);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_joined(&talk, 2);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+    talk_push_to(&talk, 1, 3); /* given: ps 1 has not greeted, so push 1 waits */
+    uint8_t into[8];
+    const struct session_piece piece = talk_piece(0, 10, into, sizeof(into));
+    pull(
+        &talk, &(struct session_pull){
+                   .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
+    pull_writable(&talk, 0);
+    assert_null(asked(&talk));
+    talk_hello(&talk, 1);
+
+    talk_greet(&talk, 1);
+
+    assert_int_equal(asked(&talk)->after_sequence, 1);
+    talk_close(&talk);
+}
+
+/* ---- what goes wrong */
+
+static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    char into[5] = "....";
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+    answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
+    pull_writable(&talk, 0);
+
+    answer_status(&talk, 0, request, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    const uint64_t again = asked(&talk)->request;
+    assert_int_not_equal(again, request);
+    answer(
+        &talk, 0,
+        &(struct answer){.request = again, .shard = 10, .data = "abcd", .bytes = 4, .last = true});
+    assert_string_equal(into, "abcd");
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.status, SUMAC_OK);
+    talk_close(&talk);
+}
+
+static void a_view_that_ends_every_time_ends_the_pull(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    for (int i = 0; i < 1000 && talk_find(&talk, SESSION_EFFECT_PULLED) == NULL; i++) {
+        pull_writable(&talk, 0);
+        answer_status(&talk, 0, asked(&talk)->request, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED);
+    }
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.status, SUMAC_ABORTED);
+    talk_close(&talk);
+}
+
+static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    char into[5] = "....";
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+    answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
+
+    talk_lost(&talk, 0, SESSION_PULL_STREAM);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)->generation, 2);
+    pull_writable(&talk, 0);
+    assert_int_equal(asked(&talk)->hello->generation, 2);
+    answer_of(
+        &talk, 0,
+        &(struct answer){
+            .request = request, .shard = 10, .offset = 2, .data = "xx", .bytes = 2, .last = true},
+        1); /* the old stream's rest */
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    answer(
+        &talk, 0,
+        &(struct answer){
+            .request = request, .shard = 10, .data = "abcd", .bytes = 4, .last = true});
+
+    assert_string_equal(into, "abcd");
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    talk_close(&talk);
+}
+
+static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    answer(
+        &talk, 0,
+        &(struct answer){
+            .request = asked(&talk)->request,
+            .shard = 10,
+            .data = "abcd",
+            .bytes = 4,
+            .last = true});
+
+    talk_lost(&talk, 0, SESSION_PULL_STREAM);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_close(&talk);
+}
+
+static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(1, 11, into, 4);
+    pull(
+        &talk,
+        &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 1000});
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_WAKE));
+    pull_writable(&talk, 1);
+
+    talk_tick_after(&talk, 1250);
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_int_equal(pulled->error.status, SUMAC_DEADLINE_EXCEEDED);
+    assert_int_equal(pulled->error.reason, SUMAC_REASON_TIMED_OUT);
+    assert_non_null(strstr(pulled->error.text, "ps 1 at h1:2222"));
+    assert_non_null(strstr(pulled->error.text, "last heard from 1250 ms ago"));
+    pull_writable(&talk, 1);
+    assert_true(asked(&talk)->cancel);
+    talk_close(&talk);
+}
+
+static void what_a_ps_refuses_ends_the_pull(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+
+    answer_status(&talk, 0, asked(&talk)->request, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD);
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_int_equal(pulled->error.status, SUMAC_NOT_FOUND);
+    assert_string_equal(pulled->error.text, "ps 0: the pull ended");
+    talk_close(&talk);
+}
+
+static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    char into[5] = "....";
+    const struct session_piece piece = talk_piece(0, 10, into, 2);
+    const struct answer wrong[] = {
+        {.shard = 10, .data = "abcd", .bytes = 4, .last = true}, /* too long */
+        {.shard = 10, .offset = 1, .data = "a", .bytes = 1},     /* not the next byte */
+        {.shard = 12, .data = "ab", .bytes = 2, .last = true},   /* another shard */
+        {.shard = 10, .data = "a", .bytes = 1, .last = true},    /* too short */
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+        pull_writable(&talk, 0);
+        const struct session_effect *sent = talk_find(&talk, SESSION_EFFECT_SEND_PULL);
+        while (sent->pull_request->cancel) {
+            pull_writable(&talk, 0);
+            sent = talk_find(&talk, SESSION_EFFECT_SEND_PULL);
+        }
+        struct answer given = wrong[i];
+        given.request = sent->pull_request->request;
+
+        answer(&talk, 0, &given);
+
+        const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+        assert_int_equal(pulled->error.status, SUMAC_INTERNAL);
+        assert_int_equal(into[2], '.');
+    }
+    talk_close(&talk);
+}
+
+static void a_cancelled_pull_writes_no_more(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    char into[5] = "....";
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = 5});
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.status, SUMAC_CANCELLED);
+    answer(
+        &talk, 0,
+        &(struct answer){
+            .request = request, .shard = 10, .data = "abcd", .bytes = 4, .last = true});
+    assert_string_equal(into, "....");
+    talk_close(&talk);
+}
+
+/* ---- a reader */
+
+static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const uint64_t incarnations[] = {100};
+    const struct session_config config = {
+        .reader = true,
+        .ps_addresses = talk_addresses,
+        .ps_count = 1,
+        .cluster_id = 42,
+        .epoch = 1,
+        .ps_incarnations = incarnations};
+    talk_config(&talk, &config);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+
+    pull(
+        &talk, &(struct session_pull){
+                   .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
+    pull_writable(&talk, 0);
+
+    assert_int_equal(asked(&talk)->hello->session_id.len, 0);
+    assert_int_equal(asked(&talk)->hello->ps_incarnation, 100);
+    assert_int_equal(asked(&talk)->after_sequence, 0);
+    talk_push_to(&talk, 6, 1);
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_FAILED_PRECONDITION);
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_pull_opens_a_stream_and_its_message_has_the_hello),
+        cmocka_unit_test(chunks_land_in_the_callers_memory_in_their_order),
+        cmocka_unit_test(a_pull_over_two_ps_is_over_when_both_have_answered),
+        cmocka_unit_test(a_pull_waits_for_its_own_last_push_on_that_ps),
+        cmocka_unit_test(without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere),
+        cmocka_unit_test(a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them),
+        cmocka_unit_test(a_pull_whose_view_ended_is_asked_for_again_from_the_start),
+        cmocka_unit_test(a_view_that_ends_every_time_ends_the_pull),
+        cmocka_unit_test(a_pull_is_asked_for_again_on_the_next_stream),
+        cmocka_unit_test(an_idle_pull_stream_that_breaks_is_left_alone),
+        cmocka_unit_test(a_pull_that_is_not_answered_times_out_and_names_the_ps),
+        cmocka_unit_test(what_a_ps_refuses_ends_the_pull),
+        cmocka_unit_test(an_answer_beyond_what_was_asked_touches_no_memory),
+        cmocka_unit_test(a_cancelled_pull_writes_no_more),
+        cmocka_unit_test(a_reader_has_no_session_and_pulls_all_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
