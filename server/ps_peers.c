@@ -4,8 +4,8 @@
 
 #include "ps_state.h"
 
-/* 100 ms, doubled with each failure up to 2 s, and up to a quarter more, so that many do not come
- * at once. */
+/* 20 ms, doubled with each failure up to 1 s, and up to a quarter more, so that many do not come at
+ * once. */
 static uint64_t backoff_us(struct ps_peer *peer)
 {
     uint64_t ms = PS_REDIAL_MS_MIN;
@@ -89,9 +89,10 @@ static const struct rpc_handler handler = {
 
 static void dial_now(struct ps_peer *peer, uint64_t now_us)
 {
-    enum sumac_status status = SUMAC_OK;
-    if (peer->channel == NULL)
-        status = rpc_channel_open(peer->ps->poller, peer->address, &peer->channel);
+    /* A new channel connects at once; one that has failed before waits as long as gRPC pleases. */
+    rpc_channel_close(peer->channel);
+    peer->channel = NULL;
+    enum sumac_status status = rpc_channel_open(peer->ps->poller, peer->address, &peer->channel);
     if (status == SUMAC_OK)
         status = rpc_channel_call(
             peer->channel, WIRE_PEER, WIRE_PEER_ATTEND, NULL, 0, false, &handler, peer,

@@ -216,13 +216,21 @@ enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error)
     return status;
 }
 
+/* Nothing more will be said on it: its pulls are answered, or its pushes are, as far as one can tell. */
+static bool is_over(const struct ps_link *link, uint64_t now_us)
+{
+    if (!link->half_closed)
+        return false;
+    if (link->stream_kind == LANE_STREAM_PULL)
+        return link->pulls_unanswered == 0 && rpc_call_writable(link->call);
+    return now_us >= link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u;
+}
+
 void ps_services_tick(struct ps *ps, uint64_t now_us)
 {
     for (uint32_t i = 0; ps->links.half_closed > 0 && i < ps->links.used; i++) {
         struct ps_link *const link = &ps->links.slots[i];
-        if (link->call == NULL || !link->half_closed || link->finished ||
-            link->pulls_unanswered > 0 ||
-            now_us < link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u)
+        if (link->call == NULL || link->finished || !is_over(link, now_us))
             continue;
         link->finished = true;
         rpc_call_finish(link->call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);

@@ -23,8 +23,8 @@
 #define PS_TICK_MS_MAX 100u
 #define PS_DRAIN_MS_MAX 2000u
 #define PS_HALF_CLOSED_MS 1000u
-#define PS_REDIAL_MS_MIN 100u
-#define PS_REDIAL_MS_MAX 2000u
+#define PS_REDIAL_MS_MIN 20u
+#define PS_REDIAL_MS_MAX 1000u
 #define PS_RESIDENT_READ_MS 1000u
 
 struct ps;
