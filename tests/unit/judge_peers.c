@@ -30,10 +30,14 @@ static void a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer(v
     world_settle_down(world);
     world->ps[1].told_count = 0;
 
-    world_up(world, 1); /* when */
+    world->ps[1].mute = true; /* when: the hello is out, and not answered */
+    world_up(world, 1);
+    world_settle_down(world);
     assert_int_equal(world->ps[1].told_count, 1);
     assert_int_equal(world->ps[1].told[0].kind, ORDER_HELLO);
     assert_int_equal(world->ps[1].told[0].expected_incarnation, 71);
+    world_report_answer(world, 1, world->ps[1].told[0].number);
+    world->ps[1].mute = false;
     world_settle_down(world);
 
     assert_int_equal(world->ps[1].told[1].kind, ORDER_MEMBERSHIP); /* then */
@@ -60,16 +64,38 @@ static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
     (void)state;
     struct world *world = world_new(2, 1); /* given */
     world_all_up(world);
-    world->ps[1].silent = true;
+    world->ps[1].mute = true;
     const uint64_t join = world_join(world, "worker", 0, 1);
     world_settle_down(world);
-    world->ps[1].silent = false;
+    world->ps[1].mute = false;
 
     world_down(world, 1); /* when: the orders are lost with the stream */
     world_up(world, 1);
     world_settle_down(world);
 
     assert_int_equal(world_answer(world, join)->status, SUMAC_OK); /* then */
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 2);
+    world_free(world);
+}
+
+/* Whatever numbers a ps answers, an order it was not given yet does not stay its next one once it is gone. */
+static void an_answer_to_an_order_that_was_not_given_does_no_harm(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world->ps[1].silent = true;
+    const uint64_t join = world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+    const uint64_t membership = world_told(world, 1, ORDER_MEMBERSHIP)->number;
+
+    for (uint64_t number = membership; number < membership + 9; number++)
+        world_report_answer(world, 1, number);
+    world->ps[1].silent = false;
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, join)->status, SUMAC_OK);
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 0);
     world_free(world);
 }
 
@@ -86,6 +112,28 @@ static void orders_that_were_answered_are_not_given_again(void **state)
 
     assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 1);
     assert_int_equal(world_told_count(world, 1, ORDER_HELLO), 2);
+    world_free(world);
+}
+
+static void a_ps_that_answered_all_again_after_a_reconnect_is_not_lost(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world->ps[1].mute = true;
+    world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+    world->ps[1].mute = false;
+
+    world_down(world, 1);
+    world_up(world, 1);
+    for (int i = 0; i < 14; i++) {
+        world_pass(world, 5 * SECOND);
+        world_join(world, "worker", 0, 1); /* the worker lives */
+    }
+
+    assert_false(world->exited);
+    assert_null(world_told(world, 1, ORDER_END));
     world_free(world);
 }
 
@@ -186,6 +234,21 @@ static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
     world_free(world);
 }
 
+static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world->ps[1].never_opens = true;
+    const uint64_t join = world_join(world, "worker", 0, 1);
+
+    world_pass(world, 68 * SECOND);
+
+    assert_int_equal(world_answer(world, join)->reason, SUMAC_REASON_STATE_LOST);
+    assert_true(world->exited);
+    world_free(world);
+}
+
 static void what_a_ps_has_learnt_of_a_lost_state_ends_the_run(void **state)
 {
     (void)state;
@@ -228,12 +291,15 @@ int main(void)
         cmocka_unit_test(a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer),
         cmocka_unit_test(a_stream_has_one_order_on_its_way_at_a_time),
         cmocka_unit_test(what_was_not_answered_is_given_again_after_a_reconnect),
+        cmocka_unit_test(an_answer_to_an_order_that_was_not_given_does_no_harm),
         cmocka_unit_test(orders_that_were_answered_are_not_given_again),
+        cmocka_unit_test(a_ps_that_answered_all_again_after_a_reconnect_is_not_lost),
         cmocka_unit_test(each_ps_hears_about_every_second_that_ps_0_lives),
         cmocka_unit_test(another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which),
         cmocka_unit_test(a_ps_that_is_not_reached_for_too_long_ends_the_run),
         cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
+        cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),
         cmocka_unit_test(what_a_ps_has_learnt_of_a_lost_state_ends_the_run),
         cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),
     };

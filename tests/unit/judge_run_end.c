@@ -52,20 +52,23 @@ static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
     world_free(world);
 }
 
-static void a_run_waits_for_a_ps_that_has_not_flushed(void **state)
+static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1); /* given */
     world_all_up(world);
-    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    join_and_leave(world, "worker", 0, false);
     world_down(world, 1);
-    world_leave(world, joined->session_id, true);
-    world_settle_down(world);
+
+    world_pass(world, 11 * SECOND); /* when */
+    world_down(world, 1);           /* another attempt to reach it fails */
+    assert_true(world_logged(world, "run ends with code 143"));
+    assert_false(world->exited);
     world_up(world, 1);
-    world_settle_down(world); /* hello, close, decide, end: all answered */
+    world_settle_down(world);
 
     assert_true(world->exited); /* then */
-    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 0);
+    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 143);
     world_free(world);
 }
 
@@ -163,6 +166,39 @@ static void observers_hold_up_no_end_and_begin_no_run(void **state)
     world_free(world);
 }
 
+static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+    world_joined(world, "worker", 1, 60);
+    join_and_leave(world, "worker", 0, true);
+    const struct world_answer *again = world_joined(world, "worker", 0, 61);
+    world_leave(world, again->session_id, false);
+    world_settle_down(world);
+
+    join_and_leave(world, "worker", 1, true);
+
+    assert_false(world->exited);
+    world_free(world);
+}
+
+static void a_member_that_is_not_listed_holds_up_the_end(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    const struct world_answer *late = world_joined(world, "worker", 5, 60);
+    uint8_t id[16];
+    memcpy(id, late->session_id, 16);
+    join_and_leave(world, "worker", 0, true);
+    assert_false(world->exited);
+
+    world_leave(world, id, true);
+    world_settle_down(world);
+
+    assert_true(world->exited);
+    world_free(world);
+}
+
 static void a_killed_member_counts_once_it_is_settled(void **state)
 {
     (void)state;
@@ -211,13 +247,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_ends_as_soon_as_every_listed_member_has_left_as_done),
         cmocka_unit_test(ps_0_tells_itself_only_when_the_others_have_answered),
-        cmocka_unit_test(a_run_waits_for_a_ps_that_has_not_flushed),
+        cmocka_unit_test(a_run_waits_for_a_ps_that_has_not_heard_of_the_end),
         cmocka_unit_test(a_ps_that_goes_away_after_the_end_is_not_waited_for),
         cmocka_unit_test(a_member_that_gave_up_may_come_back_for_a_while),
         cmocka_unit_test(without_members_for_a_while_a_run_ends_with_143_when_none_was_done),
         cmocka_unit_test(while_a_listed_member_has_never_joined_the_wait_is_longer),
         cmocka_unit_test(without_a_list_a_run_ends_when_no_member_is_open_for_a_while),
         cmocka_unit_test(observers_hold_up_no_end_and_begin_no_run),
+        cmocka_unit_test(a_worker_that_comes_back_after_it_was_done_is_not_done_any_more),
+        cmocka_unit_test(a_member_that_is_not_listed_holds_up_the_end),
         cmocka_unit_test(a_killed_member_counts_once_it_is_settled),
         cmocka_unit_test(a_worker_that_was_settled_and_then_says_done_is_done),
         cmocka_unit_test(a_join_after_the_end_is_told_that_the_run_is_over),

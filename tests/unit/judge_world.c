@@ -295,7 +295,8 @@ static bool obey_one(struct world *world, uint32_t ps)
     memmove(&from->queue[0], &from->queue[1], from->queued * sizeof(order));
     if (ps != 0)
         peer_up(world, ps);
-    if (order.number != 0 && !from->mute)
+    const bool answered = !from->mute && !(from->never_opens && order.kind == ORDER_OPEN);
+    if (order.number != 0 && answered)
         answer_order(world, ps, &order);
     return true;
 }
@@ -411,6 +412,13 @@ void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_i
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
     message.assigned = &variable_id;
     message.n_assigned = 1;
+    report(world, ps, &message);
+}
+
+void world_report_answer(struct world *world, uint32_t ps, uint64_t number)
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+    message.answers = number;
     report(world, ps, &message);
 }
 

@@ -57,6 +57,7 @@ struct world_ps {
     uint64_t voided[8];
     size_t voided_count;
     uint64_t clock;                             /* what it answers to open */
+    bool never_opens;                           /* answers everything but open */
     const char *refuses;                        /* answers a hello with this; NULL: takes it */
     bool out_of_memory;                         /* cannot make shards */
     struct world_order queue[WORLD_ORDERS_MAX]; /* not answered */
@@ -131,6 +132,8 @@ void world_cancel(struct world *world, uint64_t call);
 
 /* A report that answers nothing: these variables are assigned at that ps. */
 void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id);
+/* A report that answers this order, whether or not it was given. */
+void world_report_answer(struct world *world, uint32_t ps, uint64_t number);
 void world_report_renewed(struct world *world, uint32_t ps, const uint8_t session_id[16]);
 
 /* The answer of a call, or NULL while it waits. */

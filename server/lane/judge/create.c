@@ -285,8 +285,8 @@ static bool may_change_catalogue(struct judge *judge, uint64_t call)
 
 /* The variable of that name, made if there is none. */
 static enum sumac_status find_or_make(
-    struct judge *judge, const wire_variable *wanted, struct judge_session *session,
-    struct judge_variable **variable, struct sumac_error *error)
+    struct judge *judge, const wire_variable *wanted, struct judge_variable **variable,
+    struct sumac_error *error)
 {
     struct judge_definition definition;
     enum sumac_status status = judge_definition_read(wanted, &definition, error);
@@ -298,8 +298,6 @@ static enum sumac_status find_or_make(
     status = judge_variable_make(judge, wanted->name, &definition, variable, error);
     if (status != SUMAC_OK)
         return status;
-    if (!judge_mask_empty(&(*variable)->unassigned))
-        (*variable)->creator = session;
     judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, *variable);
     return SUMAC_OK;
 }
@@ -318,7 +316,7 @@ void judge_create_variable(struct judge *judge, const struct lane_event *event)
     }
     struct judge_variable *variable = NULL;
     struct sumac_error error = {0};
-    if (find_or_make(judge, request->variable, session, &variable, &error) != SUMAC_OK) {
+    if (find_or_make(judge, request->variable, &variable, &error) != SUMAC_OK) {
         out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
         return;
     }

@@ -282,7 +282,6 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     struct judge_peer *peer = &judge->peers[ps];
     if (!peer->up) {
         peer->up = true;
-        peer->greeted = false;
         peer->hello = 0;
         peer->unanswered = 0;
         peer->next_order = judge_order_next(judge->first_order, ps);

@@ -115,7 +115,7 @@ static void wait_for_settle(
             judge->out, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
             "a retry of this leave took its place");
     session->leave_call = event->call;
-    session->done = session->done || done;
+    session->done = done;
     if (session->state == JUDGE_SESSION_SETTLED) {
         remember_done(judge, session);
         answer_leave(judge, session);
