@@ -311,7 +311,7 @@ static void start_join(
     session->role = (uint32_t)request->role;
     session->state = JUDGE_SESSION_WAITING;
     session->join_call = event->call;
-    session->joined_us = session->heard_us = judge->now_us;
+    session->heard_us = judge->now_us;
     session->task = task;
     session->attempt = task == NULL ? 1 : ++task->attempts;
     name_session(session, request);

@@ -115,7 +115,6 @@ struct judge_session {
     char label[JUDGE_LABEL_BYTES]; /* "worker 3" */
     struct judge_task *task;       /* of a member; NULL of an observer */
     uint64_t attempt;
-    uint64_t joined_us; /* when the join came */
     uint64_t heard_us;
     uint64_t start_clock; /* the largest of what the ps answered to `open` */
     uint64_t join_call;   /* 0: nobody waits */
@@ -238,8 +237,8 @@ struct judge {
     struct out *out;
     uint64_t now_us; /* without the time this process was suspended for */
     uint64_t random[2];
-    const struct judge_order
-        *packed_order; /* the order that `packed` says, so that it is made once for all ps */
+    /* The order that was packed last, and its message: made once for all ps. */
+    const struct judge_order *packed_order;
     const wire_peer_order *packed;
 
     uint64_t last_event_us; /* as events say it */
@@ -270,8 +269,8 @@ struct judge {
     bool members_listed; /* by this ps's own configuration */
     struct judge_task *first_task;
     struct judge_session *first_session;
-    struct judge_session
-        *by_session_id[JUDGE_SESSION_BUCKETS]; /* every chunk of a push looks here */
+    /* By their ids: every message of a session looks here. */
+    struct judge_session *by_session_id[JUDGE_SESSION_BUCKETS];
 
     struct judge_variable *first_variable, *last_variable;
     struct judge_variable **by_name, **by_id; /* JUDGE_BUCKETS each */
