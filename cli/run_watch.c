@@ -172,8 +172,8 @@ static void take_outputs(struct run *run)
         }
 }
 
-/* Wait for a signal, for output, or for the phase's deadline. Returns how many pipes are open. */
-static uint32_t wait_for_something(struct watch *watch, int timeout_ms)
+/* Wait for a signal, for output, or for so long (-1: without a limit). */
+static void wait_for_something(struct watch *watch, int timeout_ms)
 {
     struct pollfd fds[1 + 2 * RUN_PROCESSES_MAX];
     nfds_t count = 0;
@@ -184,7 +184,14 @@ static uint32_t wait_for_something(struct watch *watch, int timeout_ms)
                 fds[count++] =
                     (struct pollfd){.fd = watch->run->children[i].pipe[which], .events = POLLIN};
     (void)poll(fds, count, timeout_ms);
-    return (uint32_t)count - 1;
+}
+
+static bool output_is_open(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->child_count; i++)
+        if (run->children[i].pipe[0] >= 0 || run->children[i].pipe[1] >= 0)
+            return true;
+    return false;
 }
 
 static int time_left_ms(const struct watch *watch)
@@ -208,8 +215,10 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
     }
     const uint64_t last_ms = now_ms() + LAST_OUTPUT_MS;
     take_outputs(run);
-    while (now_ms() < last_ms && wait_for_something(&watch, LAST_OUTPUT_MS) > 0)
+    while (now_ms() < last_ms && output_is_open(run)) {
+        wait_for_something(&watch, LAST_OUTPUT_MS);
         take_outputs(run);
+    }
     run_screen_end(&run->screens[0]);
     *code = watch.code;
     return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;

@@ -347,7 +347,11 @@ push(struct sumac_worker *worker, struct slot *slot, double weight, struct sumac
             .variable = worker->options.variables[i],
             .value = slot->gradients.items[i],
         };
-    const struct sumac_push_options options = {.weight = weight, .finishes_step = true};
+    const struct sumac_push_options options = {
+        .weight = weight,
+        .finishes_step = true,
+        .earlier_pull = !worker->options.sequential, /* the next step's has been made meanwhile */
+    };
     const enum sumac_status status = sumac_client_push(
         worker->options.client, worker->deltas, worker->options.pushed_count, &options, &slot->push,
         error);

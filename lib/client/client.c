@@ -189,6 +189,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     pthread_cond_init(&client->quiet, &monotonic);
     pthread_condattr_destroy(&monotonic);
     client->tick_us = client->timer_us = NEVER_US;
+    client->staleness_mean = -1;
     for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
         client->calls[kind].at_us = NEVER_US;
     arena_init(&client->call_arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
@@ -321,6 +322,7 @@ void sumac_client_facts(struct sumac_client *client, struct sumac_client_facts *
     struct session_state state;
     pthread_mutex_lock(&client->lock);
     session_read(client->session, &state);
+    const double staleness_mean = client->staleness_mean;
     pthread_mutex_unlock(&client->lock);
     *facts = (struct sumac_client_facts){
         .cluster_id = state.cluster_id,
@@ -329,5 +331,6 @@ void sumac_client_facts(struct sumac_client *client, struct sumac_client_facts *
         .previous_final = state.previous_final,
         .ps_count = state.ps_count,
         .lease_ms = state.lease_ms,
-        .pushes_in_flight = state.pushes_in_flight};
+        .pushes_in_flight = state.pushes_in_flight,
+        .staleness_mean = staleness_mean > 0 ? staleness_mean : 0};
 }

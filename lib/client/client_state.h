@@ -55,7 +55,7 @@ struct variable_shard {
     uint64_t shard_id;
     uint32_t layout_epoch, ps;
     uint64_t first_row, rows, bytes;
-    uint64_t version; /* as last pulled, or as a push left it */
+    uint64_t version, earlier_version; /* as last pulled, and by the pull before */
 };
 
 struct sumac_variable {
@@ -119,6 +119,7 @@ struct sumac_client {
     struct transfer *free_transfers, *live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
     uint32_t payload_capacity;
+    double staleness_mean;      /* of the latest pushes; below 0: of none yet */
     uint64_t cluster_id, epoch; /* from List */
     uint32_t timeout_ms;
     bool reader;
@@ -198,12 +199,16 @@ struct selection {
     bool has_rows;
     struct sumac_range rows;
     uint32_t function; /* of a push */
+    bool earlier_pull; /* of a push: computed from the values of the pull before the last */
     const char *verb;  /* "push", "pull" */
 };
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-void transfer_note_versions(
+/* What a pull read, and what a push that was applied made, for the pushes and the facts to come. */
+void transfer_note_pulled(
+    struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
+void transfer_note_pushed(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
 struct transfer *transfer_take(struct sumac_client *client);
 void transfer_give(struct transfer *transfer);

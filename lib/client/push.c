@@ -27,7 +27,7 @@ static enum sumac_status encode(
 
 static enum sumac_status add_deltas(
     struct transfer *transfer, const struct sumac_delta *deltas, size_t count,
-    struct session_push *push, struct sumac_error *error)
+    struct session_push *push, bool earlier_pull, struct sumac_error *error)
 {
     wire_function **functions = arena_take(&transfer->arena, (count + 1) * sizeof(*functions));
     if (functions == NULL)
@@ -49,6 +49,7 @@ static enum sumac_status add_deltas(
             .has_rows = delta->has_rows,
             .rows = delta->rows,
             .function = delta->function != NULL ? push->function_count : 0,
+            .earlier_pull = earlier_pull,
             .verb = "push"};
         const enum sumac_status status = selection_add(transfer, &selection, error);
         if (status != SUMAC_OK)
@@ -109,11 +110,11 @@ enum sumac_status sumac_client_push(
         .finishes_step = wanted->finishes_step};
     pthread_mutex_lock(&client->lock);
     struct transfer *transfer = transfer_take(client);
-    enum sumac_status status = transfer == NULL
-                                   ? fail(
-                                         error, SUMAC_RESOURCE_EXHAUSTED,
-                                         SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push")
-                                   : add_deltas(transfer, deltas, count, &made, error);
+    enum sumac_status status =
+        transfer == NULL ? fail(
+                               error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                               "no memory for a push")
+                         : add_deltas(transfer, deltas, count, &made, wanted->earlier_pull, error);
     if (status == SUMAC_OK)
         status = submit(client, transfer, &made, error);
     if (status == SUMAC_OK)

@@ -153,7 +153,7 @@ enum sumac_status selection_add(
             .layout_epoch = shard->layout_epoch,
             .kind = WIRE_PIECE_VALUES,
             .function = selection->function,
-            .based_on = shard->version,
+            .based_on = selection->earlier_pull ? shard->earlier_version : shard->version,
             .offset_bytes = (common.first - shard->first_row) * variable->row_bytes,
             .bytes = common.count * variable->row_bytes,
             .data = data + (common.first - rows.first) * variable->row_bytes};
@@ -161,12 +161,33 @@ enum sumac_status selection_add(
     return SUMAC_OK;
 }
 
-void transfer_note_versions(
+void transfer_note_pulled(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count)
 {
-    for (uint32_t i = 0; i < version_count && i < transfer->piece_count; i++)
-        if (versions[i] > transfer->shards[i]->version)
-            transfer->shards[i]->version = versions[i];
+    for (uint32_t i = 0; i < version_count && i < transfer->piece_count; i++) {
+        transfer->shards[i]->earlier_version = transfer->shards[i]->version;
+        transfer->shards[i]->version = versions[i];
+    }
+}
+
+/* A push's staleness: the versions that its shards gained, in the mean, between the pull and the push. The mean over pushes
+ * forgets: each counts for a thirty-second of it. */
+void transfer_note_pushed(
+    struct transfer *transfer, const uint64_t *versions, uint32_t version_count)
+{
+    double gained = 0;
+    uint32_t counted = 0;
+    for (uint32_t i = 0; i < version_count && i < transfer->piece_count; i++) {
+        const uint64_t based_on = transfer->pieces[i].based_on;
+        if (based_on == 0 || versions[i] <= based_on)
+            continue;
+        gained += (double)(versions[i] - 1 - based_on);
+        counted++;
+    }
+    if (counted == 0)
+        return;
+    double *mean = &transfer->client->staleness_mean;
+    *mean = *mean < 0 ? gained / counted : *mean + (gained / counted - *mean) / 32;
 }
 
 bool transfer_is_done(void *transfer)

@@ -305,8 +305,10 @@ static void do_transferred(const struct session_effect *effect)
     transfer->over = true;
     if (effect->error.status != SUMAC_OK)
         transfer->error = effect->error;
+    else if (effect->kind == SESSION_EFFECT_PULLED)
+        transfer_note_pulled(transfer, effect->versions, effect->version_count);
     else
-        transfer_note_versions(transfer, effect->versions, effect->version_count);
+        transfer_note_pushed(transfer, effect->versions, effect->version_count);
 }
 
 static void do_effect(struct sumac_client *client, const struct session_effect *effect)

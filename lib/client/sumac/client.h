@@ -146,6 +146,7 @@ struct sumac_push_options {
     double weight;           /* examples or replicas the deltas stand for; 0: 1 */
     bool non_finite_allowed;
     bool finishes_step;      /* the last push of a step: the session's clock advances */
+    bool earlier_pull;       /* computed from the values of the pull before the last one: for the staleness */
 };
 
 /* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the calls.
@@ -200,6 +201,7 @@ struct sumac_client_facts {
     uint64_t cluster_id, epoch, attempt, previous_final;
     uint32_t ps_count, lease_ms;
     uint32_t pushes_in_flight;
+    double staleness_mean; /* of the latest pushes: versions that a shard gained between pull and push */
 };
 SUMAC_API void sumac_client_facts(struct sumac_client *client, struct sumac_client_facts *facts);
 

@@ -1,0 +1,72 @@
+# libsumac, shared and static, out of the modules of lib/ and worker/; what is installed, and how others find it.
+#
+# Only symbols declared SUMAC_API leave either library. The shared one is linked with hidden visibility and a version
+# script; the static one is a single object whose hidden symbols were made local, so that the generated protobuf code, or
+# a function that is called `fail`, cannot collide with the user's own.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_modules base cluster wire proto rpc session client worker)
+set(package_libraries grpc gpr protobuf-c jansson xxhash m pthread) # as a linker names them
+set(package_headers
+    lib/base/sumac/buffer.h lib/base/sumac/status.h lib/base/sumac/tensor.h
+    lib/cluster/sumac/cluster.h lib/client/sumac/client.h worker/sumac/worker.h)
+foreach(module ${package_modules})
+  list(APPEND package_archives $<TARGET_FILE:${module}>)
+endforeach()
+set(package_includes
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/base>
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/cluster>
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/client>
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/worker>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+file(WRITE ${CMAKE_BINARY_DIR}/package/empty.c "typedef int package_empty; /* the objects come from the modules */\n")
+
+# ---- shared
+add_library(sumac_shared SHARED ${CMAKE_BINARY_DIR}/package/empty.c)
+add_library(sumac::sumac ALIAS sumac_shared)
+set_target_properties(sumac_shared PROPERTIES
+  OUTPUT_NAME sumac EXPORT_NAME sumac VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/sumac.map)
+target_include_directories(sumac_shared PUBLIC ${package_includes})
+target_link_libraries(sumac_shared PRIVATE
+  -Wl,--whole-archive ${package_archives} -Wl,--no-whole-archive ${package_libraries}
+  -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/sumac.map -Wl,--no-undefined -Wl,--as-needed)
+add_dependencies(sumac_shared ${package_modules})
+set_target_properties(sumac_shared PROPERTIES LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/sumac.map;${package_archives}")
+
+# ---- static
+set(package_object ${CMAKE_BINARY_DIR}/package/sumac.o)
+add_custom_command(
+  OUTPUT ${package_object}
+  COMMAND ${CMAKE_LINKER} -r -o ${package_object}.whole --whole-archive ${package_archives}
+  COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${package_object}.whole ${package_object}
+  COMMAND ${CMAKE_COMMAND} -E rm ${package_object}.whole
+  DEPENDS ${package_modules} ${package_archives}
+  COMMENT "Making one object of libsumac"
+  VERBATIM)
+add_library(sumac_static STATIC ${CMAKE_BINARY_DIR}/package/empty.c ${package_object})
+set_target_properties(sumac_static PROPERTIES OUTPUT_NAME sumac EXPORT_NAME static)
+set_source_files_properties(${package_object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+target_include_directories(sumac_static PUBLIC ${package_includes})
+target_link_libraries(sumac_static INTERFACE ${package_libraries})
+
+# ---- installed
+install(TARGETS sumac_shared sumac_static EXPORT sumac
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT sumac NAMESPACE sumac:: FILE sumacTargets.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)
+install(FILES ${package_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sumac)
+install(DIRECTORY proto/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac/proto
+  FILES_MATCHING PATTERN "*.proto")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac)
+configure_package_config_file(cmake/sumacConfig.cmake.in ${CMAKE_BINARY_DIR}/package/sumacConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/sumacConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/package/sumacConfig.cmake ${CMAKE_BINARY_DIR}/package/sumacConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)
+list(TRANSFORM package_libraries PREPEND -l OUTPUT_VARIABLE package_link_flags)
+list(JOIN package_link_flags " " package_link_flags)
+configure_file(cmake/sumac.pc.in ${CMAKE_BINARY_DIR}/package/sumac.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/package/sumac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,379 @@
+/* digits.c -- a worker that learns handwritten digits with others, asynchronously, until enough held-back rows are right.
+ *
+ *     sumac run --ps 2 --workers 2 --replicas 2 -- ./digits [--target 0.95] [--steps N] [--seconds S] [--json]
+ *
+ * A perceptron of 64-128-10 units lives on the ps, the two weight matrices split over all of them; the ps apply adam. Each
+ * worker goes through the training rows in an order of its own, 32 at a step, shared by its replicas. Worker 0 tries the
+ * held-back rows now and then; when enough are right it assigns 1 to `done`, which everybody pulls with every step.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "digits_data.h"
+#include "perceptron.h"
+#include "sumac/worker.h"
+
+#ifndef DIGITS_DATA
+#define DIGITS_DATA "data/digits.csv.gz"
+#endif
+
+#define BATCH 32
+#define LEARNING_RATE 0.004
+#define JUDGED_EVERY 20  /* steps */
+#define STEPS_MAX 100000 /* of a worker, when it is not told otherwise */
+#define PROGRESS_S 0.2
+
+/* The variables, in the order of the worker's. The first ones are pushed, `done` is only pulled. */
+enum { W1, B1, W2, B2, STEPS, DONE, VARIABLES };
+enum { GOING_ON, REACHED, GAVE_UP }; /* values of `done` */
+
+struct settings {
+    const char *data;
+    double target, seconds; /* seconds: train at least so long */
+    uint64_t steps;         /* of this worker, at least */
+    bool json;
+};
+
+struct job {
+    struct settings settings;
+    struct digits_data data;
+    struct digits_order order;
+    struct sumac_cluster cluster;
+    struct sumac_client *client;
+    struct sumac_worker *worker;
+    struct sumac_variable *variables[VARIABLES];
+    const struct example *batch[BATCH]; /* of the step that runs */
+    double losses[SUMAC_REPLICAS_MAX];  /* of each replica, in the last step */
+    double loss;                        /* over the last steps */
+    bool judges;                        /* this is the worker that tries the held-back rows */
+    double started_s, told_s;           /* monotonic; `told`: the last progress line */
+    double told_steps;
+    uint32_t right;   /* of the held-back rows, at the last trial */
+    double reached_s; /* since 1970: when the target was first reached; 0: not yet */
+};
+
+static double now_s(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* ---- the step */
+
+static struct perceptron view(const struct sumac_tensor *tensors)
+{
+    return (struct perceptron){
+        .w1 = sumac_tensor_data(&tensors[W1]),
+        .b1 = sumac_tensor_data(&tensors[B1]),
+        .w2 = sumac_tensor_data(&tensors[W2]),
+        .b2 = sumac_tensor_data(&tensors[B2]),
+    };
+}
+
+/* This replica's share of the batch. */
+static enum sumac_status step(struct sumac_replica *replica)
+{
+    struct job *job = replica->user;
+    const uint32_t first = BATCH * replica->id / replica->count;
+    const uint32_t end = BATCH * (replica->id + 1) / replica->count;
+    const struct perceptron parameters = view(replica->values);
+    const struct perceptron gradient = view(replica->gradients);
+    job->losses[replica->id] =
+        perceptron_gradient(&parameters, job->batch + first, end - first, &gradient);
+    *(double *)sumac_tensor_data(&replica->gradients[STEPS]) = 1;
+    replica->weight = end - first;
+    return SUMAC_OK;
+}
+
+/* ---- the variables */
+
+static enum sumac_status create_variables(struct job *job, struct sumac_error *error)
+{
+    struct sumac_client_facts facts;
+    sumac_client_facts(job->client, &facts);
+    const struct sumac_hyperparameter rate = {"learning_rate", LEARNING_RATE};
+    const struct sumac_function adam = {"adam", &rate, 1};
+    const struct sumac_shape shapes[VARIABLES] = {
+        [W1] = {.extent = {PIXELS, UNITS}, .rank = 2},
+        [B1] = {.extent = {UNITS}, .rank = 1},
+        [W2] = {.extent = {UNITS, CLASSES}, .rank = 2},
+        [B2] = {.extent = {CLASSES}, .rank = 1}};
+    static const char *const names[VARIABLES] = {"W1", "b1", "W2", "b2", "steps", "done"};
+    enum sumac_status status = SUMAC_OK;
+    for (int i = 0; i < VARIABLES && status == SUMAC_OK; i++) {
+        struct sumac_variable_options options = {
+            .name = names[i], .shape = shapes[i], .dtype = SUMAC_FLOAT32, .function = adam};
+        if (i == STEPS || i == DONE) {
+            options.dtype = i == STEPS ? SUMAC_FLOAT64 : SUMAC_INT32;
+            options.function =
+                (struct sumac_function){i == STEPS ? "assign_add" : "assign", NULL, 0};
+            options.not_trainable = true;
+        } else {
+            options.aggregation = SUMAC_AGGREGATION_MEAN;
+        }
+        if (i == W1 || i == W2) {
+            const double limit = sqrt(6.0 / (double)(shapes[i].extent[0] + shapes[i].extent[1]));
+            options.initializer = SUMAC_INITIALIZER_UNIFORM; /* Glorot and Bengio, 2010 */
+            options.a = -limit;
+            options.b = limit;
+            options.seed = (uint64_t)i + 1;
+            options.partitioner = SUMAC_PARTITIONER_FIXED_SHARDS;
+            options.num_shards = facts.ps_count;
+        }
+        status = sumac_client_create(job->client, &options, &job->variables[i], error);
+    }
+    return status;
+}
+
+/* Tell every worker that it is over. */
+static enum sumac_status assign_done(struct job *job, int32_t value, struct sumac_error *error)
+{
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_push *push = NULL;
+    const struct sumac_shape scalar = {.rank = 0};
+    struct sumac_delta delta = {.variable = job->variables[DONE]};
+    enum sumac_status status =
+        sumac_buffer_wrap(&value, sizeof value, (struct sumac_place){0}, NULL, NULL, &buffer);
+    if (status == SUMAC_OK)
+        status = sumac_tensor_view(buffer, 0, SUMAC_INT32, &scalar, &delta.value);
+    if (status == SUMAC_OK)
+        status = sumac_client_push(job->client, &delta, 1, NULL, &push, error);
+    if (status == SUMAC_OK)
+        status = sumac_push_wait(push, 0, error);
+    sumac_buffer_unref(buffer);
+    return status;
+}
+
+/* ---- judging and telling */
+
+static double accuracy(const struct job *job)
+{
+    return (double)job->right / (double)job->data.testing_count;
+}
+
+static void judge(struct job *job, const struct sumac_tensor *values)
+{
+    const struct perceptron parameters = view(values);
+    job->right = perceptron_count_right(&parameters, job->data.testing, job->data.testing_count);
+}
+
+static void tell_progress(struct job *job)
+{
+    const double now = now_s(CLOCK_MONOTONIC);
+    if (now - job->told_s < PROGRESS_S || job->settings.json)
+        return;
+    const struct sumac_tensor *values = sumac_worker_values(job->worker);
+    const double steps = *(const double *)sumac_tensor_data(&values[STEPS]);
+    struct sumac_client_facts facts;
+    sumac_client_facts(job->client, &facts);
+    printf(
+        "step %-6.0f loss %.4f  accuracy %.1f %%  %.0f pushes/s  staleness %.1f\r", steps,
+        job->loss, 100 * accuracy(job), (steps - job->told_steps) / (now - job->told_s),
+        facts.staleness_mean);
+    fflush(stdout);
+    job->told_s = now;
+    job->told_steps = steps;
+}
+
+/* The ps's values of now, instead of those that the last step ran on. */
+static enum sumac_status judge_again(struct job *job, struct sumac_error *error)
+{
+    const uint64_t count = PIXELS * UNITS + UNITS + UNITS * CLASSES + CLASSES;
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_tensor values[STEPS];
+    struct sumac_fetch fetches[STEPS];
+    struct sumac_pull *pull = NULL;
+    uint64_t offset_bytes = 0;
+    enum sumac_status status = sumac_buffer_create(count * sizeof(float), &buffer);
+    for (int i = 0; i < STEPS && status == SUMAC_OK; i++) {
+        const struct sumac_shape shape = sumac_variable_shape(job->variables[i]);
+        status = sumac_tensor_view(buffer, offset_bytes, SUMAC_FLOAT32, &shape, &values[i]);
+        fetches[i] = (struct sumac_fetch){.variable = job->variables[i], .into = values[i]};
+        offset_bytes += sumac_tensor_bytes(&values[i]);
+    }
+    if (status == SUMAC_OK)
+        status = sumac_client_pull(job->client, fetches, STEPS, NULL, &pull, error);
+    if (status == SUMAC_OK)
+        status = sumac_pull_wait(pull, 0, error);
+    if (status == SUMAC_OK)
+        judge(job, values);
+    sumac_buffer_unref(buffer);
+    return status;
+}
+
+/* Is it over? Then say so to all. The values that convinced were some steps old: those of now must convince, too. */
+static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_error *error)
+{
+    const uint64_t steps = sumac_worker_steps(job->worker);
+    if (steps % JUDGED_EVERY != 0)
+        return SUMAC_OK;
+    judge(job, sumac_worker_values(job->worker));
+    if (job->reached_s == 0 && accuracy(job) >= job->settings.target)
+        job->reached_s = now_s(CLOCK_REALTIME);
+    const bool long_enough = steps >= job->settings.steps &&
+                             now_s(CLOCK_MONOTONIC) - job->started_s >= job->settings.seconds;
+    enum sumac_status status = SUMAC_OK;
+    if (long_enough && accuracy(job) >= job->settings.target) {
+        status = judge_again(job, error);
+        *done = accuracy(job) >= job->settings.target ? REACHED : GOING_ON;
+    } else if (steps >= job->settings.steps + STEPS_MAX) {
+        *done = GAVE_UP;
+    }
+    if (status == SUMAC_OK && *done != GOING_ON)
+        status = assign_done(job, *done, error);
+    return status;
+}
+
+/* ---- training */
+
+static enum sumac_status train(struct job *job, int32_t *done, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    job->started_s = job->told_s = now_s(CLOCK_MONOTONIC);
+    while (*done == GOING_ON && status == SUMAC_OK) {
+        for (int i = 0; i < BATCH; i++)
+            job->batch[i] = &job->data.training[digits_order_next(&job->order)];
+        status = sumac_worker_step(job->worker, error);
+        if (status != SUMAC_OK)
+            break;
+        const struct sumac_tensor *values = sumac_worker_values(job->worker);
+        job->loss += (job->losses[0] - job->loss) / 16;
+        *done = *(const int32_t *)sumac_tensor_data(&values[DONE]);
+        if (job->judges && *done == GOING_ON) {
+            status = consider(job, done, error);
+            tell_progress(job);
+        }
+    }
+    if (status == SUMAC_OK)
+        status = sumac_worker_flush(job->worker, error);
+    return status;
+}
+
+static void tell_result(const struct job *job, int32_t done)
+{
+    const double seconds = now_s(CLOCK_MONOTONIC) - job->started_s;
+    const uint64_t steps = sumac_worker_steps(job->worker);
+    if (job->settings.json) {
+        printf("{\"steps\": %" PRIu64 ", \"seconds\": %.6f", steps, seconds);
+        if (job->judges)
+            printf(", \"accuracy\": %.6f, \"reached\": %.6f", accuracy(job), job->reached_s);
+        printf("}\n");
+        return;
+    }
+    printf("%" PRIu64 " steps in %.2f s, %.0f steps/s\n", steps, seconds, (double)steps / seconds);
+    if (!job->judges)
+        return;
+    printf(
+        "%s: %u of %u held-back rows right, %.1f %%\n", done == REACHED ? "done" : "gave up",
+        job->right, job->data.testing_count, 100 * accuracy(job));
+    if (job->settings.seconds == 0)
+        printf("To look further, train for a minute with `digits --seconds 60`; from another "
+               "terminal:\n"
+               "  sumac ls\n  sumac get W1 --slice 0:4\n  sumac stats --watch\n");
+}
+
+static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error *error)
+{
+    const char *replicas = getenv("SUMAC_REPLICAS"); /* set by `sumac run --replicas` */
+    enum sumac_status status = create_variables(job, error);
+    const struct sumac_worker_options options = {
+        .client = job->client,
+        .replicas = replicas != NULL ? (uint32_t)strtoul(replicas, NULL, 10) : 1,
+        .variables = job->variables,
+        .variable_count = VARIABLES,
+        .pushed_count = DONE,
+        .reduce = SUMAC_REDUCE_MEAN,
+        .step = step,
+        .user = job,
+    };
+    if (status == SUMAC_OK)
+        status = sumac_worker_create(&options, &job->worker, error);
+    if (status == SUMAC_OK)
+        status = train(job, done, error);
+    if (status == SUMAC_OK)
+        tell_result(job, *done);
+    sumac_worker_destroy(job->worker);
+    return status == SUMAC_OK ? sumac_client_leave(job->client, true, error) : status;
+}
+
+static bool read_settings(int argc, char **argv, struct settings *settings)
+{
+    *settings = (struct settings){.data = DIGITS_DATA, .target = 0.95};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--json") == 0) {
+            settings->json = true;
+            continue;
+        }
+        if (value == NULL)
+            return false;
+        if (strcmp(argv[i], "--data") == 0)
+            settings->data = value;
+        else if (strcmp(argv[i], "--target") == 0)
+            settings->target = strtod(value, NULL);
+        else if (strcmp(argv[i], "--seconds") == 0)
+            settings->seconds = strtod(value, NULL);
+        else if (strcmp(argv[i], "--steps") == 0)
+            settings->steps = strtoull(value, NULL, 10);
+        else
+            return false;
+        i++;
+    }
+    return true;
+}
+
+/* The chief, or worker 0 where there is none, judges. */
+static bool is_judge(const struct sumac_cluster *cluster)
+{
+    if (cluster->task_type == NULL)
+        return false;
+    if (strcmp(cluster->task_type, "chief") == 0)
+        return true;
+    return sumac_cluster_job(cluster, "chief") == NULL && cluster->task_index == 0;
+}
+
+static enum sumac_status join(struct job *job, struct sumac_error *error)
+{
+    enum sumac_status status = sumac_cluster_from_environment(NULL, &job->cluster, error);
+    const struct sumac_client_options options = {.cluster = &job->cluster};
+    if (status == SUMAC_OK)
+        status = sumac_client_open(&options, &job->client, error);
+    job->judges = is_judge(&job->cluster);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    sumac_tune_malloc();
+    struct job job = {0};
+    struct sumac_error error = {.status = SUMAC_INTERNAL};
+    int32_t done = GOING_ON;
+    if (!read_settings(argc, argv, &job.settings)) {
+        fprintf(
+            stderr,
+            "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] [--json]\n");
+        return 2;
+    }
+    if (!digits_data_read(job.settings.data, &job.data))
+        return 2;
+    enum sumac_status status = join(&job, &error);
+    if (status == SUMAC_OK &&
+        !digits_order_init(&job.order, job.data.training_count, job.cluster.task_index + 1))
+        status = SUMAC_RESOURCE_EXHAUSTED;
+    if (status == SUMAC_OK)
+        status = work(&job, &done, &error);
+    if (status != SUMAC_OK)
+        fprintf(stderr, "digits: %s\n", error.text);
+    sumac_client_close(job.client);
+    sumac_cluster_deinit(&job.cluster);
+    digits_data_free(&job.data);
+    free(job.order.indices);
+    if (status != SUMAC_OK)
+        return sumac_exit_code(&error);
+    return done == REACHED ? 0 : 1;
+}
