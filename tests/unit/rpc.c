@@ -211,6 +211,26 @@ static void a_small_payload_is_released_before_the_send_returns(void **state)
     assert_int_equal(fixture->at_server.payload[3], 4);
 }
 
+static void a_paused_stream_hands_over_nothing_until_it_is_resumed(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->parks = true;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    rpc_call_send(call, &request.base, NULL, 0);
+    poll_until(fixture, &fixture->at_server.messages, 1); /* given: its handler paused it */
+    struct rpc_call *stream = fixture->parked;
+    poll_until(fixture, &fixture->client.writable, 1);
+    rpc_call_send(call, &request.base, NULL, 0);
+    poll_until(fixture, &fixture->client.writable, 2);
+    fixture->parks = false; /* a unary call goes through behind it, on the same connection */
+    begin_stats(fixture, 0);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->at_server.messages, 2); /* the first, and the unary call's */
+    rpc_call_resume(stream);                          /* when */
+    assert_int_equal(fixture->at_server.messages, 3); /* then */
+}
+
 static void a_second_server_on_a_port_is_refused_and_told_which(void **state)
 {
     struct fixture *fixture = *state;
@@ -307,6 +327,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_message_above_the_bound_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_small_payload_is_released_before_the_send_returns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_paused_stream_hands_over_nothing_until_it_is_resumed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_second_server_on_a_port_is_refused_and_told_which, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -1,7 +1,7 @@
 /* rpc_fixture.h -- a real server and a real client in one thread, on a port that the system picks.
  *
  * For the tests of lib/rpc. The server counts and echoes what it gets; `parks` makes it leave a
- * unary call unanswered. */
+ * unary call unanswered, and a stream of pushes paused. */
 #ifndef TESTS_UNIT_RPC_FIXTURE_H
 #define TESTS_UNIT_RPC_FIXTURE_H
 
@@ -126,7 +126,9 @@ static inline void serve_push(struct rpc_call *call, const struct wire_received 
     const wire_push_request *request = (const wire_push_request *)(const void *)received->message;
     keep(&fixture->at_server, received);
     fixture->at_server.pieces = request->n_parts > 0 ? (unsigned)request->parts[0]->n_pieces : 0;
-    if (!rpc_call_writable(call))
+    if (fixture->parks)
+        rpc_call_pause(call);
+    if (fixture->parks || !rpc_call_writable(call))
         return;
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     answer.durable_through = received->payload_bytes;
