@@ -294,7 +294,7 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text)
 {
     struct judge_peer *peer = &judge->peers[ps];
-    if (peer->up && peer->met && judge->phase == JUDGE_RUNNING)
+    if (peer->greeted && judge->phase == JUDGE_RUNNING)
         out_log(
             judge->out, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
             text == NULL ? "closed" : text);

@@ -145,7 +145,7 @@ void judge_end_complete(struct judge *judge)
     if (judge->phase == JUDGE_ENDING)
         tell_self(judge);
     else
-        out_exit(judge->out, judge->exit_code, "%s", judge->end_text);
+        out_exit(judge->out, judge->exit_code, "%s", ""); /* the reason was logged at once */
 }
 
 void judge_run_tick(struct judge *judge)
