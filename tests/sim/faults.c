@@ -29,7 +29,7 @@ static uint32_t one_of(struct world *world, const uint32_t *values, uint32_t cou
 void faults_draw(struct world *world)
 {
     static const uint32_t delays_us[] = {200, 3000, 40000};
-    static const uint32_t chunks[] = {0, 16, 64};
+    static const uint32_t chunks[] = {0, 64, 130};
     static const uint32_t inlines[] = {0, 1, 64};
     static const uint32_t copied[] = {0, 1, 512};
     static const uint32_t pull_chunks[] = {0, 16, 96};
@@ -55,11 +55,11 @@ void faults_draw(struct world *world)
 
 static void cut_some_stream(struct world *world)
 {
-    const uint32_t count = stream_count(world);
+    const uint32_t count = network_count(world);
     for (uint32_t tries = 0; count > 0 && tries < 8; tries++) {
-        struct stream *stream = stream_at(world, world_below(world, count));
+        struct stream *stream = network_at(world, world_below(world, count));
         if (!stream->over) {
-            stream_cut(world, stream);
+            network_cut(world, stream);
             return;
         }
     }

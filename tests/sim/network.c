@@ -30,16 +30,16 @@ struct network *network_make(struct world *world)
     return network;
 }
 
-uint32_t stream_count(const struct world *world) { return world->network->stream_count; }
+uint32_t network_count(const struct world *world) { return world->network->stream_count; }
 
-struct stream *stream_at(struct world *world, uint32_t index)
+struct stream *network_at(struct world *world, uint32_t index)
 {
     return world->network->streams[index];
 }
 
-struct stream *stream_find(struct world *world, uint64_t id)
+struct stream *network_find(struct world *world, uint64_t id)
 {
-    return id == 0 || id > stream_count(world) ? NULL : stream_at(world, (uint32_t)id - 1);
+    return id == 0 || id > network_count(world) ? NULL : network_at(world, (uint32_t)id - 1);
 }
 
 static uint32_t receiver(const struct stream *stream, enum way way)
@@ -91,14 +91,14 @@ static bool arrives(struct channel *channel)
 
 static void told_writable(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     if (stream->at_caller && !stream->over)
         caller_writable(world, stream);
 }
 
 static void told_lost(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     if (!stream->at_caller)
         return;
     stream->at_caller = false;
@@ -109,7 +109,7 @@ static void told_lost(struct world *world, const struct event *event)
 
 static void opened_at_ps(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     if (!arrives(&stream->channels[WAY_TO_PS]))
         return;
     stream->at_ps = true;
@@ -121,7 +121,7 @@ static void opened_at_ps(struct world *world, const struct event *event)
 /* Nobody listens there. */
 static void refused(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     if (stream->over)
         return;
     stream->over = true;
@@ -131,7 +131,7 @@ static void refused(struct world *world, const struct event *event)
     told_lost(world, event);
 }
 
-struct stream *stream_open(
+struct stream *network_open(
     struct world *world, uint32_t caller, uint32_t ps, enum lane_stream_kind kind,
     uint64_t generation)
 {
@@ -170,7 +170,7 @@ static void release(struct world *world, const struct stream *stream, const stru
 
 static void arrived_at_ps(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     struct letter *letter = event->data;
     if (arrives(&stream->channels[WAY_TO_PS]) && stream->at_ps)
         ps_message(world, stream, letter);
@@ -179,7 +179,7 @@ static void arrived_at_ps(struct world *world, const struct event *event)
 
 static void arrived_at_caller(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     struct letter *letter = event->data;
     if (arrives(&stream->channels[WAY_TO_CALLER]) && stream->at_caller)
         caller_message(world, stream, letter);
@@ -188,7 +188,7 @@ static void arrived_at_caller(struct world *world, const struct event *event)
 
 static void told_ps_writable(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     stream->channels[WAY_TO_CALLER].busy = false;
     if (stream->at_ps && !stream->over)
         ps_writable(world, stream);
@@ -196,7 +196,7 @@ static void told_ps_writable(struct world *world, const struct event *event)
 
 static void told_caller_writable(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     stream->channels[WAY_TO_PS].busy = false;
     told_writable(world, event);
 }
@@ -226,7 +226,7 @@ static void go_out(struct world *world, struct stream *stream, enum way way)
 
 static void out_to_ps(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     go_out(world, stream, WAY_TO_PS);
     world_after(
         world, world_delay_us(world) / 4, stream->caller, told_caller_writable, stream->id, NULL);
@@ -234,7 +234,7 @@ static void out_to_ps(struct world *world, const struct event *event)
 
 static void out_to_caller(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     go_out(world, stream, WAY_TO_CALLER);
     world_after(world, world_delay_us(world) / 4, stream->ps, told_ps_writable, stream->id, NULL);
 }
@@ -260,7 +260,7 @@ static struct parcel *parcel_make(
     return parcel;
 }
 
-void stream_send(
+void network_send(
     struct world *world, struct stream *stream, enum way way, const wire_message *message,
     const struct cargo *cargo, uint32_t cargo_count)
 {
@@ -285,7 +285,7 @@ void stream_send(
 
 static void told_closed(struct world *world, const struct event *event)
 {
-    struct stream *stream = stream_find(world, event->number);
+    struct stream *stream = network_find(world, event->number);
     struct channel *channel = &stream->channels[WAY_TO_PS];
     channel->cut = true;
     channel->spared = 0;
@@ -320,7 +320,7 @@ static void tell_caller(struct world *world, struct stream *stream, uint64_t at_
         world_at(world, at_us, stream->caller, told_lost, stream->id, NULL);
 }
 
-void stream_cut(struct world *world, struct stream *stream)
+void network_cut(struct world *world, struct stream *stream)
 {
     if (stream->over)
         return;
@@ -336,7 +336,8 @@ void stream_cut(struct world *world, struct stream *stream)
     tell_caller(world, stream, world->now_us + world_below(world, CALLER_LEARNS_US_MAX));
 }
 
-void stream_close_at_ps(struct world *world, struct stream *stream, const struct sumac_error *error)
+void network_close_at_ps(
+    struct world *world, struct stream *stream, const struct sumac_error *error)
 {
     if (stream->over)
         return;
@@ -348,7 +349,7 @@ void stream_close_at_ps(struct world *world, struct stream *stream, const struct
     tell_caller(world, stream, arrival_us(world, stream, WAY_TO_CALLER));
 }
 
-void stream_close_at_caller(struct world *world, struct stream *stream)
+void network_close_at_caller(struct world *world, struct stream *stream)
 {
     if (stream->over)
         return;
@@ -367,7 +368,7 @@ static void gone_caller(struct world *world, struct stream *stream)
         stream->at_caller = false;
         tell_ps(world, stream);
     } else {
-        stream_cut(world, stream);
+        network_cut(world, stream);
         stream->at_caller = false;
     }
 }
@@ -375,12 +376,12 @@ static void gone_caller(struct world *world, struct stream *stream)
 void network_process_gone(struct world *world, uint32_t process)
 {
     const struct sumac_error gone = {.status = SUMAC_UNAVAILABLE, .text = "the ps has exited"};
-    for (uint32_t i = 0; i < stream_count(world); i++) {
-        struct stream *stream = stream_at(world, i);
+    for (uint32_t i = 0; i < network_count(world); i++) {
+        struct stream *stream = network_at(world, i);
         if (stream->caller == process && stream->at_caller)
             gone_caller(world, stream);
         else if (stream->ps == process)
-            stream_close_at_ps(world, stream, &gone);
+            network_close_at_ps(world, stream, &gone);
     }
     calls_process_gone(world, process);
 }

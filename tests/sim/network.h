@@ -69,22 +69,22 @@ struct call {
 struct network *network_make(struct world *world);
 
 /* Opens a stream; the ends are told. */
-struct stream *stream_open(
+struct stream *network_open(
     struct world *world, uint32_t caller, uint32_t ps, enum lane_stream_kind kind,
     uint64_t generation);
-struct stream *stream_find(struct world *world, uint64_t id);
-uint32_t stream_count(const struct world *world);
-struct stream *stream_at(struct world *world, uint32_t index);
+struct stream *network_find(struct world *world, uint64_t id);
+uint32_t network_count(const struct world *world);
+struct stream *network_at(struct world *world, uint32_t index);
 /* Send one message; that way must not be busy. */
-void stream_send(
+void network_send(
     struct world *world, struct stream *stream, enum way way, const wire_message *message,
     const struct cargo *cargo, uint32_t cargo_count);
 /* The connection breaks. */
-void stream_cut(struct world *world, struct stream *stream);
+void network_cut(struct world *world, struct stream *stream);
 /* An end closes it: the ps with a status, after all its answers; the caller by cancelling it. */
-void stream_close_at_ps(
+void network_close_at_ps(
     struct world *world, struct stream *stream, const struct sumac_error *error);
-void stream_close_at_caller(struct world *world, struct stream *stream);
+void network_close_at_caller(struct world *world, struct stream *stream);
 
 /* A unary call of ps 0. */
 struct call *call_make(

@@ -104,7 +104,7 @@ static void open_due(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
     const struct plan_to_open *plan = event->data;
-    client->streams[plan->ps][plan->lane] = stream_open(
+    client->streams[plan->ps][plan->lane] = network_open(
         world, process_number(client), plan->ps,
         plan->lane == SESSION_PUSH_STREAM ? LANE_STREAM_PUSH : LANE_STREAM_PULL, plan->generation);
 }
@@ -145,7 +145,7 @@ static void send(struct world *world, struct client *client, const struct sessio
     const wire_message *message = effect->kind == SESSION_EFFECT_SEND_PUSH
                                       ? &effect->push_request->base
                                       : &effect->pull_request->base;
-    stream_send(world, stream, WAY_TO_PS, message, cargo, effect->payload_count);
+    network_send(world, stream, WAY_TO_PS, message, cargo, effect->payload_count);
 }
 
 static void
@@ -162,7 +162,7 @@ carry_out(struct world *world, struct client *client, const struct session_effec
     case SESSION_EFFECT_CLOSE_STREAM:
         stream = stream_of(client, effect);
         if (stream != NULL)
-            stream_close_at_caller(world, stream);
+            network_close_at_caller(world, stream);
         break;
     case SESSION_EFFECT_SEND_PUSH:
         send(world, client, effect);

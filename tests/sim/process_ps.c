@@ -224,7 +224,7 @@ static void redial(struct world *world, const struct event *event)
     struct ps *ps = alive(world, 0);
     const uint32_t target = (uint32_t)event->number;
     if (ps != NULL && ps->peers[target] == NULL)
-        ps->peers[target] = stream_open(world, 0, target, LANE_STREAM_PEER, 0);
+        ps->peers[target] = network_open(world, 0, target, LANE_STREAM_PEER, 0);
 }
 
 void peer_lost(struct world *world, struct stream *stream)

@@ -103,25 +103,25 @@ static void carry_out_message(
     const wire_message *message, const struct cargo *cargo, uint32_t cargo_count)
 {
     const char *name = world->processes[ps->index].name;
-    struct stream *stream = effect->stream == 0 ? NULL : stream_find(world, effect->stream);
+    struct stream *stream = effect->stream == 0 ? NULL : network_find(world, effect->stream);
     switch (effect->kind) {
     case LANE_EFFECT_ANSWER:
     case LANE_EFFECT_PULLED:
     case LANE_EFFECT_REPORT:
         assert(stream != NULL && stream->ps == ps->index);
         trace_message(world, name, world->processes[stream->caller].name, "says", message);
-        stream_send(world, stream, WAY_TO_CALLER, message, cargo, cargo_count);
+        network_send(world, stream, WAY_TO_CALLER, message, cargo, cargo_count);
         break;
     case LANE_EFFECT_CLOSE_STREAM:
         assert(stream != NULL && stream->ps == ps->index);
         trace_say(
             world, "%s closes stream %llu: %s", name, (unsigned long long)stream->id,
             effect->error.text);
-        stream_close_at_ps(world, stream, &effect->error);
+        network_close_at_ps(world, stream, &effect->error);
         break;
     case LANE_EFFECT_ORDER:
         if (stream == ps->peers[effect->ps]) /* not lost while it waited for a record */
-            stream_send(world, stream, WAY_TO_PS, message, NULL, 0);
+            network_send(world, stream, WAY_TO_PS, message, NULL, 0);
         break;
     case LANE_EFFECT_REPLY:
     case LANE_EFFECT_FAIL:
@@ -278,7 +278,7 @@ static void dial(struct world *world, struct ps *ps, uint32_t target)
     if (target >= world->ps_count)
         checker_violation(world, "a ps is dialled that is not there");
     else if (ps->peers[target] == NULL)
-        ps->peers[target] = stream_open(world, 0, target, LANE_STREAM_PEER, 0);
+        ps->peers[target] = network_open(world, 0, target, LANE_STREAM_PEER, 0);
 }
 
 /* What is lent until RELEASED is read when it is out; the rest now. */
@@ -328,7 +328,7 @@ void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *
         }
         own.stream = ps->peers[effect->ps]->id;
     }
-    checker_effect(world, ps, stream_find(world, own.stream), effect);
+    checker_effect(world, ps, network_find(world, own.stream), effect);
     struct cargo *cargo = cargo_of(world, effect);
     const bool behind = own.stream != 0 && ps_stream_waits(ps, own.stream);
     if (own.after_record > ps->records_done || behind)
