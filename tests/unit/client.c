@@ -1,0 +1,409 @@
+/* client.c -- what a client does without a server: rows to shards, names to numbers, exit codes, ps that never appear. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client_state.h"
+
+/* ---- rows to shards */
+
+/* A variable "w" of float32 [10, 4], rows 0 to 5 on ps 1 and 6 to 9 on ps 0, known to a client that is not open. */
+struct known {
+    struct sumac_client client;
+    struct sumac_variable *variable;
+    struct sumac_buffer *buffer;
+    struct transfer *transfer;
+};
+
+static void know(struct known *known)
+{
+    memset(known, 0, sizeof(*known));
+    wire_shard shards[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
+    shards[0].shard_id = 5;
+    shards[0].ps = 1;
+    shards[0].rows = 6;
+    shards[0].version = 8;
+    shards[1].shard_id = 6;
+    shards[1].first_row = 6;
+    shards[1].rows = 4;
+    wire_shard *list[] = {&shards[0], &shards[1]};
+    uint64_t shape[] = {10, 4};
+    wire_variable wire = WIRE_VARIABLE_INIT;
+    wire.name = "w";
+    wire.variable_id = 3;
+    wire.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    wire.n_shape = 2;
+    wire.shape = shape;
+    wire.n_shards = 2;
+    wire.shards = list;
+    known->variable = client_learn(&known->client, &wire);
+    assert_non_null(known->variable);
+    assert_int_equal(sumac_buffer_create(160, &known->buffer), SUMAC_OK);
+    known->transfer = transfer_take(&known->client);
+}
+
+static void forget(struct known *known)
+{
+    transfer_give(known->transfer);
+    arena_deinit(&known->transfer->arena);
+    free(known->transfer);
+    client_forget_variables(&known->client);
+    sumac_buffer_unref(known->buffer);
+}
+
+static struct sumac_tensor tensor(const struct known *known, uint64_t rows, enum sumac_dtype dtype)
+{
+    return (struct sumac_tensor){
+        .buffer = known->buffer, .dtype = dtype, .shape = {.rank = 2, .extent = {rows, 4}}};
+}
+
+static enum sumac_status
+add(struct known *known, const struct sumac_tensor *tensor, const struct sumac_range *rows,
+    struct sumac_error *error)
+{
+    const struct selection selection = {
+        .variable = known->variable,
+        .tensor = tensor,
+        .has_rows = rows != NULL,
+        .rows = rows != NULL ? *rows : (struct sumac_range){0},
+        .verb = "push"};
+    return selection_add(known->transfer, &selection, error);
+}
+
+static void a_whole_variable_has_a_piece_for_each_shard(void **state)
+{
+    (void)state;
+    struct known known;
+    know(&known);
+    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
+
+    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
+
+    const struct session_piece *pieces = known.transfer->pieces;
+    const uint8_t *data = sumac_buffer_data(known.buffer);
+    assert_int_equal(known.transfer->piece_count, 2);
+    assert_int_equal(pieces[0].ps, 1);
+    assert_int_equal(pieces[0].shard_id, 5);
+    assert_int_equal(pieces[0].based_on, 8);
+    assert_int_equal(pieces[0].bytes, 96);
+    assert_int_equal(pieces[1].ps, 0);
+    assert_int_equal(pieces[1].bytes, 64);
+    assert_int_equal(pieces[1].offset_bytes, 0);
+    assert_ptr_equal(pieces[1].data, data + 96);
+    forget(&known);
+}
+
+static void rows_are_split_where_the_shards_meet(void **state)
+{
+    (void)state;
+    struct known known;
+    know(&known);
+    const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
+
+    assert_int_equal(
+        add(&known, &rows, &(struct sumac_range){.first = 5, .count = 3}, NULL), SUMAC_OK);
+
+    const struct session_piece *pieces = known.transfer->pieces;
+    assert_int_equal(known.transfer->piece_count, 2);
+    assert_int_equal(pieces[0].offset_bytes, 80); /* row 5 of the first shard */
+    assert_int_equal(pieces[0].bytes, 16);
+    assert_int_equal(pieces[1].offset_bytes, 0); /* row 6 is row 0 of the second */
+    assert_int_equal(pieces[1].bytes, 32);
+    assert_ptr_equal(pieces[1].data, (uint8_t *)sumac_buffer_data(known.buffer) + 16);
+    forget(&known);
+}
+
+static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error;
+    know(&known);
+    const struct sumac_tensor wrong = tensor(&known, 10, SUMAC_INT32);
+
+    assert_int_equal(add(&known, &wrong, NULL, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_DATA_TYPE);
+    assert_string_equal(error.text, "push of w: expected float32, given int32");
+    forget(&known);
+}
+
+static void a_tensor_of_another_shape_is_refused_by_the_variables_name(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error;
+    know(&known);
+    const struct sumac_tensor wrong = tensor(&known, 9, SUMAC_FLOAT32);
+
+    assert_int_equal(add(&known, &wrong, NULL, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_SHAPE);
+    assert_string_equal(error.text, "push of w: expected shape [10, 4], given [9, 4]");
+    forget(&known);
+}
+
+static void rows_past_the_end_are_refused(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error;
+    know(&known);
+    const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
+
+    assert_int_equal(
+        add(&known, &rows, &(struct sumac_range){.first = 8, .count = 3}, &error),
+        SUMAC_OUT_OF_RANGE);
+    assert_int_equal(
+        add(&known, &rows, &(struct sumac_range){.first = UINT64_MAX, .count = 3}, &error),
+        SUMAC_OUT_OF_RANGE);
+
+    assert_int_equal(known.transfer->piece_count, 0);
+    forget(&known);
+}
+
+static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
+{
+    (void)state;
+    struct known known;
+    const uint64_t versions[] = {9, 4};
+    know(&known);
+    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
+    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
+
+    transfer_note_pulled(known.transfer, versions, 2);
+    known.transfer->piece_count = 0;
+    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(known.transfer->pieces[0].based_on, 9);
+    assert_int_equal(known.transfer->pieces[1].based_on, 4);
+    forget(&known);
+}
+
+static void a_layout_with_a_gap_is_not_believed(void **state)
+{
+    (void)state;
+    struct sumac_client client = {0};
+    wire_shard shard = WIRE_SHARD_INIT;
+    shard.rows = 9;
+    wire_shard *list[] = {&shard};
+    uint64_t shape[] = {10};
+    wire_variable wire = WIRE_VARIABLE_INIT;
+    wire.name = "w";
+    wire.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    wire.n_shape = 1;
+    wire.shape = shape;
+    wire.n_shards = 1;
+    wire.shards = list;
+
+    assert_null(client_learn(&client, &wire));
+}
+
+/* ---- names to numbers */
+
+static enum sumac_status
+encode(const char *name, const char *hyperparameter, wire_function *wire, struct sumac_error *error)
+{
+    struct arena arena;
+    arena_init(&arena, &memory_heap, 1 << 16);
+    const struct sumac_hyperparameter value = {.name = hyperparameter, .value = 0.5};
+    const struct sumac_function function = {
+        .name = name, .hyperparameters = &value, .hyperparameter_count = hyperparameter != NULL};
+    wire_function *made = NULL;
+    const enum sumac_status status = function_encode(&function, &arena, &made, error);
+    if (status == SUMAC_OK) {
+        *wire = *made;
+        if (made->n_hyperparameters > 0) {
+            assert_int_equal(
+                made->hyperparameters[0]->name,
+                SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_BETA_1);
+            assert_true(made->hyperparameters[0]->value == 0.5);
+        }
+    }
+    arena_deinit(&arena);
+    return status;
+}
+
+static void a_functions_name_is_its_number_on_the_wire(void **state)
+{
+    (void)state;
+    wire_function wire;
+
+    assert_int_equal(encode("adam", "beta_1", &wire, NULL), SUMAC_OK);
+
+    assert_int_equal(wire.function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM);
+    assert_int_equal(wire.n_hyperparameters, 1);
+    assert_int_equal(encode("assign_add", NULL, &wire, NULL), SUMAC_OK);
+    assert_int_equal(wire.function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD);
+}
+
+static void an_unknown_function_is_refused_with_those_that_there_are(void **state)
+{
+    (void)state;
+    wire_function wire;
+    struct sumac_error error;
+
+    assert_int_equal(encode("adamw", NULL, &wire, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
+    assert_string_equal(
+        error.text, "there is no update function adamw; there are assign, assign_add, assign_sub, "
+                    "sgd, momentum, adam");
+    assert_int_equal(encode("unspecified", NULL, &wire, &error), SUMAC_INVALID_ARGUMENT);
+}
+
+static void an_unknown_hyperparameter_is_refused(void **state)
+{
+    (void)state;
+    wire_function wire;
+    struct sumac_error error;
+
+    assert_int_equal(encode("adam", "beta", &wire, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_HYPERPARAMETER);
+    assert_non_null(strstr(error.text, "beta_1"));
+}
+
+/* ---- exit codes */
+
+static int exit_code(enum sumac_status status, enum sumac_reason reason)
+{
+    const struct sumac_error error = {.status = status, .reason = reason};
+    return sumac_exit_code(&error);
+}
+
+static void an_exit_code_says_whether_a_restart_may_help(void **state)
+{
+    (void)state;
+    assert_int_equal(exit_code(SUMAC_OK, SUMAC_REASON_UNSPECIFIED), 0);
+    assert_int_equal(sumac_exit_code(NULL), 0);
+    assert_int_equal(exit_code(SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE), 2);
+    assert_int_equal(exit_code(SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED), 2);
+    assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER), 2);
+    assert_true(exit_code(SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING) >= 128);
+    assert_true(exit_code(SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED) >= 128);
+    assert_true(exit_code(SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST) >= 128);
+    assert_true(exit_code(SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT) >= 128);
+}
+
+/* ---- open, without anybody there */
+
+/* "127.0.0.1:PORT" of a port that nobody listens on while the socket is kept. */
+static int take_dead_port(char *address, size_t bytes)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(any);
+    const int taken = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(taken, (struct sockaddr *)&any, sizeof(any)), 0);
+    assert_int_equal(getsockname(taken, (struct sockaddr *)&any, &length), 0);
+    snprintf(address, bytes, "127.0.0.1:%d", ntohs(any.sin_port));
+    return taken;
+}
+
+static void drop_line(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+}
+
+static enum sumac_status open_observer(const char *address, struct sumac_error *error)
+{
+    struct sumac_client *client = NULL;
+    const struct sumac_client_options options = {
+        .ps_addresses = &address,
+        .ps_count = 1,
+        .observer = true,
+        .timeout_ms = 300,
+        .log = drop_line};
+    const enum sumac_status status = sumac_client_open(&options, &client, error);
+    assert_null(client);
+    return status;
+}
+
+static void a_ps_that_never_appears_is_named(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+    char address[32];
+    const int taken = take_dead_port(address, sizeof(address));
+
+    assert_int_equal(open_observer(address, &error), SUMAC_UNAVAILABLE);
+
+    assert_int_equal(error.reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(error.text, "ps 0 at 127.0.0.1:"));
+    assert_true(sumac_exit_code(&error) >= 128);
+    close(taken);
+}
+
+static void a_name_that_does_not_resolve_is_said(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+
+    assert_int_equal(open_observer("no-such-host.invalid:2222", &error), SUMAC_UNAVAILABLE);
+
+    assert_int_equal(error.reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(error.text, "no-such-host.invalid:2222"));
+}
+
+static void a_cluster_without_ps_is_refused(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+    struct sumac_client *client = NULL;
+    const struct sumac_client_options options = {.observer = true};
+
+    assert_int_equal(sumac_client_open(&options, &client, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(sumac_exit_code(&error), 2);
+}
+
+static void a_task_that_is_no_member_is_refused(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+    struct sumac_cluster cluster;
+    struct sumac_client *client = NULL;
+    const char *config = "{\"cluster\": {\"ps\": [\"h0:1\"], \"worker\": [\"h1:1\"]}, "
+                         "\"task\": {\"type\": \"ps\", \"index\": 0}}";
+    assert_int_equal(sumac_cluster_parse(config, NULL, &cluster, &error), SUMAC_OK);
+    const struct sumac_client_options options = {.cluster = &cluster};
+
+    assert_int_equal(sumac_client_open(&options, &client, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_non_null(strstr(error.text, "ps 0"));
+    sumac_cluster_deinit(&cluster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_variable_has_a_piece_for_each_shard),
+        cmocka_unit_test(rows_are_split_where_the_shards_meet),
+        cmocka_unit_test(a_tensor_of_another_type_is_refused_by_the_variables_name),
+        cmocka_unit_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),
+        cmocka_unit_test(rows_past_the_end_are_refused),
+        cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
+        cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
+        cmocka_unit_test(a_functions_name_is_its_number_on_the_wire),
+        cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),
+        cmocka_unit_test(an_unknown_hyperparameter_is_refused),
+        cmocka_unit_test(an_exit_code_says_whether_a_restart_may_help),
+        cmocka_unit_test(a_ps_that_never_appears_is_named),
+        cmocka_unit_test(a_name_that_does_not_resolve_is_said),
+        cmocka_unit_test(a_cluster_without_ps_is_refused),
+        cmocka_unit_test(a_task_that_is_no_member_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,2 @@
+# lib/client, as far as it needs no server.
+sumac_unit_test(client USES client)
