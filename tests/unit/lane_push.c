@@ -1,0 +1,429 @@
+/* lane_push.c -- pushing: staged, committed, applied in order, exactly once, whatever streams break. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define VARIABLE 5u
+
+/* One session, one variable of four zeros with assign_add, a push and a pull stream. */
+struct streams {
+    uint64_t push, pull;
+};
+
+static struct streams begin_with(struct talk *talk, const struct lane_config *config)
+{
+    struct streams streams;
+
+    talk_start(talk, config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    streams.push = talk_push_stream(talk, 1, 1);
+    streams.pull = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+    return streams;
+}
+
+static struct streams begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    return begin_with(talk, &config);
+}
+
+static struct streams begin_without(struct talk *talk, enum rule rule)
+{
+    struct lane_config config = talk_config();
+
+    config.broken = 1u << rule;
+    return begin_with(talk, &config);
+}
+
+static const float one[] = {1, 1, 1, 1};
+static const float ten[] = {10, 10, 10, 10};
+
+static struct talk_part part(uint64_t sequence, uint64_t previous, const float *values)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = values,
+        .count = 4};
+}
+
+static void
+send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous, const float *values)
+{
+    const struct talk_part sent = part(sequence, previous, values);
+
+    talk_part(talk, stream, &sent);
+}
+
+static void expect_values(struct talk *talk, uint64_t stream, const char *line)
+{
+    talk_forget(talk);
+    talk_pull(talk, stream, 99, VARIABLE, 1, 0);
+    talk_expect(talk, line);
+}
+
+/* ---- the ordinary course ---- */
+
+static void a_stream_is_greeted_before_anything_else(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_forget(talk);
+
+    (void)talk_push_stream(talk, 1, 1);
+
+    talk_expect(talk, "greeting\n");
+}
+
+static void a_part_changes_nothing_until_it_is_committed(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    send(talk, streams.push, 1, 0, one);
+
+    talk_expect(talk, "staged 1\n");
+    expect_values(talk, streams.pull, "pulled 99 [0] 0 0 0 0\n");
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk_expect(talk, "done 1 [1]\n");
+    expect_values(talk, streams.pull, "pulled 99 [1] 1 1 1 1\n");
+}
+
+static void a_part_in_several_messages_counts_with_the_last(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    struct talk_part sent = part(1, 0, one);
+    sent.eager = true;
+
+    talk_part_in_steps(talk, streams.push, &sent, 1);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+static void an_eager_part_carries_its_own_commit(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    struct talk_part sent = part(1, 0, one);
+    sent.eager = true;
+
+    talk_part(talk, streams.push, &sent);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+static void a_part_waits_for_the_one_before_it(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    send(talk, streams.push, 7, 3, ten);
+    talk_commit(talk, streams.push, 7, 0, 0);
+    talk_expect(talk, "staged 7\n");
+
+    send(talk, streams.push, 3, 0, one);
+
+    talk_expect(talk, "staged 3\ndone 3 [1]\ndone 7 [2]\n");
+}
+
+static void without_follow_previous_a_part_overtakes(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_without(talk, RULE_follow_previous);
+
+    send(talk, streams.push, 7, 3, ten);
+    talk_commit(talk, streams.push, 7, 0, 0);
+
+    talk_expect(talk, "staged 7\ndone 7 [1]\n");
+}
+
+static void a_voided_push_takes_its_turn_and_changes_nothing(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    send(talk, streams.push, 1, 0, one);
+    send(talk, streams.push, 2, 1, ten);
+    talk_forget(talk);
+
+    talk_commit(talk, streams.push, 2, 1, 0);
+
+    talk_expect(talk, "done 1 voided\ndone 2 [1]\n");
+    expect_values(talk, streams.pull, "pulled 99 [1] 10 10 10 10\n");
+}
+
+static void without_done_says_voided_a_voided_push_looks_applied(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_without(talk, RULE_done_says_voided);
+    send(talk, streams.push, 1, 0, one);
+    talk_forget(talk);
+
+    talk_commit(talk, streams.push, 1, 1, 0);
+
+    talk_expect(talk, "done 1 [0]\n");
+}
+
+static void answers_of_a_stream_that_is_not_read_go_out_together(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    send(talk, streams.push, 1, 0, one);
+    talk_forget(talk);
+    talk->deaf = streams.push;
+    send(talk, streams.push, 2, 1, one);
+    talk_expect(talk, "staged 2\n");
+    send(talk, streams.push, 3, 2, one);
+    talk_commit(talk, streams.push, 3, 0, 0);
+    talk_expect(talk, "");
+
+    talk_writable(talk, streams.push);
+
+    talk_expect(talk, "staged 3\ndone 1 [1]\ndone 2 [2]\ndone 3 [3]\n");
+}
+
+/* ---- streams break ---- */
+
+static void a_duplicate_is_done_again_with_the_present_version(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    send(talk, streams.push, 1, 0, one);
+    send(talk, streams.push, 2, 1, one);
+    talk_commit(talk, streams.push, 2, 0, 0);
+    talk_forget(talk);
+
+    send(talk, streams.push, 1, 0, one);
+
+    talk_expect(talk, "done 1 [2]\n");
+    expect_values(talk, streams.pull, "pulled 99 [2] 2 2 2 2\n");
+}
+
+static void without_recognise_duplicates_a_duplicate_is_staged(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_without(talk, RULE_recognise_duplicates);
+    send(talk, streams.push, 1, 0, one);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk_forget(talk);
+
+    send(talk, streams.push, 1, 0, one);
+
+    talk_expect(talk, "staged 1\n");
+}
+
+static void a_part_sent_again_on_a_new_stream_is_staged_once(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    send(talk, streams.push, 1, 0, one);
+    talk_hang_up(talk, streams.push);
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+
+    send(talk, again, 1, 0, one);
+    talk_commit(talk, again, 1, 0, 0);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    expect_values(talk, streams.pull, "pulled 99 [1] 1 1 1 1\n");
+}
+
+static void a_part_that_broke_off_is_dropped(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    wire_part header = WIRE_PART_INIT; /* given: the first half of a part */
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    piece.shard_id = VARIABLE;
+    piece.bytes = 8;
+    header.sequence = 1;
+    header.first = true;
+    header.bytes = 16;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, streams.push, &request, one, 8);
+
+    talk_hang_up(talk, streams.push); /* when its stream breaks */
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    send(talk, again, 1, 0, ten);
+    talk_commit(talk, again, 1, 0, 0);
+
+    talk_expect(talk, "greeting\nstaged 1\ndone 1 [1]\n"); /* then the whole one counts */
+    expect_values(talk, streams.pull, "pulled 99 [1] 10 10 10 10\n");
+}
+
+static void a_stream_of_a_larger_generation_ends_the_older_one(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    (void)talk_push_stream(talk, 1, 2);
+    talk_expect(talk, "end of stream UNSPECIFIED\ngreeting\n");
+    send(talk, streams.push, 1, 0, one);
+
+    talk_expect(talk, "");
+}
+
+static void a_stream_of_a_smaller_generation_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    (void)talk_push_stream(talk, 1, 5);
+    talk_forget(talk);
+
+    (void)talk_push_stream(talk, 1, 4);
+
+    talk_expect(talk, "end of stream UNSPECIFIED\n");
+}
+
+static void without_generation_an_older_stream_is_still_taken(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_without(talk, RULE_generation);
+    (void)talk_push_stream(talk, 1, 2);
+    talk_expect(talk, "greeting\n");
+
+    send(talk, streams.push, 1, 0, one);
+
+    talk_expect(talk, "staged 1\n");
+}
+
+static void a_stream_for_another_incarnation_is_greeted_and_not_obeyed(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    uint8_t id[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const uint64_t stream = talk_stream(talk, LANE_STREAM_PUSH);
+    wire_hello hello = WIRE_HELLO_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.epoch = 1;
+    hello.ps_incarnation = 0xDEAD;
+    hello.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    hello.generation = 9;
+    request.hello = &hello;
+
+    talk_push(talk, stream, &request, NULL, 0);
+    send(talk, stream, 1, 0, one);
+
+    talk_expect(talk, "greeting\n");
+}
+
+static void a_session_that_is_not_known_is_told_to_join_again(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    const uint64_t stream = talk_push_stream(talk, 9, 1);
+    talk_expect(talk, "greeting\nrejoin\n");
+    send(talk, stream, 1, 0, one);
+
+    talk_expect(talk, "rejoin\n");
+}
+
+/* ---- bad input ---- */
+
+static void a_stream_that_says_no_hello_is_ended(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    const uint64_t stream = talk_stream(talk, LANE_STREAM_PUSH);
+
+    send(talk, stream, 1, 0, one);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+}
+
+static void a_payload_that_is_longer_than_its_pieces_ends_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    talk_push(talk, streams.push, &request, one, 8);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+}
+
+static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    header.sequence = 4;
+    header.last = true;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, streams.push, &request, NULL, 0);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+}
+
+/* ---- records ---- */
+
+static void no_answer_overtakes_the_record_it_waits_for(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.records = true;
+    const struct streams streams = begin_with(talk, &config);
+
+    send(talk, streams.push, 1, 0, one);
+    assert_true(talk->last_record > 0);
+    assert_int_equal(talk->after_record, talk->last_record);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    assert_int_equal(talk->after_record, talk->last_record);
+    talk_pull(talk, streams.pull, 1, VARIABLE, 1, 0);
+
+    assert_int_equal(talk->after_record, talk->last_record);
+    talk_expect(talk, "staged 1\ndone 1 [1]\npulled 1 [1] 1 1 1 1\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_stream_is_greeted_before_anything_else),
+        talk_test(a_part_changes_nothing_until_it_is_committed),
+        talk_test(a_part_in_several_messages_counts_with_the_last),
+        talk_test(an_eager_part_carries_its_own_commit),
+        talk_test(a_part_waits_for_the_one_before_it),
+        talk_test(without_follow_previous_a_part_overtakes),
+        talk_test(a_voided_push_takes_its_turn_and_changes_nothing),
+        talk_test(without_done_says_voided_a_voided_push_looks_applied),
+        talk_test(answers_of_a_stream_that_is_not_read_go_out_together),
+        talk_test(a_duplicate_is_done_again_with_the_present_version),
+        talk_test(without_recognise_duplicates_a_duplicate_is_staged),
+        talk_test(a_part_sent_again_on_a_new_stream_is_staged_once),
+        talk_test(a_part_that_broke_off_is_dropped),
+        talk_test(a_stream_of_a_larger_generation_ends_the_older_one),
+        talk_test(a_stream_of_a_smaller_generation_is_refused),
+        talk_test(without_generation_an_older_stream_is_still_taken),
+        talk_test(a_stream_for_another_incarnation_is_greeted_and_not_obeyed),
+        talk_test(a_session_that_is_not_known_is_told_to_join_again),
+        talk_test(a_stream_that_says_no_hello_is_ended),
+        talk_test(a_payload_that_is_longer_than_its_pieces_ends_the_stream),
+        talk_test(a_part_that_goes_on_without_a_beginning_ends_the_stream),
+        talk_test(no_answer_overtakes_the_record_it_waits_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,680 @@
+/* lane_talk.c -- a conversation with one lane, as text. */
+#include "lane_talk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "update.h"
+
+#define EPOCH 1u
+#define CLUSTER_ID 0xC1u
+#define INCARNATION 0x1001u
+#define START_US 1000000u
+
+static void *take(void *context, size_t bytes)
+{
+    struct talk *talk = context;
+
+    talk->bytes_taken += bytes;
+    return memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    struct talk *talk = context;
+
+    talk->bytes_taken -= bytes;
+    memory_give(&memory_heap, data, bytes);
+}
+
+static void say(struct talk *talk, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct talk *talk, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    const int length = vsnprintf(
+        talk->text + talk->text_used, TALK_TEXT_BYTES - talk->text_used, format, arguments);
+    va_end(arguments);
+    assert_true(length >= 0 && (size_t)length < TALK_TEXT_BYTES - talk->text_used);
+    talk->text_used += (size_t)length;
+}
+
+struct lane_config talk_config(void)
+{
+    static const char *const addresses[] = {"h0:1", "h1:1"};
+
+    return (struct lane_config){
+        .index = 1,
+        .ps_addresses = addresses,
+        .ps_count = 2,
+        .incarnation = INCARNATION,
+        .version = "test",
+        .started_us = START_US,
+        .lease_ms = 10000,
+        .rejoin_ms = 10000,
+        .rejoin_first_ms = 60000,
+        .ps_lost_ms = 60000,
+        .report_ms = 5000,
+        .terminate_ms = 5000,
+        .sessions_max = 4,
+        .staging_bytes_max = 4096,
+        .inline_bytes = 64,
+        .copied_pull_bytes_max = 64,
+        .pull_chunk_bytes = 48,
+        .block_bytes = 32};
+}
+
+void talk_start(struct talk *talk, const struct lane_config *config)
+{
+    talk->memory = (struct memory){.take = take, .give = give, .context = talk};
+    talk->now_us = START_US;
+    talk->lane = lane_create(config, &talk->memory);
+    assert_non_null(talk->lane);
+    const struct lane_event start = {.kind = LANE_EVENT_START, .random = {7, 11}};
+    talk_step(talk, &start);
+    if (config->index == 0)
+        return;
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    char *addresses[] = {"h0:1", "h1:1"};
+    uint64_t incarnations[] = {0x1000, 0};
+    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.cluster_id = CLUSTER_ID;
+    hello.epoch = EPOCH;
+    hello.coordinator_incarnation = 0x1000;
+    hello.index = config->index;
+    hello.n_ps_addresses = hello.n_ps_incarnations = 2;
+    hello.ps_addresses = addresses;
+    hello.ps_incarnations = incarnations;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    order.hello = &hello;
+    talk_order(talk, &order);
+    talk_expect(talk, "report 1\n");
+}
+
+int talk_setup(void **state)
+{
+    *state = calloc(1, sizeof(struct talk));
+    return *state == NULL;
+}
+
+int talk_teardown(void **state)
+{
+    struct talk *talk = *state;
+
+    lane_destroy(talk->lane);
+    const uint64_t kept = talk->bytes_taken;
+    free(talk);
+    return kept != 0;
+}
+
+/* ---- what the lane says ---- */
+
+static void say_versions(struct talk *talk, const uint64_t *versions, size_t count)
+{
+    say(talk, " [");
+    for (size_t i = 0; i < count; i++)
+        say(talk, i == 0 ? "%llu" : " %llu", (unsigned long long)versions[i]);
+    say(talk, "]");
+}
+
+static void say_answer(struct talk *talk, const struct lane_effect *effect)
+{
+    const wire_push_answer *answer = effect->push_answer;
+
+    talk->after_record = effect->after_record;
+    if (answer->greeting != NULL)
+        say(talk, "greeting\n");
+    for (size_t i = 0; i < answer->n_staged; i++)
+        say(talk, "staged %llu\n", (unsigned long long)answer->staged[i]->sequence);
+    for (size_t i = 0; i < answer->n_refused; i++)
+        say(talk, "refused %llu %s\n", (unsigned long long)answer->refused[i]->sequence,
+            sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
+    for (size_t i = 0; i < answer->n_done; i++) {
+        say(talk, "done %llu", (unsigned long long)answer->done[i]->sequence);
+        if (answer->done[i]->voided)
+            say(talk, " voided");
+        else
+            say_versions(talk, answer->done[i]->versions, answer->done[i]->n_versions);
+        say(talk, "\n");
+    }
+    if (answer->closed != NULL && !answer->closed->decided)
+        say(talk, "closing\n");
+    if (answer->closed != NULL && answer->closed->decided) {
+        say(talk, "closed %llu", (unsigned long long)answer->closed->final);
+        for (size_t i = 0; i < answer->closed->n_voided; i++)
+            say(talk, " voided %llu", (unsigned long long)answer->closed->voided[i]);
+        say(talk, "\n");
+    }
+    if (answer->rejoin)
+        say(talk, "rejoin\n");
+}
+
+static void keep_payload(struct talk *talk, const struct lane_effect *effect)
+{
+    for (uint32_t i = 0; i < effect->payload_count; i++) {
+        const struct lane_bytes *bytes = &effect->payload[i];
+        talk->pulled_spans++;
+        assert_true(talk->pulled_bytes + bytes->bytes.bytes <= sizeof talk->pulled);
+        memcpy(talk->pulled + talk->pulled_bytes, bytes->bytes.data, bytes->bytes.bytes);
+        talk->pulled_bytes += bytes->bytes.bytes;
+        if (bytes->hold == 0)
+            continue;
+        talk->pulled_lent++;
+        assert_true(talk->lent_count < 64);
+        talk->lent[talk->lent_count++] = *bytes;
+    }
+}
+
+static void say_pulled(struct talk *talk, const struct lane_effect *effect)
+{
+    const wire_pull_answer *answer = effect->pull_answer;
+
+    talk->after_record = effect->after_record;
+    if (answer->greeting != NULL)
+        say(talk, "greeting\n");
+    if (answer->request == 0)
+        return;
+    if (answer->status != 0) {
+        say(talk, "pulled %llu error %s\n", (unsigned long long)answer->request,
+            sumac_reason_name((enum sumac_reason)answer->reason));
+        return;
+    }
+    if (answer->n_versions > 0) {
+        talk->pulled_bytes = talk->pulled_messages = talk->pulled_spans = talk->pulled_lent = 0;
+        say(talk, "pulled %llu", (unsigned long long)answer->request);
+        say_versions(talk, answer->versions, answer->n_versions);
+        say(talk, "%s", answer->last ? "" : " ...\n");
+    }
+    keep_payload(talk, effect);
+    talk->pulled_messages++;
+    if (!answer->last)
+        return;
+    if (answer->n_versions == 0)
+        say(talk, "pulled %llu:", (unsigned long long)answer->request);
+    const float *values = (const float *)(const void *)talk->pulled;
+    for (size_t i = 0; i < talk->pulled_bytes / sizeof *values && i < 64; i++)
+        say(talk, " %g", (double)values[i]);
+    say(talk, "\n");
+}
+
+static void say_report(struct talk *talk, const wire_peer_report *report)
+{
+    say(talk, "report");
+    if (report->answers != 0)
+        say(talk, " %llu", (unsigned long long)report->answers);
+    if (report->status != 0)
+        say(talk, " error %s", sumac_reason_name((enum sumac_reason)report->reason));
+    if (report->close_report != NULL) {
+        say(talk, " commit_through %llu", (unsigned long long)report->close_report->commit_through);
+        for (size_t i = 0; i < report->close_report->n_voided; i++)
+            say(talk, " voided %llu", (unsigned long long)report->close_report->voided[i]);
+    }
+    if (report->clock != 0)
+        say(talk, " clock %llu", (unsigned long long)report->clock);
+    for (size_t i = 0; i < report->n_assigned; i++)
+        say(talk, " assigned %llu", (unsigned long long)report->assigned[i]);
+    for (size_t i = 0; i < report->n_renewed; i++)
+        say(talk, " renewed %u", report->renewed[i].data[0]);
+    say(talk, "\n");
+}
+
+static void say_effect(struct talk *talk, const struct lane_effect *effect)
+{
+    switch (effect->kind) {
+    case LANE_EFFECT_ANSWER:
+        say_answer(talk, effect);
+        break;
+    case LANE_EFFECT_PULLED:
+        say_pulled(talk, effect);
+        break;
+    case LANE_EFFECT_REPORT:
+        say_report(talk, effect->report);
+        break;
+    case LANE_EFFECT_CLOSE_STREAM:
+        say(talk, "end of stream %s\n", sumac_reason_name(effect->error.reason));
+        break;
+    case LANE_EFFECT_FAIL:
+        say(talk, "failed %s\n", sumac_reason_name(effect->error.reason));
+        break;
+    case LANE_EFFECT_REPLY:
+        say(talk, "reply %s\n", effect->reply->descriptor->short_name);
+        break;
+    case LANE_EFFECT_EXIT:
+        say(talk, "exit %d\n", effect->exit_code);
+        break;
+    case LANE_EFFECT_RECORD:
+        talk->last_record = effect->record;
+        break;
+    case LANE_EFFECT_LOG:
+        if (talk->shows_logs)
+            say(talk, "log %s\n", effect->text);
+        break;
+    case LANE_EFFECT_COMPUTE:
+        talk->compute = *effect->compute;
+        talk->computes++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* What follows from a step: messages that are out, work that is done, bytes that are released. Copied first, since the
+ * effects are lent until the next step. */
+struct aftermath {
+    uint64_t writable[256];
+    uint32_t writable_count;
+    uint64_t job;
+};
+
+static void note(struct talk *talk, const struct lane_effect *effect, struct aftermath *aftermath)
+{
+    const bool out = effect->kind == LANE_EFFECT_ANSWER || effect->kind == LANE_EFFECT_PULLED ||
+                     effect->kind == LANE_EFFECT_REPORT;
+
+    if (out && effect->stream != talk->deaf) {
+        assert_true(aftermath->writable_count < 256);
+        aftermath->writable[aftermath->writable_count++] = effect->stream;
+    }
+    if (effect->kind == LANE_EFFECT_COMPUTE)
+        aftermath->job = effect->compute->job;
+}
+
+void talk_step(struct talk *talk, const struct lane_event *event)
+{
+    struct lane_event stamped = *event;
+    struct lane_effects effects;
+    struct aftermath aftermath = {.writable_count = 0};
+
+    stamped.now_us = talk->now_us;
+    lane_step(talk->lane, &stamped, &effects);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        say_effect(talk, &effects.items[i]);
+        note(talk, &effects.items[i], &aftermath);
+    }
+    for (uint32_t i = 0; i < aftermath.writable_count; i++)
+        talk_writable(talk, aftermath.writable[i]);
+    if (aftermath.job != 0 && !talk->holds_compute)
+        talk_compute(talk);
+    if (!talk->holds_released)
+        talk_release(talk);
+}
+
+void talk_compute(struct talk *talk)
+{
+    struct lane_event computed = {.kind = LANE_EVENT_COMPUTED, .job = talk->compute.job};
+
+    assert_true(talk->compute.job != 0);
+    for (uint32_t i = talk->compute.slice_count; i > 0; i--) /* any order */
+        update_run(&talk->compute.slices[i - 1]);
+    talk->compute.job = 0;
+    talk_step(talk, &computed);
+}
+
+void talk_release(struct talk *talk)
+{
+    while (talk->lent_count > 0) {
+        struct lane_event released = {
+            .kind = LANE_EVENT_RELEASED, .hold = talk->lent[--talk->lent_count].hold};
+        talk_step(talk, &released);
+    }
+}
+
+void talk_tick(struct talk *talk, uint64_t later_ms)
+{
+    const struct lane_event tick = {.kind = LANE_EVENT_TICK};
+
+    talk->now_us += later_ms * 1000;
+    talk_step(talk, &tick);
+}
+
+void talk_expect_at(struct talk *talk, const char *file, int line, const char *expected)
+{
+    if (strcmp(talk->text, expected) != 0)
+        print_error("%s:%d: expected\n%s-- the lane said\n%s", file, line, expected, talk->text);
+    const bool equal = strcmp(talk->text, expected) == 0;
+    talk_forget(talk);
+    assert_true(equal);
+}
+
+void talk_forget(struct talk *talk)
+{
+    talk->text_used = 0;
+    talk->text[0] = '\0';
+}
+
+/* ---- as ps 0 ---- */
+
+void talk_order(struct talk *talk, wire_peer_order *order)
+{
+    struct lane_event event = {
+        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = order};
+
+    order->number = ++talk->orders;
+    talk_step(talk, &event);
+}
+
+/* A session's id is its number, sixteen times. */
+static wire_bytes id_of(uint8_t session, uint8_t id[16])
+{
+    memset(id, session, 16);
+    return (wire_bytes){.len = 16, .data = id};
+}
+
+void talk_open(struct talk *talk, uint8_t session)
+{
+    uint8_t id[16];
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_open_session open = WIRE_OPEN_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    task.job = "worker";
+    task.index = session;
+    open.session_id = id_of(session, id);
+    open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    open.task = &task;
+    open.attempt = 1;
+    order.open = &open;
+    talk_order(talk, &order);
+}
+
+void talk_close(struct talk *talk, uint8_t session)
+{
+    uint8_t id[16];
+    wire_close_session close = WIRE_CLOSE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    close.session_id = id_of(session, id);
+    order.close = &close;
+    talk_order(talk, &order);
+}
+
+void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t voided)
+{
+    uint8_t id[16];
+    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    decide.session_id = id_of(session, id);
+    decide.final = final;
+    decide.n_voided = voided != 0;
+    decide.voided = &voided;
+    order.decide = &decide;
+    talk_order(talk, &order);
+}
+
+void talk_add(
+    struct talk *talk, uint64_t id, uint64_t rows, uint64_t columns, enum sumac_dtype dtype,
+    uint32_t function, int initializer)
+{
+    char name[32];
+    uint64_t shape[] = {rows, columns};
+    wire_shard shard = WIRE_SHARD_INIT;
+    wire_shard *shards[] = {&shard};
+    wire_function own = WIRE_FUNCTION_INIT;
+    wire_initializer values = WIRE_INITIALIZER_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_add_shards add = WIRE_ADD_SHARDS_INIT;
+    wire_publish publish = WIRE_PUBLISH_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    (void)snprintf(name, sizeof name, "v%llu", (unsigned long long)id);
+    shard.shard_id = id;
+    shard.ps = 1;
+    shard.rows = rows;
+    shard.bytes = rows * columns * sumac_dtype_bytes(dtype);
+    own.function = (Sumac__V1__UpdateFunction)function;
+    values.kind = (Sumac__V1__Initializer__Kind)initializer;
+    variable.name = name;
+    variable.variable_id = id;
+    variable.data_type = (Sumac__V1__DataType)dtype;
+    variable.shape = shape;
+    variable.n_shape = columns == 1 ? 1 : 2;
+    variable.function = &own;
+    variable.initializer = &values;
+    variable.shards = shards;
+    variable.n_shards = 1;
+    add.variable = &variable;
+    order.add_shards = &add;
+    talk_order(talk, &order);
+    publish.variable_id = id;
+    order.add_shards = NULL;
+    order.publish = &publish;
+    talk_order(talk, &order);
+}
+
+void talk_variable(struct talk *talk, uint64_t id, uint64_t elements, uint32_t function)
+{
+    talk_add(talk, id, elements, 1, SUMAC_FLOAT32, function, WIRE_INITIALIZER_ZEROS);
+    talk_forget(talk);
+}
+
+void talk_delete(struct talk *talk, uint64_t id)
+{
+    wire_delete_variable deleted = WIRE_DELETE_VARIABLE_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    deleted.variable_id = id;
+    order.delete_ = &deleted;
+    talk_order(talk, &order);
+}
+
+/* ---- as a client ---- */
+
+uint64_t talk_stream(struct talk *talk, enum lane_stream_kind kind)
+{
+    const uint64_t stream = ++talk->streams;
+    const struct lane_event opened = {
+        .kind = LANE_EVENT_STREAM_OPENED, .stream = stream, .stream_kind = kind};
+
+    talk_step(talk, &opened);
+    talk_writable(talk, stream);
+    return stream;
+}
+
+static wire_hello hello_of(uint8_t session, uint64_t generation, uint8_t id[16])
+{
+    wire_hello hello = WIRE_HELLO_INIT;
+
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.cluster_id = CLUSTER_ID;
+    hello.epoch = EPOCH;
+    hello.ps_incarnation = INCARNATION;
+    if (session != 0)
+        hello.session_id = id_of(session, id);
+    hello.generation = generation;
+    return hello;
+}
+
+uint64_t talk_push_stream(struct talk *talk, uint8_t session, uint64_t generation)
+{
+    const uint64_t stream = talk_stream(talk, LANE_STREAM_PUSH);
+    uint8_t id[16];
+    wire_hello hello = hello_of(session, generation, id);
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    request.hello = &hello;
+    talk_push(talk, stream, &request, NULL, 0);
+    return stream;
+}
+
+uint64_t talk_pull_stream(struct talk *talk, uint8_t session)
+{
+    const uint64_t stream = talk_stream(talk, LANE_STREAM_PULL);
+    uint8_t id[16];
+    wire_hello hello = hello_of(session, 1, id);
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &request};
+
+    request.hello = &hello;
+    talk_step(talk, &event);
+    return stream;
+}
+
+void talk_hang_up(struct talk *talk, uint64_t stream)
+{
+    const struct lane_event closed = {.kind = LANE_EVENT_STREAM_CLOSED, .stream = stream};
+
+    talk_step(talk, &closed);
+}
+
+void talk_writable(struct talk *talk, uint64_t stream)
+{
+    const struct lane_event writable = {.kind = LANE_EVENT_STREAM_WRITABLE, .stream = stream};
+
+    talk_step(talk, &writable);
+}
+
+void talk_push(
+    struct talk *talk, uint64_t stream, wire_push_request *request, const void *payload,
+    size_t bytes)
+{
+    struct span span = {.data = payload, .bytes = bytes};
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PUSH,
+        .stream = stream,
+        .push_request = request,
+        .payload = &span,
+        .payload_spans = bytes > 0};
+
+    talk_step(talk, &event);
+}
+
+static wire_part header_of(const struct talk_part *part, wire_function **functions)
+{
+    wire_part header = WIRE_PART_INIT;
+    const uint64_t bytes = (uint64_t)part->shards * part->count * sizeof(float);
+
+    header.sequence = part->sequence;
+    header.previous = part->previous;
+    header.eager = part->eager;
+    header.bytes = part->declared != 0 ? part->declared : bytes;
+    header.weight = 1;
+    header.non_finite_allowed = part->non_finite_allowed;
+    header.synchronous = part->synchronous;
+    header.checksum = part->checksum;
+    header.n_functions = part->function != 0;
+    header.functions = functions;
+    return header;
+}
+
+static wire_piece piece_of(const struct talk_part *part, uint32_t shard)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+
+    piece.shard_id = part->shard + shard;
+    piece.layout_epoch = part->layout_epoch;
+    piece.function = part->function != 0;
+    piece.based_on = part->based_on;
+    piece.offset_bytes = part->offset * sizeof(float);
+    piece.bytes = part->count * sizeof(float);
+    return piece;
+}
+
+void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part)
+{
+    wire_piece *const pieces = talk->pieces, **const pointers = talk->piece_pointers;
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&function};
+    wire_part header = header_of(part, functions);
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    function.function = (Sumac__V1__UpdateFunction)part->function;
+    assert_true(part->shards <= TALK_PIECES_MAX);
+    for (uint32_t i = 0; i < part->shards; i++) {
+        pieces[i] = piece_of(part, i);
+        pointers[i] = &pieces[i];
+    }
+    header.first = header.last = true;
+    header.pieces = pointers;
+    header.n_pieces = part->shards;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, part->values, part->shards * part->count * sizeof(float));
+}
+
+void talk_part_in_steps(
+    struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t step)
+{
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&function};
+
+    function.function = (Sumac__V1__UpdateFunction)part->function;
+    assert_int_equal(part->shards, 1);
+    for (uint32_t at = 0; at < part->count; at += step) {
+        const uint32_t count = part->count - at < step ? part->count - at : step;
+        wire_part header = WIRE_PART_INIT;
+        wire_piece piece = piece_of(part, 0);
+        wire_piece *pointers[] = {&piece};
+        wire_part *parts[] = {&header};
+        wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+        if (at == 0)
+            header = header_of(part, functions);
+        header.sequence = part->sequence;
+        header.first = at == 0;
+        header.last = at + count == part->count;
+        piece.offset_bytes += at * sizeof(float);
+        piece.bytes = count * sizeof(float);
+        header.pieces = pointers;
+        header.n_pieces = 1;
+        request.parts = parts;
+        request.n_parts = 1;
+        talk_push(talk, stream, &request, part->values + at, count * sizeof(float));
+    }
+}
+
+void talk_commit(
+    struct talk *talk, uint64_t stream, uint64_t commit_through, uint64_t voided,
+    uint64_t acked_through)
+{
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    commit.commit_through = commit_through;
+    commit.n_voided = voided != 0;
+    commit.voided = &voided;
+    commit.acked_through = acked_through;
+    request.commit = &commit;
+    talk_push(talk, stream, &request, NULL, 0);
+}
+
+void talk_pull(
+    struct talk *talk, uint64_t stream, uint64_t request, uint64_t shard, uint32_t shards,
+    uint64_t after_sequence)
+{
+    wire_piece *const pieces = talk->pieces, **const pointers = talk->piece_pointers;
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
+
+    for (uint32_t i = 0; i < shards; i++) {
+        pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        pieces[i].shard_id = shard + i;
+        pointers[i] = &pieces[i];
+    }
+    pull.request = request;
+    pull.pieces = pointers;
+    pull.n_pieces = shards;
+    pull.after_sequence = after_sequence;
+    talk_step(talk, &event);
+}
+
+void talk_cancel(struct talk *talk, uint64_t stream, uint64_t request)
+{
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
+
+    pull.request = request;
+    pull.cancel = true;
+    talk_step(talk, &event);
+}

@@ -1,0 +1,112 @@
+/* lane_talk.h -- a conversation with one lane, as text: what it is told in calls, what it says in a transcript.
+ *
+ * The lane is ps 1 of 2; the test plays ps 0, the clients, the driver. Every stream is told that it is writable as soon as
+ * its message is out, and vector work is run at once, unless the test says otherwise. Answers, pulled bytes, reports and
+ * ends of streams become lines of the transcript:
+ *
+ *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting · closed 3 voided 2 · rejoin
+ *     pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12 · end of stream MALFORMED · exit 143
+ */
+#ifndef TESTS_LANE_TALK_H
+#define TESTS_LANE_TALK_H
+
+#include "lane.h"
+
+#define TALK_TEXT_BYTES 65536
+#define TALK_PIECES_MAX 4096u
+
+struct talk {
+    struct memory memory;
+    uint64_t bytes_taken; /* of the source, not given back */
+    struct lane *lane;
+    uint64_t now_us;
+    uint64_t streams, orders;
+    uint64_t coordinator; /* the stream that orders come on */
+    char text[TALK_TEXT_BYTES];
+    size_t text_used;
+    uint64_t deaf;       /* a stream whose reader has stopped: it is not told that it is writable */
+    bool holds_compute;  /* vector work is kept */
+    bool holds_released; /* lent bytes are kept */
+    bool shows_logs;
+    struct lane_compute compute; /* kept; the lane's until COMPUTED */
+    uint32_t computes;
+    struct lane_bytes lent[64]; /* kept */
+    uint32_t lent_count;
+    uint64_t after_record, last_record; /* of the last answer; of the last record */
+    uint8_t pulled[8u << 20];           /* the bytes of the last pull, all its messages */
+    size_t pulled_bytes;
+    uint32_t pulled_messages, pulled_spans, pulled_lent;
+    wire_piece pieces[TALK_PIECES_MAX]; /* of the message being made */
+    wire_piece *piece_pointers[TALK_PIECES_MAX];
+};
+
+/* A test whose *state is a talk; ended, and its memory looked at, afterwards. */
+#define talk_test(name) cmocka_unit_test_setup_teardown(name, talk_setup, talk_teardown)
+int talk_setup(void **state);
+int talk_teardown(void **state);
+
+/* A lane with small sizes, so that variables of a few bytes take every path: changed before talk_start. */
+struct lane_config talk_config(void);
+void talk_start(struct talk *talk, const struct lane_config *config);
+/* One step, its effects carried out, and what follows from them. */
+void talk_step(struct talk *talk, const struct lane_event *event);
+void talk_tick(struct talk *talk, uint64_t later_ms);
+/* The transcript since the last time, as expected. */
+#define talk_expect(talk, ...) talk_expect_at(talk, __FILE__, __LINE__, __VA_ARGS__)
+void talk_expect_at(struct talk *talk, const char *file, int line, const char *expected);
+void talk_forget(struct talk *talk);
+
+/* As ps 0. */
+void talk_order(struct talk *talk, wire_peer_order *order);
+void talk_open(struct talk *talk, uint8_t session);
+void talk_close(struct talk *talk, uint8_t session);
+void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t voided);
+/* A float32 vector of one shard here, published: its id is the shard's as well. */
+void talk_variable(struct talk *talk, uint64_t id, uint64_t elements, uint32_t function);
+void talk_add(
+    struct talk *talk, uint64_t id, uint64_t rows, uint64_t columns, enum sumac_dtype dtype,
+    uint32_t function, int initializer);
+void talk_delete(struct talk *talk, uint64_t id);
+
+/* As a client. */
+uint64_t talk_stream(struct talk *talk, enum lane_stream_kind kind);
+/* A push stream that has said hello. */
+uint64_t talk_push_stream(struct talk *talk, uint8_t session, uint64_t generation);
+uint64_t talk_pull_stream(struct talk *talk, uint8_t session);
+void talk_hang_up(struct talk *talk, uint64_t stream);
+void talk_writable(struct talk *talk, uint64_t stream);
+void talk_push(
+    struct talk *talk, uint64_t stream, wire_push_request *request, const void *payload,
+    size_t bytes);
+
+struct talk_part {
+    uint64_t sequence, previous;
+    bool eager;
+    uint64_t shard; /* first of `shards` consecutive ids */
+    uint32_t shards;
+    uint64_t offset;     /* elements */
+    const float *values; /* `count` for each shard */
+    uint32_t count;
+    uint32_t function; /* 0: the variable's own */
+    uint64_t declared; /* bytes; 0: as many as there are */
+    uint64_t based_on, checksum;
+    uint32_t layout_epoch;
+    bool non_finite_allowed, synchronous;
+};
+void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
+/* The same push in messages of `step` elements each. */
+void talk_part_in_steps(
+    struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t step);
+void talk_commit(
+    struct talk *talk, uint64_t stream, uint64_t commit_through, uint64_t voided,
+    uint64_t acked_through);
+void talk_pull(
+    struct talk *talk, uint64_t stream, uint64_t request, uint64_t shard, uint32_t shards,
+    uint64_t after_sequence);
+void talk_cancel(struct talk *talk, uint64_t stream, uint64_t request);
+/* Kept vector work is run, and COMPUTED. */
+void talk_compute(struct talk *talk);
+/* Kept bytes are released. */
+void talk_release(struct talk *talk);
+
+#endif
