@@ -179,7 +179,6 @@ static void turn(struct ps *ps)
 static void drain(struct ps *ps)
 {
     int number = 0;
-    rpc_server_set_serving(ps->server, false);
     rpc_server_drain(ps->server);
     ps_services_end(ps);
     const uint64_t end_us = ps_now_us() + (uint64_t)PS_DRAIN_MS_MAX * 1000u;

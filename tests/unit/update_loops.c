@@ -74,48 +74,53 @@ static struct update_slice make_slice(
     return slice;
 }
 
-/* In place and into spare memory, aligned and not, of every type, by every table: the bytes are
- * plain's, aligned, in place, and nothing is written beside them. */
+/* The bytes that `table` writes, in place or into spare memory, at any alignment, are `expected`'s at GUARD; nothing beside them
+ * is written. */
+static void check_table(
+    const struct loops *table, const struct update_function *function, enum sumac_dtype dtype,
+    const struct arrays *expected, bool spare)
+{
+    const size_t bytes = COUNT * sumac_dtype_bytes(dtype);
+    for (size_t offset = GUARD; offset < GUARD + 4; offset++) {
+        struct arrays *const in = make_arrays(dtype, offset);
+        struct arrays *const out = spare ? make_arrays(dtype, offset) : in;
+        const struct update_slice slice = make_slice(function, dtype, in, out, offset);
+
+        table->run[function->number][dtype](&slice);
+
+        assert_memory_equal(out->value + offset, expected->value + GUARD, bytes);
+        for (uint32_t s = 0; s < function->slot_count; s++)
+            assert_memory_equal(out->slot[s] + offset, expected->slot[s] + GUARD, bytes);
+        assert_int_equal(out->value[offset - 1], 0xa5);
+        assert_int_equal(out->value[offset + bytes], 0xa5);
+        if (spare)
+            free(out);
+        free(in);
+    }
+}
+
+static void check_function(const struct update_function *function, enum sumac_dtype dtype)
+{
+    struct arrays *const expected = make_arrays(dtype, GUARD);
+    const struct update_slice slice = make_slice(function, dtype, expected, expected, GUARD);
+    loops_plain.run[function->number][dtype](&slice);
+
+    const struct loops *table;
+    for (uint32_t t = 0; (table = loops_at(t)) != NULL; t++) {
+        check_table(table, function, dtype, expected, false);
+        check_table(table, function, dtype, expected, true);
+    }
+    free(expected);
+}
+
 static void every_table_gives_the_bits_of_the_plain_one(void **state)
 {
     (void)state;
     const struct update_function *function;
-    for (uint32_t f = 0; (function = update_at(f)) != NULL; f++) {
-        for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
-            if ((function->dtypes >> dtype & 1u) == 0)
-                continue;
-            struct arrays *const expected = make_arrays((enum sumac_dtype)dtype, GUARD);
-            struct update_slice slice =
-                make_slice(function, (enum sumac_dtype)dtype, expected, expected, GUARD);
-            loops_plain.run[function->number][dtype](&slice);
-
-            const struct loops *table;
-            for (uint32_t t = 0; (table = loops_at(t)) != NULL; t++) {
-                for (size_t offset = GUARD; offset < GUARD + 4; offset++) {
-                    for (int spare = 0; spare < 2; spare++) {
-                        struct arrays *const in = make_arrays((enum sumac_dtype)dtype, offset);
-                        struct arrays *const out =
-                            spare ? make_arrays((enum sumac_dtype)dtype, offset) : in;
-                        slice = make_slice(function, (enum sumac_dtype)dtype, in, out, offset);
-
-                        table->run[function->number][dtype](&slice);
-
-                        const size_t bytes = COUNT * sumac_dtype_bytes((enum sumac_dtype)dtype);
-                        assert_memory_equal(out->value + offset, expected->value + GUARD, bytes);
-                        for (uint32_t s = 0; s < function->slot_count; s++)
-                            assert_memory_equal(
-                                out->slot[s] + offset, expected->slot[s] + GUARD, bytes);
-                        assert_int_equal(out->value[offset - 1], 0xa5);
-                        assert_int_equal(out->value[offset + bytes], 0xa5);
-                        if (spare)
-                            free(out);
-                        free(in);
-                    }
-                }
-            }
-            free(expected);
-        }
-    }
+    for (uint32_t f = 0; (function = update_at(f)) != NULL; f++)
+        for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++)
+            if ((function->dtypes >> dtype & 1u) != 0)
+                check_function(function, (enum sumac_dtype)dtype);
 }
 
 static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
