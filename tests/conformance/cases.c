@@ -141,7 +141,7 @@ int cases_finish(const struct cases_run *run)
     printf(
         "%s: %zu passed, %zu failed, %zu left; %zu cases of other operations\n", run->op,
         run->passed, run->failed, run->left, run->other_ops);
-    if (run->passed == 0)
+    if (run->passed + run->failed == 0)
         fprintf(stderr, "%s: no case was run\n", run->op);
     return run->failed > 0 || run->passed == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
