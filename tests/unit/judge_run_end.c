@@ -72,24 +72,44 @@ static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
     world_free(world);
 }
 
-static void a_ps_that_goes_away_after_the_end_is_not_waited_for(void **state)
+/* A world whose ps 1 was told of the end, did not answer, and whose stream is gone. */
+static struct world *world_of_a_lost_answer(void)
 {
-    (void)state;
-    struct world *world =
-        world_prepare(2, 1); /* given: ps 1 hears the end and is gone before its answer is out */
-    world->config.rejoin_ms = 2000;
-    world_begin(world);
+    struct world *world = world_new(2, 1);
     world_all_up(world);
     join_and_leave(world, "worker", 0, false);
+    world_pass(world, 9 * SECOND);
     world->ps[1].mute = true;
-    world_pass(world, 2 * SECOND + SECOND / 2);
+    world_pass(world, 2 * SECOND);
     assert_non_null(world_told(world, 1, ORDER_END));
+    world_down(world, 1);
+    world_pass(world, 4 * SECOND);
     assert_false(world->exited);
+    return world;
+}
 
-    world_down(world, 1); /* when */
+static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
+{
+    (void)state;
+    struct world *world = world_of_a_lost_answer();
+
+    world->ps[1].mute = false;
+    world_up(world, 1);
     world_settle_down(world);
 
-    assert_true(world->exited); /* then */
+    assert_int_equal(world_told_count(world, 1, ORDER_END), 2);
+    assert_true(world->exited);
+    world_free(world);
+}
+
+static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **state)
+{
+    (void)state;
+    struct world *world = world_of_a_lost_answer();
+
+    world_pass(world, 2 * SECOND);
+
+    assert_true(world->exited);
     assert_int_equal(world->exit_code, 143);
     world_free(world);
 }
@@ -248,7 +268,8 @@ int main(void)
         cmocka_unit_test(a_run_ends_as_soon_as_every_listed_member_has_left_as_done),
         cmocka_unit_test(ps_0_tells_itself_only_when_the_others_have_answered),
         cmocka_unit_test(a_run_waits_for_a_ps_that_has_not_heard_of_the_end),
-        cmocka_unit_test(a_ps_that_goes_away_after_the_end_is_not_waited_for),
+        cmocka_unit_test(a_ps_whose_stream_is_lost_with_the_end_is_told_again),
+        cmocka_unit_test(a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone),
         cmocka_unit_test(a_member_that_gave_up_may_come_back_for_a_while),
         cmocka_unit_test(without_members_for_a_while_a_run_ends_with_143_when_none_was_done),
         cmocka_unit_test(while_a_listed_member_has_never_joined_the_wait_is_longer),

@@ -158,6 +158,7 @@ struct judge_peer {
     uint64_t incarnation;
     uint64_t heard_us;   /* the last report */
     uint64_t given_us;   /* the last order, of any kind */
+    uint64_t down_us;    /* when the last stream was lost */
     uint64_t silent_us;  /* since when an answer, or a stream, is missing; 0: nothing is */
     uint32_t unanswered; /* orders given on this stream, hello included */
     struct judge_order *next_order;
@@ -412,8 +413,6 @@ void judge_state_lost(struct judge *judge, const char *text);
 /* A ps never appeared: those who wait are told, and the run is over before it began. */
 void judge_ps_missing(struct judge *judge, const char *text);
 void judge_end_complete(struct judge *judge);
-/* That ps is gone: do not wait for its answer to `end`. */
-void judge_end_without(struct judge *judge, uint32_t ps);
 
 /* waits.c */
 void judge_report_waits(struct judge *judge);

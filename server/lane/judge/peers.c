@@ -300,10 +300,10 @@ void judge_stream_down(struct judge *judge, uint32_t ps, const char *text)
             text == NULL ? "closed" : text);
     if (peer->silent_us == 0)
         peer->silent_us = judge->now_us;
+    if (peer->up)
+        peer->down_us = judge->now_us;
     peer->up = peer->writable = peer->greeted = false;
     set_text(peer->trouble, sizeof(peer->trouble), text);
-    if (judge->phase != JUDGE_RUNNING)
-        judge_end_without(judge, ps);
 }
 
 /* ---- reports ---- */

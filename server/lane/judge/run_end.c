@@ -131,15 +131,6 @@ static struct judge_order *find_end(const struct judge *judge)
     return order;
 }
 
-void judge_end_without(struct judge *judge, uint32_t ps)
-{
-    struct judge_order *end = find_end(judge);
-    const bool told = judge->peers[ps].next_order == NULL;
-    const bool well = judge->end_reason == SUMAC_REASON_RUN_ENDED;
-    if (end != NULL && judge->phase == JUDGE_ENDING && (told || !well))
-        judge_order_answered(judge, end, ps, NULL);
-}
-
 void judge_end_complete(struct judge *judge)
 {
     if (judge->phase == JUDGE_ENDING)
@@ -148,13 +139,29 @@ void judge_end_complete(struct judge *judge)
         out_exit(judge->out, judge->exit_code, "%s", ""); /* the reason was logged at once */
 }
 
+/* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or the order was: so it
+ * has a while to come back and be told again. After a bad end nobody waits for it. */
+static bool is_gone(const struct judge *judge, uint32_t ps)
+{
+    const struct judge_peer *peer = &judge->peers[ps];
+    const bool told = peer->next_order == NULL;
+    const bool well = judge->end_reason == SUMAC_REASON_RUN_ENDED;
+    const uint64_t down_us = judge->now_us - peer->down_us;
+    if (peer->up)
+        return false;
+    return !well || (told && down_us >= judge_ms(judge->config->terminate_ms));
+}
+
 void judge_run_tick(struct judge *judge)
 {
     judge_run_check(judge);
-    if (judge->phase != JUDGE_ENDING || judge->now_us < judge->end_until_us)
+    struct judge_order *end = judge->phase == JUDGE_ENDING ? find_end(judge) : NULL;
+    if (end == NULL)
         return;
-    struct judge_order *end = find_end(judge);
-    out_log(judge->out, "ps 0 ends without an answer from all ps");
+    const bool late = judge->now_us >= judge->end_until_us;
+    if (late)
+        out_log(judge->out, "ps 0 ends without an answer from all ps");
     for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_ENDING; ps++)
-        judge_order_answered(judge, end, ps, NULL);
+        if (late || is_gone(judge, ps))
+            judge_order_answered(judge, end, ps, NULL);
 }
