@@ -107,23 +107,25 @@ void join_start(struct session *session)
     call_join(session, 0);
 }
 
-/* The ps as the answer names them have the last word over the configuration. */
+/* The addresses that the configuration leaves open are the answer's. */
 static void keep_addresses(struct session *session, const wire_join_reply *reply)
 {
-    const char **addresses =
-        arena_take(&session->texts, (reply->n_ps_addresses + 1) * sizeof(*addresses));
-    for (size_t i = 0; addresses != NULL && i < reply->n_ps_addresses; i++) {
-        const size_t bytes = strlen(reply->ps_addresses[i]) + 1;
-        char *copy = arena_take(&session->texts, bytes);
+    const struct session_config *config = &session->config;
+    const size_t count = reply->n_ps_addresses;
+    const char **addresses = arena_take(&session->texts, (count + 1) * sizeof(*addresses));
+    for (size_t i = 0; addresses != NULL && i < count; i++) {
+        const bool given = i < config->ps_count && config->ps_addresses[i][0] != '\0';
+        const char *text = given ? config->ps_addresses[i] : reply->ps_addresses[i];
+        char *copy = arena_take(&session->texts, strlen(text) + 1);
         if (copy == NULL)
             return;
-        memcpy(copy, reply->ps_addresses[i], bytes);
+        memcpy(copy, text, strlen(text) + 1);
         addresses[i] = copy;
     }
     if (addresses == NULL)
         return;
     session->config.ps_addresses = addresses;
-    session->config.ps_count = (uint32_t)reply->n_ps_addresses;
+    session->config.ps_count = (uint32_t)count;
 }
 
 void join_done(struct session *session, const wire_join_reply *reply)
