@@ -26,11 +26,26 @@ static bool is_gone(const struct client *client)
     return client->phase == PHASE_GONE || client->hung;
 }
 
-bool checker_over(const struct world *world)
+static bool some_member_joined(const struct world *world)
 {
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->life_count; i++)
+        if (checker->lives[i]->joined && world->clients[checker->lives[i]->client]->member)
+            return true;
+    return false;
+}
+
+/* Without a member a ps waits without limit; one that joined and did not live to hear of it has its lease. */
+bool checker_over(struct world *world)
+{
+    struct checker *checker = world->checker;
     for (uint32_t i = 0; i < world->client_count; i++)
         if (!is_gone(world->clients[i]))
             return false;
+    if (checker->gone_us == 0)
+        checker->gone_us = world->now_us;
+    if (!some_member_joined(world) && world->now_us > checker->gone_us + 6 * SIM_LEASE_MS * 1000u)
+        return true;
     for (uint32_t i = 0; i < world->ps_count; i++)
         if (!world->ps[i]->exited)
             return false;
@@ -70,12 +85,23 @@ void checker_joined(
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)
 {
     life->ended = true;
-    if (world->checker->ps_exited || life->excused)
+    checker_heard(world, life);
+    const bool too_late = !life->joined && error->reason == SUMAC_REASON_RUN_ENDED;
+    if (world->checker->ps_exited || life->excused || too_late)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
         checker_violation(world, "a session is closed though its client was heard from");
     else
         checker_violation(world, "a session ends for no reason");
+}
+
+/* A client says something each third of its lease; who is silent for half of it has lost a call, and may be closed. */
+void checker_heard(struct world *world, struct sim_session *life)
+{
+    const uint64_t now_us = world_awake_us(world);
+    if (life->heard_us != 0 && now_us > life->heard_us + SIM_LEASE_MS * 500u)
+        life->excused = true;
+    life->heard_us = now_us;
 }
 
 void checker_died(struct world *world, struct sim_session *life)

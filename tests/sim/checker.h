@@ -56,6 +56,8 @@ struct sim_session {
     uint64_t attempt, previous_final;
     bool joined, ended, left, left_done, dead;
     bool excused;      /* it was silent, or its task joined again: it may be closed */
+    uint64_t heard_us; /* a ps got something of it, in the time that ps 0 was awake for */
+    bool decided;      /* some ps was told where it ended */
     uint64_t sequence; /* of its last push */
 };
 
@@ -122,6 +124,7 @@ struct checker {
     } nonces[64];
     uint32_t nonce_count;
     bool ps_exited;
+    uint64_t gone_us; /* since when all clients are gone */
     bool leave_asked; /* by a member, as done */
     bool unrested;    /* the run was broken off */
 };
@@ -130,7 +133,7 @@ struct checker *checker_make(struct world *world);
 void checker_violation(struct world *world, const char *text);
 uint32_t checker_violations(const struct world *world);
 /* Is everybody gone? */
-bool checker_over(const struct world *world);
+bool checker_over(struct world *world);
 void checker_at_rest(struct world *world);
 /* After the cores were destroyed: they have given back all they took. */
 void checker_memory(struct world *world);
@@ -140,6 +143,8 @@ struct sim_session *checker_life(struct world *world, uint32_t client);
 void checker_joined(
     struct world *world, struct sim_session *life, const struct session_state *state);
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error);
+/* A ps has got a message of this client. */
+void checker_heard(struct world *world, struct sim_session *life);
 void checker_died(struct world *world, struct sim_session *life);
 
 /* Variables, pushes, pulls. */

@@ -144,12 +144,22 @@ check_pull_answer(struct world *world, const struct ps *ps, const struct lane_ef
     }
 }
 
+static void note_decided(struct world *world, const wire_decide_session *decide)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->life_count; i++)
+        if (memcmp(checker->lives[i]->id, decide->session_id.data, 16) == 0)
+            checker->lives[i]->decided = true;
+}
+
 void checker_effect(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect)
 {
     if (effect->after_record > ps->records_made)
         checker_violation(world, "an effect waits for a record that was never made");
+    if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL)
+        note_decided(world, effect->order->decide);
     if (!world->records)
         return;
     if (effect->kind == LANE_EFFECT_ANSWER)
@@ -160,6 +170,8 @@ void checker_effect(
 
 void checker_called(struct world *world, const struct call *call, const wire_message *request)
 {
+    if (world_alive(world, call->caller, call->caller_life))
+        checker_heard(world, world->clients[call->caller - SIM_PS_MAX]->life);
     if (call->kind == LANE_CALL_LEAVE && ((const wire_leave_request *)request)->done &&
         world->clients[call->caller - SIM_PS_MAX]->member)
         world->checker->leave_asked = true;

@@ -132,7 +132,12 @@ static void go_wrong(struct world *world, enum fault fault)
         suspend_some_client(world);
         break;
     case FAULT_SLEEP:
-        suspend_ps(world, 0, SECOND_US * world_between(world, 11, 40));
+        if (world->now_us > world->ps0_may_sleep_us) {
+            const uint64_t us = SECOND_US * world_between(world, 11, 40);
+            world->ps0_may_sleep_us =
+                world->now_us + us + 25 * SECOND_US; /* or the others give up */
+            suspend_ps(world, 0, us);
+        }
         break;
     case FAULT_STALL:
         if (world_chance(world, 50))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "process_client.h"
 #include "ps_effects.h"
 
 static struct ps *alive(struct world *world, uint32_t index)
@@ -152,6 +153,8 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
         event.pull_request = (const wire_pull_request *)received->message;
     else
         event.order = (const wire_peer_order *)received->message;
+    if (stream->kind != LANE_STREAM_PEER && world_alive(world, stream->caller, stream->caller_life))
+        checker_heard(world, world->clients[stream->caller - SIM_PS_MAX]->life);
     if (stream->kind == LANE_STREAM_PUSH)
         checker_parts_came(world, ps, stream, event.push_request, ps->records_made);
     ps_step(world, ps, &event);

@@ -156,12 +156,22 @@ bool world_alive(const struct world *world, uint32_t process, uint32_t life)
     return world->processes[process].running && world->processes[process].life == life;
 }
 
+uint64_t world_awake_us(const struct world *world)
+{
+    const bool sleeps = world->processes[0].suspended_until_us > world->now_us;
+    return sleeps ? world->ps0_sleeps_us : world->now_us - world->ps0_slept_us;
+}
+
 void world_suspend(struct world *world, uint32_t process, uint64_t until_us)
 {
     struct process *sleeper = &world->processes[process];
     trace_say(
         world, "%s is suspended for %llu ms", sleeper->name,
         (unsigned long long)((until_us - world->now_us) / 1000));
+    if (process == 0) {
+        world->ps0_sleeps_us = world_awake_us(world);
+        world->ps0_slept_us += until_us - world->now_us;
+    }
     sleeper->suspended_until_us = until_us;
 }
 
@@ -196,6 +206,7 @@ static void begin(struct world *world, uint64_t seed, const struct plan *plan, u
     world->events_run = 0;
     world->trace.lines = 0;
     world->faults_over = false;
+    world->ps0_slept_us = world->ps0_sleeps_us = world->ps0_may_sleep_us = 0;
     memset(world->processes, 0, sizeof world->processes);
     faults_draw(world);
     world->checker = checker_make(world);

@@ -103,6 +103,9 @@ struct world {
     bool records;
     bool seeded; /* there is a variable whose value its creator assigns */
     bool faults_over;
+    uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */
+    uint64_t ps0_may_sleep_us;
+    uint64_t ps0_sleeps_us; /* and is since then */
     struct process processes[SIM_PROCESSES];
     struct ps *ps[SIM_PS_MAX];
     struct client *clients[SIM_CLIENTS_MAX];
@@ -144,6 +147,8 @@ void *world_take(struct world *world, size_t bytes);
 
 /* Is this life of the process there, awake or not? */
 bool world_alive(const struct world *world, uint32_t process, uint32_t life);
+/* The time that ps 0 was awake for. */
+uint64_t world_awake_us(const struct world *world);
 void world_suspend(struct world *world, uint32_t process, uint64_t until_us);
 
 static inline uint32_t process_of_client(uint32_t client) { return SIM_PS_MAX + client; }
