@@ -68,5 +68,6 @@ install(FILES ${CMAKE_BINARY_DIR}/package/sumacConfig.cmake ${CMAKE_BINARY_DIR}/
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)
 list(TRANSFORM package_libraries PREPEND -l OUTPUT_VARIABLE package_link_flags)
 list(JOIN package_link_flags " " package_link_flags)
+file(RELATIVE_PATH package_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # wherever it is installed
 configure_file(cmake/sumac.pc.in ${CMAKE_BINARY_DIR}/package/sumac.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/package/sumac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -157,9 +157,10 @@ class Cluster:
     def environment(self, job, index, ps_addresses=None):
         return {"TF_CONFIG": self.config(job, index, ps_addresses)}
 
-    def member(self, index=0, ps_addresses=None):
+    def member(self, index=0, ps_addresses=None, timeout_ms=None):
         """A worker that obeys lines on its standard input (member.c)."""
-        return self.add(Process([MEMBER], self.environment("worker", index, ps_addresses), stdin=subprocess.PIPE))
+        command = [MEMBER] if timeout_ms is None else [MEMBER, str(timeout_ms)]
+        return self.add(Process(command, self.environment("worker", index, ps_addresses), stdin=subprocess.PIPE))
 
     def sumac(self, *arguments):
         """A command of the executable, to its end; returns (exit code, output)."""

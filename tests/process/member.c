@@ -7,8 +7,8 @@
  *     flood NAME VALUE COUNT                            -> "flooding", then after COUNT pushes "flooded"
  *     leave done|undone                                 -> "left"
  *
- * A refusal is "refused STATUS REASON text". At the end of its input it exits without leaving. Exits by sumac_exit_code
- * when the session is over.
+ * Its one argument, if any, bounds each call in milliseconds. A refusal is "refused STATUS REASON text". At the end of its
+ * input it exits without leaving; it exits by sumac_exit_code when starting again is the remedy.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -211,7 +211,7 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
     return status;
 }
 
-/* Tell a refusal; true when the session is over with it. */
+/* Tell a refusal; true when the session is over with it (an exit code of 128 or more). */
 static bool ends(const struct member *member, enum sumac_status status)
 {
     if (status == SUMAC_OK)
@@ -219,7 +219,7 @@ static bool ends(const struct member *member, enum sumac_status status)
     printf("refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
            member->error.text);
     fflush(stdout);
-    return member->error.reason >= SUMAC_REASON_SESSION_UNKNOWN;
+    return sumac_exit_code(&member->error) >= 128;
 }
 
 static int converse(struct member *member)
@@ -238,12 +238,15 @@ static int converse(struct member *member)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct member member = {0};
     struct sumac_cluster cluster = {0};
     enum sumac_status status = sumac_cluster_from_environment(NULL, &cluster, &member.error);
-    const struct sumac_client_options options = {.cluster = &cluster};
+    const struct sumac_client_options options = {
+        .cluster = &cluster,
+        .timeout_ms = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0,
+    };
     if (status == SUMAC_OK)
         status = sumac_client_open(&options, &member.client, &member.error);
     if (status != SUMAC_OK) {

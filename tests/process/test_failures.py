@@ -2,7 +2,7 @@
 import json
 import re
 import signal
-import time
+import threading
 import unittest
 
 from cluster import Cluster, Process, SUMAC, free_ports
@@ -58,7 +58,7 @@ class Workers(unittest.TestCase):
         sleeper.say(f"create w int64 {ROWS} {COLUMNS} 2 assign_add")
         sleeper.wait_for("^created w$")
         sleeper.signal(signal.SIGSTOP)
-        cluster.ps[0].wait_for(r"session of worker 0")
+        cluster.ps[0].wait_for(r"settled the session of worker 0")
         sleeper.signal(signal.SIGCONT)
         sleeper.say("push w 1")
         sleeper.wait_for(r"^refused \w+ SESSION_CLOSED .*session")
@@ -71,9 +71,8 @@ class Workers(unittest.TestCase):
         member.say(f"create w int64 {ROWS} {COLUMNS} 2 assign_add")
         member.wait_for("^created w$")
         cluster.ps[0].signal(signal.SIGSTOP)
-        asleep = time.monotonic()
-        while time.monotonic() - asleep < 2.5:      # that it sleeps so long is what the test is about
-            self.assertTrue(member.running())
+        threading.Event().wait(2.5)     # that it stands still for so long is what the test is about
+        self.assertTrue(member.running())
         cluster.ps[0].signal(signal.SIGCONT)
         member.say("push w 1")
         member.wait_for("^pushed$")
@@ -153,16 +152,15 @@ class ParameterServers(unittest.TestCase):
 
     def test_a_port_that_is_taken_is_named(self):
         cluster = self.cluster(ps=1)
-        second = cluster.start_ps(0)
-        self.assertEqual(second.wait(), 2)
+        second = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1"], cluster.environment("ps", 0)))
+        self.assertGreaterEqual(second.wait(), 128)     # whoever has it may go
         self.assertRegex(second.text(), rf"{cluster.ports[0]}.*(taken|in use)")
 
     def test_a_missing_ps_is_named_and_ends_those_who_wait(self):
         cluster = self.cluster(start=False, options=["--ps-lost-ms", "1500", "--report-ms", "300"])
         cluster.start_ps(0)
         cluster.ps[0].wait_for("listens on")
-        member = cluster.member()
-        cluster.ps[0].wait_for(r"ps 1 at 127\.0\.0\.1:\d+")
+        member = cluster.member(timeout_ms=1500)
         member.wait_for(r"^refused UNAVAILABLE PS_MISSING .*ps 1")
         self.assertGreaterEqual(member.wait(), 128)
         self.assertGreaterEqual(cluster.ps[0].wait(), 128)
@@ -219,7 +217,7 @@ class Configuration(unittest.TestCase):
             ps = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1", *cluster.options],
                                      cluster.environment("ps", 0, addresses)))
             ps.wait_for("listens on")
-            member = cluster.member(ps_addresses=addresses)
+            member = cluster.member(ps_addresses=addresses, timeout_ms=1500)
             member.wait_for(r"^refused UNAVAILABLE PS_MISSING .*ps 1.*sumac-nobody\.invalid")
             self.assertGreaterEqual(member.wait(), 128)
             self.assertGreaterEqual(ps.wait(), 128)

@@ -3,7 +3,7 @@ import struct
 import unittest
 
 from cluster import Cluster
-from wire import Client, DEADLINE_S, Stream, observe_pb2, sessions_pb2, transfer_pb2, types_pb2
+from wire import Client, DEADLINE_S, Stream, observe_pb2, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
 
 ELEMENTS = 64 << 20             # float32: 256 MiB over two ps, 128 on each
 PUSHES = 50
@@ -19,7 +19,7 @@ class SlowReader(unittest.TestCase):
         member.wait_for("^created w$")
         reader = Client(cluster.addresses(), role=sessions_pb2.ROLE_OBSERVER)
         self.addCleanup(reader.close)
-        shard = reader.create("w", [65536, 1024]).shards[0]
+        shard = reader.ps[0].variables.List(variables_pb2.ListRequest(names=["w"]), timeout=DEADLINE_S).variables[0].shards[0]
         stream = Stream(reader.ps[0].transfer.Pull)
         stream.outgoing.put(transfer_pb2.PullRequest(
             hello=reader.hello(0), request=1,

@@ -198,7 +198,7 @@ class Refusals(unittest.TestCase):
 
     def test_half_an_element(self):
         shard = self.variable.shards[0]
-        self.check(lambda n, p: part(n, shard, b"\0\0", previous=p), "REASON_WRONG_DATA_TYPE", "w")
+        self.check(lambda n, p: part(n, shard, b"\0\0", previous=p), "REASON_WRONG_SHAPE", "w", "float32")
 
     def test_an_unknown_function(self):
         shard = self.variable.shards[0]
@@ -285,7 +285,7 @@ class Refusals(unittest.TestCase):
             self.assertIn("shape", text)
 
     def test_a_create_that_differs_names_the_field(self):
-        for more, field in (({"data_type": types_pb2.DATA_TYPE_INT32}, "dtype"), ({"shape": [4, 3]}, "shape"),
+        for more, field in (({"data_type": types_pb2.DATA_TYPE_INT32}, "data_type"), ({"shape": [4, 3]}, "shape"),
                             ({"function": types_pb2.UPDATE_FUNCTION_ADAM}, "function"), ({"shards": 1}, "partitioner")):
             definition = {"shape": [4, 2], **more}
             code, text = self.create_error("w", **definition)

@@ -1,0 +1,223 @@
+"""`sumac ls`, `get` and `stats` beside a live cluster of two ps, and how they find it."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+
+from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
+
+ROWS, COLUMNS = 6, 4
+
+
+def sumac(*arguments, environment=None):
+    """(exit code, standard output, standard error)"""
+    outside = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+    done = subprocess.run([SUMAC, *arguments], capture_output=True, text=True, timeout=PATIENCE_S,
+                          env={**outside, **(environment or {})}, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Reading(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(ps=2, workers=1)
+        cls.member = cls.cluster.member()
+        cls.member.wait_for("joined")
+        cls.member.say(f"create w float32 {ROWS} {COLUMNS} 2 assign_add")
+        cls.member.wait_for("created w")
+        for count, value in enumerate(("1.5", "2")):
+            after = len(cls.member.lines)
+            cls.member.say(f"push w {value}")
+            cls.member.wait_for("^pushed", after=after)
+        cls.ps = ("--ps", cls.cluster.addresses()[1])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.stop()
+
+    def test_ls_has_a_line_for_each_shard(self):
+        code, output, _ = sumac("ls", *self.ps)
+        self.assertEqual(code, 0)
+        lines = [line.split("  ") for line in output.splitlines()]
+        rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
+        self.assertEqual(rows[0], ["NAME", "DTYPE", "SHAPE", "AGGREGATION", "FUNCTION", "VERSION", "BYTES", "PS", "SHARD",
+                                   "LAST WORKER"])
+        self.assertEqual(rows[1][:7], ["w", "float32", "[6, 4]", "NONE", "assign_add", "2", "48 B"])
+        self.assertEqual([row[8:] for row in rows[1:]], [["0:3", "worker 0"], ["3:6", "worker 0"]])
+        self.assertEqual(sorted(row[7] for row in rows[1:]), ["0", "1"])
+
+    def test_ls_as_json_has_the_same(self):
+        code, output, _ = sumac("ls", "w", "--json", *self.ps)
+        self.assertEqual(code, 0)
+        (variable,) = json.loads(output)["variables"]
+        self.assertEqual((variable["name"], variable["dtype"], variable["shape"]), ("w", "float32", [ROWS, COLUMNS]))
+        self.assertEqual(variable["function"]["name"], "assign_add")
+        self.assertEqual([shard["version"] for shard in variable["shards"]], [2, 2])
+
+    def test_get_prints_what_numpy_prints(self):
+        code, output, _ = sumac("get", "w", *self.ps)
+        values = numpy.full((ROWS, COLUMNS), 3.5, numpy.float32)
+        self.assertEqual((code, output), (0, f"w  float32  [{ROWS}, {COLUMNS}]\n{numpy.array2string(values)}\n"))
+
+    def test_get_of_a_slice_over_both_shards(self):
+        code, output, _ = sumac("get", "w", "--slice", "2:-2", "--json", *self.ps)
+        document = json.loads(output)
+        self.assertEqual((code, document["shape"]), (0, [2, COLUMNS]))
+        self.assertEqual(document["values"], [[3.5] * COLUMNS] * 2)
+
+    def test_get_writes_a_file_that_numpy_reads(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "w.npy")
+            code, output, errors = sumac("get", "w", "-o", path, *self.ps)
+            self.assertEqual((code, output), (0, ""), errors)
+            values = numpy.load(path)
+        self.assertEqual((values.dtype, values.shape), (numpy.float32, (ROWS, COLUMNS)))
+        self.assertTrue((values == 3.5).all())
+
+    def test_stats_count_pushes_and_bound_the_memory(self):
+        code, output, _ = sumac("stats", "--json", "--interval-ms", "10", *self.ps)
+        self.assertEqual(code, 0)
+        document = json.loads(output)
+        self.assertEqual([ps["name"] for ps in document["ps"]], ["ps 0", "ps 1"])
+        for ps in document["ps"]:
+            memory = ps["memory"]
+            self.assertEqual(ps["pushes"], 2)
+            self.assertEqual(memory["bound_bytes"], memory["base_bytes"] + memory["state_bytes"] + memory["view_bytes_max"]
+                             + memory["staging_bytes_max"] + memory["grpc_memory_bytes_max"])
+            self.assertLessEqual(memory["resident_bytes"], memory["bound_bytes"])
+        (worker,) = [client for client in document["clients"] if client["name"] == "worker 0"]
+        self.assertEqual((worker["pushes"], worker["push_bytes"]), (4, 2 * ROWS * COLUMNS * 4))
+        self.assertEqual(worker["state"], "open")
+
+    def test_stats_print_tables(self):
+        code, output, _ = sumac("stats", "--interval-ms", "10", *self.ps)
+        self.assertEqual(code, 0)
+        for start in ("PS ", "ps 0 ", "ps 1 ", "CLIENT ", "worker 0 ", "MEMORY "):
+            self.assertTrue(any(line.startswith(start) for line in output.splitlines()), start)
+
+    def test_an_unknown_variable_is_named(self):
+        for command in ("ls", "get"):
+            code, _, errors = sumac(command, "nope", *self.ps)
+            self.assertEqual(code, 2)
+            self.assertIn("nope", errors)
+
+    def test_slices_that_are_none(self):
+        for wrong in ("1", "a:b", "4:4", "100:"):
+            code, _, errors = sumac("get", "w", "--slice", wrong, *self.ps)
+            self.assertEqual(code, 2, wrong)
+            self.assertIn(wrong, errors)
+
+    def test_a_file_that_cannot_be_written_is_named(self):
+        code, _, errors = sumac("get", "w", "-o", "/nonexistent/w.npy", *self.ps)
+        self.assertNotEqual(code, 0)
+        self.assertIn("/nonexistent/w.npy", errors)
+
+    def test_tf_config_finds_the_cluster(self):
+        code, output, _ = sumac("ls", environment=self.cluster.environment("worker", 0))
+        self.assertEqual(code, 0)
+        self.assertIn("assign_add", output)
+
+    def test_an_address_where_nobody_is(self):
+        code, _, errors = sumac("ls", "--ps", "127.0.0.1:1")
+        self.assertGreaterEqual(code, 128)
+        self.assertIn("127.0.0.1:1", errors)
+
+
+class Finding(unittest.TestCase):
+    """The runs of `sumac run` on this machine, in a folder of this test's own."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.environment = {"XDG_RUNTIME_DIR": self.folder.name}
+        self.runs = []
+
+    def tearDown(self):
+        for run in self.runs:
+            run.signal(2)
+            run.wait()
+            run.kill()
+        self.folder.cleanup()
+
+    def start(self):
+        outside = {"XDG_RUNTIME_DIR": self.folder.name, "TF_CONFIG": ""}
+        run = Process([SUMAC, "run", "--ps", "2", "--", os.path.join(BUILD, "digits"), "--seconds", "600"], outside,
+                      stdin=subprocess.DEVNULL)
+        self.runs.append(run)
+        run.wait_for(r"worker 0 \| step")
+        return run
+
+    def test_the_one_run_is_found(self):
+        self.start()
+        code, output, errors = sumac("ls", environment=self.environment)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("adam", output)
+
+    def test_of_several_each_is_listed(self):
+        self.start()
+        self.start()
+        code, _, errors = sumac("ls", environment=self.environment)
+        self.assertEqual(code, 2)
+        self.assertIn("2 runs", errors)
+        for run in self.runs:
+            self.assertIn(f"process {run.child.pid}", errors)
+
+    def test_no_run_says_what_to_do(self):
+        code, _, errors = sumac("ls", environment=self.environment)
+        self.assertEqual(code, 2)
+        self.assertIn("--ps HOST:PORT", errors)
+
+    def test_a_run_that_was_killed_is_not_found(self):
+        run = self.start()
+        run.signal(9)
+        run.wait()
+        code, _, errors = sumac("ls", environment=self.environment)
+        self.assertEqual(code, 2)
+        self.assertIn("no run is going on", errors)
+
+    def test_a_folder_that_others_may_open_is_refused(self):
+        folder = os.path.join(self.folder.name, "sumac")
+        os.mkdir(folder)
+        os.chmod(folder, 0o755)
+        code, _, errors = sumac("ls", environment=self.environment)
+        self.assertNotEqual(code, 0)
+        self.assertIn(folder, errors)
+
+
+class Words(unittest.TestCase):
+    def test_every_command_has_help_with_examples(self):
+        for command in ("ps", "run", "ls", "get", "stats"):
+            code, output, _ = sumac(command, "--help")
+            self.assertEqual(code, 0)
+            self.assertIn("Examples:", output)
+            self.assertIn(f"sumac {command}", output)
+
+    def test_the_help_lists_the_commands_and_exit_codes(self):
+        code, output, _ = sumac("--help")
+        self.assertEqual(code, 0)
+        for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
+            self.assertIn(word, output)
+
+    def test_the_version(self):
+        self.assertRegex(sumac("--version")[1], r"^sumac \d+\.\d+\.\d+\n$")
+
+    def test_a_misspelt_option_is_corrected(self):
+        code, _, errors = sumac("ls", "--jsn")
+        self.assertEqual(code, 2)
+        self.assertIn("did you mean --json?", errors)
+
+    def test_a_misspelt_command_is_corrected(self):
+        code, _, errors = sumac("stas")
+        self.assertEqual(code, 2)
+        self.assertIn("did you mean `sumac stats`?", errors)
+
+    def test_a_size_that_is_none_is_named(self):
+        code, _, errors = sumac("ps", "--staging-max", "lots")
+        self.assertEqual(code, 2)
+        self.assertIn("--staging-max wants a size such as", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

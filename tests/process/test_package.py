@@ -1,0 +1,116 @@
+"""libsumac as others use it: installed into an empty folder, found by CMake and pkg-config, shared and static."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from cluster import BUILD
+
+CMAKE_STATIC = """cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C)
+find_package(sumac 0.1 REQUIRED)
+add_executable(first first.c)
+target_link_libraries(first PRIVATE sumac::static)
+"""
+
+
+def done(*command, **options):
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
+    if finished.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} exited {finished.returncode}:\n{finished.stdout}{finished.stderr}")
+    return finished.stdout
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.prefix = os.path.join(cls.folder.name, "usr")
+        done("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        (cls.pc,) = [path for path, _, files in os.walk(cls.prefix) if "sumac.pc" in files]
+        cls.libraries = os.path.dirname(cls.pc)
+        cls.examples = os.path.join(cls.prefix, "share/sumac/examples")
+        cls.outside = {**os.environ, "PKG_CONFIG_PATH": cls.pc, "LD_LIBRARY_PATH": cls.libraries,
+                       "XDG_RUNTIME_DIR": cls.folder.name}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def build_with_cmake(self, source, name):
+        build = os.path.join(self.folder.name, name)
+        done("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        done("cmake", "--build", build)
+        return build
+
+    def assert_first_runs(self, program):
+        sumac = os.path.join(self.prefix, "bin/sumac")
+        output = done(sumac, "run", "--ps", "2", "--", program, env=self.outside, stdin=subprocess.DEVNULL)
+        self.assertIn("worker 0 | w is 1 2 3 4", output)
+
+    def flags(self, *options):
+        return done("pkg-config", *options, "sumac", env={**self.outside, "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"}).split()
+
+    def compile(self, name, *flags):
+        program = os.path.join(self.folder.name, name)
+        done("cc", os.path.join(self.examples, "first.c"), "-o", program, *flags)
+        return program
+
+    def test_the_examples_build_out_of_tree_and_learn(self):
+        build = self.build_with_cmake(self.examples, "examples")
+        self.assert_first_runs(os.path.join(build, "first"))
+        sumac = os.path.join(self.prefix, "bin/sumac")
+        output = done(sumac, "run", "--ps", "2", "--workers", "2", "--", os.path.join(build, "digits"), env=self.outside,
+                      stdin=subprocess.DEVNULL)
+        self.assertIn("held-back rows right", output)
+
+    def test_cmake_links_the_static_library(self):
+        source = os.path.join(self.folder.name, "static_source")
+        os.mkdir(source)
+        shutil.copy(os.path.join(self.examples, "first.c"), source)
+        with open(os.path.join(source, "CMakeLists.txt"), "w") as lists:
+            lists.write(CMAKE_STATIC)
+        program = os.path.join(self.build_with_cmake(source, "static"), "first")
+        self.assertNotIn("libsumac", done("ldd", program))
+        self.assert_first_runs(program)
+
+    def test_pkg_config_links_the_shared_library(self):
+        program = self.compile("shared_first", *self.flags("--cflags", "--libs"))
+        self.assertIn("libsumac.so.0", done("ldd", program, env=self.outside))
+        self.assert_first_runs(program)
+
+    def test_pkg_config_links_the_static_library(self):
+        libraries = [flag.replace("-lsumac", "-l:libsumac.a") for flag in self.flags("--static", "--libs")]
+        program = self.compile("static_first", *self.flags("--cflags"), *libraries)
+        self.assertNotIn("libsumac", done("ldd", program))
+        self.assert_first_runs(program)
+
+    def symbols(self, *arguments):
+        lines = done("nm", "--defined-only", "--format=posix", *arguments).splitlines()
+        names = {line.split()[0] for line in lines if len(line.split()) >= 2 and not line.endswith(":")}
+        self.assertIn("sumac_client_push", names)
+        self.assertIn("sumac_worker_step", names)
+        return names
+
+    def test_the_shared_library_shows_public_symbols_only(self):
+        names = self.symbols("--dynamic", os.path.join(self.libraries, "libsumac.so"))
+        self.assertEqual([name for name in names if not name.startswith("sumac_") or name.startswith("sumac__")], [])
+
+    def test_the_static_librarys_global_symbols_are_public(self):
+        names = self.symbols("--extern-only", os.path.join(self.libraries, "libsumac.a"))
+        self.assertEqual([name for name in names if not name.startswith("sumac_") or name.startswith("sumac__")], [])
+
+    def test_only_public_headers_are_installed(self):
+        headers = sorted(os.path.relpath(os.path.join(path, name), os.path.join(self.prefix, "include"))
+                         for path, _, names in os.walk(os.path.join(self.prefix, "include")) for name in names)
+        self.assertEqual(headers, [f"sumac/{name}.h" for name in ("buffer", "client", "cluster", "status", "tensor", "worker")])
+
+    def test_each_public_header_stands_alone(self):
+        for name in ("buffer", "client", "cluster", "status", "tensor", "worker"):
+            done("cc", "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c",
+                 f"-I{self.prefix}/include", os.path.join(self.prefix, f"include/sumac/{name}.h"))
+
+
+if __name__ == "__main__":
+    unittest.main()

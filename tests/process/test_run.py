@@ -1,0 +1,187 @@
+"""`sumac run`: a whole cluster on this machine, what it prints, how it ends, and what it leaves behind: nothing."""
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+import uuid
+
+from cluster import BUILD, PATIENCE_S, SUMAC, Process
+
+DIGITS = os.path.join(BUILD, "digits")
+BIND_ONCE = os.path.join(BUILD, "libbind_once.so")
+
+
+def marked(mark):
+    """Processes that carry the mark in their environment."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as environment:
+                if mark.encode() in environment.read():
+                    found.append(int(entry))
+        except OSError:
+            continue        # it has ended, or is somebody else's
+    return found
+
+
+class Run(unittest.TestCase):
+    """Each test's processes carry a mark, and its runs are recorded in a folder of its own."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.mark = f"SUMAC_TEST_MARK={uuid.uuid4()}"
+        self.environment = {"XDG_RUNTIME_DIR": self.folder.name, "SUMAC_TEST_MARK": self.mark.split("=")[1]}
+        self.processes = []
+
+    def tearDown(self):
+        for process in self.processes:
+            process.kill()
+        for pid in marked(self.mark):
+            os.kill(pid, signal.SIGKILL)
+        self.folder.cleanup()
+
+    def run_program(self, *arguments, ps=2, workers=2, environment=None):
+        command = [SUMAC, "run", "--ps", str(ps), "--workers", str(workers), *arguments]
+        process = Process(command, {**self.environment, **(environment or {})}, stdin=subprocess.DEVNULL)
+        self.processes.append(process)
+        return process
+
+    def assert_nothing_is_left(self):
+        self.assertEqual(marked(self.mark), [])
+        self.assertEqual(os.listdir(os.path.join(self.folder.name, "sumac")), [])
+
+    def test_two_workers_learn_the_digits_through_two_ps(self):
+        run = self.run_program("--replicas", "2", "--", DIGITS)
+        self.assertEqual(run.wait(), 0, run.text())
+        accuracy = run.wait_for(r"worker 0 \| done: \d+ of 360 held-back rows right, ([0-9.]+) %")
+        self.assertGreaterEqual(float(accuracy.group(1)), 95)
+        for worker in range(2):
+            run.wait_for(rf"worker {worker} \| \d+ steps in")
+        for ps in range(2):
+            run.wait_for(rf"ps {ps}     \| .*every listed member has left as done")
+        self.assert_nothing_is_left()
+
+    def test_every_process_gets_its_task_and_workers_their_replicas(self):
+        run = self.run_program("--replicas", "3", "--", "sh", "-c", 'echo "$SUMAC_REPLICAS $TF_CONFIG"', ps=1)
+        self.assertEqual(run.wait(), 0, run.text())
+        for worker in range(2):
+            line = run.wait_for(rf"worker {worker} \| 3 (.*)")
+            config = json.loads(line.group(1))
+            self.assertEqual(config["task"], {"type": "worker", "index": worker})
+            self.assertEqual([len(config["cluster"][job]) for job in ("ps", "worker")], [1, 2])
+
+    def test_the_first_failure_ends_the_run_with_its_exit_code(self):
+        program = 'case "$TF_CONFIG" in *\'"worker", "index": 1\'*) exit 3;; esac; sleep 1000'
+        run = self.run_program("--", "sh", "-c", program)
+        self.assertEqual(run.wait(), 3)
+        run.wait_for("worker 1 ended with 3")
+        self.assert_nothing_is_left()
+
+    def test_a_worker_that_a_signal_kills_gives_128_and_the_signal(self):
+        run = self.run_program("--", "sh", "-c", "kill -KILL $$", workers=1)
+        self.assertEqual(run.wait(), 128 + signal.SIGKILL)
+        self.assert_nothing_is_left()
+
+    def test_a_program_that_is_not_there_is_named(self):
+        run = self.run_program("--", "./there-is-none")
+        self.assertEqual(run.wait(), 127)
+        run.wait_for("./there-is-none: No such file")
+        self.assert_nothing_is_left()
+
+    def test_a_ps_that_is_killed_ends_the_run(self):
+        run = self.run_program("--", "sh", "-c", "echo up; sleep 1000")
+        run.wait_for(r"worker 1 \| up")
+        with open(f"/proc/{run.child.pid}/task/{run.child.pid}/children") as children:
+            first_ps = int(children.read().split()[0])
+        os.kill(first_ps, signal.SIGKILL)
+        self.assertEqual(run.wait(), 128 + signal.SIGKILL)
+        run.wait_for("ps 0 ended with 137")
+        self.assert_nothing_is_left()
+
+    def test_an_interrupt_reaches_the_workers_and_leaves_nothing_of_theirs(self):
+        run = self.run_program("--", "sh", "-c", "trap 'echo told; exit 0' INT; sleep 1000 & echo up; wait")
+        for worker in range(2):
+            run.wait_for(rf"worker {worker} \| up")
+        run.signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 128 + signal.SIGINT)
+        run.wait_for(r"worker 0 \| told")
+        self.assert_nothing_is_left()
+
+    def test_a_run_that_is_killed_takes_its_processes_along(self):
+        run = self.run_program("--", "sleep", "1000")
+        run.wait_for(r"ps 1     \| .*listens on")
+        children = marked(self.mark)
+        self.assertGreaterEqual(len(children), 4)
+        run.signal(signal.SIGKILL)
+        run.wait()
+        run.reader.join(PATIENCE_S)     # the end of their output: nobody holds the other end any more
+        self.assertEqual([pid for pid in children if pid in marked(self.mark)], [])
+
+    def test_a_port_that_is_taken_in_the_meantime_starts_the_cluster_again(self):
+        taken = {"LD_PRELOAD": BIND_ONCE, "SUMAC_BIND_ONCE": os.path.join(self.folder.name, "bound"),
+                 "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        run = self.run_program("--", os.path.join(BUILD, "first"), workers=1, environment=taken)
+        self.assertEqual(run.wait(), 0, run.text())
+        run.wait_for("a port that was free is taken; starting again")
+        run.wait_for(r"worker 0 \| w is 1 2 3 4")
+
+    def test_workers_that_end_without_leaving_end_the_ps(self):
+        run = self.run_program("--", "true")
+        self.assertEqual(run.wait(), 0, run.text())
+        run.wait_for("not all of them as done; stopping the ps")
+        self.assert_nothing_is_left()
+
+
+class Output(unittest.TestCase):
+    PROGRAM = r'printf "one\rtwo\rthree\rlast\n"; printf "split "; printf "line\r\n"; printf "no end"'
+
+    def run_on(self, stdout):
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run([SUMAC, "run", "--", "sh", "-c", self.PROGRAM], stdout=stdout, stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=True,
+                                  env={**os.environ, "XDG_RUNTIME_DIR": folder})
+
+    def test_lines_come_whole_and_a_progress_line_at_most_once_a_second(self):
+        done = self.run_on(subprocess.PIPE)
+        lines = [line for line in done.stdout.decode().splitlines() if line.startswith("worker 0")]
+        self.assertEqual(lines, [f"worker 0 | {text}" for text in ("one", "last", "split line", "no end")])
+
+    def test_on_a_terminal_a_progress_line_is_written_over(self):
+        ours, theirs = pty.openpty()
+        self.run_on(theirs)
+        os.close(theirs)
+        printed = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                printed += chunk
+        except OSError:
+            pass            # the terminal's other end is closed
+        os.close(ours)
+        shown = re.sub(rb"ps 0 .*?\r\n", b"", printed)
+        self.assertIn(b"\r\x1b[Kworker 0 | one\r\x1b[Kworker 0 | two\r\x1b[Kworker 0 | three\r\x1b[Kworker 0 | last\r\n", shown)
+
+
+class Misuse(unittest.TestCase):
+    def refused(self, *arguments):
+        done = subprocess.run([SUMAC, "run", *arguments], capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, 2)
+        return done.stderr
+
+    def test_no_program(self):
+        self.assertIn("which program?", self.refused("--ps", "2"))
+
+    def test_no_ps(self):
+        self.assertIn("at least one ps", self.refused("--ps", "0", "--", "true"))
+
+    def test_too_many(self):
+        self.assertIn("at most", self.refused("--workers", "100000", "--", "true"))
+
+
+if __name__ == "__main__":
+    unittest.main()
