@@ -105,8 +105,12 @@ static void before_the_first_join_a_ps_waits_without_limit_and_says_so(void **st
     struct world *world = world_new(2, 1);
 
     world_pass(world, 300 * SECOND);
-
     assert_false(world->exited);
+    assert_true(world_logged(world, "ps 0 waits for ps 1"));
+    assert_false(world_logged(world, "ps 0 waits for the first join"));
+
+    world_all_up(world);
+    world_pass(world, 6 * SECOND);
     assert_true(world_logged(world, "ps 0 waits for the first join"));
     world_free(world);
 }

@@ -69,9 +69,13 @@ void judge_report_waits(struct judge *judge)
     if (judge->phase != JUDGE_RUNNING || judge->now_us < judge->next_report_us)
         return;
     judge->next_report_us = judge->now_us + judge_ms(judge->config->report_ms);
-    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
-        if (!judge->peers[ps].met || judge->peers[ps].silent_us != 0)
-            out_log(judge->out, "ps 0 waits for %s", judge_peer_text(judge, ps));
-    if (judge->first_join_us == 0)
+    bool any_missing = false;
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
+        if (judge->peers[ps].met && judge->peers[ps].silent_us == 0)
+            continue;
+        any_missing = true;
+        out_log(judge->out, "ps 0 waits for %s", judge_peer_text(judge, ps));
+    }
+    if (judge->first_join_us == 0 && !any_missing)
         out_log(judge->out, "ps 0 waits for the first join");
 }
