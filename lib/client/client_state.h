@@ -23,7 +23,7 @@
 #include "sumac/client.h"
 
 #define REPORT_US 5000000u /* how often a wait for a ps says so */
-#define CALL_RETRY_MS 200u /* between two tries to reach a ps that is not up */
+#define CALL_RETRY_MS 25u  /* between two tries to reach a ps that is not up */
 #define TRANSFER_BYTES_MAX ((size_t)1 << 30)
 #define NEVER_US UINT64_MAX
 
