@@ -17,16 +17,16 @@ static enum part_mode mode_of(struct lane *lane, struct session *session, const 
 {
     struct part *staged = lane_session_part(session, header->sequence);
 
+    if (staged != NULL) /* refused or not: sent again, it may carry its own commit now */
+        staged->eager = staged->eager || header->eager;
     if (lane_session_refusal(session, header->sequence) != NULL)
         return PART_AGAIN;
     if (header->sequence <= session->mark)
         return rule_holds(lane->config.broken, RULE_recognise_duplicates) ? PART_AGAIN : PART_STAGE;
     if (session->applying != NULL && session->applying->sequence == header->sequence)
         return PART_AGAIN;
-    if (staged != NULL) {
-        staged->eager = staged->eager || header->eager;
+    if (staged != NULL)
         return PART_AGAIN;
-    }
     return lane->terminating || lane->ended ? PART_DROP : PART_STAGE;
 }
 
