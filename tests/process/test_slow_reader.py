@@ -20,7 +20,7 @@ class SlowReader(unittest.TestCase):
         reader = Client(cluster.addresses(), role=sessions_pb2.ROLE_OBSERVER)
         self.addCleanup(reader.close)
         shard = reader.ps[0].variables.List(variables_pb2.ListRequest(names=["w"]), timeout=DEADLINE_S).variables[0].shards[0]
-        stream = Stream(reader.ps[0].transfer.Pull)
+        stream = Stream(reader.ps[0].transfer.Pull, timeout_s=DEADLINE_S * 4)
         stream.outgoing.put(transfer_pb2.PullRequest(
             hello=reader.hello(0), request=1,
             pieces=[transfer_pb2.Piece(shard_id=shard.shard_id, layout_epoch=shard.layout_epoch)]))

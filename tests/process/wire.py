@@ -27,10 +27,11 @@ DEADLINE_S = float(os.environ.get("SUMAC_PATIENCE_S", "60"))
 class Stream:
     """One end of a bidirectional stream: send, and take the next answer. `end` half-closes, `cancel` breaks it."""
 
-    def __init__(self, method):
+    def __init__(self, method, timeout_s=DEADLINE_S):
         self.outgoing = queue.Queue()
         self.answers = queue.Queue(maxsize=2)   # so that a test that takes no answers makes a client that reads none
-        self.call = method(iter(self.outgoing.get, None), timeout=DEADLINE_S)
+        self.call = method(iter(self.outgoing.get, None), timeout=timeout_s)
+        self.timeout_s = timeout_s
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -47,7 +48,7 @@ class Stream:
 
     def next(self):
         """The next answer; None: the other side ended it. Raises what broke it."""
-        answer = self.answers.get(timeout=DEADLINE_S)
+        answer = self.answers.get(timeout=self.timeout_s)
         if isinstance(answer, Exception):
             raise answer
         return answer
