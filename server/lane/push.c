@@ -1,6 +1,6 @@
 /* push.c -- what comes on a push stream: parts in pieces, commits.
  *
- * A part is checked in this order (docs/ARCHITECTURE.md, "A push"): another epoch or incarnation; session closed; unknown;
+ * A part is checked in this order (docs/ARCHITECTURE.md, "Pushing"): another epoch or incarnation; session closed; unknown;
  * remembered as refused; at or below the mark; else staged. A part counts once it is here whole: what was received of it
  * when its stream ends is dropped, and its client sends it again.
  */
