@@ -40,6 +40,7 @@ struct run {
     uint32_t child_count;
     struct run_child children[RUN_PROCESSES_MAX];
     struct run_screen screens[2]; /* our standard output and error */
+    bool progress_shown;          /* on the terminal that both are, if they are one */
 };
 
 /* Start every process of the plan. False: the system could not, and said why; nothing is left. */

@@ -122,7 +122,10 @@ static int attempt(struct run *run, struct run_plan *plan, int signals, bool *ag
     *run = (struct run){0};
     for (int i = 0; i < 2; i++)
         run->screens[i] = (struct run_screen){
-            .fd = STDOUT_FILENO + i, .terminal = isatty(STDOUT_FILENO + i) == 1};
+            .fd = STDOUT_FILENO + i,
+            .terminal = isatty(STDOUT_FILENO + i) == 1,
+            .progress_shown = &run->progress_shown,
+        };
     if (!run_start(run, plan))
         return EXIT_FAILED;
     record(plan);

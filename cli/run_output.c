@@ -43,8 +43,10 @@ write_line(struct run_output *output, const char *before, size_t text_bytes, con
 
 static void pass_line(struct run_output *output)
 {
-    write_line(output, output->screen->progress_shown ? CLEAR_LINE : "", output->used, "\n");
-    output->screen->progress_shown = false;
+    const bool over = output->screen->terminal && *output->screen->progress_shown;
+    write_line(output, over ? CLEAR_LINE : "", output->used, "\n");
+    if (over)
+        *output->screen->progress_shown = false;
     output->used = 0;
 }
 
@@ -65,7 +67,7 @@ static void pass_progress(struct run_output *output, uint64_t now_ms)
         return;
     if (output->screen->terminal) {
         write_line(output, CLEAR_LINE, fitting(output), "");
-        output->screen->progress_shown = true;
+        *output->screen->progress_shown = true;
     } else if (now_ms - output->progress_ms >= PROGRESS_INTERVAL_MS) {
         output->progress_ms = now_ms;
         write_line(output, "", output->used, "\n");
@@ -97,7 +99,7 @@ void run_output_end(struct run_output *output)
 
 void run_screen_end(struct run_screen *screen)
 {
-    if (screen->progress_shown)
+    if (*screen->progress_shown)
         write_all(screen->fd, "\n", 1);
-    screen->progress_shown = false;
+    *screen->progress_shown = false;
 }

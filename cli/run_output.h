@@ -22,7 +22,8 @@
 struct run_screen {
     int fd;
     bool terminal;
-    bool progress_shown; /* the cursor is behind a progress line */
+    bool *
+        progress_shown; /* the cursor is behind a progress line; both are one terminal's, as a rule */
 };
 
 /* What one process writes, up to the end of its line. */

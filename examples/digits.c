@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "digits_data.h"
 #include "perceptron.h"
@@ -22,17 +23,17 @@
 #endif
 
 #define BATCH 32
-#define LEARNING_RATE 0.004
+#define LEARNING_RATE 0.001
 #define JUDGED_EVERY 20  /* steps */
 #define STEPS_MAX 100000 /* of a worker, when it is not told otherwise */
-#define PROGRESS_S 0.2
+#define PROGRESS_S 0.1
 
 /* The variables, in the order of the worker's. The first ones are pushed, `done` is only pulled. */
 enum { W1, B1, W2, B2, STEPS, DONE, VARIABLES };
 enum { GOING_ON, REACHED, GAVE_UP }; /* values of `done` */
 
 struct settings {
-    const char *data;
+    const char *program, *data;
     double target, seconds; /* seconds: train at least so long */
     uint64_t steps;         /* of this worker, at least */
     bool json;
@@ -165,7 +166,8 @@ static void judge(struct job *job, const struct sumac_tensor *values)
 static void tell_progress(struct job *job)
 {
     const double now = now_s(CLOCK_MONOTONIC);
-    if (now - job->told_s < PROGRESS_S || job->settings.json)
+    const bool told = job->told_steps > 0; /* the first line comes with the first trial */
+    if (job->settings.json || (told && now - job->told_s < PROGRESS_S))
         return;
     const struct sumac_tensor *values = sumac_worker_values(job->worker);
     const double steps = *(const double *)sumac_tensor_data(&values[STEPS]);
@@ -246,12 +248,28 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
         *done = *(const int32_t *)sumac_tensor_data(&values[DONE]);
         if (job->judges && *done == GOING_ON) {
             status = consider(job, done, error);
-            tell_progress(job);
+            if (job->right > 0)
+                tell_progress(job);
         }
     }
     if (status == SUMAC_OK)
         status = sumac_worker_flush(job->worker, error);
     return status;
+}
+
+/* `sumac` as this program was started: from the same folder, if it is there. */
+static void tell_how_to_look_further(const char *program)
+{
+    char sumac[4096];
+    const char *slash = strrchr(program, '/');
+    snprintf(sumac, sizeof sumac, "%.*ssumac", slash ? (int)(slash + 1 - program) : 0, program);
+    const char *command = slash != NULL && access(sumac, X_OK) == 0 ? sumac : "sumac";
+    printf(
+        "To look further, let it learn for a minute:\n"
+        "  %s run --ps 2 --workers 2 --replicas 2 -- %s --seconds 60\n"
+        "and, from another terminal meanwhile:\n"
+        "  %s ls\n  %s get W1 --slice 0:4\n  %s stats --watch\n",
+        command, program, command, command, command);
 }
 
 static void tell_result(const struct job *job, int32_t done)
@@ -272,9 +290,7 @@ static void tell_result(const struct job *job, int32_t done)
         "%s: %u of %u held-back rows right, %.1f %%\n", done == REACHED ? "done" : "gave up",
         job->right, job->data.testing_count, 100 * accuracy(job));
     if (job->settings.seconds == 0)
-        printf("To look further, train for a minute with `digits --seconds 60`; from another "
-               "terminal:\n"
-               "  sumac ls\n  sumac get W1 --slice 0:4\n  sumac stats --watch\n");
+        tell_how_to_look_further(job->settings.program);
 }
 
 static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error *error)
@@ -303,7 +319,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
 
 static bool read_settings(int argc, char **argv, struct settings *settings)
 {
-    *settings = (struct settings){.data = DIGITS_DATA, .target = 0.95};
+    *settings = (struct settings){.program = argv[0], .data = DIGITS_DATA, .target = 0.95};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
