@@ -2,7 +2,7 @@
 # lib/rpc is measured against.
 if(TARGET client)
   sumac_program(push_pull
-    SOURCES push_pull/push_pull.c push_pull/report.c push_pull/raw.c push_pull/bare_client.c push_pull/bare_server.c
+    SOURCES push_pull/push_pull.c push_pull/report.c push_pull/client.c push_pull/raw.c push_pull/bare_client.c push_pull/bare_server.c
             push_pull/sumac.c
     USES client grpc gpr)
   target_compile_definitions(push_pull PRIVATE PUSH_PULL_SUMAC="${CMAKE_BINARY_DIR}/sumac")

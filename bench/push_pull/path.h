@@ -36,6 +36,7 @@ struct path {
     bool (*does)(const struct work *work);
     /* Start the servers, before any gRPC is in this process; NULL: it is this program with `serve`. */
     void (*start)(struct path *path);
+    /* The rest happens in a process of the path's own: gRPC's threads of one must not poll for another. */
     void *(*open)(const struct path *path);
     void (*run)(void *state, const struct work *work);
     /* Of all the values that the servers hold; what was pushed must be there. */
@@ -46,11 +47,20 @@ struct path {
     unsigned server_count;
     pid_t servers[SERVERS_MAX];
     uint32_t ports[SERVERS_MAX];
-    void *state;
+    struct client *client;
     double pushed_sum;
 };
 
 extern struct path raw_path, bare_echo_path, bare_stage_path, sumac_path, sumac_two_path;
+
+/* client.c: the process that is a path's client. `run` returns the seconds that the work took. */
+void client_start(struct path *path);
+double client_run(struct path *path, const struct work *work);
+double client_sum(struct path *path);
+void client_stop(struct path *path);
+pid_t client_pid(const struct path *path);
+/* Memory that this process and its clients see alike. */
+void *share(size_t bytes);
 
 /* Servers: listen on a port of 127.0.0.1 that is free, print it, serve until the standard input
  * ends. */
@@ -78,6 +88,9 @@ static inline double sum_floats(const float *values, size_t count)
         sum += (double)values[i];
     return sum;
 }
+
+/* In a child: when the bench ends, however it does, so does this process. */
+void end_with_parent(void);
 
 /* Says what went wrong and ends the bench. */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

@@ -1,7 +1,7 @@
 /* push_pull.c -- `bench/push_pull [--json] [--rounds N] [--only PATH] [--bytes N]`: what a push, a
  * pull and a round trip cost.
  *
- * Every contestant has a server process of its own; this process is the client of all of them. In
+ * Every contestant has a server and a client process of its own. In
  * each round every contestant runs once at each size, in turn, so that a slow moment of the machine
  * hits all alike. Medians are over the rounds, percentiles over all operations. GB/s is 1e9 bytes
  * of values a second; CPU seconds are those of client and servers; `interface` is what the loopback
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +43,7 @@ struct bench {
     uint64_t only_bytes; /* 0: all sizes */
     struct row rows[ROWS_MAX];
     unsigned row_count;
-    float *values, *into;
+    float *values;
 };
 
 void die(const char *format, ...)
@@ -55,6 +56,8 @@ void die(const char *format, ...)
     exit(1);
 }
 
+void end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGTERM); }
+
 /* ---- servers */
 
 /* Start this program as a path's server; its port is the line it prints. It ends when this process
@@ -66,6 +69,7 @@ static void spawn(struct path *path)
         die("no pipe");
     const pid_t child = fork();
     if (child == 0) {
+        end_with_parent();
         dup2(standard_in[0], 0);
         dup2(standard_out[1], 1);
         close(standard_in[1]);
@@ -84,7 +88,7 @@ static void spawn(struct path *path)
 
 static void stop_path(struct path *path)
 {
-    path->close(path->state);
+    client_stop(path);
     for (unsigned i = 0; i < path->server_count; i++) {
         kill(path->servers[i], SIGTERM);
         waitpid(path->servers[i], NULL, 0);
@@ -93,17 +97,21 @@ static void stop_path(struct path *path)
 
 /* ---- rounds */
 
-static double cpu_seconds(const struct path *path)
+static double cpu_seconds_of(pid_t process)
 {
     struct timespec used;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    double seconds = (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
-    for (unsigned i = 0; i < path->server_count; i++) {
-        clockid_t clock;
-        if (clock_getcpuclockid(path->servers[i], &clock) != 0 || clock_gettime(clock, &used) != 0)
-            continue;
-        seconds += (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
-    }
+    clockid_t clock;
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
+/* Of a path's client and servers, so far. */
+static double cpu_seconds(const struct path *path)
+{
+    double seconds = cpu_seconds_of(client_pid(path));
+    for (unsigned i = 0; i < path->server_count; i++)
+        seconds += cpu_seconds_of(path->servers[i]);
     return seconds;
 }
 
@@ -125,12 +133,9 @@ static void run_round(struct bench *bench, struct row *row, unsigned round)
 {
     struct work work = row->work;
     work.values = bench->values;
-    work.into = bench->into;
     work.latency_ns = row->latency_ns + (size_t)round * work.count;
     const double cpu = cpu_seconds(row->path), bytes = interface_bytes();
-    const uint64_t begin = now_ns();
-    row->path->run(row->path->state, &work);
-    row->seconds[round] = (double)(now_ns() - begin) * 1e-9;
+    row->seconds[round] = client_run(row->path, &work);
     row->cpu_seconds += cpu_seconds(row->path) - cpu;
     row->interface_bytes += interface_bytes() - bytes;
     row->rounds = round + 1;
@@ -142,13 +147,11 @@ static void run_round(struct bench *bench, struct row *row, unsigned round)
 /* The same work once, uncounted but for the sums: pages are touched, windows and pools grown. */
 static void warm_up(struct bench *bench, struct row *row)
 {
-    uint64_t latency_ns[WINDOW_MAX];
     struct work work = row->work;
     work.values = bench->values;
-    work.into = bench->into;
-    work.latency_ns = latency_ns;
+    work.latency_ns = row->latency_ns; /* the first round writes over them */
     work.count = work.count < WINDOW_MAX ? 2 : WINDOW_MAX;
-    row->path->run(row->path->state, &work);
+    client_run(row->path, &work);
     if (work.op == OP_PUSH)
         row->path->pushed_sum +=
             work.count * sum_floats(bench->values, (size_t)work.bytes / sizeof(float));
@@ -162,9 +165,8 @@ static void add_row(struct bench *bench, struct path *path, const struct work *w
         die("too many rows");
     struct row *row = &bench->rows[bench->row_count++];
     *row = (struct row){.path = path, .work = *work};
-    row->latency_ns = malloc(sizeof *row->latency_ns * work->count * bench->rounds);
-    if (row->latency_ns == NULL)
-        die("no memory");
+    const size_t operations = (size_t)work->count * bench->rounds;
+    row->latency_ns = share(sizeof *row->latency_ns * (operations + WINDOW_MAX));
 }
 
 static bool is_wanted(const struct bench *bench, const struct path *path)
@@ -200,7 +202,7 @@ static void check_sums(const struct bench *bench)
         const struct path *path = paths[i];
         if (!is_wanted(bench, path) || path->sum == NULL)
             continue;
-        const double sum = path->sum(path->state);
+        const double sum = client_sum(paths[i]);
         if (sum < path->pushed_sum || sum > path->pushed_sum)
             die("%s: pushed %.0f, but its servers hold %.0f", path->name, path->pushed_sum, sum);
     }
@@ -208,18 +210,16 @@ static void check_sums(const struct bench *bench)
 
 static void run_bench(struct bench *bench)
 {
-    bench->values = malloc(VALUES_BYTES_MAX);
-    bench->into = malloc(VALUES_BYTES_MAX);
+    bench->values = share(VALUES_BYTES_MAX);
     for (size_t i = 0; i < VALUES_BYTES_MAX / sizeof(float); i++)
         bench->values[i] = (float)(i % 5); /* sums stay whole numbers that a float holds */
-    memset(bench->into, 0, VALUES_BYTES_MAX);
+    add_rows(bench);                       /* their memory is shared with the clients that follow */
     for (size_t i = 0; i < PATHS; i++)
         if (is_wanted(bench, paths[i]))
             paths[i]->start == NULL ? spawn(paths[i]) : paths[i]->start(paths[i]);
     for (size_t i = 0; i < PATHS; i++)
         if (is_wanted(bench, paths[i]))
-            paths[i]->state = paths[i]->open(paths[i]);
-    add_rows(bench);
+            client_start(paths[i]);
     for (unsigned i = 0; i < bench->row_count; i++)
         warm_up(bench, &bench->rows[i]);
     for (unsigned round = 0; round < bench->rounds; round++)

@@ -61,6 +61,7 @@ static pid_t start_ps(const char *tf_config)
     const pid_t child = fork();
     if (child != 0)
         return child;
+    end_with_parent();
     setenv("TF_CONFIG", tf_config, 1);
     execl(PUSH_PULL_SUMAC, "sumac", "ps", "--bind", "127.0.0.1", (char *)NULL);
     _exit(127);
