@@ -104,6 +104,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->epoch = FIRST_EPOCH;
     lane->coordinator_heard_us = lane->last_step_us = config->started_us;
     lane->report_due_us = config->started_us + (uint64_t)config->report_ms * 1000;
+    lane->renew_due_us = config->started_us + (uint64_t)config->lease_ms * 1000 / 4;
     lane->pull_due_us = lane->wake_us = UINT64_MAX;
     init_pools(lane);
     if (copy_config(lane) &&
@@ -194,6 +195,7 @@ static void recorded(struct lane *lane, const struct lane_event *event)
 
 static void ticked(struct lane *lane, const struct lane_event *event)
 {
+    lane_orders_fill(lane);
     lane_pull_tick(lane);
     lane_shutdown_watch(lane);
     if (lane->judge != NULL)
@@ -267,12 +269,12 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
         handlers[event->kind](lane, event);
     else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);
-    if (lane->filling > 0 && !lane->exited)
-        lane_orders_fill(lane);
     lane_orders_obey_own(lane);
     lane_stream_flush(lane);
-    lane_shutdown_check(lane);
+    lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
     lane_orders_obey_own(lane);
+    lane_stream_flush(lane);
+    lane_shutdown_check(lane); /* … and exits when that is out */
     wake(lane);
     assert(!lane->out.overflowed);
     *effects = (struct lane_effects){.items = lane->out.items, .count = lane->out.count};

@@ -68,10 +68,9 @@ void lane_turn_finish(struct lane *lane, struct part *part)
 /* Its turn has come. False: it is not over yet. */
 static bool take(struct lane *lane, struct session *session, struct part *part)
 {
-    if (part->refusal != NULL && part->sequence > session->commit_through)
-        (void)lane_session_void(
-            lane, session, part->sequence); /* eager: nobody else has a part of it */
-    part->voided = lane_session_is_voided(session, part->sequence);
+    if (part->refusal != NULL)
+        (void)lane_session_void(lane, session, part->sequence);
+    part->voided = part->refusal != NULL || lane_session_is_voided(session, part->sequence);
     if (!part->voided && lane_apply_is_blocked(part)) {
         wait_for_shards(lane, session);
         return false;

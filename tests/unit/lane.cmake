@@ -1,0 +1,13 @@
+# The lane and the store. lane_talk is a conversation with one lane, as text.
+if(TARGET lane)
+  add_library(lane_talk STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_talk.c)
+  target_include_directories(lane_talk PUBLIC ${CMAKE_CURRENT_LIST_DIR})
+  target_compile_options(lane_talk PRIVATE ${SUMAC_WARNINGS})
+  target_link_libraries(lane_talk PUBLIC lane PkgConfig::CMOCKA)
+  sumac_unit_test(store USES store)
+  sumac_unit_test(lane_push USES lane_talk)
+  sumac_unit_test(lane_refuse USES lane_talk PkgConfig::XXHASH)
+  sumac_unit_test(lane_apply USES lane_talk)
+  sumac_unit_test(lane_pull USES lane_talk)
+  sumac_unit_test(lane_orders USES lane_talk)
+endif()

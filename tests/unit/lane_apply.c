@@ -1,0 +1,353 @@
+/* lane_apply.c -- a part is applied in one operation, large ones beside everything else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define LARGE 5u /* 40 float32: 160 bytes, five blocks of 32, above inline_bytes (64) */
+#define SMALL 6u
+
+static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
+{
+    talk_start(talk, config);
+    talk_open(talk, 1);
+    talk_open(talk, 2);
+    talk_variable(talk, LARGE, 40, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, SMALL, 4, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, SMALL + 1, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+static uint64_t begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    return begin_with(talk, &config);
+}
+
+/* 0, 1, 2, … for every element of a shard of `count`. */
+static void count_up(float *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = (float)i;
+}
+
+static struct talk_part
+push_of(uint64_t sequence, uint64_t shard, const float *values, uint32_t count)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = sequence - 1,
+        .eager = true,
+        .shard = shard,
+        .shards = 1,
+        .values = values,
+        .count = count};
+}
+
+static void expect_shard(struct talk *talk, uint64_t shard, const float *values, uint32_t count)
+{
+    float held[64];
+
+    assert_int_equal(
+        lane_peek(talk->lane, shard, (uint8_t *)held, sizeof held), count * sizeof(float));
+    for (uint32_t i = 0; i < count; i++)
+        assert_float_equal(held[i], values[i], 0);
+}
+
+static void a_large_part_is_computed_in_slices(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    float values[40];
+    count_up(values, 40);
+    const struct talk_part sent = push_of(1, LARGE, values, 40);
+
+    talk_part_in_steps(talk, stream, &sent, 7);
+
+    assert_int_equal(talk->computes, 1);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    expect_shard(talk, LARGE, values, 40);
+}
+
+static void a_busy_shard_can_wait_and_others_go_on(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t other = talk_push_stream(talk, 2, 1), pull = talk_pull_stream(talk, 2);
+    float values[40];
+    count_up(values, 40);
+    const struct talk_part large = push_of(1, LARGE, values, 40);
+    struct talk_part small = push_of(1, SMALL, values, 4);
+    talk_forget(talk);
+    talk->holds_compute = true;
+
+    talk_part(talk, stream, &large); /* given: vector work on LARGE is out */
+    talk_expect(talk, "staged 1\n");
+
+    talk_part(talk, other, &small); /* then: another shard's turn comes */
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    talk_pull(talk, pull, 1, SMALL, 1, 0);
+    talk_expect(talk, "pulled 1 [1] 0 1 2 3\n");
+    small = push_of(2, LARGE, values, 4); /* and LARGE's waits, to push or to pull */
+    talk_part(talk, other, &small);
+    talk_expect(talk, "staged 2\n");
+    talk_pull(talk, pull, 2, LARGE, 1, 0);
+    talk_expect(talk, "");
+
+    talk_compute(talk);
+
+    talk->holds_compute = false;
+    talk_expect(
+        talk, "done 1 [1]\npulled 2 [2] ...\ndone 2 [2]\n"
+              "pulled 2: 0 2 4 6 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 "
+              "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39\n");
+}
+
+static void pieces_of_one_shard_are_applied_in_their_order(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    float values[80];
+    wire_function assign = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&assign};
+    wire_piece pieces[2] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *pointers[] = {&pieces[0], &pieces[1]};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    count_up(values, 80);
+    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    for (int i = 0; i < 2; i++) { /* given: the whole shard, assigned twice in one part */
+        pieces[i].shard_id = LARGE;
+        pieces[i].bytes = 160;
+        pieces[i].function = 1;
+    }
+    header.sequence = 1;
+    header.first = header.last = header.eager = true;
+    header.bytes = 320;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = pointers;
+    header.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, values, 320);
+
+    assert_int_equal(talk->computes, 2); /* slices of one COMPUTE run in any order */
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    expect_shard(talk, LARGE, values + 40, 40);
+}
+
+static void a_part_of_two_variables_is_seen_whole_or_not_at_all(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk), pull = talk_pull_stream(talk, 2);
+    const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    struct talk_part both = push_of(1, SMALL, values, 4);
+    both.shards = 2;
+    talk_forget(talk);
+
+    talk_part(talk, stream, &both);
+    talk_pull(talk, pull, 1, SMALL, 2, 0);
+
+    talk_expect(talk, "staged 1\ndone 1 [1 1]\npulled 1 [1 1] 1 1 1 1 1 1 1 1\n");
+}
+
+static void without_one_operation_a_pull_sees_half_a_part(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.broken = 1u << RULE_apply_in_one_operation;
+    const uint64_t stream = begin_with(talk, &config), pull = talk_pull_stream(talk, 2);
+    const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    struct talk_part both = push_of(1, SMALL, values, 4);
+    both.shards = 2;
+    talk_forget(talk);
+    talk->deaf = stream;
+
+    talk_part(talk, stream, &both);
+    talk_pull(talk, pull, 1, SMALL, 2, 0);
+
+    assert_non_null(strstr(talk->text, "1 1 1 1 0 0 0 0"));
+}
+
+static void adams_count_is_the_shards_count_of_pushes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1, 1, 1, 1};
+    float held[4];
+    talk_variable(talk, 20, 4, UPDATE_ADAM);
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        const struct talk_part sent = push_of(sequence, 20, values, 4);
+        talk_part(talk, stream, &sent);
+    }
+
+    assert_int_equal(lane_peek(talk->lane, 20, (uint8_t *)held, sizeof held), 16);
+
+    for (int i = 0; i < 4; i++) /* a constant gradient moves the value by the rate, each time */
+        assert_float_equal(held[i], -0.003F, 1e-6F);
+}
+
+static void a_push_names_hyperparameters_over_the_variables_own(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1, 1, 1, 1};
+    wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
+    wire_hyperparameter *rates[] = {&rate};
+    wire_function sgd = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&sgd};
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    float held[4];
+    rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
+    rate.value = 0.5;
+    sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
+    sgd.hyperparameters = rates;
+    sgd.n_hyperparameters = 1;
+    piece.shard_id = SMALL;
+    piece.bytes = 16;
+    piece.function = 1;
+    header.sequence = 1;
+    header.first = header.last = header.eager = true;
+    header.bytes = 16;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, values, 16);
+
+    assert_int_equal(lane_peek(talk->lane, SMALL, (uint8_t *)held, sizeof held), 16);
+    assert_float_equal(held[0], -0.5F, 0);
+}
+
+static void elements_that_straddle_spans_are_put_together(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1.5F, 2.5F, 3.5F, 4.5F};
+    const uint8_t *bytes = (const uint8_t *)values;
+    struct span spans[16];
+    for (size_t i = 0; i < 16; i++) /* given: a payload of spans of one byte */
+        spans[i] = (struct span){.data = bytes + i, .bytes = 1};
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    piece.shard_id = SMALL;
+    piece.bytes = 16;
+    header.sequence = 1;
+    header.first = header.last = header.eager = true;
+    header.bytes = 16;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PUSH,
+        .stream = stream,
+        .push_request = &request,
+        .payload = spans,
+        .payload_spans = 16};
+
+    talk_step(talk, &event);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    expect_shard(talk, SMALL, values, 4);
+}
+
+static void a_thousand_small_variables_are_one_push_and_one_answer(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.staging_bytes_max = 1u << 20;
+    config.inline_bytes = 0;
+    const uint64_t stream = begin_with(talk, &config);
+    enum { variables = 1000 };
+    float *values = test_calloc(variables, sizeof *values);
+    float held;
+    count_up(values, variables);
+    for (uint32_t i = 0; i < variables; i++)
+        talk_variable(talk, 100 + i, 1, UPDATE_ASSIGN_ADD);
+    struct talk_part sent = push_of(1, 100, values, 1);
+    sent.shards = variables;
+
+    talk_part(talk, stream, &sent);
+
+    for (uint32_t i = 0; i < variables; i++) {
+        assert_int_equal(lane_peek(talk->lane, 100 + i, (uint8_t *)&held, sizeof held), 4);
+        assert_float_equal(held, values[i], 0);
+    }
+    test_free(values);
+}
+
+static void a_large_new_variable_is_filled_a_slice_at_a_time(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.block_bytes = 0;
+    (void)begin_with(talk, &config);
+    uint64_t shape[] = {1u << 18};
+    wire_shard shard = WIRE_SHARD_INIT;
+    wire_shard *shards[] = {&shard};
+    wire_initializer ones = WIRE_INITIALIZER_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_add_shards add = WIRE_ADD_SHARDS_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    shard.shard_id = variable.variable_id = 50;
+    shard.ps = 1;
+    shard.rows = shape[0];
+    shard.bytes = 1u << 20;
+    ones.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ONES;
+    variable.name = "new";
+    variable.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    variable.shape = shape;
+    variable.n_shape = 1;
+    variable.initializer = &ones;
+    variable.shards = shards;
+    variable.n_shards = 1;
+    add.variable = &variable;
+    order.add_shards = &add;
+
+    talk_order(talk, &order); /* when: four slices, three of them with ticks */
+    talk_tick(talk, 0);
+    talk_tick(talk, 0);
+    talk_expect(talk, "");
+    talk_tick(talk, 0);
+
+    talk_expect(talk, "report 10\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_large_part_is_computed_in_slices),
+        talk_test(a_busy_shard_can_wait_and_others_go_on),
+        talk_test(pieces_of_one_shard_are_applied_in_their_order),
+        talk_test(a_part_of_two_variables_is_seen_whole_or_not_at_all),
+        talk_test(without_one_operation_a_pull_sees_half_a_part),
+        talk_test(adams_count_is_the_shards_count_of_pushes),
+        talk_test(a_push_names_hyperparameters_over_the_variables_own),
+        talk_test(elements_that_straddle_spans_are_put_together),
+        talk_test(a_thousand_small_variables_are_one_push_and_one_answer),
+        talk_test(a_large_new_variable_is_filled_a_slice_at_a_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,472 @@
+/* lane_orders.c -- what ps 0 orders and is told; how a ps comes to its end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define VARIABLE 5u
+
+static const float one[] = {1, 1, 1, 1};
+
+static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
+{
+    talk_start(talk, config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+static uint64_t begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    return begin_with(talk, &config);
+}
+
+static struct talk_part part(uint64_t sequence, uint64_t previous)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = one,
+        .count = 4};
+}
+
+static void send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous)
+{
+    const struct talk_part sent = part(sequence, previous);
+
+    talk_part(talk, stream, &sent);
+}
+
+/* A hello on a new stream, from this incarnation of ps 0, expecting that one of this ps. */
+static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
+{
+    char *addresses[] = {"h0:1", "h1:1"};
+    wire_peer_hello said = WIRE_PEER_HELLO_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    said.protocol_version = WIRE_PROTOCOL_VERSION;
+    said.cluster_id = 0xC1;
+    said.epoch = 1;
+    said.coordinator_incarnation = coordinator;
+    said.index = 1;
+    said.ps_addresses = addresses;
+    said.n_ps_addresses = 2;
+    said.expected_incarnation = expected;
+    order.hello = &said;
+    talk_order(talk, &order);
+}
+
+/* ---- settling ---- */
+
+static void a_session_that_is_being_settled_is_not_taken_from(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+
+    talk_close(talk, 1);
+    send(talk, stream, 2, 1);
+
+    talk_expect(talk, "report 5 commit_through 0\nclosing\n");
+}
+
+static void without_close_before_settling_it_still_pushes(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.broken = 1u << RULE_close_before_settling;
+    const uint64_t stream = begin_with(talk, &config);
+
+    talk_close(talk, 1);
+    send(talk, stream, 1, 0);
+
+    talk_expect(talk, "report 5 commit_through 0\nstaged 1\n");
+}
+
+static void a_close_reports_commits_and_refusals(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part bad = part(2, 1);
+    bad.offset = 1;
+    send(talk, stream, 1, 0);
+    talk_part(talk, stream, &bad);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_forget(talk);
+
+    talk_close(talk, 1);
+    talk_close(talk, 1);
+
+    talk_expect(talk, "report 5 commit_through 1 voided 2\nreport 6 commit_through 1 voided 2\n");
+}
+
+static void a_decided_session_is_applied_up_to_its_final(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    float held[4];
+    send(talk, stream, 1, 0);
+    send(talk, stream, 2, 1);
+    send(talk, stream, 3, 2);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_decide(talk, 1, 2, 1);
+
+    talk_expect(talk, "done 1 voided\ndone 2 [1]\nclosed 2 voided 1\nreport 6\n");
+    assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)held, sizeof held), 16);
+    assert_float_equal(held[0], 1, 0);
+    talk_decide(talk, 1, 2, 1);
+    talk_expect(talk, "report 7\n");
+}
+
+static void without_tell_closed_client_it_is_not_told(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.broken = 1u << RULE_tell_closed_client;
+    (void)begin_with(talk, &config);
+    talk_close(talk, 1);
+
+    talk_decide(talk, 1, 0, 0);
+
+    talk_expect(talk, "report 5 commit_through 0\nreport 6\n");
+}
+
+static void a_client_that_was_settled_meanwhile_is_told_when_it_is_back(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    talk_hang_up(talk, stream);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+    talk_forget(talk);
+
+    (void)talk_push_stream(talk, 1, 2);
+
+    talk_expect(talk, "greeting\nclosed 0\n");
+}
+
+static void a_decision_is_answered_when_all_is_applied(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.inline_bytes = 8;
+    const uint64_t stream = begin_with(talk, &config);
+    talk->holds_compute = true;
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0); /* given: vector work is out */
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_decide(talk, 1, 1, 0);
+    talk_expect(talk, "closed 1\n");
+    talk_compute(talk);
+
+    talk_expect(talk, "done 1 [1]\nreport 6\n");
+}
+
+static void pulls_of_a_settled_session_do_not_wait_on(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    const uint64_t pull = talk_pull_stream(talk, 1);
+    talk_pull(talk, pull, 4, VARIABLE, 1, 9);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_decide(talk, 1, 0, 0);
+
+    assert_non_null(strstr(talk->text, "pulled 4 error SESSION_CLOSED\n"));
+}
+
+/* ---- what ps 0 is told ---- */
+
+static void the_sessions_heard_from_are_reported_now_and_then(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    talk_tick(talk, 2500);
+    talk_expect(talk, "report renewed 1\n");
+    talk_commit(talk, stream, 0, 0, 0);
+
+    talk_tick(talk, 100);
+    talk_expect(talk, "");
+    talk_tick(talk, 2500);
+
+    talk_expect(talk, "report renewed 1\n");
+}
+
+static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
+    struct talk_part half = part(1, 0);
+    half.shard = 20;
+    half.count = 2;
+    half.eager = true;
+    half.function = UPDATE_ASSIGN;
+    talk_part(talk, stream, &half);
+    talk_expect(talk, "report 5\nreport 6\nstaged 1\ndone 1 [1]\n");
+
+    half.offset = 2;
+    half.sequence = 2;
+    half.previous = 1;
+    talk_part(talk, stream, &half);
+
+    talk_expect(talk, "staged 2\ndone 2 [2]\nreport assigned 20\n");
+    hello(talk, 0x1000, 0x1001); /* and again on a new stream: the report may be lost */
+    talk_expect(talk, "report 7\nreport assigned 20\n");
+}
+
+static void an_order_given_twice_does_nothing_more(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    talk_open(talk, 1);
+    talk_add(talk, VARIABLE, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
+    talk_delete(talk, VARIABLE);
+    talk_delete(talk, VARIABLE);
+
+    talk_expect(talk, "report 5\nreport 6\nreport 7\nreport 8\nreport 9\n");
+}
+
+static void a_deleted_variable_stays_for_the_parts_that_name_it(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 1, 0);
+    talk_delete(talk, VARIABLE);
+    talk_forget(talk);
+
+    send(talk, stream, 2, 1);
+    talk_commit(talk, stream, 2, 0, 0);
+
+    talk_expect(talk, "refused 2 UNKNOWN_SHARD\ndone 1 [1]\ndone 2 voided\n");
+}
+
+/* ---- ends ---- */
+
+static void another_ps_0_means_that_the_state_is_lost(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    hello(talk, 0x2000, 0x1001);
+
+    talk_expect(talk, "exit 138\n");
+}
+
+static void a_ps_that_came_back_empty_says_so(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    hello(talk, 0x1000, 0x999);
+
+    talk_expect(talk, "report 5 error STATE_LOST\n");
+}
+
+static void a_ps_gives_up_when_ps_0_is_silent(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    for (int i = 0; i < 59; i++)
+        talk_tick(talk, 1000);
+    talk_forget(talk);
+    talk->shows_logs = true;
+
+    talk_tick(talk, 1000);
+
+    talk_expect(talk, "exit 138\n");
+}
+
+static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    talk_tick(talk, 300000);
+
+    talk_expect(talk, "report renewed 1\n");
+}
+
+static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.ps_count = 0;
+    talk->memory = memory_heap;
+    talk->now_us = config.started_us;
+    talk->lane = lane_create(&config, &memory_heap);
+    talk->shows_logs = true;
+
+    for (int i = 0; i < 5; i++)
+        talk_tick(talk, 1000);
+    talk_expect(
+        talk, "log ps 1 waits for its first call from ps 0 at an address that it was not told\n");
+    talk->shows_logs = false;
+    for (int i = 0; i < 100; i++)
+        talk_tick(talk, 1000);
+
+    talk_expect(talk, "");
+}
+
+static void sigterm_finishes_what_is_in_flight(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+
+    talk_step(talk, &terminate);
+    talk_expect(talk, "");
+    send(talk, stream, 2, 1); /* neither taken nor answered */
+    talk_expect(talk, "");
+    talk_commit(talk, stream, 1, 0, 0);
+
+    talk_expect(talk, "done 1 [1]\nexit 143\n");
+}
+
+static void sigterm_does_not_wait_for_ever(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    send(talk, stream, 1, 0);
+    talk_step(talk, &terminate);
+    talk_forget(talk);
+
+    talk_tick(talk, 5000);
+
+    assert_non_null(strstr(talk->text, "exit 143\n"));
+}
+
+static void the_end_is_answered_before_the_exit(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    end.message = "every listed member has left as done";
+    order.end = &end;
+
+    talk_order(talk, &order);
+
+    talk_expect(talk, "report 5\nexit 0\n");
+}
+
+/* ---- ps 0 itself, and calls ---- */
+
+static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
+
+    talk_step(talk, &call);
+
+    talk_expect(talk, "failed NOT_COORDINATOR\n");
+}
+
+static void lists_and_stats_need_no_session(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+    wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    char *unknown[] = {"nothing"};
+    struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
+
+    talk_step(talk, &call);
+    list.names = unknown;
+    list.n_names = 1;
+    talk_step(talk, &call);
+    call.call_kind = LANE_CALL_STATS;
+    call.request = &stats.base;
+    talk_step(talk, &call);
+
+    talk_expect(talk, "reply ListReply\nfailed UNKNOWN_VARIABLE\nreply StatsReply\n");
+}
+
+static void ps_0_obeys_its_own_orders_within_the_step(void **state)
+{
+    struct talk *const talk = *state;
+    static const char *const alone[] = {"h0:1"};
+    struct lane_config config = talk_config();
+    config.index = 0;
+    config.ps_addresses = alone;
+    config.ps_count = 1;
+    talk_start(talk, &config);
+    uint8_t nonce[16] = {3};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .call = 1,
+        .call_kind = LANE_CALL_JOIN,
+        .request = &join.base,
+        .random = {21, 22}};
+    task.job = "worker";
+    join.protocol_version = WIRE_PROTOCOL_VERSION;
+    join.nonce = (wire_bytes){.len = sizeof nonce, .data = nonce};
+    join.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    join.task = &task;
+    join.local_replicas = 1;
+    talk_forget(talk);
+
+    talk_step(talk, &call);
+
+    talk_expect(talk, "reply JoinReply\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_session_that_is_being_settled_is_not_taken_from),
+        talk_test(without_close_before_settling_it_still_pushes),
+        talk_test(a_close_reports_commits_and_refusals),
+        talk_test(a_decided_session_is_applied_up_to_its_final),
+        talk_test(without_tell_closed_client_it_is_not_told),
+        talk_test(a_client_that_was_settled_meanwhile_is_told_when_it_is_back),
+        talk_test(a_decision_is_answered_when_all_is_applied),
+        talk_test(pulls_of_a_settled_session_do_not_wait_on),
+        talk_test(the_sessions_heard_from_are_reported_now_and_then),
+        talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
+        talk_test(an_order_given_twice_does_nothing_more),
+        talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
+        talk_test(another_ps_0_means_that_the_state_is_lost),
+        talk_test(a_ps_that_came_back_empty_says_so),
+        talk_test(a_ps_gives_up_when_ps_0_is_silent),
+        talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
+        talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
+        talk_test(sigterm_finishes_what_is_in_flight),
+        talk_test(sigterm_does_not_wait_for_ever),
+        talk_test(the_end_is_answered_before_the_exit),
+        talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
+        talk_test(lists_and_stats_need_no_session),
+        talk_test(ps_0_obeys_its_own_orders_within_the_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* lane_pull.c -- pulls: what they wait for, what they see, and readers that stop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define LONG 5u /* 40 float32: five blocks of 32 bytes; more than one message of 48 bytes */
+#define SHORT 6u
+
+struct streams {
+    uint64_t push, pull;
+};
+
+static struct streams begin_with(struct talk *talk, const struct lane_config *config)
+{
+    struct streams streams;
+
+    talk_start(talk, config);
+    talk_open(talk, 1);
+    talk_variable(talk, LONG, 40, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, SHORT, 4, UPDATE_ASSIGN_ADD);
+    streams.push = talk_push_stream(talk, 1, 1);
+    streams.pull = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+    return streams;
+}
+
+static struct streams begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    return begin_with(talk, &config);
+}
+
+/* Adds `step` to every element. */
+static void push(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard, float step)
+{
+    float values[40];
+    for (int i = 0; i < 40; i++)
+        values[i] = step;
+    const struct talk_part part = {
+        .sequence = sequence,
+        .previous = sequence - 1,
+        .eager = true,
+        .shard = shard,
+        .shards = 1,
+        .values = values,
+        .count = shard == LONG ? 40 : 4};
+
+    talk_part(talk, stream, &part);
+}
+
+static void expect_pulled(const struct talk *talk, uint32_t count, float value)
+{
+    const float *values = (const float *)(const void *)talk->pulled;
+
+    assert_int_equal(talk->pulled_bytes, count * sizeof(float));
+    for (uint32_t i = 0; i < count; i++)
+        assert_float_equal(values[i], value, 0);
+}
+
+static void one_reads_ones_own_pushes(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
+    talk_expect(talk, "");
+    push(talk, streams.push, 1, SHORT, 2);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\npulled 1 [1] 2 2 2 2\n");
+}
+
+static void a_pull_that_waits_holds_up_no_other(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
+
+    talk_pull(talk, streams.pull, 2, SHORT, 1, 0);
+
+    talk_expect(talk, "pulled 2 [0] 0 0 0 0\n");
+}
+
+static void without_the_rule_a_pull_that_waits_holds_up_pushes(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.broken = 1u << RULE_pulls_hold_up_nothing;
+    const struct streams streams = begin_with(talk, &config);
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
+
+    push(talk, streams.push, 1, SHORT, 2);
+
+    talk_expect(talk, "");
+}
+
+static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    struct lane_effects effects;
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 12);
+    const struct lane_event late = {
+        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
+
+    lane_step(talk->lane, &late, &effects);
+
+    const wire_pull_answer *answer = NULL;
+    for (uint32_t i = 0; i < effects.count; i++) {
+        if (effects.items[i].kind == LANE_EFFECT_PULLED)
+            answer = effects.items[i].pull_answer;
+    }
+    assert_non_null(answer);
+    assert_int_equal(answer->status, SUMAC_DEADLINE_EXCEEDED);
+    assert_string_equal(
+        answer->message,
+        "after 60000 ms pull 1 waits for push 12 of worker 1, whose part for ps 1 has not arrived; "
+        "its mark is 0, last heard from 60000 ms ago");
+}
+
+static void a_pull_can_be_cancelled(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
+
+    talk_cancel(talk, streams.pull, 1);
+    push(talk, streams.push, 1, SHORT, 2);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+static void a_reader_needs_no_session(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    const uint64_t reader = talk_pull_stream(talk, 0);
+    talk_pull(talk, reader, 1, SHORT, 1, 0);
+
+    talk_expect(talk, "greeting\npulled 1 [0] 0 0 0 0\n");
+}
+
+static void a_reader_without_a_session_waits_for_no_push(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    const uint64_t reader = talk_pull_stream(talk, 0);
+    talk_forget(talk);
+
+    talk_pull(talk, reader, 1, SHORT, 1, 4);
+
+    talk_expect(talk, "pulled 1 error SESSION_UNKNOWN\n");
+}
+
+static void an_unknown_shard_is_an_error_of_that_pull(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    talk_pull(talk, streams.pull, 1, 99, 1, 0);
+    talk_pull(talk, streams.pull, 2, SHORT, 1, 0);
+
+    talk_expect(talk, "pulled 1 error UNKNOWN_SHARD\npulled 2 [0] 0 0 0 0\n");
+}
+
+static void bounded_lag_is_of_a_later_release(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = streams.pull, .pull_request = &request};
+    request.request = 3;
+    request.bounded = true;
+
+    talk_step(talk, &event);
+
+    talk_expect(talk, "pulled 3 error UNSUPPORTED\n");
+}
+
+/* ---- long pulls ---- */
+
+static void a_long_pull_comes_in_messages(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    push(talk, streams.push, 1, LONG, 3);
+
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+
+    assert_int_equal(talk->pulled_messages, 4); /* 160 bytes, 48 in each */
+    expect_pulled(talk, 40, 3);
+}
+
+static void what_is_written_meanwhile_is_not_seen(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    push(talk, streams.push, 1, LONG, 1);
+    talk_forget(talk);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 7, LONG, 1, 0); /* given: a reader that stops after one message */
+    talk_expect(talk, "pulled 7 [1] ...\n");
+
+    push(talk, streams.push, 2, LONG, 10); /* when others push */
+    talk_expect(talk, "staged 2\ndone 2 [2]\n");
+    push(talk, streams.push, 3, LONG, 10);
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull); /* and it reads on */
+
+    expect_pulled(talk, 40, 1); /* then it has what version 1 was */
+    talk_pull(talk, streams.pull, 8, LONG, 1, 0);
+    expect_pulled(talk, 40, 21);
+}
+
+static void a_reader_that_keeps_too_much_is_ended(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.view_bytes_max = 64; /* two blocks of the five */
+    const struct streams streams = begin_with(talk, &config);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 7, LONG, 1, 0);
+    talk_forget(talk);
+
+    push(talk, streams.push, 1, LONG, 10);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n"); /* the writer does not wait */
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+
+    talk_expect(talk, "pulled 7 error VIEW_ENDED\n");
+}
+
+static void a_short_pull_overtakes_a_long_one(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_pull(talk, streams.pull, 2, SHORT, 1, 0);
+    talk_forget(talk);
+
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+
+    assert_int_equal(strncmp(talk->text, "pulled 2 [0] 0 0 0 0\npulled 1:", 30), 0);
+}
+
+static void a_reader_that_hangs_up_leaves_nothing_behind(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    push(talk, streams.push, 1, LONG, 10);
+
+    talk_hang_up(talk, streams.pull);
+
+    const uint64_t again = talk_pull_stream(talk, 1);
+    talk->deaf = 0;
+    talk_pull(talk, again, 2, LONG, 1, 0);
+    expect_pulled(talk, 40, 10);
+}
+
+/* Blocks of 32 KiB, so that spans are lent and not gathered. */
+static struct streams begin_lending(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+    struct streams streams;
+    config.block_bytes = 32768;
+    config.pull_chunk_bytes = 65536;
+    config.staging_bytes_max = 4u << 20;
+    config.copied_pull_bytes_max = 65536;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, LONG, 65536, UPDATE_ASSIGN_ADD); /* 256 KiB: eight blocks */
+    streams.push = talk_push_stream(talk, 1, 1);
+    streams.pull = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+    return streams;
+}
+
+static void bytes_that_are_on_their_way_are_not_written_to(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_lending(talk);
+    float *ones = test_calloc(65536, sizeof *ones);
+    for (int i = 0; i < 65536; i++)
+        ones[i] = 1;
+    const struct talk_part part = {
+        .sequence = 1, .eager = true, .shard = LONG, .shards = 1, .values = ones, .count = 65536};
+    talk->holds_released = true;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0); /* given: all is read, nothing released */
+    assert_int_equal(talk->lent_count, 8);
+
+    talk_part(talk, streams.push, &part); /* when it is written to */
+
+    for (uint32_t i = 0; i < talk->lent_count;
+         i++) /* then the bytes on their way are the old ones */
+        assert_float_equal(*(const float *)(const void *)talk->lent[i].bytes.data, 0, 0);
+    talk_release(talk);
+    talk_pull(talk, streams.pull, 2, LONG, 1, 0);
+    expect_pulled(talk, 65536, 1);
+    talk_release(talk);
+    test_free(ones);
+}
+
+static void a_deleted_variable_is_read_to_its_end(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_lending(talk);
+    talk->holds_released = true;
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_forget(talk);
+
+    talk_delete(talk, LONG);
+    talk_pull(talk, streams.pull, 2, LONG, 1, 0);
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+
+    expect_pulled(talk, 65536, 0);
+    assert_non_null(strstr(talk->text, "pulled 2 error UNKNOWN_SHARD\n"));
+    talk_release(talk);
+}
+
+static void many_small_pieces_are_one_run_of_bytes(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.copied_pull_bytes_max = 65536;
+    const struct streams streams = begin_with(talk, &config);
+    for (uint32_t i = 0; i < 1000; i++)
+        talk_variable(talk, 100 + i, 4, UPDATE_ASSIGN_ADD);
+
+    talk_pull(talk, streams.pull, 1, 100, 1000, 0);
+
+    assert_int_equal(talk->pulled_messages, 1);
+    assert_int_equal(talk->pulled_spans, 1);
+    expect_pulled(talk, 4000, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(one_reads_ones_own_pushes),
+        talk_test(a_pull_that_waits_holds_up_no_other),
+        talk_test(without_the_rule_a_pull_that_waits_holds_up_pushes),
+        talk_test(a_pull_that_waits_too_long_names_what_is_missing),
+        talk_test(a_pull_can_be_cancelled),
+        talk_test(a_reader_needs_no_session),
+        talk_test(a_reader_without_a_session_waits_for_no_push),
+        talk_test(an_unknown_shard_is_an_error_of_that_pull),
+        talk_test(bounded_lag_is_of_a_later_release),
+        talk_test(a_long_pull_comes_in_messages),
+        talk_test(what_is_written_meanwhile_is_not_seen),
+        talk_test(a_reader_that_keeps_too_much_is_ended),
+        talk_test(a_short_pull_overtakes_a_long_one),
+        talk_test(a_reader_that_hangs_up_leaves_nothing_behind),
+        talk_test(bytes_that_are_on_their_way_are_not_written_to),
+        talk_test(a_deleted_variable_is_read_to_its_end),
+        talk_test(many_small_pieces_are_one_run_of_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,399 @@
+/* lane_refuse.c -- parts that are refused: for what, and that a refused part keeps its place in the order. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define SUM 5u    /* assign_add, four float32 */
+#define MATRIX 6u /* momentum, two rows of four */
+
+static const float one[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
+{
+    talk_start(talk, config);
+    talk_open(talk, 1);
+    talk_variable(talk, SUM, 4, UPDATE_ASSIGN_ADD);
+    talk_add(talk, MATRIX, 2, 4, SUMAC_FLOAT32, UPDATE_MOMENTUM, WIRE_INITIALIZER_ZEROS);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+static uint64_t begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    return begin_with(talk, &config);
+}
+
+static struct talk_part part(uint64_t sequence, uint64_t previous)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .shard = SUM,
+        .shards = 1,
+        .values = one,
+        .count = 4};
+}
+
+/* ---- for what ---- */
+
+static void a_shard_that_is_not_here_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.shard = 77;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 UNKNOWN_SHARD\n");
+}
+
+static void a_stale_layout_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.layout_epoch = 3;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 STALE_LAYOUT\n");
+}
+
+static void a_piece_that_ends_past_the_shard_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.offset = 1;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 WRONG_SHAPE\n");
+}
+
+static void an_unknown_function_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.function = 4711;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 UNKNOWN_FUNCTION\n");
+}
+
+static void a_function_whose_slots_the_variable_lacks_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.function = UPDATE_ADAM;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 MISSING_SLOTS\n");
+}
+
+static void half_a_row_for_a_function_with_slots_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.shard = MATRIX;
+    sent.count = 2;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 WHOLE_SHARD\n");
+}
+
+static void rows_in_messages_that_end_within_one_are_whole_rows(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.shard = MATRIX;
+    sent.count = 8;
+    sent.eager = true;
+
+    talk_part_in_steps(talk, stream, &sent, 3);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.declared = 1025; /* 4096 bytes of staging for 4 sessions */
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
+}
+
+static void parts_that_together_exceed_the_grant_are_refused(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.staging_bytes_max = 4 * 40;
+    const uint64_t stream = begin_with(talk, &config);
+    struct talk_part sent = part(1, 0);
+    talk_part(talk, stream, &sent);
+    sent.sequence = 2;
+    talk_part(talk, stream, &sent);
+    talk_forget(talk);
+
+    sent.sequence = 3;
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 3 PART_TOO_LARGE\n");
+}
+
+static void room_is_free_again_when_a_part_is_done(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.staging_bytes_max = 4 * 16;
+    const uint64_t stream = begin_with(talk, &config);
+    struct talk_part sent = part(1, 0);
+    sent.eager = true;
+    talk_part(talk, stream, &sent);
+    talk_forget(talk);
+
+    sent.sequence = 2;
+    sent.previous = 1;
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "staged 2\ndone 2 [2]\n");
+}
+
+static void a_value_that_is_not_finite_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1, 2, NAN, 4};
+    struct talk_part sent = part(1, 0);
+    sent.values = values;
+    talk->shows_logs = true;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(
+        talk,
+        "log ps 1 refused push 1 of worker 1: push 1 of worker 1: what it has for variable v5 "
+        "is not finite; it is applied nowhere (allow it with non_finite_allowed)\n"
+        "refused 1 NON_FINITE\n");
+}
+
+static void an_option_allows_what_is_not_finite(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1, 2, INFINITY, 4};
+    struct talk_part sent = part(1, 0);
+    sent.values = values;
+    sent.non_finite_allowed = true;
+    sent.eager = true;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+static void a_synchronous_part_is_of_a_later_release(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.synchronous = true;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 UNSUPPORTED\n");
+}
+
+static void fewer_bytes_than_declared_are_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.declared = 20;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 MALFORMED\n");
+}
+
+static void more_bytes_than_declared_are_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.declared = 12;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 MALFORMED\n");
+}
+
+static void a_payload_with_another_checksum_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.checksum = XXH3_64bits(one, 16) + 1;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 MALFORMED\n");
+}
+
+static void a_payload_with_its_checksum_is_staged(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    sent.checksum = XXH3_64bits(one, 16);
+
+    talk_part_in_steps(talk, stream, &sent, 3);
+
+    talk_expect(talk, "staged 1\n");
+}
+
+static void more_pieces_than_a_part_may_have_are_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    enum { per_message = 4096 };
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    for (uint32_t i = 0; i < per_message; i++) {
+        talk->pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        talk->pieces[i].shard_id = SUM;
+        talk->piece_pointers[i] = &talk->pieces[i];
+    }
+    request.parts = parts;
+    request.n_parts = 1;
+    header.sequence = 1;
+    header.pieces = talk->piece_pointers;
+    header.n_pieces = per_message;
+
+    for (uint32_t sent = 0; sent <= LANE_PIECES_PER_PART_MAX; sent += per_message) {
+        header.first = sent == 0;
+        header.last = sent == LANE_PIECES_PER_PART_MAX;
+        talk_push(talk, stream, &request, NULL, 0);
+    }
+
+    talk_expect(talk, "refused 1 TOO_MANY_PIECES\n");
+}
+
+/* ---- what follows ---- */
+
+static void a_refused_part_takes_its_turn(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part bad = part(1, 0), good = part(2, 1);
+    bad.offset = 1;
+    talk_part(talk, stream, &bad);
+    talk_part(talk, stream, &good);
+    talk_expect(talk, "refused 1 WRONG_SHAPE\nstaged 2\n");
+
+    talk_commit(talk, stream, 2, 1, 0);
+
+    talk_expect(talk, "done 1 voided\ndone 2 [1]\n");
+}
+
+static void a_refused_eager_part_is_voided_here(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part bad = part(1, 0);
+    bad.offset = 1;
+    bad.eager = true;
+
+    talk_part(talk, stream, &bad);
+
+    talk_expect(talk, "refused 1 WRONG_SHAPE\ndone 1 voided\n");
+}
+
+static void a_refusal_is_remembered_until_it_was_heard(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part bad = part(1, 0);
+    bad.offset = 1;
+    bad.eager = true;
+    talk_part(talk, stream, &bad);
+    talk_forget(talk);
+
+    talk_part(talk, stream, &bad); /* again, after a reconnect, say */
+    talk_expect(talk, "refused 1 WRONG_SHAPE\ndone 1 voided\n");
+    talk_commit(talk, stream, 1, 1, 1);
+    talk_part(talk, stream, &bad);
+
+    talk_expect(talk, "done 1 [0]\n"); /* its client has said that it knows */
+}
+
+static void without_acked_through_a_refusal_is_forgotten_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.broken = 1u << RULE_acked_through;
+    const uint64_t stream = begin_with(talk, &config);
+    struct talk_part bad = part(1, 0);
+    bad.offset = 1;
+    bad.eager = true;
+    talk_part(talk, stream, &bad);
+    talk_forget(talk);
+
+    talk_part(talk, stream, &bad);
+
+    talk_expect(talk, "done 1 [0]\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_shard_that_is_not_here_is_refused),
+        talk_test(a_stale_layout_is_refused),
+        talk_test(a_piece_that_ends_past_the_shard_is_refused),
+        talk_test(an_unknown_function_is_refused),
+        talk_test(a_function_whose_slots_the_variable_lacks_is_refused),
+        talk_test(half_a_row_for_a_function_with_slots_is_refused),
+        talk_test(rows_in_messages_that_end_within_one_are_whole_rows),
+        talk_test(a_part_larger_than_the_grant_is_refused_with_both_figures),
+        talk_test(parts_that_together_exceed_the_grant_are_refused),
+        talk_test(room_is_free_again_when_a_part_is_done),
+        talk_test(a_value_that_is_not_finite_is_refused),
+        talk_test(an_option_allows_what_is_not_finite),
+        talk_test(a_synchronous_part_is_of_a_later_release),
+        talk_test(fewer_bytes_than_declared_are_refused),
+        talk_test(more_bytes_than_declared_are_refused),
+        talk_test(a_payload_with_another_checksum_is_refused),
+        talk_test(a_payload_with_its_checksum_is_staged),
+        talk_test(more_pieces_than_a_part_may_have_are_refused),
+        talk_test(a_refused_part_takes_its_turn),
+        talk_test(a_refused_eager_part_is_voided_here),
+        talk_test(a_refusal_is_remembered_until_it_was_heard),
+        talk_test(without_acked_through_a_refusal_is_forgotten_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

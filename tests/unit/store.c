@@ -1,0 +1,351 @@
+/* store.c -- what a ps holds: pools by size, ids, blocks that readers still see. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store.h"
+
+#define BLOCK_BYTES 64u
+#define ELEMENTS 40u /* float32: 160 bytes, blocks of 64, 64 and 32 */
+
+struct fixture {
+    struct memory memory;
+    uint64_t bytes_taken;
+    struct store store;
+};
+
+static void *take(void *context, size_t bytes)
+{
+    struct fixture *fixture = context;
+
+    fixture->bytes_taken += bytes;
+    return memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    struct fixture *fixture = context;
+
+    fixture->bytes_taken -= bytes;
+    memory_give(&memory_heap, data, bytes);
+}
+
+static int begin(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    if (fixture == NULL)
+        return 1;
+    fixture->memory = (struct memory){.take = take, .give = give, .context = fixture};
+    store_init(&fixture->store, &fixture->memory, BLOCK_BYTES, 0);
+    *state = fixture;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct fixture *fixture = *state;
+
+    store_deinit(&fixture->store);
+    const uint64_t kept = fixture->bytes_taken;
+    free(fixture);
+    return kept != 0;
+}
+
+/* A vector of ones, of `elements` float32, all here. */
+static struct variable *add(struct store *store, uint64_t id, uint64_t elements, uint32_t function)
+{
+    uint64_t shape[] = {elements};
+    char name[] = "v?";
+    wire_shard shard = WIRE_SHARD_INIT;
+    wire_shard *shards[] = {&shard};
+    wire_function own = WIRE_FUNCTION_INIT;
+    wire_initializer ones = WIRE_INITIALIZER_INIT;
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct variable *added = NULL;
+    struct sumac_error error;
+
+    name[1] = (char)('0' + id);
+    shard.shard_id = given.variable_id = id;
+    shard.rows = elements;
+    shard.bytes = elements * sizeof(float);
+    own.function = (Sumac__V1__UpdateFunction)function;
+    ones.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ONES;
+    given.name = name;
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.function = &own;
+    given.initializer = &ones;
+    given.shards = shards;
+    given.n_shards = 1;
+    assert_int_equal(store_add(store, &given, 0, &added, &error), SUMAC_OK);
+    assert_int_equal(store_fill(store, added, UINT64_MAX, &error), SUMAC_OK);
+    assert_true(added->filled);
+    return added;
+}
+
+static float first_of(const struct block *block)
+{
+    return *(const float *)(const void *)block->data;
+}
+
+/* Write `value` to every element of a block, as the next operation. */
+static struct block *
+overwrite(struct store *store, struct shard *shard, uint32_t index, float value)
+{
+    const struct block *from;
+    struct block *block = store_block_write(store, &shard->value[index], ++store->position, &from);
+
+    assert_non_null(block);
+    for (uint32_t i = 0; i < block->bytes / sizeof value; i++)
+        memcpy(block->data + i * sizeof value, &value, sizeof value);
+    return block;
+}
+
+/* ---- pools and ids ---- */
+
+static void sizes_are_rounded_up_by_an_eighth_at_most(void **state)
+{
+    (void)state;
+    for (size_t bytes = 513; bytes <= 8u << 20; bytes += bytes / 7) {
+        assert_true(sized_pool_bytes(bytes) >= bytes);
+        assert_true(sized_pool_bytes(bytes) <= bytes + bytes / 8 + 1);
+        assert_int_equal(sized_pool_bytes(bytes) % 64, 0);
+    }
+    assert_int_equal(sized_pool_bytes(1u << 20), 1u << 20);
+    assert_int_equal(sized_pool_bytes(1), 64);
+}
+
+static void what_is_given_back_is_taken_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 1u << 20);
+
+    void *first = sized_pool_take(&pool, 100000);
+    sized_pool_give(&pool, first, 100000);
+    void *second = sized_pool_take(&pool, 99999);
+
+    assert_ptr_equal(first, second);
+    sized_pool_give(&pool, second, 99999);
+    sized_pool_deinit(&pool);
+}
+
+static void no_more_than_the_bound_is_kept(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 150000);
+
+    void *first = sized_pool_take(&pool, 100000), *second = sized_pool_take(&pool, 100000);
+    sized_pool_give(&pool, first, 100000);
+    sized_pool_give(&pool, second, 100000);
+
+    assert_true(fixture->bytes_taken <= 150000);
+    sized_pool_deinit(&pool);
+}
+
+static void ids_are_found_until_they_are_removed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct id_map map;
+    enum { ids = 5000 };
+    uint8_t *things = test_calloc(ids, 1);
+    id_map_init(&map, &fixture->memory);
+    for (uint64_t id = 0; id < ids; id++)
+        assert_true(id_map_put(&map, id * 4096, &things[id]));
+    for (uint64_t id = 0; id < ids; id += 2)
+        id_map_remove(&map, id * 4096);
+
+    for (uint64_t id = 0; id < ids; id++)
+        assert_ptr_equal(id_map_get(&map, id * 4096), id % 2 == 0 ? NULL : &things[id]);
+    assert_int_equal(map.count, ids / 2);
+    id_map_deinit(&map);
+    test_free(things);
+}
+
+/* ---- variables ---- */
+
+static void a_variable_is_cut_into_blocks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    add(&fixture->store, 3, ELEMENTS, UPDATE_ADAM);
+
+    const struct shard *shard = store_shard(&fixture->store, 3);
+    assert_int_equal(shard->block_count, 3);
+    assert_int_equal(shard->value[2]->bytes, 32);
+    assert_float_equal(first_of(shard->value[2]), 1, 0);
+    assert_float_equal(first_of(shard->slot[0][2]), 0, 0);
+    assert_int_equal(fixture->store.state_bytes, 3 * 160);
+}
+
+static void a_small_variable_takes_a_small_block(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store store;
+    store_init(&store, &fixture->memory, 0, 0);
+    const uint64_t before = fixture->bytes_taken;
+
+    add(&store, 1, 64, UPDATE_SGD);
+
+    assert_true(fixture->bytes_taken - before < 300000); /* pools and slabs, and no 1 MiB block */
+    store_deinit(&store);
+}
+
+static void a_variable_whose_shards_do_not_make_it_up_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t shape[] = {8};
+    wire_shard shard = WIRE_SHARD_INIT;
+    wire_shard *shards[] = {&shard};
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct variable *added = NULL;
+    struct sumac_error error;
+    shard.rows = 7;
+    shard.bytes = 28;
+    given.name = "w";
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.shards = shards;
+    given.n_shards = 1;
+
+    assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_INVALID_ARGUMENT);
+    assert_null(added);
+}
+
+static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state)
+{
+    struct fixture *fixture = *state;
+    struct variable *variable = add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(&fixture->store, 3);
+    store_use(shard);
+
+    store_delete(&fixture->store, variable);
+
+    assert_null(store_shard(&fixture->store, 3));
+    assert_null(store_find_by_name(&fixture->store, "v3"));
+    assert_float_equal(first_of(shard->value[0]), 1, 0);
+    assert_int_equal(fixture->store.state_bytes, 160);
+    store_let_go(&fixture->store, shard);
+    assert_int_equal(fixture->store.state_bytes, 0);
+}
+
+/* ---- views ---- */
+
+static void without_a_reader_a_block_is_written_in_place(void **state)
+{
+    struct fixture *fixture = *state;
+    add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(&fixture->store, 3);
+    const struct block *before = shard->value[0];
+
+    assert_ptr_equal(overwrite(&fixture->store, shard, 0, 7), before);
+    assert_int_equal(fixture->store.view_bytes, 0);
+}
+
+static void a_view_sees_its_position_whatever_is_written(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, late;
+    add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+    overwrite(store, shard, 0, 10);
+
+    store_view_open(store, &early);
+    shard->views++;
+    overwrite(store, shard, 0, 20);
+    overwrite(store, shard, 0, 21); /* nobody saw 20: in place */
+    store_view_open(store, &late);
+    shard->views++;
+    overwrite(store, shard, 0, 30);
+
+    assert_float_equal(first_of(store_block_at(shard, 0, early.position)), 10, 0);
+    assert_float_equal(first_of(store_block_at(shard, 0, late.position)), 21, 0);
+    assert_float_equal(first_of(shard->value[0]), 30, 0);
+    assert_int_equal(store->view_bytes, 128);
+    shard->views--;
+    store_view_close(store, &late);
+    assert_int_equal(store->view_bytes, 64);
+    assert_float_equal(first_of(store_block_at(shard, 0, early.position)), 10, 0);
+    shard->views--;
+    store_view_close(store, &early);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+static void the_oldest_view_is_ended_beyond_the_bound(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, late;
+    add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+    store->view_bytes_max = 128;
+    store_view_open(store, &early);
+    shard->views++;
+    overwrite(store, shard, 0, 10);
+    overwrite(store, shard, 1, 10);
+    store_view_open(store, &late);
+    shard->views++;
+
+    overwrite(store, shard, 0, 20);
+
+    assert_true(early.ended);
+    assert_false(late.ended);
+    assert_true(store->view_bytes <= 128);
+    assert_float_equal(first_of(store_block_at(shard, 0, late.position)), 10, 0);
+    shard->views -= 2;
+    store_view_close(store, &early);
+    store_view_close(store, &late);
+}
+
+static void lent_bytes_outlive_their_view_and_their_shard(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+    struct block *lent = shard->value[0];
+    store_block_lend(lent);
+
+    struct block *fresh = overwrite(store, shard, 0, 20);
+    assert_ptr_not_equal(fresh, lent);
+    assert_float_equal(first_of(lent), 1, 0);
+    store_block_lend(fresh);
+    store_delete(store, variable);
+    assert_float_equal(first_of(lent), 1, 0);
+    assert_float_equal(first_of(fresh), 20, 0);
+
+    store_block_released(store, lent);
+    store_block_released(store, fresh);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+#define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        store_test(sizes_are_rounded_up_by_an_eighth_at_most),
+        store_test(what_is_given_back_is_taken_again),
+        store_test(no_more_than_the_bound_is_kept),
+        store_test(ids_are_found_until_they_are_removed),
+        store_test(a_variable_is_cut_into_blocks),
+        store_test(a_small_variable_takes_a_small_block),
+        store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
+        store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
+        store_test(without_a_reader_a_block_is_written_in_place),
+        store_test(a_view_sees_its_position_whatever_is_written),
+        store_test(the_oldest_view_is_ended_beyond_the_bound),
+        store_test(lent_bytes_outlive_their_view_and_their_shard),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
