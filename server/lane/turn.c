@@ -57,8 +57,6 @@ void lane_turn_finish(struct lane *lane, struct part *part)
     struct session *session = part->session;
 
     session->mark = part->sequence;
-    if (session->commit_through < part->sequence)
-        session->commit_through = part->sequence;
     (void)lane_record_write(lane, RECORD_APPLIED, session, part->sequence);
     lane_answer_done(lane, session, part, part->voided);
     remember(lane, session, part);
@@ -76,6 +74,8 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
         return false;
     }
     lane_session_remove(session, part);
+    if (session->commit_through < part->sequence)
+        session->commit_through = part->sequence; /* its own commit, from here on: a settle counts it */
     if (!part->voided) {
         assert(part->refusal == NULL);
         session->applying = part;
