@@ -2,6 +2,7 @@
 #
 # cmake -DNM=nm -DARCHIVES=a.a,b.a -P symbols.cmake. What one of the archives defines is fine, and so is what ALLOWED
 # names: memory and text functions, mathematics, assertions, and the house's base, wire and generated messages.
+cmake_minimum_required(VERSION 3.25)
 set(ALLOWED
     "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|nlen|str)|v?snprintf)$"
     "^__(mem(cpy|set|move)|v?snprintf|str(n?cpy))_chk$"
