@@ -246,7 +246,9 @@ struct lane {
     char *ps_addresses[LANE_PS_MAX]; /* NULL: unknown */
     uint64_t ps_incarnations[LANE_PS_MAX];
     uint64_t coordinator_incarnation; /* 0: not met */
+    uint64_t coordinator_hello;       /* the number of its last hello: those before are of older streams */
     uint64_t coordinator_heard_us;
+    uint64_t hello_number; /* of ps 0's order that began the stream */
     struct stream *coordinator; /* the stream that orders come on */
 
     struct id_map stream_map;

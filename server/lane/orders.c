@@ -87,13 +87,47 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
     return false;
 }
 
+/* Of ps 0's streams the one with the latest hello counts. False: an older one, whose hello was late. */
+static bool take_over(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const bool same = order->hello->coordinator_incarnation == lane->coordinator_incarnation;
+
+    if (same && order->number < lane->hello_number) {
+        lane_stream_fail(
+            lane, stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "ps %u has a newer stream from ps 0", lane->index);
+        return false;
+    }
+    if (lane->coordinator != NULL && lane->coordinator != stream)
+        lane_stream_fail(
+            lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "a newer stream from ps 0 has taken its place");
+    lane->coordinator = stream;
+    lane->hello_number = order->number;
+    return true;
+}
+
 static void obey_hello(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
     const wire_peer_hello *hello = order->hello;
     struct sumac_error error;
 
-    if (stream != NULL)
+    if (stream != NULL && hello->coordinator_incarnation == lane->coordinator_incarnation &&
+        order->number <= lane->coordinator_hello) {
+        lane_stream_fail(
+            lane, stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "hello %llu of ps 0: a stream that began with hello %llu has taken its place",
+            (unsigned long long)order->number, (unsigned long long)lane->coordinator_hello);
+        return;
+    }
+    if (stream != NULL) {
+        if (lane->coordinator != NULL && lane->coordinator != stream)
+            lane_stream_fail(
+                lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+                "a later stream of ps 0 has taken this one's place");
         lane->coordinator = stream;
+        lane->coordinator_hello = order->number;
+    }
     if (refuse_hello(lane, hello, &error)) {
         lane_report_answer(lane, order->number, &error);
         return;
