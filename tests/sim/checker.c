@@ -61,8 +61,6 @@ struct sim_session *checker_life(struct world *world, uint32_t client)
     struct sim_session *life = world_take(world, sizeof *life);
     life->number = checker->life_count;
     life->client = client;
-    life->before = checker->last_life[client];
-    checker->last_life[client] = life;
     checker->lives[checker->life_count++] = life;
     return life;
 }
@@ -86,7 +84,8 @@ void checker_ended(struct world *world, struct sim_session *life, const struct s
 {
     life->ended = true;
     checker_heard(world, life);
-    const bool too_late = !life->joined && error->reason == SUMAC_REASON_RUN_ENDED;
+    const bool holds_up_the_end = life->joined && world->clients[life->client]->member;
+    const bool too_late = !holds_up_the_end && error->reason == SUMAC_REASON_RUN_ENDED;
     if (world->checker->ps_exited || life->excused || too_late)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
@@ -102,6 +101,18 @@ void checker_heard(struct world *world, struct sim_session *life)
     if (life->heard_us != 0 && now_us > life->heard_us + SIM_LEASE_MS * 500u)
         life->excused = true;
     life->heard_us = now_us;
+}
+
+void checker_rivalled(
+    struct world *world, const struct client *client, const struct sim_session *life)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->life_count; i++) {
+        const struct client *other = world->clients[checker->lives[i]->client];
+        if (checker->lives[i] != life && client->member && other->member &&
+            other->task == client->task)
+            checker->lives[i]->excused = true;
+    }
 }
 
 void checker_died(struct world *world, struct sim_session *life)

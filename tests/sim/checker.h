@@ -15,7 +15,7 @@
 #include "session.h"
 #include "world.h"
 
-#define COLUMNS 48u   /* pushes of one run */
+#define COLUMNS 60u   /* pushes of one run */
 #define LIVES_MAX 24u /* sessions of one run */
 #define SEED_VALUE 7
 #define SEED_COLUMNS 2u
@@ -51,7 +51,6 @@ enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
 /* One life of a client. */
 struct sim_session {
     uint32_t number, client;
-    const struct sim_session *before; /* the client's life before this one */
     uint8_t id[16];
     uint64_t attempt, previous_final;
     bool joined, ended, left, left_done, dead;
@@ -114,7 +113,6 @@ struct checker {
     uint32_t push_count;
     struct sim_session *lives[LIVES_MAX];
     uint32_t life_count;
-    struct sim_session *last_life[SIM_CLIENTS_MAX];
     struct sim_pull *pulls[256];
     uint32_t pull_count;
     uint64_t seen[SIM_PS_MAX];    /* by pulls that are over */
@@ -144,6 +142,9 @@ void checker_joined(
     struct world *world, struct sim_session *life, const struct session_state *state);
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error);
 /* A ps has got a message of this client. */
+/* This life of the client joins, or (NULL) one that is dead: other sessions of its task may be closed. */
+void checker_rivalled(
+    struct world *world, const struct client *client, const struct sim_session *life);
 void checker_heard(struct world *world, struct sim_session *life);
 void checker_died(struct world *world, struct sim_session *life);
 

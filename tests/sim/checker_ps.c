@@ -170,10 +170,14 @@ void checker_effect(
 
 void checker_called(struct world *world, const struct call *call, const wire_message *request)
 {
-    if (world_alive(world, call->caller, call->caller_life))
-        checker_heard(world, world->clients[call->caller - SIM_PS_MAX]->life);
+    const struct client *client = world->clients[call->caller - SIM_PS_MAX];
+    const bool alive = world_alive(world, call->caller, call->caller_life);
+    if (alive)
+        checker_heard(world, client->life);
+    if (call->kind == LANE_CALL_JOIN)
+        checker_rivalled(world, client, alive ? client->life : NULL);
     if (call->kind == LANE_CALL_LEAVE && ((const wire_leave_request *)request)->done &&
-        world->clients[call->caller - SIM_PS_MAX]->member)
+        client->member)
         world->checker->leave_asked = true;
 }
 

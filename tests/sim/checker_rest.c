@@ -48,11 +48,13 @@ static void check_final(struct world *world, const struct sim_push *push)
     const struct checker *checker = world->checker;
     if (push->seed || push->sequence == 0 || push->defect != DEFECT_NONE)
         return;
+    const struct client *client = world->clients[push->session->client];
     for (uint32_t i = 0; i < checker->life_count; i++) {
         const struct sim_session *next = checker->lives[i];
+        const struct client *other = world->clients[next->client];
         bool everywhere;
-        if (next->before != push->session || !next->joined ||
-            next->attempt != push->session->attempt + 1 || !world->clients[next->client]->member)
+        if (!client->member || !other->member || other->task != client->task || !next->joined ||
+            !push->session->joined || next->attempt != push->session->attempt + 1)
             continue;
         is_torn(world, push, &everywhere);
         if (everywhere != (push->sequence <= next->previous_final))

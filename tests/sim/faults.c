@@ -38,13 +38,18 @@ void faults_draw(struct world *world)
     world->ps_count = small ? world_between(world, 1, SIM_PS_MAX) : SIM_PS_MAX;
     world->member_count = small ? world_between(world, 1, 2) : world_between(world, 2, 3);
     world->client_count = world->member_count + (world_chance(world, 40) ? 1 : 0);
-    world->pushes_max = small ? 3 : 8;
-    world->fault_budget = world_between(world, 1, small ? 3 : 8);
-    world->fault_rate = world_between(world, 10, 120);
+    world->twin = world_has(world, FAULT_SUSPECT) && world_chance(world, 50) &&
+                  world->client_count < SIM_CLIENTS_MAX;
+    if (world->twin)
+        world->client_count++;
+    world->pushes_max = small ? 4 : 14;
+    world->fault_budget = world_between(world, 1, small ? 3 : 12);
+    world->fault_rate = world_between(world, 5, 80);
     world->delay_us_max = one_of(world, delays_us, 3);
     world->records = world_chance(world, 50);
     world->seeded = world_chance(world, 30);
     world->chunk_bytes = one_of(world, chunks, 3);
+    world->shuffles = world->chunk_bytes == 0 && world_has(world, FAULT_DROP);
     world->inline_bytes = one_of(world, inlines, 3);
     world->copied_pull_bytes_max = one_of(world, copied, 3);
     world->pull_chunk_bytes = one_of(world, pull_chunks, 3);
@@ -99,6 +104,19 @@ static void suspend_some_client(struct world *world)
     world_suspend(world, process_of_client(client->index), world->now_us + us);
 }
 
+/* Alive, and heard by nobody: what it says arrives when it has been given up. */
+static void isolate_some_client(struct world *world)
+{
+    struct client *client = some_client(world);
+    if (client == NULL)
+        return;
+    const uint32_t process = process_of_client(client->index);
+    client->life->excused = true;
+    trace_say(world, "nothing passes between %s and any ps", world->processes[process].name);
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        network_stall(world, process, ps, world->now_us + SECOND_US * world_between(world, 9, 14));
+}
+
 static void suspend_ps(struct world *world, uint32_t ps, uint64_t us)
 {
     const struct process *process = &world->processes[ps];
@@ -129,7 +147,10 @@ static void go_wrong(struct world *world, enum fault fault)
         kill_some_client(world);
         break;
     case FAULT_SUSPECT:
-        suspend_some_client(world);
+        if (world_chance(world, 50))
+            suspend_some_client(world);
+        else
+            isolate_some_client(world);
         break;
     case FAULT_SLEEP:
         if (world->now_us > world->ps0_may_sleep_us) {

@@ -20,6 +20,7 @@ struct parcel {
     const wire_message *message;
     struct cargo *cargo;
     uint32_t cargo_count;
+    bool may_be_overtaken;
 };
 
 struct network *network_make(struct world *world)
@@ -75,9 +76,15 @@ post(struct world *world, struct stream *stream, enum way way, event_handler *ha
     world_at(world, channel->clear_us, process, handler, stream->id, data);
 }
 
-/* Does what was under way arrive? */
-static bool arrives(struct channel *channel)
+/* Does what was under way arrive now? */
+static bool arrives(struct world *world, struct channel *channel, const struct event *event)
 {
+    if (channel->late_until_us > world->now_us) {
+        world_at(
+            world, channel->late_until_us, event->process, event->handler, event->number,
+            event->data);
+        return false;
+    }
     channel->under_way--;
     if (!channel->cut)
         return true;
@@ -110,7 +117,7 @@ static void told_lost(struct world *world, const struct event *event)
 static void opened_at_ps(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
-    if (!arrives(&stream->channels[WAY_TO_PS]))
+    if (!arrives(world, &stream->channels[WAY_TO_PS], event))
         return;
     stream->at_ps = true;
     ps_stream_opened(world, stream);
@@ -171,19 +178,23 @@ static void release(struct world *world, const struct stream *stream, const stru
 static void arrived_at_ps(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
-    struct letter *letter = event->data;
-    if (arrives(&stream->channels[WAY_TO_PS]) && stream->at_ps)
-        ps_message(world, stream, letter);
-    letter_spoil(letter);
+    struct channel *channel = &stream->channels[WAY_TO_PS];
+    if (!arrives(world, channel, event))
+        return;
+    if (stream->at_ps)
+        ps_message(world, stream, event->data);
+    letter_spoil(event->data);
 }
 
 static void arrived_at_caller(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
-    struct letter *letter = event->data;
-    if (arrives(&stream->channels[WAY_TO_CALLER]) && stream->at_caller)
-        caller_message(world, stream, letter);
-    letter_spoil(letter);
+    struct channel *channel = &stream->channels[WAY_TO_CALLER];
+    if (!arrives(world, channel, event))
+        return;
+    if (stream->at_caller)
+        caller_message(world, stream, event->data);
+    letter_spoil(event->data);
 }
 
 static void told_ps_writable(struct world *world, const struct event *event)
@@ -218,7 +229,13 @@ static void go_out(struct world *world, struct stream *stream, enum way way)
             at += parcel->cargo[i].bytes.bytes;
         }
         letter->size = (size_t)(at - letter->bytes);
-        post(world, stream, way, way == WAY_TO_PS ? arrived_at_ps : arrived_at_caller, letter);
+        if (parcel->may_be_overtaken && world_chance(world, 30)) {
+            channel->under_way++;
+            world_after(
+                world, 6 * world_delay_us(world), stream->ps, arrived_at_ps, stream->id, letter);
+        } else {
+            post(world, stream, way, way == WAY_TO_PS ? arrived_at_ps : arrived_at_caller, letter);
+        }
     }
     for (uint32_t i = 0; i < parcel->cargo_count; i++)
         release(world, stream, &parcel->cargo[i]);
@@ -260,6 +277,21 @@ static struct parcel *parcel_make(
     return parcel;
 }
 
+/* A client may send its parts in any order; ours does not, so the network does it for it. Parts do not interleave, and
+ * what is not a part keeps its place. */
+static bool may_be_overtaken(
+    const struct world *world, const struct stream *stream, const wire_message *message)
+{
+    if (!world->shuffles || stream->kind != LANE_STREAM_PUSH ||
+        message->descriptor != &sumac__v1__push_request__descriptor)
+        return false;
+    const wire_push_request *request = (const wire_push_request *)message;
+    bool whole = request->n_parts > 0;
+    for (size_t i = 0; i < request->n_parts; i++)
+        whole = whole && request->parts[i]->first && request->parts[i]->last;
+    return whole && request->commit == NULL;
+}
+
 void network_send(
     struct world *world, struct stream *stream, enum way way, const wire_message *message,
     const struct cargo *cargo, uint32_t cargo_count)
@@ -268,6 +300,7 @@ void network_send(
     if (channel->busy && !stream->over)
         checker_violation(world, "a message is sent on a stream that is not writable");
     struct parcel *parcel = parcel_make(world, message, cargo, cargo_count);
+    parcel->may_be_overtaken = may_be_overtaken(world, stream, message);
     if (channel->busy || channel->cut || stream->over) {
         for (uint32_t i = 0; i < cargo_count; i++)
             release(world, stream, &parcel->cargo[i]);
@@ -295,7 +328,7 @@ static void told_closed(struct world *world, const struct event *event)
     ps_stream_closed(world, stream);
 }
 
-/* Any suffix of what is under way is lost. */
+/* Any suffix of what is under way is lost; or all of it arrives, but late: after the next generation has begun. */
 static void lose(struct world *world, struct stream *stream, enum way way)
 {
     struct channel *channel = &stream->channels[way];
@@ -303,15 +336,23 @@ static void lose(struct world *world, struct stream *stream, enum way way)
         return;
     channel->cut = true;
     channel->spared = world_below(world, channel->under_way + 1);
+    if (way == WAY_TO_PS && world_chance(world, 40)) {
+        channel->spared = channel->under_way;
+        channel->late_until_us = world->now_us + world_below(world, PS_LEARNS_US_MAX);
+    }
 }
 
 static void tell_ps(struct world *world, struct stream *stream)
 {
-    const uint64_t clear_us = stream->channels[WAY_TO_PS].clear_us;
+    const struct channel *channel = &stream->channels[WAY_TO_PS];
     uint64_t at_us = world->now_us + world_delay_us(world);
     if (world_chance(world, 30))
         at_us += world_below(world, PS_LEARNS_US_MAX);
-    world_at(world, at_us < clear_us ? clear_us : at_us, stream->ps, told_closed, stream->id, NULL);
+    if (at_us < channel->clear_us)
+        at_us = channel->clear_us;
+    if (at_us <= channel->late_until_us)
+        at_us = channel->late_until_us + 1;
+    world_at(world, at_us, stream->ps, told_closed, stream->id, NULL);
 }
 
 static void tell_caller(struct world *world, struct stream *stream, uint64_t at_us)

@@ -22,7 +22,8 @@ struct channel {
     uint64_t clear_us;     /* when the last message under way arrives */
     uint32_t under_way;
     bool cut;
-    uint32_t spared; /* of those under way when it was cut: so many still arrive */
+    uint64_t late_until_us; /* what was under way when it was cut arrives then */
+    uint32_t spared;        /* of those under way when it was cut: so many still arrive */
 };
 
 struct stream {

@@ -239,15 +239,20 @@ struct client *client_make(struct world *world, uint32_t index)
         "worker 0", "worker 1", "worker 2", "worker 3"};
     struct client *client = world_take(world, sizeof *client);
     client->index = index;
-    client->member = index < world->member_count;
-    client->task = index;
+    const bool twin = world->twin && index + 1 == world->client_count;
+    client->member = index < world->member_count || twin;
+    client->task = twin ? world_below(world, world->member_count) : index;
     client->pushes_left = world_between(world, 1, world->pushes_max);
     client->pulls_left = world_has(world, FAULT_PULLS) ? 4 : world_below(world, 2);
     client->window = world_between(world, 1, 4);
-    world->processes[process_of_client(index)] =
-        (struct process){.name = client->member ? names[index] : "observer", .wake_us = UINT64_MAX};
-    const uint64_t late_us =
-        world_chance(world, 30) ? world_below(world, 20 * world->delay_us_max) : 0;
+    world->processes[process_of_client(index)] = (struct process){
+        .name = twin             ? "twin"
+                : client->member ? names[index]
+                                 : "observer",
+        .wake_us = UINT64_MAX};
+    uint64_t late_us = world_chance(world, 30) ? world_below(world, 20 * world->delay_us_max) : 0;
+    if (twin)
+        late_us = world_below(world, 60 * world->delay_us_max);
     world_after(world, late_us, SIM_NO_PROCESS, started, index, NULL);
     return client;
 }

@@ -338,7 +338,8 @@ static void pull(struct world *world, struct client *client)
 static bool observers_work(const struct world *world)
 {
     for (uint32_t i = world->member_count; i < world->client_count; i++)
-        if (world->clients[i]->phase != PHASE_GONE && !world->clients[i]->hung)
+        if (!world->clients[i]->member && world->clients[i]->phase != PHASE_GONE &&
+            !world->clients[i]->hung)
             return true;
     return false;
 }
@@ -390,8 +391,8 @@ static void over(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
     const bool left = client->life->left;
-    const bool back =
-        !left && client->life->joined && !world->checker->ps_exited && world_chance(world, 80);
+    const bool back = !left && !world->twin && client->life->joined && !world->checker->ps_exited &&
+                      world_chance(world, 80);
     client_die(world, client, back);
 }
 
