@@ -248,7 +248,6 @@ struct lane {
     uint64_t coordinator_incarnation; /* 0: not met */
     uint64_t coordinator_hello;       /* the number of its last hello: those before are of older streams */
     uint64_t coordinator_heard_us;
-    uint64_t hello_number; /* of ps 0's order that began the stream */
     struct stream *coordinator; /* the stream that orders come on */
 
     struct id_map stream_map;

@@ -87,26 +87,6 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
     return false;
 }
 
-/* Of ps 0's streams the one with the latest hello counts. False: an older one, whose hello was late. */
-static bool take_over(struct lane *lane, struct stream *stream, const wire_peer_order *order)
-{
-    const bool same = order->hello->coordinator_incarnation == lane->coordinator_incarnation;
-
-    if (same && order->number < lane->hello_number) {
-        lane_stream_fail(
-            lane, stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
-            "ps %u has a newer stream from ps 0", lane->index);
-        return false;
-    }
-    if (lane->coordinator != NULL && lane->coordinator != stream)
-        lane_stream_fail(
-            lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
-            "a newer stream from ps 0 has taken its place");
-    lane->coordinator = stream;
-    lane->hello_number = order->number;
-    return true;
-}
-
 static void obey_hello(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
     const wire_peer_hello *hello = order->hello;
