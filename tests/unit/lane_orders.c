@@ -229,7 +229,7 @@ static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state
 
     talk_expect(talk, "staged 2\ndone 2 [2]\nreport assigned 20\n");
     hello(talk, 0x1000, 0x1001); /* and again on a new stream: the report may be lost */
-    talk_expect(talk, "report 7\nreport assigned 20\n");
+    talk_expect(talk, "end of stream UNSPECIFIED\nreport 7\nreport assigned 20\n");
 }
 
 static void an_order_given_twice_does_nothing_more(void **state)
@@ -259,6 +259,24 @@ static void a_deleted_variable_stays_for_the_parts_that_name_it(void **state)
     talk_expect(talk, "refused 2 UNKNOWN_SHARD\ndone 1 [1]\ndone 2 voided\n");
 }
 
+static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    hello(talk, 0x1000, 0x1001);
+    talk_expect(talk, "end of stream UNSPECIFIED\nreport 5\n");
+    const uint64_t newest = talk->coordinator;
+
+    talk->orders = 2;
+    hello(talk, 0x1000, 0x1001);
+    talk_expect(talk, "end of stream UNSPECIFIED\n");
+
+    talk->orders = 5;
+    talk->coordinator = newest;
+    talk_open(talk, 2);
+    talk_expect(talk, "report 6\n");
+}
+
 /* ---- ends ---- */
 
 static void another_ps_0_means_that_the_state_is_lost(void **state)
@@ -268,7 +286,7 @@ static void another_ps_0_means_that_the_state_is_lost(void **state)
 
     hello(talk, 0x2000, 0x1001);
 
-    talk_expect(talk, "exit 138\n");
+    talk_expect(talk, "end of stream UNSPECIFIED\nexit 138\n");
 }
 
 static void a_ps_that_came_back_empty_says_so(void **state)
@@ -278,7 +296,7 @@ static void a_ps_that_came_back_empty_says_so(void **state)
 
     hello(talk, 0x1000, 0x999);
 
-    talk_expect(talk, "report 5 error STATE_LOST\n");
+    talk_expect(talk, "end of stream UNSPECIFIED\nreport 5 error STATE_LOST\n");
 }
 
 static void a_ps_gives_up_when_ps_0_is_silent(void **state)
@@ -455,6 +473,7 @@ int main(void)
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
         talk_test(an_order_given_twice_does_nothing_more),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
+        talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
         talk_test(another_ps_0_means_that_the_state_is_lost),
         talk_test(a_ps_that_came_back_empty_says_so),
         talk_test(a_ps_gives_up_when_ps_0_is_silent),
