@@ -57,6 +57,24 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->commit_due = false;
 }
 
+/* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless it is leaving anyway. */
+static bool
+is_final(struct session *session, const struct link *link, const struct sumac_error *given)
+{
+    struct sumac_error error;
+    if (given == NULL || given->reason < SUMAC_REASON_STATE_LOST)
+        return false;
+    if (session->phase == PHASE_LEAVING) {
+        session->closed_seen = true;
+        return true;
+    }
+    fail(
+        &error, given->status, given->reason, "ps %" PRIu32 " at %s: %s", link->ps,
+        address_of(session, link->ps), given->text);
+    session_end(session, &error, NULL);
+    return true;
+}
+
 void stream_lost(struct session *session, const struct session_event *event)
 {
     if (event->ps >= session->link_count || session->phase == PHASE_OVER)
@@ -67,6 +85,8 @@ void stream_lost(struct session *session, const struct session_event *event)
         return;
     stream->state = STREAM_SHUT;
     stream->writable = stream->greeted = false;
+    if (is_final(session, link, event->error))
+        return;
     const uint32_t delay_ms = backoff_ms(session, stream->failures++);
     if (event->lane == SESSION_PULL_STREAM) {
         requests_rewind(session, link);

@@ -409,6 +409,47 @@ static void a_ps_that_owes_nothing_may_be_silent(void **state)
     talk_close(&talk);
 }
 
+static void lost_with(struct talk *talk, enum sumac_reason reason)
+{
+    const struct sumac_error error = {
+        .status = SUMAC_FAILED_PRECONDITION, .reason = reason, .text = "the run has ended"};
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_LOST,
+                  .generation = talk->generation[0][SESSION_PUSH_STREAM],
+                  .error = &error});
+}
+
+static void a_stream_ended_with_a_reason_to_stop_ends_the_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+
+    lost_with(&talk, SUMAC_REASON_RUN_ENDED);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_RUN_ENDED);
+    assert_string_equal(ended->error.text, "ps 0 at h0:2222: the run has ended");
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_close(&talk);
+}
+
+static void a_run_that_ends_with_the_leave_is_no_error(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+
+    lost_with(&talk, SUMAC_REASON_RUN_ENDED);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEFT});
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    talk_close(&talk);
+}
+
 /* Suspended for longer than a ps may be away: the silence was our own. */
 static void a_process_that_slept_holds_it_against_no_ps(void **state)
 {
@@ -500,6 +541,8 @@ int main(void)
         cmocka_unit_test(a_ps_not_reached_for_too_long_ends_the_session_and_is_named),
         cmocka_unit_test(a_ps_that_takes_a_part_and_never_answers_is_lost_too),
         cmocka_unit_test(a_ps_that_owes_nothing_may_be_silent),
+        cmocka_unit_test(a_stream_ended_with_a_reason_to_stop_ends_the_session),
+        cmocka_unit_test(a_run_that_ends_with_the_leave_is_no_error),
         cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
         cmocka_unit_test(a_session_without_memory_ends_and_says_so),
     };
