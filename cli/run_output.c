@@ -61,14 +61,19 @@ static size_t fitting(const struct run_output *output)
     return output->used < columns ? output->used : columns;
 }
 
-static void pass_progress(struct run_output *output, uint64_t now_ms)
+/* On a terminal at once, elsewhere when it is clear that it is no line: by the byte that follows the carriage return. */
+static void show_progress(struct run_output *output)
 {
-    if (output->used == 0)
-        return;
-    if (output->screen->terminal) {
+    if (output->screen->terminal && output->used > 0) {
         write_line(output, CLEAR_LINE, fitting(output), "");
         *output->screen->progress_shown = true;
-    } else if (now_ms - output->progress_ms >= PROGRESS_INTERVAL_MS) {
+    }
+}
+
+static void pass_progress(struct run_output *output, uint64_t now_ms)
+{
+    if (!output->screen->terminal && output->used > 0 &&
+        now_ms - output->progress_ms >= PROGRESS_INTERVAL_MS) {
         output->progress_ms = now_ms;
         write_line(output, "", output->used, "\n");
     }
@@ -78,14 +83,16 @@ static void pass_progress(struct run_output *output, uint64_t now_ms)
 void run_output_take(struct run_output *output, const char *bytes, size_t count, uint64_t now_ms)
 {
     for (size_t i = 0; i < count; i++) {
-        const bool ends = bytes[i] == '\n';
-        if (output->returned && !ends)
+        const char byte = bytes[i];
+        if (output->returned && byte != '\n')
             pass_progress(output, now_ms);
-        output->returned = bytes[i] == '\r';
-        if (ends)
+        output->returned = byte == '\r';
+        if (byte == '\n')
             pass_line(output);
-        else if (!output->returned)
-            output->line[output->used++] = bytes[i];
+        else if (byte == '\r')
+            show_progress(output);
+        else
+            output->line[output->used++] = byte;
         if (output->used == sizeof output->line)
             pass_line(output);
     }
@@ -93,7 +100,7 @@ void run_output_take(struct run_output *output, const char *bytes, size_t count,
 
 void run_output_end(struct run_output *output)
 {
-    if (output->used > 0)
+    if (output->used > 0 && !(output->returned && output->screen->terminal))
         pass_line(output);
 }
 

@@ -1,0 +1,165 @@
+/* options.c -- command lines, by a command's table of options. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "options.h"
+
+struct target {
+    bool json;
+    const char *ps;
+    uint32_t count;
+    uint64_t size;
+};
+
+static const struct option_row rows[] = {
+    {"json", NULL, "", OPTION_FLAG, offsetof(struct target, json)},
+    {"ps", "HOST:PORT", "", OPTION_TEXT, offsetof(struct target, ps)},
+    {"sessions-max", "N", "", OPTION_COUNT, offsetof(struct target, count)},
+    {"staging-max", "SIZE", "", OPTION_SIZE, offsetof(struct target, size)},
+};
+static const struct command ordinary = {
+    .name = "ls",
+    .summary = "",
+    .arguments = "",
+    .about = "",
+    .examples = "",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+};
+
+/* Parse the words, the last of which is NULL; they are left as the parser leaves them. */
+static enum options_outcome
+parsed(const struct command *command, char **words, struct target *target, int *count)
+{
+    int given = 0;
+    while (words[given] != NULL)
+        given++;
+    return options_parse(command, given, words, target, count);
+}
+
+static void options_and_words_may_be_mixed(void **state)
+{
+    (void)state;
+    char *words[] = {
+        (char[]){"ls"},
+        (char[]){"W1"},
+        (char[]){"--ps"},
+        (char[]){"h:1"}, /* given */
+        (char[]){"--sessions-max=7"},
+        (char[]){"W2"},
+        (char[]){"--json"},
+        NULL};
+    struct target target = {0};
+    int count = 0;
+
+    assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_GO); /* when */
+
+    assert_true(target.json); /* then */
+    assert_string_equal(target.ps, "h:1");
+    assert_int_equal(target.count, 7);
+    assert_int_equal(count, 2);
+    assert_string_equal(words[0], "W1");
+    assert_string_equal(words[1], "W2");
+}
+
+static void after_two_dashes_everything_is_a_word(void **state)
+{
+    (void)state;
+    char *words[] = {(char[]){"ls"}, (char[]){"--"}, (char[]){"--json"}, NULL};
+    struct target target = {0};
+    int count = 0;
+    assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_GO);
+    assert_false(target.json);
+    assert_int_equal(count, 1);
+    assert_string_equal(words[0], "--json");
+}
+
+static void another_programs_options_are_left_to_it(void **state)
+{
+    (void)state;
+    struct command run = ordinary;
+    run.program_follows = true;
+    char *words[] = {
+        (char[]){"run"}, (char[]){"--json"}, (char[]){"program"}, (char[]){"--ps"}, NULL};
+    struct target target = {0};
+    int count = 0;
+    assert_int_equal(parsed(&run, words, &target, &count), OPTIONS_GO);
+    assert_true(target.json);
+    assert_null(target.ps);
+    assert_int_equal(count, 2);
+    assert_string_equal(words[1], "--ps");
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"--jsn", NULL},         {"--ps", NULL},           {"--json=1", NULL},
+        {"--sessions-max", "x"}, {"--sessions-max", "-1"}, {"--sessions-max", "4294967296"},
+        {"--staging-max", "1Q"}, {"--staging-max", ""},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char option[32], value[32];
+        strcpy(option, wrong[i][0]);
+        strcpy(value, wrong[i][1] != NULL ? wrong[i][1] : "");
+        char *words[] = {(char[]){"ls"}, option, wrong[i][1] != NULL ? value : NULL, NULL};
+        struct target target = {0};
+        int count = 0;
+        assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_BAD);
+    }
+}
+
+static void sizes_are_powers_of_two(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } sizes[] = {{"0", 0},           {"4096", 4096},       {"64K", 65536},
+                 {"256m", 1u << 28}, {"2GiB", 2ull << 30}, {"1TB", 1ull << 40}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        uint64_t bytes = 1;
+        assert_true(options_parse_size(sizes[i].text, &bytes));
+        assert_true(bytes == sizes[i].bytes);
+    }
+    static const char *const wrong[] = {"", "M", "-1", "1.5G", "1X", "1Kx", "99999999999T"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        uint64_t bytes = 1;
+        assert_false(options_parse_size(wrong[i], &bytes));
+        assert_int_equal(bytes, 1);
+    }
+}
+
+static const char *fruit(const void *context, size_t index)
+{
+    (void)context;
+    static const char *const names[] = {"apple", "pear"};
+    return index < 2 ? names[index] : NULL;
+}
+
+static void the_nearest_word_is_meant_unless_none_is_near(void **state)
+{
+    (void)state;
+    assert_string_equal(options_nearest("aple", fruit, NULL), "apple");
+    assert_string_equal(options_nearest("pears", fruit, NULL), "pear");
+    assert_null(options_nearest("xylophone", fruit, NULL));
+    assert_null(options_nearest("q", fruit, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_and_words_may_be_mixed),
+        cmocka_unit_test(after_two_dashes_everything_is_a_word),
+        cmocka_unit_test(another_programs_options_are_left_to_it),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(sizes_are_powers_of_two),
+        cmocka_unit_test(the_nearest_word_is_meant_unless_none_is_near),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* print_array.c -- what NumPy 1.24 printed for the same values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "print_array.h"
+
+/* The text for `data`, viewed by dtype and shape; to free. */
+static char *
+printed(void *data, uint64_t bytes, enum sumac_dtype dtype, const struct sumac_shape *shape)
+{
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_tensor tensor;
+    char *text = NULL;
+    size_t length = 0;
+    assert_int_equal(
+        sumac_buffer_wrap(data, bytes, (struct sumac_place){0}, NULL, NULL, &buffer), SUMAC_OK);
+    assert_int_equal(sumac_tensor_view(buffer, 0, dtype, shape, &tensor), SUMAC_OK);
+    FILE *file = open_memstream(&text, &length);
+    assert_non_null(file);
+    print_array(&tensor, file);
+    assert_int_equal(fclose(file), 0);
+    sumac_buffer_unref(buffer);
+    return text;
+}
+
+static void prints(
+    void *data, uint64_t bytes, enum sumac_dtype dtype, struct sumac_shape shape,
+    const char *expected)
+{
+    char *text = printed(data, bytes, dtype, &shape);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+#define VECTOR(count) ((struct sumac_shape){.extent = {(count)}, .rank = 1})
+#define MATRIX(rows, columns) ((struct sumac_shape){.extent = {(rows), (columns)}, .rank = 2})
+
+static void floats_have_the_fewest_digits_that_tell_them_apart(void **state)
+{
+    (void)state;
+    float values[] = {1, 0.1f, -2.5f, 100};
+    prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(4), "[  1.    0.1  -2.5 100. ]\n");
+    double thirds[] = {1.0 / 3, 2};
+    prints(thirds, sizeof thirds, SUMAC_FLOAT64, VECTOR(2), "[0.33333333 2.        ]\n");
+}
+
+static void a_wide_range_is_written_with_exponents(void **state)
+{
+    (void)state;
+    float values[] = {1e-5f, 1, 12345};
+    prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(3), "[1.0000e-05 1.0000e+00 1.2345e+04]\n");
+}
+
+static void what_is_not_finite_has_a_name(void **state)
+{
+    (void)state;
+    double values[] = {NAN, -INFINITY, INFINITY, 1};
+    prints(values, sizeof values, SUMAC_FLOAT64, VECTOR(4), "[ nan -inf  inf   1.]\n");
+}
+
+static void integers_and_bools_are_aligned(void **state)
+{
+    (void)state;
+    int32_t numbers[] = {1, -20, 300, 4};
+    prints(numbers, sizeof numbers, SUMAC_INT32, MATRIX(2, 2), "[[  1 -20]\n [300   4]]\n");
+    uint8_t truths[] = {1, 0};
+    prints(truths, sizeof truths, SUMAC_BOOL, VECTOR(2), "[ True False]\n");
+}
+
+static void a_scalar_has_no_brackets(void **state)
+{
+    (void)state;
+    double value = 5695;
+    prints(&value, sizeof value, SUMAC_FLOAT64, (struct sumac_shape){.rank = 0}, "5695.\n");
+}
+
+static void nothing_is_an_empty_list(void **state)
+{
+    (void)state;
+    float none[1] = {0};
+    prints(none, 0, SUMAC_FLOAT32, VECTOR(0), "[]\n");
+}
+
+static void lines_end_before_75_characters(void **state)
+{
+    (void)state;
+    int64_t values[30];
+    for (int i = 0; i < 30; i++)
+        values[i] = 100 + i;
+    prints(
+        values, sizeof values, SUMAC_INT64, VECTOR(30),
+        "[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117\n"
+        " 118 119 120 121 122 123 124 125 126 127 128 129]\n");
+}
+
+static void of_more_than_a_thousand_the_edges_are_shown(void **state)
+{
+    (void)state;
+    static int16_t values[7 * 200];
+    for (int i = 0; i < 7 * 200; i++)
+        values[i] = (int16_t)i;
+    prints(
+        values, sizeof values, SUMAC_INT16, MATRIX(7, 200),
+        "[[   0    1    2 ...  197  198  199]\n"
+        " [ 200  201  202 ...  397  398  399]\n"
+        " [ 400  401  402 ...  597  598  599]\n"
+        " ...\n"
+        " [ 800  801  802 ...  997  998  999]\n"
+        " [1000 1001 1002 ... 1197 1198 1199]\n"
+        " [1200 1201 1202 ... 1397 1398 1399]]\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floats_have_the_fewest_digits_that_tell_them_apart),
+        cmocka_unit_test(a_wide_range_is_written_with_exponents),
+        cmocka_unit_test(what_is_not_finite_has_a_name),
+        cmocka_unit_test(integers_and_bools_are_aligned),
+        cmocka_unit_test(a_scalar_has_no_brackets),
+        cmocka_unit_test(nothing_is_an_empty_list),
+        cmocka_unit_test(lines_end_before_75_characters),
+        cmocka_unit_test(of_more_than_a_thousand_the_edges_are_shown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

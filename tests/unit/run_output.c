@@ -1,0 +1,121 @@
+/* run_output.c -- what processes write, cut into lines with their names; the screen is a pipe. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "run_output.h"
+
+struct fixture {
+    int pipe[2];
+    bool progress_shown;
+    struct run_screen screen;
+    struct run_output output;
+    char text[4 * RUN_OUTPUT_LINE_BYTES_MAX];
+};
+
+static struct fixture *prepared(bool terminal)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    assert_int_equal(pipe(fixture->pipe), 0);
+    fixture->screen = (struct run_screen){
+        .fd = fixture->pipe[1], .terminal = terminal, .progress_shown = &fixture->progress_shown};
+    fixture->output.screen = &fixture->screen;
+    strcpy(fixture->output.label, "w 0 | ");
+    return fixture;
+}
+
+static void take(struct fixture *fixture, const char *text, uint64_t now_ms)
+{
+    run_output_take(&fixture->output, text, strlen(text), now_ms);
+}
+
+/* Everything that was shown; the fixture is gone after it. */
+static void assert_shown(struct fixture *fixture, const char *expected)
+{
+    close(fixture->pipe[1]);
+    size_t used = 0;
+    ssize_t count = 0;
+    while ((count = read(fixture->pipe[0], fixture->text + used, sizeof fixture->text - used - 1)) >
+           0)
+        used += (size_t)count;
+    assert_string_equal(fixture->text, expected);
+    close(fixture->pipe[0]);
+    free(fixture);
+}
+
+static void lines_come_whole_whatever_the_pieces(void **state)
+{
+    (void)state;
+    struct fixture *fixture = prepared(false); /* given */
+    take(fixture, "one\ntw", 0);               /* when */
+    take(fixture, "o\r", 0);
+    take(fixture, "\n", 0);
+    take(fixture, "the end", 0);
+    run_output_end(&fixture->output);
+    assert_shown(fixture, "w 0 | one\nw 0 | two\nw 0 | the end\n"); /* then */
+}
+
+static void a_progress_line_passes_once_a_second(void **state)
+{
+    (void)state;
+    struct fixture *fixture = prepared(false);
+    take(fixture, "1\r2\r", 5000);
+    take(fixture, "3\r4\r", 5999);
+    take(fixture, "5\r6\r", 6001);
+    take(fixture, "done\n", 6002);
+    assert_shown(fixture, "w 0 | 1\nw 0 | 4\nw 0 | done\n");
+}
+
+static void on_a_terminal_a_progress_line_is_written_over_by_the_next_line(void **state)
+{
+    (void)state;
+    struct fixture *fixture = prepared(true);
+    take(fixture, "1\r2\rdone\nmore\n", 0);
+    assert_shown(fixture, "\r\033[Kw 0 | 1\r\033[Kw 0 | 2\r\033[Kw 0 | done\nw 0 | more\n");
+}
+
+static void a_progress_line_that_is_last_stays(void **state)
+{
+    (void)state;
+    struct fixture *fixture = prepared(true);
+    take(fixture, "1\r2", 0);
+    take(fixture, "\r3\r", 0);
+    run_screen_end(&fixture->screen);
+    run_screen_end(&fixture->screen);
+    run_output_end(&fixture->output);
+    assert_shown(fixture, "\r\033[Kw 0 | 1\r\033[Kw 0 | 2\r\033[Kw 0 | 3\n");
+}
+
+static void a_line_without_end_is_cut(void **state)
+{
+    (void)state;
+    struct fixture *fixture = prepared(false);
+    static char text[RUN_OUTPUT_LINE_BYTES_MAX + 2];
+    static char expected[RUN_OUTPUT_LINE_BYTES_MAX + 32];
+    memset(text, 'x', RUN_OUTPUT_LINE_BYTES_MAX + 1);
+    take(fixture, text, 0);
+    run_output_end(&fixture->output);
+    strcpy(expected, "w 0 | ");
+    memset(expected + 6, 'x', RUN_OUTPUT_LINE_BYTES_MAX);
+    strcpy(expected + 6 + RUN_OUTPUT_LINE_BYTES_MAX, "\nw 0 | x\n");
+    assert_shown(fixture, expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_come_whole_whatever_the_pieces),
+        cmocka_unit_test(a_progress_line_passes_once_a_second),
+        cmocka_unit_test(on_a_terminal_a_progress_line_is_written_over_by_the_next_line),
+        cmocka_unit_test(a_progress_line_that_is_last_stays),
+        cmocka_unit_test(a_line_without_end_is_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
