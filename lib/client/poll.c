@@ -41,6 +41,7 @@ static void poll_once(struct sumac_client *client, uint64_t until_us)
     struct rpc_event event;
     const uint64_t to_us = until_us < client->timer_us ? until_us : client->timer_us;
     client->polling = true;
+    rpc_ask(client->poller);
     pthread_mutex_unlock(&client->lock);
     const enum rpc_polled polled = rpc_wait(client->poller, to_us, &event);
     pthread_mutex_lock(&client->lock);

@@ -35,6 +35,8 @@ struct rpc_poller {
     struct pool calls;
     struct arena arena; /* of the message that is being handled */
     uint32_t live;      /* calls that are not over */
+    struct rpc_call
+        *asking; /* calls whose next message is to be asked for; each counts that as a batch */
 };
 
 struct rpc_call {
@@ -42,6 +44,7 @@ struct rpc_call {
     struct rpc_server *server; /* one of these two is NULL */
     struct rpc_channel *channel;
     struct rpc_call *previous, *next; /* of the server's or the channel's */
+    struct rpc_call *next_asking;
     grpc_call *core;
     const struct rpc_handler *handler;
     void *user;
@@ -95,6 +98,8 @@ void call_fill(
 
 /* receive.c */
 void call_receive(struct rpc_call *call);
+/* The same, by rpc_ask. */
+void call_receive_soon(struct rpc_call *call);
 void call_receive_done(void *owner, bool ok);
 /* Unpack and hand over; takes `buffer`. */
 void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);

@@ -83,6 +83,7 @@ void rpc_handle(struct rpc_poller *poller, const struct rpc_event *event)
 enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us)
 {
     struct rpc_event event;
+    rpc_ask(poller);
     const enum rpc_polled polled = rpc_wait(poller, until_us, &event);
     if (polled == RPC_POLLED_EVENT)
         rpc_handle(poller, &event);

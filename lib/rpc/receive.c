@@ -20,6 +20,23 @@ void call_receive(struct rpc_call *call)
     call_start(call, ops, count, &call->received);
 }
 
+void call_receive_soon(struct rpc_call *call)
+{
+    call->batches++;
+    call->next_asking = call->poller->asking;
+    call->poller->asking = call;
+}
+
+void rpc_ask(struct rpc_poller *poller)
+{
+    while (poller->asking != NULL) {
+        struct rpc_call *call = poller->asking;
+        poller->asking = call->next_asking;
+        call_receive(call);
+        call->batches--; /* not the last one */
+    }
+}
+
 /* Where the buffer's slices lie, as spans in the poller's arena. NULL: no memory. */
 static const struct span *
 spans_of(struct arena *arena, const grpc_byte_buffer *buffer, size_t *count)
@@ -82,15 +99,13 @@ static void end_of_messages(struct rpc_call *call)
         rpc_call_finish(call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
 }
 
-/* The next message is asked for after this one is handled: asking writes to the socket, and an answer that was sent first
- * takes that with it (16 us against 25 us for a round trip of 256 bytes; bulk is as fast either way). */
 static void take(struct rpc_call *call, grpc_byte_buffer *buffer)
 {
     if (call->deaf)
         grpc_byte_buffer_destroy(buffer);
     else
         call_deliver(call, buffer);
-    call_receive(call);
+    call_receive_soon(call);
 }
 
 void call_receive_done(void *owner, bool ok)

@@ -7,7 +7,7 @@
  * unpacked messages only.
  *
  * Nothing queues: of a call at most one message is being sent, and one handled; the next is asked for when its handler has
- * returned. Flow control does the rest.
+ * returned (rpc_ask). Flow control does the rest.
  *
  * Threads: all functions on one poller's objects are called by one thread at a time (rpc_poll's
  * handlers included); only `released` callbacks may come on any thread. lib/rpc/ is the one door to
@@ -41,8 +41,12 @@ enum rpc_polled { RPC_POLLED_EVENT, RPC_POLLED_NOTHING, RPC_POLLED_SHUTDOWN };
  * a handler. */
 enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us);
 
-/* rpc_poll in two halves, for callers with a lock: rpc_wait touches nothing but the queue, so that
- * one thread may wait while others use the poller's objects; rpc_handle does the rest. */
+/* rpc_poll in three parts, for callers with a lock. rpc_ask asks for the messages that may come next; rpc_wait touches
+ * nothing but the queue, so that one thread may wait while others use the poller's objects; rpc_handle does the rest.
+ *
+ * Asking for the next message writes to the socket. So it is done late, when a handler's answer or a caller's next message
+ * has been sent and takes it along: a write less, of four in a round trip. */
+void rpc_ask(struct rpc_poller *poller);
 struct rpc_event {
     void *tag;
     bool ok;

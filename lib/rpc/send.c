@@ -131,6 +131,7 @@ void rpc_call_send(
     }
     call->greeted = call->sending = true;
     call_start(call, ops, count, &call->sent);
+    rpc_ask(call->poller);
 }
 
 void call_send_done(void *owner, bool ok)
