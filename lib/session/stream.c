@@ -184,7 +184,6 @@ bool stream_greeted(
     rewind_pushes(session, link);
     link->told_commit = link->told_acked = 0;
     link->told_clock = session->first_clock;
-    link->commit_due = session->commit_through > 0 || session->acked_through > 0;
     link_touch(session, link);
     if (first)
         pushes_admit(session);

@@ -241,8 +241,9 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
     struct talk talk;
     talk_open(&talk, 1);
     char into[5] = "....";
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
     pull_writable(&talk, 0);
     const uint64_t request = asked(&talk)->request;
     answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
@@ -253,9 +254,10 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
     assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
     const uint64_t again = asked(&talk)->request;
     assert_int_not_equal(again, request);
+    answer(&talk, 0, &(struct answer){.request = again, .shard = 10, .data = "ab", .bytes = 2});
     answer(
         &talk, 0,
-        &(struct answer){.request = again, .shard = 10, .data = "abcd", .bytes = 4, .last = true});
+        &(struct answer){.request = again, .shard = 12, .data = "cd", .bytes = 2, .last = true});
     assert_string_equal(into, "abcd");
     assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.status, SUMAC_OK);
     talk_close(&talk);
@@ -284,8 +286,9 @@ static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
     struct talk talk;
     talk_open(&talk, 1);
     char into[5] = "....";
-    const struct session_piece piece = talk_piece(0, 10, into, 4);
-    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, into, 2), talk_piece(0, 12, into + 2, 2)};
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
     pull_writable(&talk, 0);
     const uint64_t request = asked(&talk)->request;
     answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
@@ -296,14 +299,13 @@ static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
     assert_int_equal(asked(&talk)->hello->generation, 2);
     answer_of(
         &talk, 0,
-        &(struct answer){
-            .request = request, .shard = 10, .offset = 2, .data = "xx", .bytes = 2, .last = true},
+        &(struct answer){.request = request, .shard = 12, .data = "xx", .bytes = 2, .last = true},
         1); /* the old stream's rest */
     assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "ab", .bytes = 2});
     answer(
         &talk, 0,
-        &(struct answer){
-            .request = request, .shard = 10, .data = "abcd", .bytes = 4, .last = true});
+        &(struct answer){.request = request, .shard = 12, .data = "cd", .bytes = 2, .last = true});
 
     assert_string_equal(into, "abcd");
     assert_non_null(talk_find(&talk, SESSION_EFFECT_PULLED));
