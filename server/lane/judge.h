@@ -31,12 +31,15 @@ void judge_destroy(struct judge *judge);
 
 /* The event gives time and randomness; of calls: call, call_kind and request. */
 void judge_start(struct judge *judge, const struct lane_event *event, struct out *out);
-void judge_call(struct judge *judge, const struct lane_event *event, struct out *out); /* join, renew, leave, create, delete */
+void judge_call(
+    struct judge *judge, const struct lane_event *event,
+    struct out *out); /* join, renew, leave, create, delete */
 void judge_call_cancelled(struct judge *judge, uint64_t call);
 void judge_peer_up(struct judge *judge, const struct lane_event *event, struct out *out);
 void judge_peer_down(struct judge *judge, const struct lane_event *event, struct out *out);
-void judge_report(struct judge *judge, const struct lane_event *event, uint32_t ps,
-                  const wire_peer_report *report, struct out *out);
+void judge_report(
+    struct judge *judge, const struct lane_event *event, uint32_t ps,
+    const wire_peer_report *report, struct out *out);
 /* ps 0 itself got a message of this session: its lease is renewed. Unknown ids are ignored. */
 void judge_heard(struct judge *judge, const uint8_t session_id[16], uint64_t now_us);
 void judge_tick(struct judge *judge, const struct lane_event *event, struct out *out);

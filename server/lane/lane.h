@@ -24,32 +24,34 @@
 #define LANE_COPIED_PULL_BYTES_MAX 262144u
 #define LANE_PULL_CHUNK_BYTES 262144u
 #define LANE_PIECES_PER_PART_MAX 65536u
-#define LANE_EXIT_PS_LOST 138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
+#define LANE_EXIT_PS_LOST                                                                          \
+    138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
 struct lane_config {
-    uint32_t index;                     /* of this task of job ps */
-    const char *const *ps_addresses;    /* as configured; NULL entries where unknown */
-    uint32_t ps_count;                  /* 0: told only itself, waits to be told */
-    const char *const *members_jobs;    /* the chiefs and workers of the configuration, parallel arrays; may be none */
+    uint32_t index;                  /* of this task of job ps */
+    const char *const *ps_addresses; /* as configured; NULL entries where unknown */
+    uint32_t ps_count;               /* 0: told only itself, waits to be told */
+    const char *const *
+        members_jobs; /* the chiefs and workers of the configuration, parallel arrays; may be none */
     const uint32_t *members_indices;
     uint32_t member_count;
-    uint64_t incarnation;               /* random, not 0 */
-    const char *version;                /* of the program, for Stats */
-    uint64_t started_us;                /* now_us at the start */
-    uint32_t lease_ms;                  /* 10 000 */
-    uint32_t rejoin_ms;                 /* 10 000: no member open for so long ends the run */
-    uint32_t rejoin_first_ms;           /* 60 000: the same while a listed member has never joined */
-    uint32_t ps_lost_ms;                /* 60 000 */
-    uint32_t report_ms;                 /* 5 000: how often a wait says so */
-    uint32_t terminate_ms;              /* 5 000: how long SIGTERM waits for what is in flight */
-    uint32_t sessions_max;              /* 32 */
-    uint64_t staging_bytes_max;         /* 2 GiB; a session's grant is this / sessions_max */
-    uint64_t view_bytes_max;            /* 0: as much as the state */
+    uint64_t incarnation;       /* random, not 0 */
+    const char *version;        /* of the program, for Stats */
+    uint64_t started_us;        /* now_us at the start */
+    uint32_t lease_ms;          /* 10 000 */
+    uint32_t rejoin_ms;         /* 10 000: no member open for so long ends the run */
+    uint32_t rejoin_first_ms;   /* 60 000: the same while a listed member has never joined */
+    uint32_t ps_lost_ms;        /* 60 000 */
+    uint32_t report_ms;         /* 5 000: how often a wait says so */
+    uint32_t terminate_ms;      /* 5 000: how long SIGTERM waits for what is in flight */
+    uint32_t sessions_max;      /* 32 */
+    uint64_t staging_bytes_max; /* 2 GiB; a session's grant is this / sessions_max */
+    uint64_t view_bytes_max;    /* 0: as much as the state */
     uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */
-    bool records;                       /* emit RECORD and make answers wait for them (durability journal) */
+    bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
-    uint32_t broken;                    /* rules.h */
+    uint32_t broken; /* rules.h */
 };
 
 enum lane_event_kind {
@@ -61,14 +63,14 @@ enum lane_event_kind {
     LANE_EVENT_PULL,            /* stream, pull_request */
     LANE_EVENT_ORDER,           /* stream, order: from ps 0 */
     LANE_EVENT_REPORT,          /* ps, report: to ps 0, from that ps */
-    LANE_EVENT_PEER_UP,         /* ps: the stream to it is writable (each time: the last order is out) */
-    LANE_EVENT_PEER_DOWN,       /* ps, text: no stream to it; the driver goes on trying */
-    LANE_EVENT_CALL,            /* call, call_kind, request: an unary call */
-    LANE_EVENT_CALL_CANCELLED,  /* call: its client is gone */
-    LANE_EVENT_RELEASED,        /* hold: gRPC has let go of bytes that were lent */
-    LANE_EVENT_COMPUTED,        /* job */
-    LANE_EVENT_RECORDED,        /* record: it, and all before it, are on disk */
-    LANE_EVENT_TERMINATE,       /* SIGTERM */
+    LANE_EVENT_PEER_UP,   /* ps: the stream to it is writable (each time: the last order is out) */
+    LANE_EVENT_PEER_DOWN, /* ps, text: no stream to it; the driver goes on trying */
+    LANE_EVENT_CALL,      /* call, call_kind, request: an unary call */
+    LANE_EVENT_CALL_CANCELLED, /* call: its client is gone */
+    LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */
+    LANE_EVENT_COMPUTED,       /* job */
+    LANE_EVENT_RECORDED,       /* record: it, and all before it, are on disk */
+    LANE_EVENT_TERMINATE,      /* SIGTERM */
     LANE_EVENT_TICK,
 };
 
@@ -86,15 +88,15 @@ enum lane_call_kind {
 
 struct lane_event {
     enum lane_event_kind kind;
-    uint64_t now_us;            /* monotonic */
-    uint64_t random[2];         /* fresh bits */
-    uint64_t stream;            /* the driver's number for it, not 0, never used again */
+    uint64_t now_us;    /* monotonic */
+    uint64_t random[2]; /* fresh bits */
+    uint64_t stream;    /* the driver's number for it, not 0, never used again */
     enum lane_stream_kind stream_kind;
-    uint64_t call;              /* the driver's number for it, not 0, never used again */
+    uint64_t call; /* the driver's number for it, not 0, never used again */
     enum lane_call_kind call_kind;
     uint32_t ps;
     uint64_t hold, job, record;
-    uint64_t resident_bytes;    /* with TICK and CALL_STATS, for Stats */
+    uint64_t resident_bytes; /* with TICK and CALL_STATS, for Stats */
     const char *text;
     const wire_message *request; /* of a call: wire_join_request … */
     const wire_push_request *push_request;

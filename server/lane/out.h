@@ -21,8 +21,9 @@ struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
 /* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". */
 void out_log(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void out_reply(struct out *out, uint64_t call, const wire_message *reply);
-void out_fail(struct out *out, uint64_t call, enum sumac_status status, enum sumac_reason reason,
-              const char *format, ...) __attribute__((format(printf, 5, 6)));
+void out_fail(
+    struct out *out, uint64_t call, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...) __attribute__((format(printf, 5, 6)));
 void out_exit(struct out *out, int exit_code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void out_wake(struct out *out, uint64_t at_us);
