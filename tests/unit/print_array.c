@@ -61,7 +61,7 @@ static void a_wide_range_is_written_with_exponents(void **state)
 static void what_is_not_finite_has_a_name(void **state)
 {
     (void)state;
-    double values[] = {NAN, -INFINITY, INFINITY, 1};
+    double values[] = {(double)NAN, (double)-INFINITY, (double)INFINITY, 1};
     prints(values, sizeof values, SUMAC_FLOAT64, VECTOR(4), "[ nan -inf  inf   1.]\n");
 }
 
