@@ -115,13 +115,16 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
 /* A part that is known: say again what was said. */
 static void answer_again(struct lane *lane, struct session *session, const struct part *part)
 {
+    const bool over = part->sequence <= session->mark;
+    const bool like_any_other = over && !rule_holds(lane->config.broken, RULE_done_says_voided);
+
     session->counts.duplicates++;
     lane->counts.duplicates++;
-    if (lane_session_refusal(session, part->sequence) != NULL) {
+    if (lane_session_refusal(session, part->sequence) != NULL && !like_any_other) {
         lane_answer_refused(lane, session, part->sequence);
-        if (part->sequence <= session->mark)
+        if (over)
             lane_answer_done(lane, session, part, true);
-    } else if (part->sequence <= session->mark) {
+    } else if (over) {
         lane_answer_done(lane, session, part, lane_session_is_voided(session, part->sequence));
     } else {
         const struct part *staged = lane_session_part(session, part->sequence);
