@@ -49,6 +49,10 @@ static const struct option_row rows[] = {
      SERVER(terminate_ms)},
 };
 
+_Static_assert(
+    (int)EXIT_PORT_TAKEN == (int)PS_EXIT_PORT_TAKEN,
+    "`sumac run` knows a taken port by its ps's code");
+
 static int serve(const struct command *command, int argc, char **argv);
 
 const struct command ps_command = {

@@ -126,6 +126,27 @@ class Reading(unittest.TestCase):
         self.assertIn("127.0.0.1:1", errors)
 
 
+class Staleness(unittest.TestCase):
+    def test_it_counts_the_updates_between_a_pull_and_the_push_that_was_computed_from_it(self):
+        with Cluster(ps=2, workers=2) as cluster:
+            slow, fast = cluster.member(0), cluster.member(1)
+            self.ask(slow, "create w float32 4 2 2 assign_add", "created w")
+            for member, line in ((slow, "push w 1"), (slow, "pull w"), (fast, "pull w"), (fast, "push w 1"), (fast, "push w 1"),
+                                 (slow, "push w 1")):
+                self.ask(member, line, "pushed|pulled w")
+            code, output, _ = sumac("stats", "--json", "--interval-ms", "10", "--ps", cluster.addresses()[0])
+        self.assertEqual(code, 0)
+        means = {client["name"]: client["staleness"]["mean"] for client in json.loads(output)["clients"]}
+        # slow pulled version 1 and pushed to version 3: 2. fast pushed to versions 1 and 2, its own in between counted: (0 + 1) / 2.
+        self.assertEqual(means, {"worker 0": 2.0, "worker 1": 0.5})
+
+    @staticmethod
+    def ask(member, line, answer):
+        after = len(member.lines)
+        member.say(line)
+        member.wait_for(f"^({answer})", after=after)
+
+
 class Finding(unittest.TestCase):
     """The runs of `sumac run` on this machine, in a folder of this test's own."""
 

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <time.h>
 
 #include "sumac/worker.h"
 
@@ -39,7 +42,10 @@ struct sumac_client {
     struct sumac_push pushes[64];
     uint32_t pushed, waited, under_way_most;
     struct sumac_pull pull;
+    uint32_t pulls;
+    sem_t next_pull; /* posted by every pull but the first */
     double last_weight;
+    bool earlier_pull;
     size_t last_count;
     enum sumac_status push_status; /* what the next wait for a push says */
     enum sumac_status pull_status;
@@ -72,6 +78,7 @@ enum sumac_status sumac_client_push(
     *push = &client->pushes[client->pushed++];
     (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
     client->last_weight = options->weight;
+    client->earlier_pull = options->earlier_pull;
     client->last_count = count;
     assert_true(options->finishes_step);
     const uint32_t under_way = client->pushed - client->waited;
@@ -107,6 +114,8 @@ enum sumac_status sumac_client_pull(
     write_down(client, "pull ");
     client->pull = (struct sumac_pull){fetches, count, client->variables[0].value};
     *pull = &client->pull;
+    if (client->pulls++ > 0)
+        sem_post(&client->next_pull);
     return SUMAC_OK;
 }
 
@@ -166,6 +175,7 @@ static void prepare(struct fixture *fixture, uint32_t replicas)
     fixture->client.variables[1] = (struct sumac_variable){.name = "n", .dtype = SUMAC_INT64};
     for (int i = 0; i < 2; i++)
         fixture->variables[i] = &fixture->client.variables[i];
+    sem_init(&fixture->client.next_pull, 0, 0);
     the_client = &fixture->client;
     fixture->options = (struct sumac_worker_options){
         .client = &fixture->client,
@@ -231,6 +241,34 @@ static void the_next_steps_pull_runs_before_this_steps_push(void **state)
     assert_string_equal(/* then */
                         fixture.client.transcript,
                         "pull pulled pull pulled push pull pulled pushed push ");
+    /* Gradients came from the pull before the one that has just been made. */
+    assert_true(fixture.client.earlier_pull);
+    sumac_worker_destroy(worker);
+}
+
+/* Ends when a second pull has begun, which is the next step's. */
+static enum sumac_status step_that_waits_for_a_pull(struct sumac_replica *replica)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 10; /* by then it will not come any more */
+    (void)replica;
+    while (sem_timedwait(&the_client->next_pull, &until) != 0)
+        if (errno != EINTR)
+            return SUMAC_DEADLINE_EXCEEDED;
+    return SUMAC_OK;
+}
+
+static void the_next_steps_pull_is_begun_while_the_devices_compute(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    prepare(&fixture, 1);
+    fixture.options.step = step_that_waits_for_a_pull;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when, then */
+
     sumac_worker_destroy(worker);
 }
 
@@ -247,6 +285,7 @@ static void sequential_steps_wait_for_each_push_before_the_next_pull(void **stat
 
     assert_string_equal(/* then: the second step ran on the first one's result */
                         fixture.client.transcript, "pull pulled push pushed pull pulled push ");
+    assert_false(fixture.client.earlier_pull);
     assert_true(fixture.seen.value[0] == 10 + 11);
     sumac_worker_destroy(worker);
 }
@@ -392,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once),
         cmocka_unit_test(sum_adds_the_replicas_gradients),
         cmocka_unit_test(the_next_steps_pull_runs_before_this_steps_push),
+        cmocka_unit_test(the_next_steps_pull_is_begun_while_the_devices_compute),
         cmocka_unit_test(sequential_steps_wait_for_each_push_before_the_next_pull),
         cmocka_unit_test(no_more_pushes_are_under_way_than_asked_for),
         cmocka_unit_test(a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on),
