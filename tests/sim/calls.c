@@ -150,7 +150,7 @@ struct call *call_make(
             letter_make(world, message, NULL, 0));
     else
         world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
-    if (lossy && world_chance(world, 15))
+    if (lossy && world_chance(world, kind == LANE_CALL_JOIN ? 35 : 15))
         world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
     return call;
 }

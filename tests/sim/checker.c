@@ -83,6 +83,8 @@ void checker_joined(
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)
 {
     life->ended = true;
+    if (strstr(error->text, "did not say") != NULL && !world->checker->ps_exited)
+        checker_violation(world, "a live client is not told what came of its session");
     checker_heard(world, life);
     const bool holds_up_the_end = life->joined && world->clients[life->client]->member;
     const bool too_late = !holds_up_the_end && error->reason == SUMAC_REASON_RUN_ENDED;

@@ -42,6 +42,7 @@ void faults_draw(struct world *world)
                   world->client_count < SIM_CLIENTS_MAX;
     if (world->twin)
         world->client_count++;
+    world->twin_waits = world->twin;
     world->pushes_max = small ? 4 : 14;
     world->fault_budget = world_between(world, 1, small ? 3 : 12);
     world->fault_rate = world_between(world, 5, 80);
@@ -70,31 +71,29 @@ static void cut_some_stream(struct world *world)
     }
 }
 
+static bool is_there(const struct world *world, const struct client *client)
+{
+    const struct process *process = &world->processes[process_of_client(client->index)];
+    return process->running && !client->hung && client->phase != PHASE_GONE &&
+           !client->life->ended && !client->life->left &&
+           process->suspended_until_us <= world->now_us;
+}
+
 /* A client that is there, or NULL. */
 static struct client *some_client(struct world *world)
 {
     struct client *client = world->clients[world_below(world, world->client_count)];
-    const struct process *process = &world->processes[process_of_client(client->index)];
-    const bool there = process->running && !client->hung && client->phase != PHASE_GONE &&
-                       !client->life->ended && !client->life->left &&
-                       process->suspended_until_us <= world->now_us;
-    return there ? client : NULL;
+    return is_there(world, client) ? client : NULL;
 }
 
-static void kill_some_client(struct world *world)
+static void kill_client(struct world *world, struct client *client)
 {
-    struct client *client = some_client(world);
-    if (client == NULL)
-        return;
     trace_say(world, "%s is killed", world->processes[process_of_client(client->index)].name);
     client_die(world, client, world_chance(world, 60));
 }
 
-static void suspend_some_client(struct world *world)
+static void suspend_client(struct world *world, struct client *client)
 {
-    struct client *client = some_client(world);
-    if (client == NULL)
-        return;
     client->life->excused = true;
     const bool for_ever = world_chance(world, 20);
     const uint64_t us = SECOND_US * (for_ever ? 100000 : world_between(world, 9, 30));
@@ -105,11 +104,8 @@ static void suspend_some_client(struct world *world)
 }
 
 /* Alive, and heard by nobody: what it says arrives when it has been given up. */
-static void isolate_some_client(struct world *world)
+static void isolate_client(struct world *world, struct client *client)
 {
-    struct client *client = some_client(world);
-    if (client == NULL)
-        return;
     const uint32_t process = process_of_client(client->index);
     client->life->excused = true;
     trace_say(world, "nothing passes between %s and any ps", world->processes[process].name);
@@ -137,20 +133,21 @@ static void stall_some(struct world *world)
     network_stall(world, process_of_client(client), ps, world->now_us + us);
 }
 
-static void go_wrong(struct world *world, enum fault fault)
+static void go_wrong(struct world *world, enum fault fault, struct client *client)
 {
     switch (fault) {
     case FAULT_DROP:
         cut_some_stream(world);
         break;
     case FAULT_KILL:
-        kill_some_client(world);
+        if (client != NULL)
+            kill_client(world, client);
         break;
     case FAULT_SUSPECT:
-        if (world_chance(world, 50))
-            suspend_some_client(world);
-        else
-            isolate_some_client(world);
+        if (client != NULL && world_chance(world, 50))
+            suspend_client(world, client);
+        else if (client != NULL)
+            isolate_client(world, client);
         break;
     case FAULT_SLEEP:
         if (world->now_us > world->ps0_may_sleep_us) {
@@ -181,5 +178,36 @@ void faults_maybe(struct world *world)
     if (!world_has(world, fault))
         return;
     world->fault_budget--;
-    go_wrong(world, fault);
+    go_wrong(world, fault, some_client(world));
+}
+
+static bool trapped(struct world *world, enum fault fault, uint32_t percent)
+{
+    if (world->fault_budget == 0 || !world_has(world, fault) || !world_chance(world, percent))
+        return false;
+    world->fault_budget--;
+    return true;
+}
+
+void faults_after_send(struct world *world, struct stream *stream)
+{
+    if (trapped(world, FAULT_DROP, 3))
+        network_cut(world, stream);
+}
+
+void faults_after_delivery(struct world *world, struct stream *stream)
+{
+    struct client *client = world->clients[stream->caller - SIM_PS_MAX];
+    if (!world_alive(world, stream->caller, stream->caller_life))
+        return;
+    if (trapped(world, FAULT_DROP, 3))
+        network_cut(world, stream);
+    if (!is_there(world, client))
+        return;
+    if (trapped(world, FAULT_KILL, 3))
+        kill_client(world, client);
+    else if (trapped(world, FAULT_SUSPECT, 2))
+        go_wrong(world, FAULT_SUSPECT, client);
+    else if (world->twin_waits && world_chance(world, 5))
+        client_start_twin(world);
 }

@@ -3,11 +3,15 @@
 #ifndef SIM_FAULTS_H
 #define SIM_FAULTS_H
 
+#include "network.h"
 #include "world.h"
 
 /* The sizes of a run. */
 void faults_draw(struct world *world);
-/* Maybe something goes wrong now. */
+/* Maybe something goes wrong now, after an event; */
 void faults_maybe(struct world *world);
+/* right after a client has sent a push message, or a ps has got one. */
+void faults_after_send(struct world *world, struct stream *stream);
+void faults_after_delivery(struct world *world, struct stream *stream);
 
 #endif

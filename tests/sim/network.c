@@ -7,6 +7,7 @@
 
 #include "checker.h"
 #include "error.h"
+#include "faults.h"
 #include "network_state.h"
 #include "process_client.h"
 #include "process_ps.h"
@@ -183,6 +184,8 @@ static void arrived_at_ps(struct world *world, const struct event *event)
         return;
     if (stream->at_ps)
         ps_message(world, stream, event->data);
+    if (stream->kind == LANE_STREAM_PUSH)
+        faults_after_delivery(world, stream);
     letter_spoil(event->data);
 }
 
@@ -245,6 +248,8 @@ static void out_to_ps(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
     go_out(world, stream, WAY_TO_PS);
+    if (stream->kind == LANE_STREAM_PUSH)
+        faults_after_send(world, stream);
     world_after(
         world, world_delay_us(world) / 4, stream->caller, told_caller_writable, stream->id, NULL);
 }

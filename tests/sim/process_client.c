@@ -233,6 +233,19 @@ static void started(struct world *world, const struct event *event)
     client_step(world, client, &start);
 }
 
+void client_start_twin(struct world *world)
+{
+    if (world->twin_waits)
+        world_after(world, 0, SIM_NO_PROCESS, started, world->client_count - 1, NULL);
+    world->twin_waits = false;
+}
+
+static void twin_due(struct world *world, const struct event *event)
+{
+    (void)event;
+    client_start_twin(world);
+}
+
 struct client *client_make(struct world *world, uint32_t index)
 {
     static const char *const names[SIM_CLIENTS_MAX] = {
@@ -251,9 +264,9 @@ struct client *client_make(struct world *world, uint32_t index)
                                  : "observer",
         .wake_us = UINT64_MAX};
     uint64_t late_us = world_chance(world, 30) ? world_below(world, 20 * world->delay_us_max) : 0;
-    if (twin)
-        late_us = world_below(world, 60 * world->delay_us_max);
-    world_after(world, late_us, SIM_NO_PROCESS, started, index, NULL);
+    if (twin) /* at the latest */
+        late_us = 30000000;
+    world_after(world, late_us, SIM_NO_PROCESS, twin ? twin_due : started, index, NULL);
     return client;
 }
 

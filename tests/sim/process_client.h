@@ -37,6 +37,8 @@ struct client {
 };
 
 struct client *client_make(struct world *world, uint32_t index);
+/* The client that waits to be another attempt of a task that is at work. */
+void client_start_twin(struct world *world);
 void client_drop(struct world *world, uint32_t index);
 void client_step(struct world *world, struct client *client, struct session_event *event);
 /* The process dies; `back`: another life of it begins later. */

@@ -101,9 +101,10 @@ struct world {
     uint32_t chunk_bytes;  /* of the sessions; and of the lanes: */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
     bool records;
-    bool shuffles; /* parts overtake each other */
-    bool twin;     /* the last client is another attempt of a member's task */
-    bool seeded;   /* there is a variable whose value its creator assigns */
+    bool shuffles;   /* parts overtake each other */
+    bool twin_waits; /* to be started while another attempt is at work */
+    bool twin;       /* the last client is another attempt of a member's task */
+    bool seeded;     /* there is a variable whose value its creator assigns */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */
     uint64_t ps0_may_sleep_us;
