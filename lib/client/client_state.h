@@ -104,10 +104,9 @@ struct sumac_client {
     uint32_t waiters; /* user threads in client_wait */
     uint64_t used_us; /* when the last of them left */
     struct rpc_poller *poller;
-    struct session *session;    /* NULL while opening */
-    struct session_state state; /* as after the last step */
-    uint64_t tick_us;           /* the earliest that is wanted */
-    uint64_t timer_us;          /* the earliest of all: tick, streams and calls to begin */
+    struct session *session; /* NULL while opening */
+    uint64_t tick_us;        /* the earliest that is wanted */
+    uint64_t timer_us;       /* the earliest of all: tick, streams and calls to begin */
     uint64_t random_state;
     bool joined, left, ended;
     struct sumac_error end;

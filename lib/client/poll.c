@@ -12,7 +12,6 @@
 
 #define IDLE_US 15000u
 #define SLICE_US 10000u
-#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 uint64_t client_now_us(void)
 {

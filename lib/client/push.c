@@ -25,17 +25,25 @@ static enum sumac_status encode(
     return status;
 }
 
+/* What the caller pushes. */
+struct deltas {
+    const struct sumac_delta *items;
+    size_t count;
+    bool earlier_pull;
+};
+
 static enum sumac_status add_deltas(
-    struct transfer *transfer, const struct sumac_delta *deltas, size_t count,
-    struct session_push *push, bool earlier_pull, struct sumac_error *error)
+    struct transfer *transfer, const struct deltas *deltas, struct session_push *push,
+    struct sumac_error *error)
 {
-    wire_function **functions = arena_take(&transfer->arena, (count + 1) * sizeof(*functions));
+    wire_function **functions =
+        arena_take(&transfer->arena, (deltas->count + 1) * sizeof(*functions));
     if (functions == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push");
     const struct sumac_function *last = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const struct sumac_delta *delta = &deltas[i];
+    for (size_t i = 0; i < deltas->count; i++) {
+        const struct sumac_delta *delta = &deltas->items[i];
         if (delta->function != NULL && delta->function != last) {
             const enum sumac_status status =
                 encode(transfer, delta->function, push, functions, error);
@@ -49,7 +57,7 @@ static enum sumac_status add_deltas(
             .has_rows = delta->has_rows,
             .rows = delta->rows,
             .function = delta->function != NULL ? push->function_count : 0,
-            .earlier_pull = earlier_pull,
+            .earlier_pull = deltas->earlier_pull,
             .verb = "push"};
         const enum sumac_status status = selection_add(transfer, &selection, error);
         if (status != SUMAC_OK)
@@ -108,13 +116,15 @@ enum sumac_status sumac_client_push(
         .weight = wanted->weight > 0 ? wanted->weight : 1,
         .non_finite_allowed = wanted->non_finite_allowed,
         .finishes_step = wanted->finishes_step};
+    const struct deltas all = {
+        .items = deltas, .count = count, .earlier_pull = wanted->earlier_pull};
     pthread_mutex_lock(&client->lock);
     struct transfer *transfer = transfer_take(client);
-    enum sumac_status status =
-        transfer == NULL ? fail(
-                               error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                               "no memory for a push")
-                         : add_deltas(transfer, deltas, count, &made, wanted->earlier_pull, error);
+    enum sumac_status status = transfer == NULL
+                                   ? fail(
+                                         error, SUMAC_RESOURCE_EXHAUSTED,
+                                         SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push")
+                                   : add_deltas(transfer, &all, &made, error);
     if (status == SUMAC_OK)
         status = submit(client, transfer, &made, error);
     if (status == SUMAC_OK)

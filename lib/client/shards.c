@@ -9,6 +9,8 @@
 
 #include "error.h"
 
+#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
+
 struct transfer *transfer_take(struct sumac_client *client)
 {
     struct transfer *transfer = client->free_transfers;
@@ -225,7 +227,7 @@ enum sumac_status transfer_wait(
     const uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
     bool done = client_wait(client, is_over, transfer, until_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
-        client_wait(client, transfer_is_done, transfer, client_now_us() + 200);
+        client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
     done = done && transfer_is_done(transfer);
     enum sumac_status status = SUMAC_OK;
     if (!done) {
