@@ -19,10 +19,16 @@ static struct part *find_part(struct session *session, const struct link *link, 
     return NULL;
 }
 
-/* A part that is answered while its chunks are still going out is ended where it is. */
-static void cut(struct session *session, struct part *part)
+/* A part has its answer. One whose chunks are still going out is ended where it is; one that small parts wait for lets them
+ * go. */
+static void note_answer(struct session *session, struct part *part)
 {
     struct link *link = part->link;
+    if (link->gauge == part->push->sequence) {
+        link->gauge = 0;
+        link->small_messages = 0;
+        link_touch(session, link);
+    }
     if (link->sending != part)
         return;
     link->sending = NULL;
@@ -59,7 +65,7 @@ static void on_staged(struct session *session, struct link *link, const wire_sta
     struct part *part = find_part(session, link, staged->sequence);
     if (part == NULL || part->round != staged->round)
         return;
-    cut(session, part);
+    note_answer(session, part);
     mark_staged(part);
 }
 
@@ -68,7 +74,7 @@ static void on_refused(struct session *session, struct link *link, const wire_re
     struct part *part = find_part(session, link, refused->sequence);
     if (part == NULL)
         return;
-    cut(session, part);
+    note_answer(session, part);
     mark_staged(part);
     void_push(session, part->push);
     if (part->push->error != NULL)
@@ -110,7 +116,7 @@ static void on_done(struct session *session, struct link *link, const wire_done 
     if (part == NULL)
         return;
     struct push *push = part->push;
-    cut(session, part);
+    note_answer(session, part);
     mark_staged(part);
     if (done->voided)
         void_push(session, push);
@@ -147,7 +153,7 @@ static void on_resend(struct session *session, struct link *link, uint64_t seque
     struct part *part = find_part(session, link, sequence);
     if (part == NULL || !part->counted || part->wanted)
         return;
-    cut(session, part);
+    note_answer(session, part);
     unmark_staged(part);
     part->wanted = true;
     part->next_wanted = NULL;

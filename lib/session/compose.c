@@ -10,6 +10,8 @@
 #include <assert.h>
 
 #define PARTS_PER_MESSAGE_MAX 256u
+#define SMALL_BYTES_MAX 16384u
+#define SMALL_MESSAGES_MAX 4u /* under way at a time */
 
 /* A message in the making, in the step's arena. */
 struct draft {
@@ -19,6 +21,7 @@ struct draft {
     struct session_bytes *payload;
     uint32_t payload_count, payload_capacity;
     uint64_t payload_bytes;
+    uint64_t ended; /* the last part that ends in this message; 0: none does */
 };
 
 static bool reserve_payload(struct session *session, struct draft *draft, uint32_t more)
@@ -166,9 +169,28 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
     wire->n_pieces = count;
     wire->pieces = pointers;
     wire->last = link->sending_piece == part->piece_count;
-    if (wire->last)
+    if (wire->last) {
         link->sending = NULL;
+        draft->ended = part->push->sequence;
+    }
     return !wire->last || draft->payload_bytes < session->config.chunk_bytes;
+}
+
+/* Small parts gather while a few messages of them are under way: a message costs both ends more than the parts in it. */
+static bool gathers(const struct link *link)
+{
+    const struct part *next = link->wanted_first != NULL ? link->wanted_first : link->cursor;
+    return link->small_messages >= SMALL_MESSAGES_MAX && next != NULL &&
+           next->bytes <= SMALL_BYTES_MAX;
+}
+
+static void count_small(struct link *link, const struct draft *draft)
+{
+    if (draft->ended == 0 || draft->payload_bytes > SMALL_BYTES_MAX)
+        return;
+    if (link->gauge == 0)
+        link->gauge = draft->ended;
+    link->small_messages++;
 }
 
 /* The part that goes out next: one that is wanted again, or the first unsent one if the grant has
@@ -208,6 +230,8 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
         wire->last = true;
         link->cut_sequence = 0;
     }
+    if (link->sending == NULL && gathers(link))
+        return;
     while (draft->part_count < PARTS_PER_MESSAGE_MAX &&
            draft->piece_count < SESSION_PIECES_PER_MESSAGE_MAX &&
            (link->sending != NULL || start_next(link)))
@@ -337,6 +361,7 @@ static void send_message(struct session *session, struct link *link, struct draf
     add_withdraws(session, link, request);
     if (must_commit || has_news(session, link))
         add_commit(session, link, request);
+    count_small(link, draft);
     send(session, link, request, draft);
 }
 
@@ -356,6 +381,7 @@ void compose_pushes(struct session *session, struct link *link)
     draft.payload = NULL;
     draft.payload_count = draft.payload_capacity = 0;
     draft.payload_bytes = 0;
+    draft.ended = 0;
     add_parts(session, &draft, link);
     send_message(session, link, &draft);
 }

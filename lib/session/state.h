@@ -136,6 +136,8 @@ struct link {
     uint64_t sending_offset;
     uint64_t cut_sequence; /* a part answered while it was being sent: to be ended without the rest;
                               0: none */
+    uint32_t small_messages; /* sent since the one that `gauge` ended, itself included */
+    uint64_t gauge;          /* a part whose answer lets small ones go out again; 0: none */
     uint32_t withdraws_due;
     bool commit_due;
     uint64_t told_commit, told_acked, told_clock;

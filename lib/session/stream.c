@@ -45,6 +45,8 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->cursor = link->oldest;
     link->sending = NULL;
     link->cut_sequence = 0;
+    link->gauge = 0;
+    link->small_messages = 0;
     while (link->wanted_first != NULL) {
         link->wanted_first->wanted = false;
         link->wanted_first = link->wanted_first->next_wanted;

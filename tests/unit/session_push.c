@@ -91,6 +91,31 @@ static void small_pushes_that_wait_for_a_stream_go_out_together(void **state)
     talk_close(&talk);
 }
 
+/* A fifth small message waits until the first one's last part has its answer: what gathers meanwhile goes together. */
+static void small_pushes_gather_while_four_messages_of_them_are_under_way(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    for (uint64_t push = 1; push <= 4; push++) { /* given */
+        talk_push_to(&talk, push, 1);
+        assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
+        talk_writable(&talk, 0);
+    }
+    talk_push_to(&talk, 5, 1);
+    assert_null(talk_sent(&talk, 0));
+    talk_push_to(&talk, 6, 1);
+    assert_null(talk_sent(&talk, 0));
+
+    talk_done(&talk, 0, 1);
+
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_int_equal(request->n_parts, 2);
+    assert_int_equal(request->parts[0]->sequence, 5);
+    assert_int_equal(request->parts[1]->sequence, 6);
+    talk_close(&talk);
+}
+
 static void a_large_part_goes_out_in_chunks_of_whole_elements(void **state)
 {
     (void)state;
@@ -669,6 +694,7 @@ int main(void)
         cmocka_unit_test(a_small_push_to_one_ps_goes_out_in_the_same_step_with_its_own_commit),
         cmocka_unit_test(a_push_is_over_when_its_ps_is_done_and_has_the_versions_of_its_pieces),
         cmocka_unit_test(small_pushes_that_wait_for_a_stream_go_out_together),
+        cmocka_unit_test(small_pushes_gather_while_four_messages_of_them_are_under_way),
         cmocka_unit_test(a_large_part_goes_out_in_chunks_of_whole_elements),
         cmocka_unit_test(a_message_has_no_more_pieces_than_its_bound),
         cmocka_unit_test(previous_is_the_last_push_with_a_part_on_the_same_ps),
