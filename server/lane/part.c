@@ -106,13 +106,22 @@ struct part *lane_part_create(struct lane *lane, struct session *session, const 
     return part;
 }
 
+/* What is staged and what is kept spare of it share one bound. */
+static void count_staged(struct lane *lane, uint64_t bytes)
+{
+    const uint64_t max = lane->config.staging_bytes_max;
+
+    lane->staged_bytes = bytes;
+    lane->bytes.spare_bytes_max = max > bytes ? max - bytes : 0;
+}
+
 void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header)
 {
     check_header(lane, part, header);
     if (part->refusal != NULL)
         return;
     part->session->staged_bytes += part->bytes;
-    lane->staged_bytes += part->bytes;
+    count_staged(lane, lane->staged_bytes + part->bytes);
     part->holds_room = true;
     if (part->checksum == 0)
         return;
@@ -136,6 +145,11 @@ static void free_chunks(struct lane *lane, struct part *part)
 
 void lane_part_empty(struct lane *lane, struct part *part)
 {
+    if (part->holds_room) {
+        part->session->staged_bytes -= part->bytes;
+        count_staged(lane, lane->staged_bytes - part->bytes);
+        part->holds_room = false;
+    }
     free_chunks(lane, part);
     for (uint32_t i = 0; i < part->entry_count; i++)
         store_let_go(&lane->store, part->entries[i].shard);
@@ -150,11 +164,6 @@ void lane_part_empty(struct lane *lane, struct part *part)
     part->functions = NULL;
     part->entry_count = part->entry_capacity = 0;
     part->run_count = part->run_capacity = part->function_count = 0;
-    if (part->holds_room) {
-        part->session->staged_bytes -= part->bytes;
-        lane->staged_bytes -= part->bytes;
-        part->holds_room = false;
-    }
 }
 
 void lane_part_destroy(struct lane *lane, struct part *part)

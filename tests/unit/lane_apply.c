@@ -272,6 +272,32 @@ static void elements_that_straddle_spans_are_put_together(void **state)
     expect_shard(talk, SMALL, values, 4);
 }
 
+static void a_part_of_many_chunks_is_applied_where_it_belongs(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    enum { elements = 3u << 18 }; /* 3 MiB: three chunks, three blocks */
+    config.staging_bytes_max = 64u << 20;
+    config.block_bytes = config.inline_bytes = 0;
+    const uint64_t stream = begin_with(talk, &config);
+    float *values = test_calloc(elements, sizeof *values),
+          *held = test_calloc(elements, sizeof *held);
+    count_up(values, elements);
+    talk_variable(talk, 30, elements, UPDATE_ASSIGN_ADD);
+    for (int i = 0; i < 12; i++)
+        talk_tick(talk, 0);
+    const struct talk_part sent = push_of(1, 30, values, elements);
+
+    talk_part_in_steps(talk, stream, &sent, 50001);
+
+    assert_int_equal(
+        lane_peek(talk->lane, 30, (uint8_t *)held, elements * sizeof *held),
+        elements * sizeof *held);
+    assert_memory_equal(held, values, elements * sizeof *held);
+    test_free(values);
+    test_free(held);
+}
+
 static void a_thousand_small_variables_are_one_push_and_one_answer(void **state)
 {
     struct talk *const talk = *state;
@@ -345,6 +371,7 @@ int main(void)
         talk_test(adams_count_is_the_shards_count_of_pushes),
         talk_test(a_push_names_hyperparameters_over_the_variables_own),
         talk_test(elements_that_straddle_spans_are_put_together),
+        talk_test(a_part_of_many_chunks_is_applied_where_it_belongs),
         talk_test(a_thousand_small_variables_are_one_push_and_one_answer),
         talk_test(a_large_new_variable_is_filled_a_slice_at_a_time),
     };

@@ -268,6 +268,56 @@ static void a_reader_that_hangs_up_leaves_nothing_behind(void **state)
     expect_pulled(talk, 40, 10);
 }
 
+/* Vector work reads an old block for as long as it is out, though its reader has gone. */
+static void what_vector_work_reads_is_not_given_away(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    push(talk, streams.push, 1, LONG, 1);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk->holds_compute = true;
+    push(talk, streams.push, 2, LONG, 10); /* given: LONG's old blocks, read by vector work */
+
+    talk_hang_up(talk, streams.pull); /* when their only reader goes, and blocks are wanted */
+    talk_add(talk, 9, 40, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ZEROS);
+    talk_compute(talk);
+
+    const uint64_t again = talk_pull_stream(talk, 1);
+    talk->deaf = 0;
+    talk_pull(talk, again, 2, LONG, 1, 0);
+    expect_pulled(talk, 40, 11);
+}
+
+static void a_block_that_is_written_in_part_keeps_the_rest(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const float values[] = {5, 5, 5};
+    const struct talk_part part = {
+        .sequence = 2,
+        .previous = 1,
+        .eager = true,
+        .shard = LONG,
+        .shards = 1,
+        .offset = 3,
+        .values = values,
+        .count = 3};
+    push(talk, streams.push, 1, LONG, 1);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+
+    talk_part(talk, streams.push, &part); /* three of a block's eight elements */
+
+    float held[40];
+    assert_int_equal(lane_peek(talk->lane, LONG, (uint8_t *)held, sizeof held), sizeof held);
+    for (int i = 0; i < 40; i++)
+        assert_float_equal(held[i], i >= 3 && i < 6 ? 6 : 1, 0);
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+    expect_pulled(talk, 40, 1);
+}
+
 /* Blocks of 32 KiB, so that spans are lent and not gathered. */
 static struct streams begin_lending(struct talk *talk)
 {
@@ -363,6 +413,8 @@ int main(void)
         talk_test(a_reader_that_keeps_too_much_is_ended),
         talk_test(a_short_pull_overtakes_a_long_one),
         talk_test(a_reader_that_hangs_up_leaves_nothing_behind),
+        talk_test(what_vector_work_reads_is_not_given_away),
+        talk_test(a_block_that_is_written_in_part_keeps_the_rest),
         talk_test(bytes_that_are_on_their_way_are_not_written_to),
         talk_test(a_deleted_variable_is_read_to_its_end),
         talk_test(many_small_pieces_are_one_run_of_bytes),
