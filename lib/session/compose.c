@@ -374,8 +374,8 @@ void compose_pushes(struct session *session, struct link *link)
         send_hello(session, link);
         return;
     }
-    if (!stream->greeted)
-        return;
+    if (!stream->greeted || session->phase == PHASE_SETTLING)
+        return; /* to the hello of a closed session its ps answers how it ended */
     struct draft draft; /* its arrays are filled as far as its counts say */
     draft.part_count = draft.piece_count = 0;
     draft.payload = NULL;

@@ -194,7 +194,7 @@ static void flush(struct session *session)
         struct link *link = session->touched;
         session->touched = link->next_touched;
         link->touched = false;
-        if (session->phase == PHASE_OPEN || session->phase == PHASE_LEAVING)
+        if (session->phase != PHASE_OVER)
             compose_pushes(session, link);
         if (session->phase != PHASE_OVER)
             compose_pulls(session, link);
