@@ -126,18 +126,21 @@ static struct session *make_session(
     return session;
 }
 
-static bool is_joined(void *context)
-{
-    const struct sumac_client *client = context;
-    return client->joined || client->ended;
-}
+bool client_is_joined(const struct sumac_client *client) { return client->joined || client->ended; }
 
-/* Wait for the join, which waits for every ps; say so now and then. */
+static bool is_joined(void *context) { return client_is_joined(context); }
+
+/* Wait for the join, which waits for every ps; say now and then who is missing. */
 static enum sumac_status join(struct sumac_client *client, struct sumac_error *error)
 {
     const uint64_t started_us = client_now_us();
     const uint64_t until_us = started_us + (uint64_t)client->timeout_ms * 1000;
     client_step(client, &(struct session_event){.kind = SESSION_EVENT_START});
+    bool grew;
+    const enum sumac_status found =
+        client_search(client, CLIENT_SEARCH_JOINED, until_us, &grew, error);
+    if (found != SUMAC_OK && !client->ended)
+        return found;
     while (!is_joined(client)) {
         const uint64_t now_us = client_now_us();
         if (now_us >= until_us)

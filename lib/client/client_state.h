@@ -171,9 +171,18 @@ struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int
 const char *
 client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 
+/* client.c: is the join over, one way or the other? */
+bool client_is_joined(const struct sumac_client *client);
+
 /* discover.c */
 enum sumac_status client_discover(
     struct sumac_client *client, const struct sumac_client_options *options,
+    struct sumac_error *error);
+/* How long a search goes on: until every ps has answered, until ps 0 has, or until the join is answered. */
+enum client_search { CLIENT_SEARCH_ALL, CLIENT_SEARCH_FIRST, CLIENT_SEARCH_JOINED };
+/* Ask every ps that is known and has not answered yet. `*grew`: there are more of them than that. */
+enum sumac_status client_search(
+    struct sumac_client *client, enum client_search until, uint64_t until_us, bool *grew,
     struct sumac_error *error);
 enum sumac_status
 client_set_peers(struct sumac_client *client, uint32_t count, struct sumac_error *error);

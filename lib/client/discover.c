@@ -1,7 +1,8 @@
 /* discover.c -- which ps there are, and a first word with each: their List says who they are.
  *
  * A ps that is not up is asked again until the time is over; every five seconds a line names those
- * that are missing, and why.
+ * that are missing, and why. A reader needs all of them. Who joins needs ps 0, which waits for the
+ * others itself; they are asked while it does, so that both sides can say who is missing.
  */
 #include "client_state.h"
 
@@ -27,6 +28,7 @@ struct search {
     struct sumac_client *client;
     struct probe *probes;
     uint32_t count, missing;
+    enum client_search until;
     bool grew;   /* a ps named more ps than were known */
     bool failed; /* what went wrong will not mend */
 };
@@ -84,11 +86,14 @@ static void take_list(struct probe *probe, const wire_list_reply *reply)
     for (size_t i = 0; i < reply->n_variables; i++)
         if (reply->variables[i]->published)
             client_learn(client, reply->variables[i]);
-    if (reply->n_ps_addresses <= client->peer_count || reply->n_ps_addresses > SESSION_PS_MAX)
+    if (search->until == CLIENT_SEARCH_JOINED || reply->n_ps_addresses <= client->peer_count ||
+        reply->n_ps_addresses > SESSION_PS_MAX)
         return;
     client_hang_up(client); /* which ps the one address belongs to is known only now */
-    for (uint32_t i = 0; i < client->peer_count; i++)
+    for (uint32_t i = 0; i < client->peer_count; i++) {
         client->peers[i].address[0] = '\0';
+        client->peers[i].incarnation = 0;
+    }
     if (client_set_peers(client, (uint32_t)reply->n_ps_addresses, &probe->error) != SUMAC_OK)
         search->failed = true;
     for (uint32_t i = 0; i < client->peer_count; i++)
@@ -169,11 +174,12 @@ static void report(const struct search *search)
 struct glance {
     struct search *search;
     uint32_t missing, calling;
+    bool joined;
 };
 
 static struct glance look(struct search *search)
 {
-    struct glance glance = {.search = search};
+    struct glance glance = {.search = search, .joined = client_is_joined(search->client)};
     for (uint32_t i = 0; i < search->count; i++) {
         glance.missing += !search->probes[i].found;
         glance.calling += search->probes[i].call != NULL;
@@ -185,10 +191,20 @@ static bool has_changed(void *context)
 {
     const struct glance *before = context;
     const struct glance now = look(before->search);
-    return now.missing != before->missing || now.calling != before->calling;
+    return now.missing != before->missing || now.calling != before->calling ||
+           now.joined != before->joined;
 }
 
 static bool has_no_calls(void *context) { return look(context).calling == 0; }
+
+static bool is_enough(const struct search *search)
+{
+    if (search->missing == 0)
+        return true;
+    if (search->until == CLIENT_SEARCH_FIRST)
+        return search->probes[0].found;
+    return search->until == CLIENT_SEARCH_JOINED && client_is_joined(search->client);
+}
 
 static void search_until(struct search *search, uint64_t until_us)
 {
@@ -197,7 +213,7 @@ static void search_until(struct search *search, uint64_t until_us)
     for (;;) {
         const uint64_t next_us = ask_missing(search, until_us);
         const uint64_t now_us = client_now_us();
-        if (search->missing == 0 || search->grew || search->failed || now_us >= until_us)
+        if (is_enough(search) || search->grew || search->failed || now_us >= until_us)
             return;
         if (now_us >= report_us) {
             report(search);
@@ -237,17 +253,18 @@ missing_error(const struct search *search, uint32_t timeout_ms, struct sumac_err
     return fail(error, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "the search for ps failed");
 }
 
-/* Ask every ps that is known. `*grew`: there are more of them than that. */
-static enum sumac_status
-find_all(struct sumac_client *client, uint64_t until_us, bool *grew, struct sumac_error *error)
+enum sumac_status client_search(
+    struct sumac_client *client, enum client_search until, uint64_t until_us, bool *grew,
+    struct sumac_error *error)
 {
-    struct search search = {.client = client, .count = client->peer_count};
+    struct search search = {.client = client, .count = client->peer_count, .until = until};
     search.probes = calloc(search.count, sizeof(*search.probes));
     if (search.probes == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to find ps");
     for (uint32_t i = 0; i < search.count; i++)
-        search.probes[i] = (struct probe){.search = &search, .ps = i};
+        search.probes[i] = (struct probe){
+            .search = &search, .ps = i, .found = client->peers[i].incarnation != 0};
     search_until(&search, until_us);
     for (uint32_t i = 0; i < search.count; i++)
         if (search.probes[i].call != NULL)
@@ -255,7 +272,7 @@ find_all(struct sumac_client *client, uint64_t until_us, bool *grew, struct suma
     client_wait(client, has_no_calls, &search, NEVER_US);
     *grew = search.grew;
     enum sumac_status status = SUMAC_OK;
-    if (search.failed || (search.missing > 0 && !search.grew))
+    if (search.failed || (!is_enough(&search) && !search.grew))
         status = missing_error(&search, client->timeout_ms, error);
     free(search.probes);
     return status;
@@ -297,8 +314,9 @@ enum sumac_status client_discover(
 {
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     enum sumac_status status = set_configured(client, options, error);
+    const enum client_search until = options->reader ? CLIENT_SEARCH_ALL : CLIENT_SEARCH_FIRST;
     bool grew = status == SUMAC_OK;
     while (status == SUMAC_OK && grew)
-        status = find_all(client, until_us, &grew, error);
+        status = client_search(client, until, until_us, &grew, error);
     return status;
 }

@@ -158,14 +158,15 @@ class ParameterServers(unittest.TestCase):
         self.assertGreaterEqual(second.wait(), 128)     # whoever has it may go
         self.assertRegex(second.text(), rf"127\.0\.0\.1:{cluster.ports[0]}: another process has the port")
 
-    def test_a_missing_ps_is_named_and_ends_its_clients(self):
-        cluster = self.cluster(start=False, options=["--report-ms", "300"])
+    def test_a_missing_ps_is_named_and_ends_those_who_wait_for_it(self):
+        cluster = self.cluster(start=False, options=["--ps-lost-ms", "6500", "--report-ms", "300"])
         cluster.start_ps(0)
         cluster.ps[0].wait_for(r"waits for ps 1 at 127\.0\.0\.1:\d+")
-        member = cluster.member(timeout_ms=6500)    # a line comes every 5 s
-        member.wait_for(r"^sumac: waiting for ps 1 at 127\.0\.0\.1:\d+")
+        member = cluster.member(timeout_ms=7000)
+        member.wait_for(r"^sumac: waiting for ps 1 at 127\.0\.0\.1:\d+")     # a line comes every 5 s
         member.wait_for(r"^refused UNAVAILABLE PS_MISSING .*ps 1")
         self.assertGreaterEqual(member.wait(), 128)
+        self.assertGreaterEqual(cluster.ps[0].wait(), 128)
 
     def test_a_join_that_waits_for_a_missing_ps_ends_and_so_does_ps_0(self):
         cluster = self.cluster(start=False, options=["--ps-lost-ms", "1000"])
