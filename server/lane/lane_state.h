@@ -390,8 +390,8 @@ const struct refusal *lane_session_refusal(const struct session *session, uint64
 struct part *lane_session_part(const struct session *session, uint64_t sequence);
 void lane_session_insert(struct session *session, struct part *part);
 void lane_session_remove(struct session *session, struct part *part);
-/* Its staged and refused parts above `final`. */
-void lane_session_drop_beyond(struct lane *lane, struct session *session, uint64_t final);
+/* All its staged and refused parts. */
+void lane_session_drop_parts(struct lane *lane, struct session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct session *session);
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);

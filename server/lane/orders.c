@@ -295,7 +295,6 @@ static void decide(struct lane *lane, struct session *session, const wire_decide
     session->final = decided->final;
     if (session->commit_through < decided->final)
         session->commit_through = decided->final;
-    lane_session_drop_beyond(lane, session, decided->final);
     lane_session_end(lane, session);
     (void)lane_record_write(lane, RECORD_CLOSE, session, decided->final);
     lane_turn_take(lane, session);

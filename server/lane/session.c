@@ -48,11 +48,7 @@ static void free_session(struct lane *lane, struct session *session)
 {
     if (session->applying != NULL)
         lane_part_destroy(lane, session->applying);
-    while (session->first != NULL) {
-        struct part *part = session->first;
-        lane_session_remove(session, part);
-        lane_part_destroy(lane, part);
-    }
+    lane_session_drop_parts(lane, session);
     while (session->refusals != NULL) {
         struct refusal *refusal = session->refusals;
         session->refusals = refusal->next;
@@ -273,12 +269,10 @@ void lane_session_remove(struct session *session, struct part *part)
     session->part_count--;
 }
 
-void lane_session_drop_beyond(struct lane *lane, struct session *session, uint64_t final)
+void lane_session_drop_parts(struct lane *lane, struct session *session)
 {
-    for (struct part *part = session->last, *before; part != NULL; part = before) {
-        before = part->prev;
-        if (part->sequence <= final)
-            return;
+    while (session->first != NULL) {
+        struct part *part = session->first;
         lane_session_remove(session, part);
         lane_part_destroy(lane, part);
     }

@@ -75,7 +75,8 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
     }
     lane_session_remove(session, part);
     if (session->commit_through < part->sequence)
-        session->commit_through = part->sequence; /* its own commit, from here on: a settle counts it */
+        session->commit_through =
+            part->sequence; /* its own commit, from here on: a settle counts it */
     if (!part->voided) {
         assert(part->refusal == NULL);
         session->applying = part;
@@ -108,7 +109,7 @@ static void answer_decided(struct lane *lane, struct session *session)
         return;
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
-    lane_session_drop_beyond(lane, session, 0); /* what it left out can not be applied any more */
+    lane_session_drop_parts(lane, session); /* beyond its final, or after one that never came */
     lane_report_answer(lane, number, NULL);
 }
 

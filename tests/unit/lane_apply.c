@@ -1,4 +1,5 @@
 /* lane_apply.c -- a part is applied in one operation, large ones beside everything else. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -236,20 +237,18 @@ static void a_push_names_hyperparameters_over_the_variables_own(void **state)
     assert_float_equal(held[0], -0.5F, 0);
 }
 
-static void elements_that_straddle_spans_are_put_together(void **state)
+/* Four floats for SMALL, in spans of one byte each. */
+static void push_in_bytes(struct talk *talk, uint64_t stream, const float values[4])
 {
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    const float values[] = {1.5F, 2.5F, 3.5F, 4.5F};
     const uint8_t *bytes = (const uint8_t *)values;
     struct span spans[16];
-    for (size_t i = 0; i < 16; i++) /* given: a payload of spans of one byte */
-        spans[i] = (struct span){.data = bytes + i, .bytes = 1};
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    for (size_t i = 0; i < 16; i++)
+        spans[i] = (struct span){.data = bytes + i, .bytes = 1};
     piece.shard_id = SMALL;
     piece.bytes = 16;
     header.sequence = 1;
@@ -267,9 +266,90 @@ static void elements_that_straddle_spans_are_put_together(void **state)
         .payload_spans = 16};
 
     talk_step(talk, &event);
+}
+
+static void elements_that_straddle_spans_are_put_together(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1.5F, 2.5F, 3.5F, 4.5F};
+
+    push_in_bytes(talk, stream, values);
 
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
     expect_shard(talk, SMALL, values, 4);
+}
+
+static void an_element_that_straddles_spans_is_checked(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1.5F, INFINITY, 3.5F, 4.5F};
+
+    push_in_bytes(talk, stream, values);
+
+    talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
+}
+
+/* A part in two messages, with another session's part between them: each shard has one version in the answer. */
+static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk), other = talk_push_stream(talk, 2, 1);
+    const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    struct talk_part both = push_of(1, SMALL, values, 4);
+    wire_piece pieces[2] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *pointers[] = {&pieces[0], &pieces[1]};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    both.shards = 2;
+    for (int i = 0; i < 2; i++) {
+        pieces[i].shard_id = SMALL + (uint64_t)i;
+        pieces[i].bytes = 8;
+    }
+    header.sequence = 1;
+    header.first = header.eager = true;
+    header.bytes = 32;
+    header.pieces = pointers;
+    header.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_forget(talk);
+
+    talk_push(talk, stream, &request, values, 16);
+    talk_part(talk, other, &both);
+    header.first = false;
+    header.last = true;
+    pieces[0].offset_bytes = pieces[1].offset_bytes = 8;
+    talk_push(talk, stream, &request, values, 16);
+
+    talk_expect(talk, "staged 1\ndone 1 [1 1]\nstaged 1\ndone 1 [2 2]\n");
+    const float twos[] = {2, 2, 2, 2};
+    expect_shard(talk, SMALL, twos, 4);
+    expect_shard(talk, SMALL + 1, twos, 4);
+}
+
+static void staleness_is_what_a_shard_gained_since_it_was_pulled(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1, 1, 1, 1};
+    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &stats.base};
+    for (uint64_t sequence = 1; sequence <= 5; sequence++) {
+        struct talk_part sent = push_of(sequence, SMALL, values, 4);
+        sent.based_on = sequence == 5 ? 1 : 0; /* the last from version 1, applied to version 4 */
+        talk_part(talk, stream, &sent);
+    }
+    talk_forget(talk);
+
+    talk_step(talk, &call);
+
+    talk_expect(
+        talk,
+        "reply StatsReply pushes 5 pulls 0 refused 0 duplicates 0 staleness 3 of 1 staged 0\n");
 }
 
 static void a_part_of_many_chunks_is_applied_where_it_belongs(void **state)
@@ -371,6 +451,9 @@ int main(void)
         talk_test(adams_count_is_the_shards_count_of_pushes),
         talk_test(a_push_names_hyperparameters_over_the_variables_own),
         talk_test(elements_that_straddle_spans_are_put_together),
+        talk_test(an_element_that_straddles_spans_is_checked),
+        talk_test(parts_of_two_sessions_may_arrive_between_each_other),
+        talk_test(staleness_is_what_a_shard_gained_since_it_was_pulled),
         talk_test(a_part_of_many_chunks_is_applied_where_it_belongs),
         talk_test(a_thousand_small_variables_are_one_push_and_one_answer),
         talk_test(a_large_new_variable_is_filled_a_slice_at_a_time),

@@ -178,6 +178,45 @@ static void a_decision_is_answered_when_all_is_applied(void **state)
     talk_expect(talk, "done 1 [1]\nreport 6\n");
 }
 
+static void an_eager_part_that_is_being_applied_counts_in_a_settle(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.inline_bytes = 8;
+    const uint64_t stream = begin_with(talk, &config);
+    struct talk_part eager = part(1, 0);
+    eager.eager = true;
+    talk->holds_compute = true;
+    talk_part(talk, stream, &eager);
+    talk_forget(talk);
+
+    talk_close(talk, 1);
+
+    talk_expect(talk, "report 5 commit_through 1\n");
+    talk_compute(talk);
+}
+
+static void a_clock_counts_when_what_was_committed_before_it_is_applied(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 2, 1); /* push 1 is still on its way */
+    talk_forget(talk);
+
+    talk_commit_at(talk, stream, 2, 0, 0, 7);
+    talk_open(talk, 2);
+    talk_expect(talk, "report 5\n");
+    send(talk, stream, 1, 0);
+    talk_open(talk, 1);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\ndone 2 [2]\nreport 6\n"); /* worker 2 has clock 0 */
+    talk_close(talk, 2);
+    talk_decide(talk, 2, 0, 0);
+    talk_forget(talk);
+    talk_open(talk, 3);
+    talk_expect(talk, "report 9 clock 7\n");
+}
+
 static void pulls_of_a_settled_session_do_not_wait_on(void **state)
 {
     struct talk *const talk = *state;
@@ -424,7 +463,10 @@ static void lists_and_stats_need_no_session(void **state)
     call.request = &stats.base;
     talk_step(talk, &call);
 
-    talk_expect(talk, "reply ListReply\nfailed UNKNOWN_VARIABLE\nreply StatsReply\n");
+    talk_expect(
+        talk,
+        "reply ListReply\nfailed UNKNOWN_VARIABLE\nreply StatsReply pushes 0 pulls 0 refused 0 "
+        "duplicates 0 staleness 0 of 0 staged 16\n");
 }
 
 static void ps_0_obeys_its_own_orders_within_the_step(void **state)
@@ -468,6 +510,8 @@ int main(void)
         talk_test(without_tell_closed_client_it_is_not_told),
         talk_test(a_client_that_was_settled_meanwhile_is_told_when_it_is_back),
         talk_test(a_decision_is_answered_when_all_is_applied),
+        talk_test(an_eager_part_that_is_being_applied_counts_in_a_settle),
+        talk_test(a_clock_counts_when_what_was_committed_before_it_is_applied),
         talk_test(pulls_of_a_settled_session_do_not_wait_on),
         talk_test(the_sessions_heard_from_are_reported_now_and_then),
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),

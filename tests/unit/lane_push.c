@@ -304,17 +304,16 @@ static void without_generation_an_older_stream_is_still_taken(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
-static void a_stream_for_another_incarnation_is_greeted_and_not_obeyed(void **state)
+static void expect_stale(struct talk *talk, uint64_t epoch, uint64_t incarnation)
 {
-    struct talk *const talk = *state;
     (void)begin(talk);
     uint8_t id[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const uint64_t stream = talk_stream(talk, LANE_STREAM_PUSH);
     wire_hello hello = WIRE_HELLO_INIT;
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    hello.epoch = 1;
-    hello.ps_incarnation = 0xDEAD;
+    hello.epoch = epoch;
+    hello.ps_incarnation = incarnation;
     hello.session_id = (wire_bytes){.len = sizeof id, .data = id};
     hello.generation = 9;
     request.hello = &hello;
@@ -323,6 +322,16 @@ static void a_stream_for_another_incarnation_is_greeted_and_not_obeyed(void **st
     send(talk, stream, 1, 0, one);
 
     talk_expect(talk, "greeting\n");
+}
+
+static void a_stream_for_another_incarnation_is_greeted_and_not_obeyed(void **state)
+{
+    expect_stale(*state, 1, 0xDEAD);
+}
+
+static void a_stream_of_another_epoch_is_greeted_and_not_obeyed(void **state)
+{
+    expect_stale(*state, 2, talk_config().incarnation);
 }
 
 static void a_session_that_is_not_known_is_told_to_join_again(void **state)
@@ -418,6 +427,7 @@ int main(void)
         talk_test(a_stream_of_a_smaller_generation_is_refused),
         talk_test(without_generation_an_older_stream_is_still_taken),
         talk_test(a_stream_for_another_incarnation_is_greeted_and_not_obeyed),
+        talk_test(a_stream_of_another_epoch_is_greeted_and_not_obeyed),
         talk_test(a_session_that_is_not_known_is_told_to_join_again),
         talk_test(a_stream_that_says_no_hello_is_ended),
         talk_test(a_payload_that_is_longer_than_its_pieces_ends_the_stream),

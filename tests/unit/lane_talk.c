@@ -226,6 +226,21 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
     say(talk, "\n");
 }
 
+static void say_reply(struct talk *talk, const wire_message *reply)
+{
+    say(talk, "reply %s", reply->descriptor->short_name);
+    if (reply->descriptor == &sumac__v1__stats_reply__descriptor) {
+        const wire_stats_reply *stats = (const wire_stats_reply *)reply;
+        say(talk, " pushes %llu pulls %llu refused %llu duplicates %llu",
+            (unsigned long long)stats->pushes, (unsigned long long)stats->pulls,
+            (unsigned long long)stats->refused, (unsigned long long)stats->duplicates);
+        say(talk, " staleness %g of %llu staged %llu", stats->staleness->sum,
+            (unsigned long long)stats->staleness->count,
+            (unsigned long long)stats->memory->staged_bytes);
+    }
+    say(talk, "\n");
+}
+
 static void say_effect(struct talk *talk, const struct lane_effect *effect)
 {
     switch (effect->kind) {
@@ -245,7 +260,7 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         say(talk, "failed %s\n", sumac_reason_name(effect->error.reason));
         break;
     case LANE_EFFECT_REPLY:
-        say(talk, "reply %s\n", effect->reply->descriptor->short_name);
+        say_reply(talk, effect->reply);
         break;
     case LANE_EFFECT_EXIT:
         say(talk, "exit %d\n", effect->exit_code);
@@ -636,6 +651,13 @@ void talk_commit(
     struct talk *talk, uint64_t stream, uint64_t commit_through, uint64_t voided,
     uint64_t acked_through)
 {
+    talk_commit_at(talk, stream, commit_through, voided, acked_through, 0);
+}
+
+void talk_commit_at(
+    struct talk *talk, uint64_t stream, uint64_t commit_through, uint64_t voided,
+    uint64_t acked_through, uint64_t clock)
+{
     wire_commit commit = WIRE_COMMIT_INIT;
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
@@ -643,6 +665,7 @@ void talk_commit(
     commit.n_voided = voided != 0;
     commit.voided = &voided;
     commit.acked_through = acked_through;
+    commit.clock = clock;
     request.commit = &commit;
     talk_push(talk, stream, &request, NULL, 0);
 }

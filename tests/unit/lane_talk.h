@@ -100,6 +100,10 @@ void talk_part_in_steps(
 void talk_commit(
     struct talk *talk, uint64_t stream, uint64_t commit_through, uint64_t voided,
     uint64_t acked_through);
+/* The same, with the session's clock. */
+void talk_commit_at(
+    struct talk *talk, uint64_t stream, uint64_t commit_through, uint64_t voided,
+    uint64_t acked_through, uint64_t clock);
 void talk_pull(
     struct talk *talk, uint64_t stream, uint64_t request, uint64_t shard, uint32_t shards,
     uint64_t after_sequence);
