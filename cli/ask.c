@@ -80,8 +80,8 @@ static bool all_over(const struct question *questions, uint32_t count)
 
 /* Begin every call, poll until all are over, then see. */
 static enum sumac_status
-ask(struct rpc_poller *poller, struct question *questions, const wire_service *service,
-    unsigned method, const wire_message *request, struct sumac_error *error)
+ask(struct rpc_poller *poller, struct question *questions, const struct inquiry *inquiry,
+    struct sumac_error *error)
 {
     const uint64_t deadline_us = now_us() + PATIENCE_US;
     const uint32_t count = questions[0].answers->count;
@@ -90,8 +90,8 @@ ask(struct rpc_poller *poller, struct question *questions, const wire_service *s
         enum sumac_status status = rpc_channel_open(poller, question->address, &question->channel);
         if (status == SUMAC_OK)
             status = rpc_channel_call(
-                question->channel, service, method, request, deadline_us, false, &handler, question,
-                &question->call);
+                question->channel, inquiry->service, inquiry->method, inquiry->request, deadline_us,
+                false, &handler, question, &question->call);
         if (status != SUMAC_OK) {
             question->over = true;
             question->error = (struct sumac_error){.status = status, .text = "no call was made"};
@@ -109,8 +109,8 @@ ask(struct rpc_poller *poller, struct question *questions, const wire_service *s
 }
 
 enum sumac_status ask_every(
-    const struct ps_list *list, const wire_service *service, unsigned method,
-    const wire_message *request, struct answers *answers, struct sumac_error *error)
+    const struct ps_list *list, const struct inquiry *inquiry, struct answers *answers,
+    struct sumac_error *error)
 {
     struct answers made = {.count = list->count};
     struct rpc_poller *poller = NULL;
@@ -128,10 +128,10 @@ enum sumac_status ask_every(
             questions[i] = (struct question){
                 .index = i,
                 .address = list->addresses[i],
-                .type = service->methods[method].output,
+                .type = inquiry->service->methods[inquiry->method].output,
                 .answers = &made,
             };
-        status = ask(poller, questions, service, method, request, error);
+        status = ask(poller, questions, inquiry, error);
     }
     rpc_poller_destroy(poller);
     rpc_deinit();
@@ -156,12 +156,12 @@ enum sumac_status
 ask_addresses(const struct ps_list *some, struct ps_list *all, struct sumac_error *error)
 {
     const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    const struct inquiry inquiry = {WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base};
     struct answers answers = {0};
     enum sumac_status status = SUMAC_UNAVAILABLE;
     for (uint32_t i = 0; i < some->count && status != SUMAC_OK; i++) {
         const struct ps_list one = {.count = 1, .addresses = &some->addresses[i]};
-        status =
-            ask_every(&one, WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base, &answers, error);
+        status = ask_every(&one, &inquiry, &answers, error);
     }
     if (status != SUMAC_OK)
         return status;

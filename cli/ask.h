@@ -12,14 +12,20 @@ struct answers {
     struct arena arena;
 };
 
-/* Call service->methods[method] with `request` at every ps of the list, at once.
+/* What is asked: service->methods[method], with `request`. */
+struct inquiry {
+    const wire_service *service;
+    unsigned method;
+    const wire_message *request;
+};
+
+/* Ask every ps of the list, all at once.
  *
  * Gives    *answers; release with answers_deinit.
- * Fails    with the status of the first ps, in order, that did not answer; the text names it, and
- * says what to do. */
+ * Fails    with the status of the first ps, in order, that did not answer; the text names it, and says what to do. */
 enum sumac_status ask_every(
-    const struct ps_list *list, const wire_service *service, unsigned method,
-    const wire_message *request, struct answers *answers, struct sumac_error *error);
+    const struct ps_list *list, const struct inquiry *inquiry, struct answers *answers,
+    struct sumac_error *error);
 void answers_deinit(struct answers *answers);
 
 /* The addresses of all ps of the run, as the first of `some` that answers knows them.

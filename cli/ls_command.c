@@ -198,9 +198,9 @@ static enum sumac_status ask_all(
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     request.names = names;
     request.n_names = (size_t)name_count;
+    const struct inquiry inquiry = {WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base};
     if (status == SUMAC_OK)
-        status =
-            ask_every(&all, WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base, answers, error);
+        status = ask_every(&all, &inquiry, answers, error);
     ps_list_deinit(&some);
     ps_list_deinit(&all);
     return status;

@@ -274,8 +274,8 @@ static enum sumac_status ask_stats(
     struct sumac_error *error)
 {
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const enum sumac_status status =
-        ask_every(list, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, answers, error);
+    const struct inquiry inquiry = {WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base};
+    const enum sumac_status status = ask_every(list, &inquiry, answers, error);
     if (status != SUMAC_OK || sample_take(answers, now_us(), sample))
         return status;
     answers_deinit(answers);
