@@ -306,6 +306,7 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         checker_violation(world, "a pull is never answered");
     if (effect->error.status != SUMAC_OK)
         return;
+    pull->answered = true;
     for (uint32_t ps = 0; ps < world->ps_count; ps++) {
         if ((pull->asked >> ps & 1) == 0)
             continue;

@@ -95,7 +95,7 @@ struct sim_pull {
     uint64_t token;
     uint8_t asked; /* bit per ps */
     bool own;      /* after its own pushes */
-    bool over;
+    bool over, answered;
     uint64_t due;              /* pushes that were acknowledged when it began, a bit per column */
     uint64_t mine;             /* the session's own, likewise */
     uint64_t seen[SIM_PS_MAX]; /* what earlier pulls have seen there */

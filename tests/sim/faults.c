@@ -17,6 +17,9 @@ const struct plan plans[] = {
     {"pulls2", FAULT_PULLS | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL},
     {"join", FAULT_JOIN | FAULT_KILL | FAULT_DROP},
     {"sleep", FAULT_SLEEP | FAULT_DROP | FAULT_PULLS},
+    {"storm", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL},
+    {"storm2", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL |
+                   FAULT_JOIN | FAULT_SLEEP},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -34,7 +37,9 @@ void faults_draw(struct world *world)
     static const uint32_t copied[] = {0, 1, 512};
     static const uint32_t pull_chunks[] = {0, 16, 96};
     static const uint32_t blocks[] = {0, 64};
-    const bool small = world_chance(world, 50); /* short traces; large ones have rare orders */
+    const bool storm = world->plan->name[0] == 's' && world->plan->name[2] == 'o';
+    const bool small =
+        !storm && world_chance(world, 50); /* short traces; large ones have rare orders */
     world->ps_count = small ? world_between(world, 1, SIM_PS_MAX) : SIM_PS_MAX;
     world->member_count = small ? world_between(world, 1, 2) : world_between(world, 2, 3);
     world->client_count = world->member_count + (world_chance(world, 40) ? 1 : 0);
@@ -44,7 +49,7 @@ void faults_draw(struct world *world)
         world->client_count++;
     world->twin_waits = world->twin;
     world->pushes_max = small ? 4 : 14;
-    world->fault_budget = world_between(world, 1, small ? 3 : 12);
+    world->fault_budget = world_between(world, 1, small ? 3 : storm ? 30 : 12);
     world->fault_rate = world_between(world, 5, 80);
     world->delay_us_max = one_of(world, delays_us, 3);
     world->records = world_chance(world, 50);

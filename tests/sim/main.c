@@ -32,6 +32,27 @@ struct found {
     char text[128];
 };
 
+/* What the runs were made of. */
+struct tally {
+    uint64_t pushes, acknowledged, refused, closed, pulls, lives, events;
+};
+
+static void count(struct tally *tally, const struct world *world)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->push_count; i++) {
+        const enum fate fate = checker->pushes[i]->fate;
+        tally->pushes++;
+        tally->acknowledged += fate == FATE_OK;
+        tally->refused += fate == FATE_REFUSED;
+        tally->closed += fate == FATE_CLOSED;
+    }
+    for (uint32_t i = 0; i < checker->pull_count; i++)
+        tally->pulls += checker->pulls[i]->answered;
+    tally->lives += checker->life_count;
+    tally->events += world->events_run;
+}
+
 static const char *const rule_names[] = {
 #define X(name) #name,
     RULE_LIST(X)
@@ -71,11 +92,14 @@ run(struct world *world, uint64_t seed, const struct plan *plan, uint32_t broken
 static int run_seeds(struct world *world, const struct options *options)
 {
     uint64_t failures = 0;
+    struct tally tally = {0};
     for (uint64_t i = 0; i < options->seeds; i++) {
         const uint64_t seed = options->first + i;
         struct found found;
         const struct plan *plan = options->plan != NULL ? options->plan : &plans[seed % plan_count];
-        if (!run(world, seed, plan, 0, &found))
+        const bool bad = run(world, seed, plan, 0, &found);
+        count(&tally, world);
+        if (!bad)
             continue;
         failures++;
         printf(
@@ -84,6 +108,13 @@ static int run_seeds(struct world *world, const struct options *options)
             (unsigned long long)seed);
         fflush(stdout);
     }
+    printf(
+        "%llu events, %llu sessions, %llu pushes (%llu acknowledged, %llu refused, %llu lost with "
+        "their session), %llu pulls\n",
+        (unsigned long long)tally.events, (unsigned long long)tally.lives,
+        (unsigned long long)tally.pushes, (unsigned long long)tally.acknowledged,
+        (unsigned long long)tally.refused, (unsigned long long)tally.closed,
+        (unsigned long long)tally.pulls);
     printf(
         "%llu seeds, %llu with violations\n", (unsigned long long)options->seeds,
         (unsigned long long)failures);

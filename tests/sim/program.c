@@ -7,6 +7,7 @@
 
 #define PULL_TIMEOUT_MS 250000u
 #define CREATE_RETRY_US 200000u
+#define DRAIN_POLL_US 300000u
 
 static uint32_t process_number(const struct client *client)
 {
@@ -370,8 +371,7 @@ static void act(struct world *world, const struct event *event)
         if (!open && !(client->member && observers_work(world)))
             leave(world, client);
         else
-            world_after(
-                world, 20 * world->delay_us_max, process_number(client), act, client->index, NULL);
+            world_after(world, DRAIN_POLL_US, process_number(client), act, client->index, NULL);
     }
 }
 
