@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import tempfile
@@ -118,10 +119,11 @@ class Run(unittest.TestCase):
         run.wait_for(r"ps 1     \| .*listens on")
         children = marked(self.mark)
         self.assertGreaterEqual(len(children), 4)
+        handles = [os.pidfd_open(child) for child in children]
         run.signal(signal.SIGKILL)
-        run.wait()
-        run.reader.join(PATIENCE_S)     # the end of their output: nobody holds the other end any more
-        self.assertEqual([pid for pid in children if pid in marked(self.mark)], [])
+        for handle in handles:
+            self.assertNotEqual(select.select([handle], [], [], PATIENCE_S)[0], [], "a process did not end")
+            os.close(handle)
 
     def test_a_port_that_is_taken_in_the_meantime_starts_the_cluster_again(self):
         taken = {"LD_PRELOAD": BIND_ONCE, "SUMAC_BIND_ONCE": os.path.join(self.folder.name, "bound"),
