@@ -246,7 +246,8 @@ struct lane {
     char *ps_addresses[LANE_PS_MAX]; /* NULL: unknown */
     uint64_t ps_incarnations[LANE_PS_MAX];
     uint64_t coordinator_incarnation; /* 0: not met */
-    uint64_t coordinator_hello;       /* the number of its last hello: those before are of older streams */
+    uint64_t
+        coordinator_hello; /* the number of its last hello: those before are of older streams */
     uint64_t coordinator_heard_us;
     struct stream *coordinator; /* the stream that orders come on */
 
@@ -424,8 +425,7 @@ void lane_pull_open_view(struct lane *lane, struct pull *pull);
 void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull);
 /* To the end of its stream's list: the others' turn. */
 void lane_pull_requeue(struct stream *stream, struct pull *pull);
-bool lane_pull_is_ready(
-    const struct lane *lane, const struct stream *stream, const struct pull *pull);
+bool lane_pull_is_ready(const struct stream *stream, const struct pull *pull);
 bool lane_pull_waits(const struct lane *lane, const struct session *session);
 /* Pulls may go on: shards are free, or a mark has moved. */
 void lane_pull_attend_all(struct lane *lane);

@@ -118,7 +118,7 @@ static void count_staged(struct lane *lane, uint64_t bytes)
 void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header)
 {
     check_header(lane, part, header);
-    if (part->refusal != NULL)
+    if (part->refusal != NULL || part->mode != PART_STAGE)
         return;
     part->session->staged_bytes += part->bytes;
     count_staged(lane, lane->staged_bytes + part->bytes);

@@ -26,15 +26,17 @@ static bool is_busy(const struct pull *pull)
     return false;
 }
 
-bool lane_pull_is_ready(
-    const struct lane *lane, const struct stream *stream, const struct pull *pull)
+/* A session that has been forgotten was closed, and its waiting pulls were answered then. */
+static bool waits_for_push(const struct stream *stream, const struct pull *pull)
 {
-    (void)lane;
+    return stream->session != NULL && stream->session->mark < pull->after_sequence;
+}
+
+bool lane_pull_is_ready(const struct stream *stream, const struct pull *pull)
+{
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
-    if (pull->after_sequence > 0 && stream->session->mark < pull->after_sequence)
-        return false;
-    return !is_busy(pull);
+    return !waits_for_push(stream, pull) && !is_busy(pull);
 }
 
 static void close_view(struct lane *lane, struct pull *pull)
@@ -335,7 +337,7 @@ void lane_pull_describe_wait(
 {
     const struct session *session = stream->session;
 
-    if (pull->after_sequence > 0 && session->mark < pull->after_sequence) {
+    if (waits_for_push(stream, pull)) {
         (void)snprintf(
             text, text_bytes,
             "pull %llu waits for push %llu of %s, whose part for ps %u %s; its mark is %llu, last "
@@ -378,7 +380,7 @@ void lane_pull_tick(struct lane *lane)
     lane->pull_due_us = UINT64_MAX;
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
-            if (lane_pull_is_ready(lane, stream, pull))
+            if (lane_pull_is_ready(stream, pull))
                 continue;
             if (lane->now_us >= pull->deadline_us)
                 expire(lane, stream, pull);

@@ -35,7 +35,7 @@ static struct pull *choose(const struct lane *lane, const struct stream *stream)
         const bool another = under_way != NULL && under_way != pull;
         if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
             continue;
-        if (lane_pull_is_ready(lane, stream, pull))
+        if (lane_pull_is_ready(stream, pull))
             return pull;
     }
     return NULL;

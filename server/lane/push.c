@@ -143,9 +143,14 @@ static void end(struct lane *lane, struct stream *stream, struct part *part)
     if (part->mode == PART_STAGE && part->refusal == NULL)
         lane_part_check_whole(lane, part);
     if (part->mode != PART_STAGE) {
+        const bool lost = part->mode == PART_DROP && !lane->terminating && !lane->ended;
         if (part->mode == PART_AGAIN)
             answer_again(lane, session, part);
         lane_part_destroy(lane, part);
+        if (lost)
+            lane_stream_fail(
+                lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "ps %u has no memory for a part", lane->index);
         return;
     }
     lane_session_insert(session, part);
@@ -177,7 +182,7 @@ receive(struct lane *lane, struct stream *stream, const wire_part *header, struc
         take_piece(lane, part, header->pieces[i], payload);
     if (header->last)
         end(lane, stream, part);
-    return true;
+    return !stream->ended;
 }
 
 /* Do the pieces name just the bytes that came? */

@@ -59,8 +59,10 @@ static void free_session(struct lane *lane, struct session *session)
     sized_pool_give(
         &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        if (stream->session == session)
-            stream->session = NULL;
+        if (stream->session != session)
+            continue;
+        lane_answers_drop(lane, stream);
+        stream->session = NULL;
     }
     pool_give(&lane->sessions_pool, session);
 }

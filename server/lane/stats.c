@@ -115,7 +115,7 @@ static void pack_waits(struct lane *lane, wire_stats_reply *reply)
             char text[SUMAC_ERROR_TEXT_BYTES];
             if (reply->n_waits == PULL_WAITS_MAX + judged_count)
                 return;
-            if (lane_pull_is_ready(lane, stream, pull))
+            if (lane_pull_is_ready(stream, pull))
                 continue;
             lane_pull_describe_wait(lane, stream, pull, text, sizeof text);
             reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);

@@ -130,6 +130,13 @@ static void a_decided_session_is_applied_up_to_its_final(void **state)
     assert_float_equal(held[0], 1, 0);
     talk_decide(talk, 1, 2, 1);
     talk_expect(talk, "report 7\n");
+    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &stats.base};
+    talk_step(talk, &call); /* what it left out takes no room */
+    talk_expect(
+        talk,
+        "reply StatsReply pushes 1 pulls 0 refused 0 duplicates 0 staleness 0 of 0 staged 0\n");
 }
 
 static void without_tell_closed_client_it_is_not_told(void **state)

@@ -185,6 +185,52 @@ static void a_variable_is_cut_into_blocks(void **state)
     assert_int_equal(fixture->store.state_bytes, 3 * 160);
 }
 
+/* Elements 0 … 39 in one shard, or in two of 24 and 16: the same random values. */
+static void values_do_not_depend_on_the_split(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t shape[] = {ELEMENTS};
+    wire_shard halves[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT}, whole = WIRE_SHARD_INIT;
+    wire_shard *split[] = {&halves[0], &halves[1]}, *unsplit[] = {&whole};
+    wire_initializer uniform = WIRE_INITIALIZER_INIT;
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct variable *added = NULL;
+    struct sumac_error error;
+    uniform.kind = SUMAC__V1__INITIALIZER__KIND__KIND_UNIFORM;
+    uniform.b = 1;
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.initializer = &uniform;
+    for (uint64_t i = 0; i < 2; i++) {
+        halves[i].shard_id = 10 + i;
+        halves[i].first_row = 24 * i;
+        halves[i].rows = i == 0 ? 24 : 16;
+        halves[i].bytes = halves[i].rows * sizeof(float);
+    }
+    whole.shard_id = 20;
+    whole.rows = ELEMENTS;
+    whole.bytes = ELEMENTS * sizeof(float);
+
+    given.name = "split";
+    given.variable_id = 1;
+    given.shards = split;
+    given.n_shards = 2;
+    assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
+    assert_int_equal(store_fill(&fixture->store, added, UINT64_MAX, &error), SUMAC_OK);
+    given.name = "unsplit";
+    given.variable_id = 2;
+    given.shards = unsplit;
+    given.n_shards = 1;
+    assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
+    assert_int_equal(store_fill(&fixture->store, added, UINT64_MAX, &error), SUMAC_OK);
+
+    const struct shard *second = store_shard(&fixture->store, 11);
+    const struct shard *all = store_shard(&fixture->store, 20);
+    assert_memory_equal(second->value[0]->data, all->value[1]->data + 32, 32);
+    assert_memory_equal(second->value[0]->data + 32, all->value[2]->data, 32);
+}
+
 static void a_small_variable_takes_a_small_block(void **state)
 {
     struct fixture *fixture = *state;
@@ -338,6 +384,7 @@ int main(void)
         store_test(no_more_than_the_bound_is_kept),
         store_test(ids_are_found_until_they_are_removed),
         store_test(a_variable_is_cut_into_blocks),
+        store_test(values_do_not_depend_on_the_split),
         store_test(a_small_variable_takes_a_small_block),
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
