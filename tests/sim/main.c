@@ -15,7 +15,7 @@
 #include "checker.h"
 
 #define BREAK_SEEDS 5000u
-#define BREAK_ENOUGH 12u /* violations, of which the shortest is shown */
+#define BREAK_ENOUGH 6u /* violations, of which the shortest is shown */
 
 struct options {
     uint64_t first, seeds;
