@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#define SLICES_ALONE_MAX 4u
 #define JOBS_FIRST 64u /* the ring doubles when it is full */
 
 struct job {
@@ -161,8 +162,8 @@ bool compute_pool_submit(
     *job_at(pool, pool->oldest + pool->count) =
         (struct job){.id = job, .slices = slices, .slice_count = slice_count};
     pool->count++;
-    /* The owner takes slices too: one slice needs nobody else. */
-    if (slice_count > 1)
+    /* The owner takes slices too: a few are done before another thread has woken. */
+    if (slice_count > SLICES_ALONE_MAX)
         pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
     return true;
