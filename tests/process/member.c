@@ -5,6 +5,7 @@
  *     pull NAME                                         -> "pulled NAME FIRST LAST same|mixed"
  *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way between the two lines
  *     flood NAME VALUE COUNT                            -> "flooding", then after COUNT pushes "flooded"
+ *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
  *     leave done|undone                                 -> "left"
  *
  * Its one argument, if any, bounds each call in milliseconds. A refusal is "refused STATUS REASON text". At the end of its
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "sumac/client.h"
+#include "values.h"
 
 #define LINE_BYTES 4096
 
@@ -62,8 +64,9 @@ static double element(enum sumac_dtype dtype, const void *data, uint64_t index)
 }
 
 /* A tensor of the variable's type and shape in a buffer of its own. */
-static enum sumac_status allocate(const struct sumac_variable *variable,
-                                  struct sumac_buffer **buffer, struct sumac_tensor *tensor)
+static enum sumac_status allocate(
+    const struct sumac_variable *variable, struct sumac_buffer **buffer,
+    struct sumac_tensor *tensor)
 {
     const enum sumac_dtype dtype = sumac_variable_dtype(variable);
     const struct sumac_shape shape = sumac_variable_shape(variable);
@@ -81,8 +84,8 @@ static enum sumac_status create(struct member *member, char *const *words)
     const struct sumac_variable_options options = {
         .name = words[1],
         .dtype = sumac_dtype_parse(words[2]),
-        .shape = {.extent = {strtoull(words[3], NULL, 10), strtoull(words[4], NULL, 10)},
-                  .rank = 2},
+        .shape =
+            {.extent = {strtoull(words[3], NULL, 10), strtoull(words[4], NULL, 10)}, .rank = 2},
         .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
         .num_shards = strtoull(words[5], NULL, 10),
         .function = {.name = words[6]},
@@ -97,8 +100,8 @@ static enum sumac_status create(struct member *member, char *const *words)
     return status;
 }
 
-static enum sumac_status begin(struct member *member, const char *name, const char *value,
-                               const char *function)
+static enum sumac_status
+begin(struct member *member, const char *name, const char *value, const char *function)
 {
     struct sumac_variable *variable = NULL;
     struct sumac_delta delta = {0};
@@ -110,9 +113,10 @@ static enum sumac_status begin(struct member *member, const char *name, const ch
     const struct sumac_function other = {.name = function};
     delta.variable = variable;
     delta.function = function == NULL ? NULL : &other;
-    fill(delta.value.dtype, sumac_tensor_data(&delta.value),
-         sumac_tensor_bytes(&delta.value) / sumac_dtype_bytes(delta.value.dtype),
-         strtod(value, NULL));
+    fill(
+        delta.value.dtype, sumac_tensor_data(&delta.value),
+        sumac_tensor_bytes(&delta.value) / sumac_dtype_bytes(delta.value.dtype),
+        strtod(value, NULL));
     return sumac_client_push(member->client, &delta, 1, NULL, &member->begun, &member->error);
 }
 
@@ -129,8 +133,8 @@ static enum sumac_status end(struct member *member)
     return status;
 }
 
-static enum sumac_status push(struct member *member, const char *name, const char *value,
-                              const char *function)
+static enum sumac_status
+push(struct member *member, const char *name, const char *value, const char *function)
 {
     const enum sumac_status status = begin(member, name, value, function);
     if (status != SUMAC_OK) {
@@ -161,8 +165,9 @@ static enum sumac_status pull(struct member *member, const char *name)
         bool same = true;
         for (uint64_t i = 1; i < count; i++)
             same = same && element(dtype, data, i) == element(dtype, data, 0);
-        printf("pulled %s %.17g %.17g %s\n", name, element(dtype, data, 0),
-               element(dtype, data, count - 1), same ? "same" : "mixed");
+        printf(
+            "pulled %s %.17g %.17g %s\n", name, element(dtype, data, 0),
+            element(dtype, data, count - 1), same ? "same" : "mixed");
         fflush(stdout);
     }
     sumac_buffer_unref(buffer);
@@ -180,9 +185,31 @@ static enum sumac_status flood(struct member *member, char *const *words)
     return status;
 }
 
+/* What is done to its end and then said: false when the line is none of these. */
+static bool
+whole(struct member *member, char *const *words, size_t count, enum sumac_status *status)
+{
+    const char *said = NULL;
+    if (count == 6 && strcmp(words[0], "make") == 0) {
+        *status = values_make(member->client, words, &member->error);
+        said = "made";
+    } else if (count >= 5 && strcmp(words[0], "put") == 0) {
+        *status = values_put(member->client, words, count, &member->error);
+        said = "put";
+    } else if (count == 3 && strcmp(words[0], "fetch") == 0) {
+        *status = values_fetch(member->client, words, &member->error);
+        said = "fetched";
+    }
+    if (said != NULL && *status == SUMAC_OK)
+        say(said);
+    return said != NULL;
+}
+
 static enum sumac_status obey(struct member *member, char *const *words, size_t count)
 {
     enum sumac_status status = SUMAC_OK;
+    if (whole(member, words, count, &status))
+        return status;
     if (count == 7 && strcmp(words[0], "create") == 0)
         return create(member, words);
     if (count == 2 && strcmp(words[0], "pull") == 0)
@@ -216,8 +243,9 @@ static bool ends(const struct member *member, enum sumac_status status)
 {
     if (status == SUMAC_OK)
         return false;
-    printf("refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
-           member->error.text);
+    printf(
+        "refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
+        member->error.text);
     fflush(stdout);
     return sumac_exit_code(&member->error) >= 128;
 }
@@ -228,7 +256,8 @@ static int converse(struct member *member)
     while (fgets(line, sizeof line, stdin) != NULL) {
         char *words[8];
         size_t count = 0;
-        for (char *word = strtok(line, " \n"); word != NULL && count < 8; word = strtok(NULL, " \n"))
+        for (char *word = strtok(line, " \n"); word != NULL && count < 8;
+             word = strtok(NULL, " \n"))
             words[count++] = word;
         if (count == 0)
             continue;

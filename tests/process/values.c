@@ -1,0 +1,133 @@
+/* values.c -- a variable's bytes from a file to the ps, and back. */
+#include "values.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HYPERPARAMETERS_MAX 4
+
+static struct sumac_shape parse_shape(const char *text)
+{
+    struct sumac_shape shape = {0};
+    while (strcmp(text, "-") != 0 && *text != '\0' && shape.rank < SUMAC_RANK_MAX) {
+        char *end = NULL;
+        shape.extent[shape.rank++] = strtoull(text, &end, 10);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return shape;
+}
+
+/* "sgd,learning_rate=0.5": the text is cut into its words. */
+static struct sumac_function
+parse_function(char *text, struct sumac_hyperparameter *hyperparameters)
+{
+    struct sumac_function function = {.hyperparameters = hyperparameters};
+    char *rest = NULL;
+    function.name = strtok_r(text, ",", &rest);
+    for (char *word = strtok_r(NULL, ",", &rest);
+         word != NULL && function.hyperparameter_count < HYPERPARAMETERS_MAX;
+         word = strtok_r(NULL, ",", &rest)) {
+        char *equals = strchr(word, '=');
+        if (equals == NULL)
+            break;
+        *equals = '\0';
+        hyperparameters[function.hyperparameter_count++] =
+            (struct sumac_hyperparameter){.name = word, .value = strtod(equals + 1, NULL)};
+    }
+    return function;
+}
+
+enum sumac_status
+values_make(struct sumac_client *client, char *const *words, struct sumac_error *error)
+{
+    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
+    const struct sumac_variable_options options = {
+        .name = words[1],
+        .dtype = sumac_dtype_parse(words[2]),
+        .shape = parse_shape(words[3]),
+        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
+        .num_shards = strtoull(words[4], NULL, 10),
+        .function = parse_function(words[5], hyperparameters),
+    };
+    struct sumac_variable *variable = NULL;
+    return sumac_client_create(client, &options, &variable, error);
+}
+
+static enum sumac_status allocate(
+    enum sumac_dtype dtype, const struct sumac_shape *shape, struct sumac_buffer **buffer,
+    struct sumac_tensor *tensor)
+{
+    uint64_t elements = 0, bytes = 0;
+    enum sumac_status status = sumac_shape_size(shape, dtype, &elements, &bytes);
+    if (status == SUMAC_OK)
+        status = sumac_buffer_create(bytes, buffer);
+    if (status == SUMAC_OK)
+        status = sumac_tensor_view(*buffer, 0, dtype, shape, tensor);
+    return status;
+}
+
+/* All bytes of a tensor from a file, or into it. */
+static enum sumac_status
+transfer(const struct sumac_tensor *tensor, const char *path, bool into_file)
+{
+    const size_t bytes = (size_t)sumac_tensor_bytes(tensor);
+    FILE *file = fopen(path, into_file ? "wb" : "rb");
+    if (file == NULL)
+        return SUMAC_NOT_FOUND;
+    void *data = sumac_tensor_data(tensor);
+    size_t passed = 0;
+    if (bytes > 0)
+        passed = into_file ? fwrite(data, 1, bytes, file) : fread(data, 1, bytes, file);
+    return fclose(file) == 0 && passed == bytes ? SUMAC_OK : SUMAC_DATA_LOSS;
+}
+
+enum sumac_status
+values_put(struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error)
+{
+    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
+    struct sumac_function function = {0};
+    const struct sumac_push_options options = {
+        .non_finite_allowed = count > 6 && strcmp(words[6], "any") == 0,
+    };
+    const struct sumac_shape shape = parse_shape(words[3]);
+    struct sumac_delta delta = {0};
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_push *push = NULL;
+    enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
+    if (status == SUMAC_OK && count > 5 && strcmp(words[5], "-") != 0) {
+        function = parse_function(words[5], hyperparameters);
+        delta.function = &function;
+    }
+    if (status == SUMAC_OK)
+        status = allocate(sumac_dtype_parse(words[2]), &shape, &buffer, &delta.value);
+    if (status == SUMAC_OK)
+        status = transfer(&delta.value, words[4], false);
+    if (status == SUMAC_OK)
+        status = sumac_client_push(client, &delta, 1, &options, &push, error);
+    if (status == SUMAC_OK)
+        status = sumac_push_wait(push, 0, error);
+    sumac_buffer_unref(buffer);
+    return status;
+}
+
+enum sumac_status
+values_fetch(struct sumac_client *client, char *const *words, struct sumac_error *error)
+{
+    struct sumac_fetch fetch = {0};
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_pull *pull = NULL;
+    enum sumac_status status = sumac_client_find(client, words[1], &fetch.variable, error);
+    if (status == SUMAC_OK) {
+        const struct sumac_shape shape = sumac_variable_shape(fetch.variable);
+        status = allocate(sumac_variable_dtype(fetch.variable), &shape, &buffer, &fetch.into);
+    }
+    if (status == SUMAC_OK)
+        status = sumac_client_pull(client, &fetch, 1, NULL, &pull, error);
+    if (status == SUMAC_OK)
+        status = sumac_pull_wait(pull, 0, error);
+    if (status == SUMAC_OK)
+        status = transfer(&fetch.into, words[2], true);
+    sumac_buffer_unref(buffer);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* values.h -- variables of any type and rank, their values in files: what tests compare byte by byte.
+ *
+ * Each function takes the words of a line (see member.c), does it to its end, and says nothing.
+ */
+#ifndef TESTS_VALUES_H
+#define TESTS_VALUES_H
+
+#include <stddef.h>
+
+#include "sumac/client.h"
+
+/* make NAME DTYPE SHAPE SHARDS FUNCTION: a SHAPE is "2,3", "-" for a scalar. */
+enum sumac_status
+values_make(struct sumac_client *client, char *const *words, struct sumac_error *error);
+
+/* put NAME DTYPE SHAPE FILE [FUNCTION[,HYPERPARAMETER=VALUE…]|- [any]]: push the file's bytes; "any" allows what is not finite. */
+enum sumac_status values_put(
+    struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error);
+
+/* fetch NAME FILE: pull all of it into the file. */
+enum sumac_status
+values_fetch(struct sumac_client *client, char *const *words, struct sumac_error *error);
+
+#endif
