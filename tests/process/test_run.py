@@ -77,6 +77,13 @@ class Run(unittest.TestCase):
             self.assertEqual(config["task"], {"type": "worker", "index": worker})
             self.assertEqual([len(config["cluster"][job]) for job in ("ps", "worker")], [1, 2])
 
+    def test_workers_start_with_ordinary_signals(self):
+        run = self.run_program("--", "sh", "-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status", workers=1)
+        self.assertEqual(run.wait(), 0, run.text())
+        run.wait_for(r"worker 0 \| SigBlk:\s+0+$")
+        ignored = int(run.wait_for(r"worker 0 \| SigIgn:\s+(\w+)$").group(1), 16)
+        self.assertFalse(ignored & 1 << (signal.SIGPIPE - 1))
+
     def test_the_first_failure_ends_the_run_with_its_exit_code(self):
         program = 'case "$TF_CONFIG" in *\'"worker", "index": 1\'*) exit 3;; esac; sleep 1000'
         run = self.run_program("--", "sh", "-c", program)
