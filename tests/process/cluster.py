@@ -106,9 +106,10 @@ class Process:
 class Cluster:
     """Some ps on loopback, and whatever members a test starts beside them. Use as a context: it leaves nothing behind."""
 
-    def __init__(self, ps=2, workers=1, options=(), start=True):
+    def __init__(self, ps=2, workers=1, options=(), start=True, chief=False):
         self.ps_count = ps
         self.workers = workers
+        self.chief = chief
         self.options = list(options)
         self.processes = []
         self.ps = [None] * ps
@@ -152,15 +153,17 @@ class Cluster:
         cluster = {"ps": ps_addresses or self.addresses()}
         if self.workers:
             cluster["worker"] = [f"127.0.0.1:{9 + worker}" for worker in range(self.workers)]     # nobody dials a worker
+        if self.chief:
+            cluster["chief"] = ["127.0.0.1:8"]
         return json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
 
     def environment(self, job, index, ps_addresses=None):
         return {"TF_CONFIG": self.config(job, index, ps_addresses)}
 
-    def member(self, index=0, ps_addresses=None, timeout_ms=None):
-        """A worker that obeys lines on its standard input (member.c)."""
+    def member(self, index=0, ps_addresses=None, timeout_ms=None, job="worker"):
+        """A worker, or the chief, that obeys lines on its standard input (member.c)."""
         command = [MEMBER] if timeout_ms is None else [MEMBER, str(timeout_ms)]
-        return self.add(Process(command, self.environment("worker", index, ps_addresses), stdin=subprocess.PIPE))
+        return self.add(Process(command, self.environment(job, index, ps_addresses), stdin=subprocess.PIPE))
 
     def sumac(self, *arguments):
         """A command of the executable, to its end; returns (exit code, output)."""

@@ -83,9 +83,9 @@ class Client:
     def __init__(self, addresses, role=sessions_pb2.ROLE_MEMBER, task=0, nonce=None):
         self.ps = [Ps(address) for address in addresses]
         self.nonce = nonce or os.urandom(16)
+        name = sessions_pb2.TaskName(job="worker", index=task) if role == sessions_pb2.ROLE_MEMBER else None
         self.joined = self.ps[0].sessions.Join(sessions_pb2.JoinRequest(
-            protocol_version=1, nonce=self.nonce, role=role, local_replicas=1,
-            task=sessions_pb2.TaskName(job="worker", index=task)), timeout=DEADLINE_S)
+            protocol_version=1, nonce=self.nonce, role=role, local_replicas=1, task=name), timeout=DEADLINE_S)
         self.generation = 0
         self.pushes = []
 

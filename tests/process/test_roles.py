@@ -1,0 +1,182 @@
+"""Who holds a run up and who does not: chief, workers, observers; and ps that are found late, or by one another."""
+import json
+import os
+import signal
+import tempfile
+import threading
+import unittest
+
+import grpc
+
+from cluster import BUILD, Cluster, Process, SUMAC
+from wire import Client, DEADLINE_S, sessions_pb2, variables_pb2
+
+
+def ask(member, line, answer):
+    before = len(member.lines)
+    member.say(line)
+    return member.wait_for(f"^(?:{answer})", after=before)
+
+
+class Roles(unittest.TestCase):
+    def cluster(self, **more):
+        cluster = Cluster(**more)
+        self.addCleanup(cluster.stop)
+        return cluster
+
+    def joined(self, member):
+        member.wait_for("^joined$")
+        return member
+
+    def observer(self, cluster):
+        observer = Client(cluster.addresses(), role=sessions_pb2.ROLE_OBSERVER)
+        self.addCleanup(observer.close)
+        return observer
+
+    def test_the_chief_is_waited_for_like_a_worker(self):
+        cluster = self.cluster(workers=1, chief=True)
+        worker = self.joined(cluster.member(0))
+        ask(worker, "leave done", "left")
+        chief = self.joined(cluster.member(job="chief"))       # the run is still there for it
+        self.assertTrue(all(ps.running() for ps in cluster.ps))
+        ask(chief, "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_a_member_that_gave_up_may_come_back_and_be_done(self):
+        cluster = self.cluster(workers=1)
+        ask(self.joined(cluster.member()), "leave undone", "left")
+        self.assertTrue(all(ps.running() for ps in cluster.ps))
+        ask(self.joined(cluster.member()), "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_one_was_done_and_the_other_never_came_back(self):
+        cluster = self.cluster(workers=2, options=["--rejoin-ms", "300", "--lease-ms", "1000"])
+        first, second = self.joined(cluster.member(0)), self.joined(cluster.member(1))
+        ask(first, "leave done", "left")
+        second.kill()
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+        cluster.ps[0].wait_for("no member has been open for 300 ms, one has left as done")
+
+    def test_one_that_never_joined_is_waited_for_longer(self):
+        cluster = self.cluster(workers=2, options=["--rejoin-ms", "100", "--rejoin-first-ms", "900"])
+        ask(self.joined(cluster.member(0)), "leave undone", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
+        cluster.ps[0].wait_for("no member has been open for 900 ms, none has left as done")
+
+    def test_each_ps_says_its_end_in_one_line(self):
+        cluster = self.cluster(workers=1)
+        ask(self.joined(cluster.member()), "leave done", "left")
+        for ps in cluster.ps:
+            self.assertEqual(ps.wait(), 0)
+            ends = [line for line in ps.lines if "every listed member has left as done" in line]
+            self.assertEqual(len(ends), 1, ps.text())
+
+    def test_an_observer_begins_no_run_and_holds_up_no_end(self):
+        cluster = self.cluster(workers=1)
+        early = self.observer(cluster)
+        member = self.joined(cluster.member())
+        ask(member, "make w int64 4,2 2 assign_add", "made")
+        late = self.observer(cluster)
+        listed = late.ps[0].variables.List(variables_pb2.ListRequest(names=["w"]), timeout=DEADLINE_S).variables[0]
+        self.assertEqual(len(late.pull(0, listed.shards[0])), 4 * 8 // 2 * 2)
+        ask(member, "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+        self.assertNotEqual(early.joined.session_id, late.joined.session_id)
+
+    def test_an_observer_that_is_silent_ends_with_its_lease_and_nobody_notices(self):
+        cluster = self.cluster(workers=1, options=["--lease-ms", "300"])
+        self.observer(cluster)
+        member = self.joined(cluster.member())
+        cluster.ps[0].wait_for("settled the session of .*observer")
+        ask(member, "make w int64 4,2 2 assign_add", "made")
+        ask(member, "push w 1", "pushed")
+        ask(member, "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_more_sessions_than_allowed_name_the_option(self):
+        cluster = self.cluster(workers=2, options=["--sessions-max", "1"])
+        member = self.joined(cluster.member(0))
+        second = cluster.member(1)
+        second.wait_for(r"^refused RESOURCE_EXHAUSTED TOO_MANY_SESSIONS .*sessions-max")
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.observer(cluster)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+        ask(member, "make w int64 4,2 2 assign_add", "made")        # the one that is there goes on
+
+    def test_a_join_after_the_end_is_told_so(self):
+        """While the run ends, or when it is over, a worker that comes too late does not begin another."""
+        cluster = self.cluster(workers=1)
+        ask(self.joined(cluster.member()), "leave done", "left")
+        late = cluster.member(timeout_ms=1500)
+        late.wait_for(r"^refused (FAILED_PRECONDITION RUN_ENDED|UNAVAILABLE PS_MISSING) ")
+        self.assertGreaterEqual(late.wait(), 128)
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+
+class Addresses(unittest.TestCase):
+    """Ps that are told little, or names that resolve late."""
+
+    def setUp(self):
+        self.cluster = Cluster(start=False, workers=1)
+        self.addCleanup(self.cluster.stop)
+
+    def train(self, member):
+        member.wait_for("^joined$")
+        ask(member, "make w int64 4,2 2 assign_add", "made")
+        ask(member, "push w 3", "pushed")
+        ask(member, "pull w", "pulled w 3 3 same")
+        ask(member, "leave done", "left")
+        self.assertEqual([ps.wait() for ps in self.cluster.processes[:2]], [0, 0])
+
+    def test_ps_that_are_told_only_themselves_are_told_the_rest(self):
+        """Kubeflow's dynamic form, its own job a list of one, no other: the first join tells ps 0 the rest, and ps 0 tells ps 1."""
+        for index, address in enumerate(self.cluster.addresses()):
+            config = {"cluster": {"ps": [address], "worker": {}}, "task": {"type": "ps", "index": index}}
+            ps = self.cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1"], {"TF_CONFIG": json.dumps(config)}))
+            ps.wait_for(f"ps {index} listens on")
+        config = {"cluster": {"worker": ["127.0.0.1:9"], "ps": dict(enumerate(self.cluster.addresses()))},
+                  "task": {"type": "worker", "index": 0}}
+        member = Process([f"{BUILD}/member"], {"TF_CONFIG": json.dumps(config)}, stdin=-1)
+        self.train(self.cluster.add(member))
+
+    def test_a_name_that_resolves_later_is_tried_until_then(self):
+        with tempfile.TemporaryDirectory() as folder:
+            there = os.path.join(folder, "there")
+            names = [f"ps{index}.later.invalid:{port}" for index, port in enumerate(self.cluster.ports)]
+            late = {"LD_PRELOAD": f"{BUILD}/libresolve_later.so", "SUMAC_RESOLVE_LATER": there, "GRPC_DNS_RESOLVER": "native",
+                    "ASAN_OPTIONS": "verify_asan_link_order=0"}
+            for index in range(2):
+                environment = {**self.cluster.environment("ps", index, names), **late}
+                ps = self.cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1", "--report-ms", "200"], environment))
+                ps.wait_for(f"ps {index} listens on")
+            member = Process([f"{BUILD}/member"], {**self.cluster.environment("worker", 0, names), **late}, stdin=-1)
+            self.cluster.add(member)
+            self.cluster.processes[0].wait_for(r"waits for ps 1 at ps1\.later\.invalid")
+            with open(there, "w"):
+                pass
+            self.train(member)
+
+
+class Sleepers(unittest.TestCase):
+    def test_a_ps_that_slept_takes_nobody_for_lost(self):
+        """ps 1 sleeps for longer than it would wait for ps 0, and a worker for longer than it would wait for a ps."""
+        cluster = Cluster(workers=1, start=False)
+        self.addCleanup(cluster.stop)
+        cluster.start_ps(0)
+        cluster.start_ps(1, ["--ps-lost-ms", "1000"])
+        member = cluster.member()
+        member.wait_for("^joined$")
+        ask(member, "make w int64 4,2 2 assign_add", "made")
+        for sleeper in (cluster.ps[1], member):
+            sleeper.signal(signal.SIGSTOP)
+        threading.Event().wait(2)       # that they stand still for so long is what the test is about
+        for sleeper in (cluster.ps[1], member):
+            sleeper.signal(signal.SIGCONT)
+        ask(member, "push w 1", "pushed")
+        ask(member, "pull w", "pulled w 1 1 same")
+        ask(member, "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+
+if __name__ == "__main__":
+    unittest.main()
