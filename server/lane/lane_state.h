@@ -327,7 +327,7 @@ void lane_answer_closed(struct lane *lane, struct session *session);
 void lane_answers_drop(struct lane *lane, struct stream *stream);
 void lane_answers_flush(struct lane *lane, struct stream *stream);
 
-/* push.c: PROTOCOL.md "Pushing" */
+/* push.c: docs/ARCHITECTURE.md, "Pushing" */
 void lane_push_request(struct lane *lane, const struct lane_event *event);
 
 /* part.c: one part being received */

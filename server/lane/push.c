@@ -15,10 +15,8 @@ static struct part **receiving(struct lane *lane, struct stream *stream)
 /* How to take a part whose first message this is. */
 static enum part_mode mode_of(struct lane *lane, struct session *session, const wire_part *header)
 {
-    struct part *staged = lane_session_part(session, header->sequence);
+    const struct part *staged = lane_session_part(session, header->sequence);
 
-    if (staged != NULL) /* refused or not: sent again, it may carry its own commit now */
-        staged->eager = staged->eager || header->eager;
     if (lane_session_refusal(session, header->sequence) != NULL)
         return PART_AGAIN;
     if (header->sequence <= session->mark)
@@ -112,7 +110,7 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
     }
 }
 
-/* A part that is known: say again what was said. */
+/* A part that is known: say again what was said. It may carry its own commit now, refused or not. */
 static void answer_again(struct lane *lane, struct session *session, const struct part *part)
 {
     const bool over = part->sequence <= session->mark;
