@@ -115,9 +115,12 @@ static void answer_again(struct lane *lane, struct session *session, const struc
 {
     const bool over = part->sequence <= session->mark;
     const bool like_any_other = over && !rule_holds(lane->config.broken, RULE_done_says_voided);
+    struct part *known = lane_session_part(session, part->sequence);
 
     session->counts.duplicates++;
     lane->counts.duplicates++;
+    if (known != NULL)
+        known->eager = known->eager || part->eager;
     if (lane_session_refusal(session, part->sequence) != NULL && !like_any_other) {
         lane_answer_refused(lane, session, part->sequence);
         if (over)
@@ -125,11 +128,10 @@ static void answer_again(struct lane *lane, struct session *session, const struc
     } else if (over) {
         lane_answer_done(lane, session, part, lane_session_is_voided(session, part->sequence));
     } else {
-        const struct part *staged = lane_session_part(session, part->sequence);
-        if (staged == NULL)
-            staged = session->applying;
-        if (staged != NULL)
-            lane_answer_staged(lane, session, staged);
+        if (known == NULL)
+            known = session->applying;
+        if (known != NULL)
+            lane_answer_staged(lane, session, known);
     }
 }
 
