@@ -96,7 +96,7 @@ static enum sumac_status step(struct sumac_replica *replica)
 static enum sumac_status create_variables(struct job *job, struct sumac_error *error)
 {
     struct sumac_client_facts facts;
-    sumac_client_facts(job->client, &facts);
+    sumac_client_describe(job->client, &facts);
     const struct sumac_hyperparameter rate = {"learning_rate", LEARNING_RATE};
     const struct sumac_function adam = {"adam", &rate, 1};
     const struct sumac_shape shapes[VARIABLES] = {
@@ -172,7 +172,7 @@ static void tell_progress(struct job *job)
     const struct sumac_tensor *values = sumac_worker_values(job->worker);
     const double steps = *(const double *)sumac_tensor_data(&values[STEPS]);
     struct sumac_client_facts facts;
-    sumac_client_facts(job->client, &facts);
+    sumac_client_describe(job->client, &facts);
     printf(
         "step %-6.0f loss %.4f  accuracy %.1f %%  %.0f pushes/s  staleness %.1f\r", steps,
         job->loss, 100 * accuracy(job), (steps - job->told_steps) / (now - job->told_s),
@@ -314,7 +314,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
     if (status == SUMAC_OK)
         tell_result(job, *done);
     sumac_worker_destroy(job->worker);
-    return status == SUMAC_OK ? sumac_client_leave(job->client, true, error) : status;
+    return status == SUMAC_OK ? sumac_client_leave(job->client, SUMAC_LEAVING_DONE, error) : status;
 }
 
 static bool read_settings(int argc, char **argv, struct settings *settings)

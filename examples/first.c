@@ -49,7 +49,7 @@ int main(void)
     check(sumac_client_pull(client, &fetch, 1, NULL, &pull, &error));
     check(sumac_pull_wait(pull, 0, &error));
     printf("w is %g %g %g %g\n", values[0], values[1], values[2], values[3]);
-    check(sumac_client_leave(client, true, &error)); /* done: the ps end when every worker is */
+    check(sumac_client_leave(client, SUMAC_LEAVING_DONE, &error)); /* the ps end when all have */
     sumac_buffer_unref(buffer);
     sumac_client_close(client);
     sumac_cluster_deinit(&cluster);

@@ -245,12 +245,14 @@ static bool has_left(void *context)
     return client->left || client->ended;
 }
 
-enum sumac_status
-sumac_client_leave(struct sumac_client *client, bool done, struct sumac_error *error)
+enum sumac_status sumac_client_leave(
+    struct sumac_client *client, enum sumac_leaving leaving, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+    struct session_event leave = {
+        .kind = SESSION_EVENT_LEAVE, .done = leaving == SUMAC_LEAVING_DONE};
     pthread_mutex_lock(&client->lock);
-    client_step(client, &(struct session_event){.kind = SESSION_EVENT_LEAVE, .done = done});
+    client_step(client, &leave);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (!client_wait(client, has_left, client, until_us)) {
         char peer[192];
@@ -320,7 +322,7 @@ void sumac_client_close(struct sumac_client *client)
     free(client);
 }
 
-void sumac_client_facts(struct sumac_client *client, struct sumac_client_facts *facts)
+void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts)
 {
     struct session_state state;
     pthread_mutex_lock(&client->lock);

@@ -103,10 +103,16 @@ SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_client_open(const struct sumac_client_options *options, struct sumac_client **client,
                   struct sumac_error *error);
 
-/* End the session. `done`: this task has finished its work. Waits for pushes under way. The client stays open for
- * sumac_client_close. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_leave(struct sumac_client *client, bool done,
-                                                             struct sumac_error *error);
+/* How a task leaves: with its work finished, which lets the run end, or for another attempt to go on with. */
+enum sumac_leaving {
+    SUMAC_LEAVING_UNFINISHED = 0,
+    SUMAC_LEAVING_DONE = 1,
+};
+
+/* End the session, when every push under way is applied or refused. The client stays open for sumac_client_close.
+ * Fails    DEADLINE_EXCEEDED (TIMED_OUT): not within the options' timeout_ms; else what ended the session before. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_leave(
+    struct sumac_client *client, enum sumac_leaving leaving, struct sumac_error *error);
 
 /* Close connections and free everything. Without a leave before it the session ends with its lease. NULL is fine. */
 SUMAC_API void sumac_client_close(struct sumac_client *client);
@@ -203,7 +209,8 @@ struct sumac_client_facts {
     uint32_t pushes_in_flight;
     double staleness_mean; /* of the latest pushes: versions that a shard gained between pull and push */
 };
-SUMAC_API void sumac_client_facts(struct sumac_client *client, struct sumac_client_facts *facts);
+SUMAC_API void
+sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts);
 
 /* The exit code that tells a scheduler what to do about `error`: 0 for OK, 2 for a call to fix (permanent), 128 or more for what a
  * restart may mend (a lost peer, a closed session). */
