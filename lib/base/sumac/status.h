@@ -9,7 +9,13 @@
 
 #include <stdint.h>
 
+/* Before each function that the library exports; C++ sees C's linkage. */
+#ifdef __cplusplus
+#define SUMAC_API extern "C" __attribute__((visibility("default")))
+#else
 #define SUMAC_API __attribute__((visibility("default")))
+#endif
+/* Before each whose result must be looked at. */
 #define SUMAC_CHECKED __attribute__((warn_unused_result))
 
 #define SUMAC_STATUS_LIST(X)                                                                       \

@@ -1,0 +1,144 @@
+"""The house's rules, kept by looking: who may include what, which library is behind which door, how long things may be.
+
+    python3 tests/house/layers.py [FOLDER]
+
+Looks at every C file of the tree (FOLDER: another tree), names file and line of what breaks a rule, and then fails.
+docs/ARCHITECTURE.md (Layers) and CONTRIBUTING.md have the same rules in sentences.
+"""
+import pathlib
+import re
+import sys
+
+# A folder of the tree, and the folders whose headers its files may include beside their own.
+MAY_INCLUDE = {
+    "lib/base": [],
+    "lib/cluster": ["lib/base"],
+    "lib/wire": ["lib/base"],
+    "lib/rpc": ["lib/base", "lib/wire"],
+    "lib/session": ["lib/base", "lib/wire"],
+    "lib/client": ["lib/base", "lib/wire", "lib/rpc", "lib/session", "lib/cluster"],
+    "worker": ["lib/base", "lib/client", "lib/cluster"],
+    "server/update": ["lib/base", "lib/wire"],
+    "server/store": ["lib/base", "lib/wire", "server/update"],
+    "server/lane": ["lib/base", "lib/wire", "server/update", "server/store", "lib/session/rules.h"],
+    "server/lane/judge": ["lib/base", "lib/wire", "server/update", "server/lane", "lib/session/rules.h"],
+    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "server/update", "server/lane"],
+    "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h"],
+    "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac"],
+}
+
+# What is outside the tree, and the files that may include it. Tests and benchmarks may open any door.
+DOORS = {
+    r"grpc/(?!.*pb-c)": ["lib/rpc/"],
+    r"protobuf-c/|.*\.pb-c\.h": ["lib/wire/wire.h", "lib/rpc/schema.c", "lib/rpc/health.c", "lib/rpc/reflection.c"],
+    r"jansson\.h": ["lib/cluster/tf_config.c", "cli/json.c"],
+    r"xxhash\.h": ["server/lane/checksum.c"],
+    r"zlib\.h": ["examples/digits_data.c"],
+    r"cuda|nccl": [],
+    r"malloc\.h": ["lib/client/tune.c"],
+}
+
+# Events in, effects out: nothing of the machine is named here.
+CORES = ("lib/session/", "server/lane/", "server/store/", "server/update/")
+CORES_CALL_NO = r"malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|memory_heap|clock_gettime|gettimeofday|time|" \
+                r"nanosleep|rand|srand|getenv|socket|send|recv|open|read|write|close|fopen|printf|fprintf|abort|exit|" \
+                r"pthread_\w+|thrd_\w+|mtx_\w+|atomic_\w+"
+CORES_INCLUDE = {"assert.h", "float.h", "inttypes.h", "limits.h", "math.h", "stdarg.h", "stdbool.h", "stddef.h",
+                 "stdint.h", "stdio.h", "string.h"}
+NOBODY_CALLS = r"strcpy|strcat|sprintf|vsprintf|gets|atoi|atof|atol|alloca|rand|tmpnam|system|abort"
+NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"
+FILE_LINES_MAX = 800
+FUNCTION_LINES_MAX = 70
+
+complaints = []
+
+
+def complain(path, line, text):
+    complaints.append(f"{path}:{line}: {text}")
+
+
+def code_of(text):
+    """The text with comments and strings blanked out, line by line as long as it was."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match.group())
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(\\.|[^"\\\n])*"|\'(\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
+
+
+def folder_of(path):
+    """The longest folder of MAY_INCLUDE that `path` is in, or None."""
+    return max((folder for folder in MAY_INCLUDE if path.startswith(folder + "/")), key=len, default=None)
+
+
+def check_include(path, line, included, headers):
+    """`headers`: from what an #include says to the files of the tree that it may mean."""
+    for pattern, behind in DOORS.items():
+        if re.match(pattern, included) and not path.startswith(tuple(behind)):
+            complain(path, line, f"{included} has one door: {', '.join(behind) or 'none yet'}")
+    meant = headers.get(included, [])
+    if path.startswith(CORES) and not meant and included not in CORES_INCLUDE | {"xxhash.h"}:
+        complain(path, line, f"a core includes {included}")
+    folder = folder_of(path)
+    if any(folder_of(where) == folder for where in meant):
+        return
+    for where in meant:
+        parent = where.rpartition("/")[0]
+        if not any(may in (where, parent) or may + "/sumac" == parent for may in MAY_INCLUDE[folder]):
+            complain(path, line, f"{folder} may not include {where}")
+
+
+def check_calls(path, code, banned, why):
+    """A file may give such a name to a static function of its own."""
+    own = set(re.findall(r"^static [^;=]*?(\w+)\(", code, flags=re.M))
+    for match in re.finditer(rf"(?<![\w.>])({banned})\s*\(", code):
+        if match.group(1) in own:
+            continue
+        complain(path, code.count("\n", 0, match.start()) + 1, f"{why} {match.group(1)}")
+
+
+def check_functions(path, lines):
+    """A function begins with its head, after an empty line or the end of something else, and ends with a brace alone."""
+    begin = 0
+    for number, line in enumerate(lines):
+        if line == "}" and number + 1 - begin > FUNCTION_LINES_MAX and "{" in lines[begin:number]:
+            complain(path, begin + 1, f"a function of {number + 1 - begin} lines, of at most {FUNCTION_LINES_MAX}")
+        if line.startswith(("}", "#")) or line.strip() == "" and "{" not in lines[begin:number]:
+            begin = number + 1
+
+
+def check_file(path, text, headers):
+    code = code_of(text)
+    lines = code.split("\n")
+    if re.search(NO_FILE_IS_CALLED, path.rpartition("/")[2].replace("_", " ")):
+        complain(path, 1, "a file is called after its noun")
+    if len(lines) > FILE_LINES_MAX:
+        complain(path, FILE_LINES_MAX, f"{len(lines)} lines, of at most {FILE_LINES_MAX}")
+    check_functions(path, lines)
+    if path.startswith(("tests/", "bench/")):
+        return
+    check_calls(path, code, NOBODY_CALLS, "nobody calls")
+    if path.startswith(CORES):
+        check_calls(path, code, CORES_CALL_NO, "a core calls")
+    if folder_of(path):
+        for match in re.finditer(r'^#include\s+["<]([^">]+)', text, flags=re.M):
+            check_include(path, text.count("\n", 0, match.start()) + 1, match.group(1), headers)
+
+
+def main():
+    tree = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
+    files = {}
+    for folder in ("lib", "worker", "server", "cli", "examples", "bench", "tests"):
+        for path in sorted((tree / folder).rglob("*.[ch]")):
+            files[str(path.relative_to(tree))] = path.read_text(encoding="utf-8")
+    headers = {}
+    for path in files:
+        if path.endswith(".h"):
+            said = "/".join(path.split("/")[-2:]) if "/sumac/" in path else path.rpartition("/")[2]
+            headers.setdefault(said, []).append(path)
+    for path, text in files.items():
+        check_file(path, text, headers)
+    if not files:
+        complain(tree, 0, "there is no C here")
+    print("\n".join(complaints) or f"{len(files)} files keep the rules.")
+    return 1 if complaints else 0
+
+
+sys.exit(main())

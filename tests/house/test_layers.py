@@ -1,0 +1,65 @@
+"""layers.py objects to a tree that breaks a rule, and says where: one broken rule at a time."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LAYERS = pathlib.Path(__file__).parent / "layers.py"
+HEADERS = {  # enough of the house for an #include to mean something
+    "lib/base/memory.h": "", "lib/rpc/rpc.h": "", "lib/session/session.h": "", "lib/session/rules.h": "",
+    "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/lane/judge/judge_state.h": "", "server/ps.h": "",
+    "server/ps_state.h": "",
+}
+BROKEN = [  # a file, its text, and what is said about it
+    ("server/lane/lane.c", '#include "rpc.h"', "lane.c:1: server/lane may not include lib/rpc/rpc.h"),
+    ("server/lane/turn.c", '#include "judge_state.h"', "server/lane may not include server/lane/judge/judge_state.h"),
+    ("server/lane/turn.c", '\n#include "session.h"', "turn.c:2: server/lane may not include lib/session/session.h"),
+    ("worker/worker.c", '#include "lane.h"', "worker may not include server/lane/lane.h"),
+    ("cli/main.c", '#include "ps_state.h"', "cli may not include server/ps_state.h"),
+    ("examples/first.c", '#include "memory.h"', "examples may not include lib/base/memory.h"),
+    ("lib/client/poll.c", "#include <grpc/grpc.h>", "grpc/grpc.h has one door: lib/rpc/"),
+    ("lib/wire/pack.c", '#include "sumac/v1/peer.pb-c.h"', "peer.pb-c.h has one door: lib/wire/wire.h"),
+    ("cli/table.c", "#include <jansson.h>", "jansson.h has one door"),
+    ("server/compute_pool.c", "#include <cuda_runtime.h>", "cuda_runtime.h has one door: none yet"),
+    ("server/store/blocks.c", "#include <pthread.h>", "a core includes pthread.h"),
+    ("server/store/blocks.c", "void x(void)\n{\n    y(malloc(3));\n}", "blocks.c:3: a core calls malloc"),
+    ("lib/session/push.c", "uint64_t x(void)\n{\n    return time(NULL);\n}", "push.c:3: a core calls time"),
+    ("cli/table.c", "void x(void)\n{\n    strcpy(a, b);\n}", "table.c:3: nobody calls strcpy"),
+    ("cli/string_helpers.c", "", "a file is called after its noun"),
+    ("cli/table.c", "\n" * 900, "901 lines, of at most 800"),
+    ("cli/table.c", "int x(int a)\n{\n" + "    a++;\n\n" * 35 + "}", "table.c:1: a function of 73 lines, of at most 70"),
+]
+KEPT = [
+    ("server/lane/lane.c", '#include "rules.h"\n#include "memory.h"\n#include <string.h>\n/* malloc(3) */'),
+    ("lib/session/push.c", "static void send(int a)\n{\n}\nvoid x(void)\n{\n    send(1);\n}"),
+    ("lib/rpc/call.c", "#include <grpc/grpc.h>"),
+    ("cli/main.c", '#include "sumac/client.h"\n#include "ps.h"'),
+    ("cli/table.c", "void x(void)\n{\n    puts(\"strcpy(a)\");\n}"),
+]
+
+
+class LayersTest(unittest.TestCase):
+    def look_at(self, path, text):
+        with tempfile.TemporaryDirectory() as tree:
+            for name, content in {**HEADERS, path: text}.items():
+                (pathlib.Path(tree) / name).parent.mkdir(parents=True, exist_ok=True)
+                (pathlib.Path(tree) / name).write_text(content)
+            return subprocess.run([sys.executable, "-B", LAYERS, tree], capture_output=True, text=True)
+
+    def test_a_broken_rule_is_named_with_its_file_and_line(self):
+        for path, text, said in BROKEN:
+            with self.subTest(path=path, said=said):
+                looked = self.look_at(path, text)
+                self.assertIn(said, looked.stdout)
+                self.assertEqual(looked.stdout.count("\n"), 1)
+                self.assertEqual(looked.returncode, 1)
+
+    def test_what_keeps_the_rules_is_let_be(self):
+        for path, text in KEPT:
+            with self.subTest(path=path):
+                looked = self.look_at(path, text)
+                self.assertEqual((looked.stdout, looked.returncode), ("10 files keep the rules.\n", 0))
+
+
+unittest.main()
