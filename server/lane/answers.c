@@ -58,6 +58,19 @@ void lane_answer_refused(struct lane *lane, struct session *session, uint64_t se
     answer->record = lane->last_record;
 }
 
+void lane_answers_refused_again(struct lane *lane, struct session *session)
+{
+    if (!rule_holds(lane->config.broken, RULE_done_says_voided))
+        return;
+    for (const struct part *part = session->first; part != NULL; part = part->next) {
+        if (part->refusal != NULL)
+            lane_answer_refused(lane, session, part->sequence);
+    }
+    for (const struct refusal *refusal = session->refusals; refusal != NULL;
+         refusal = refusal->next)
+        lane_answer_refused(lane, session, refusal->sequence);
+}
+
 void lane_answer_done(
     struct lane *lane, struct session *session, const struct part *part, bool voided)
 {

@@ -320,6 +320,8 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
 /* answers.c: what is to be said on a push stream, coalesced */
 void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part);
 void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence);
+/* On a new stream, what its client may not have heard on the one before: a turn may be over before the part comes again. */
+void lane_answers_refused_again(struct lane *lane, struct session *session);
 /* The versions of what the part touched, as they are now. */
 void lane_answer_done(
     struct lane *lane, struct session *session, const struct part *part, bool voided);

@@ -216,6 +216,8 @@ static bool take_hello(struct lane *lane, struct stream *stream, const wire_hell
         return false;
     stream->session = session;
     lane_session_heard(lane, session);
+    if (stream->kind == LANE_STREAM_PUSH)
+        lane_answers_refused_again(lane, session);
     if (stream->kind == LANE_STREAM_PUSH && session->closing)
         stream->closed_due = true;
     return true;
