@@ -226,6 +226,8 @@ void checker_pushed(struct world *world, struct sim_push *push, const struct ses
         checker_violation(world, "a push with a fault is answered OK");
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE)
         checker_violation(world, "a push without a fault is refused");
+    if (push->fate == FATE_REFUSED && effect->error.reason == SUMAC_REASON_UNSPECIFIED)
+        checker_violation(world, "a push is refused without a reason");
     if (push->fate != FATE_OK)
         return;
     if (effect->version_count != push->piece_count) {
@@ -295,6 +297,7 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         world->processes[process_of_client(pull->session->client)].name,
         (unsigned long long)pull->token, sumac_status_name(effect->error.status),
         effect->error.status == SUMAC_OK ? "" : effect->error.text);
+    const struct checker *checker = world->checker;
     if (pull->over)
         checker_violation(world, "a pull is answered twice");
     pull->over = true;
@@ -304,8 +307,13 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
     }
     if (effect->error.reason == SUMAC_REASON_TIMED_OUT)
         checker_violation(world, "a pull is never answered");
-    if (effect->error.status != SUMAC_OK)
+    const enum sumac_reason reason = effect->error.reason;
+    if (effect->error.status != SUMAC_OK) {
+        if (reason != SUMAC_REASON_VIEW_ENDED && reason < SUMAC_REASON_SESSION_UNKNOWN &&
+            !checker->ps_exited)
+            checker_violation(world, "a pull fails");
         return;
+    }
     pull->answered = true;
     for (uint32_t ps = 0; ps < world->ps_count; ps++) {
         if ((pull->asked >> ps & 1) == 0)

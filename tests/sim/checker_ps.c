@@ -144,6 +144,19 @@ check_pull_answer(struct world *world, const struct ps *ps, const struct lane_ef
     }
 }
 
+/* What obeying an order has recorded is on disk before ps 0 hears that it is obeyed. */
+static void check_report(struct world *world, const struct ps *ps, const struct lane_effect *effect)
+{
+    const uint64_t number = effect->report->answers;
+    const struct order_seen *order =
+        &ps->orders[number % (sizeof ps->orders / sizeof ps->orders[0])];
+    if (number == 0 || order->number != number)
+        return;
+    const uint64_t made = order->made_after == UINT64_MAX ? ps->records_made : order->made_after;
+    if (made > order->made_before && effect->after_record <= order->made_before)
+        checker_violation(world, "a report does not wait for its record");
+}
+
 static void note_decided(struct world *world, const wire_decide_session *decide)
 {
     const struct checker *checker = world->checker;
@@ -166,6 +179,8 @@ void checker_effect(
         check_push_answer(world, ps, stream, effect);
     else if (effect->kind == LANE_EFFECT_PULLED)
         check_pull_answer(world, ps, effect);
+    else if (effect->kind == LANE_EFFECT_REPORT)
+        check_report(world, ps, effect);
 }
 
 void checker_called(struct world *world, const struct call *call, const wire_message *request)

@@ -157,7 +157,14 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
         checker_heard(world, world->clients[stream->caller - SIM_PS_MAX]->life);
     if (stream->kind == LANE_STREAM_PUSH)
         checker_parts_came(world, ps, stream, event.push_request, ps->records_made);
+    struct order_seen *order = NULL;
+    if (event.order != NULL && event.order->number != 0) {
+        order = &ps->orders[event.order->number % (sizeof ps->orders / sizeof ps->orders[0])];
+        *order = (struct order_seen){event.order->number, ps->records_made, UINT64_MAX};
+    }
     ps_step(world, ps, &event);
+    if (order != NULL)
+        order->made_after = ps->records_made;
 }
 
 void ps_released(struct world *world, uint32_t index, uint64_t hold)

@@ -19,6 +19,9 @@ struct ps {
     struct deferred *first, *last;   /* effects that wait for a record */
     const char *dialled[SIM_PS_MAX]; /* ps 0: whom it keeps a stream open to */
     struct stream *peers[SIM_PS_MAX];
+    struct order_seen {
+        uint64_t number, made_before, made_after; /* records, before and after it was obeyed */
+    } orders[64];                                 /* by number */
     uint32_t stats_at; /* the event after which it was last asked for its statistics */
     bool serving, ending, exited;
     int exit_code;
