@@ -10,6 +10,7 @@
 
 #define HELDS_PER_CHUNK 64u
 #define HOST_BYTES 256u
+#define COMPUTE_US_MAX 500u
 
 void ps_step(struct ps *ps, struct lane_event *event)
 {
@@ -145,14 +146,19 @@ static uint64_t tick_us(const struct ps *ps)
     return ps->wake_us < latest_us ? ps->wake_us : latest_us;
 }
 
-/* One slice, and what is finished. */
-static void compute(struct ps *ps)
+/* Slices, and what is finished. Polling between any two of them would cost a medium push a fifth of its time, so the
+ * network is looked at when about half a millisecond is over. */
+static void compute(struct ps *ps, uint64_t now_us)
 {
-    compute_pool_help(ps->pool);
-    uint64_t job;
-    while (!ps->exiting && (job = compute_pool_finished(ps->pool)) != 0) {
-        struct lane_event event = {.kind = LANE_EVENT_COMPUTED, .job = job};
-        ps_step(ps, &event);
+    const uint64_t until_us = now_us + COMPUTE_US_MAX;
+    bool helped = true;
+    while (helped && !ps->exiting && compute_pool_jobs(ps->pool) > 0) {
+        helped = compute_pool_help(ps->pool) && ps_now_us() < until_us;
+        uint64_t job;
+        while (!ps->exiting && (job = compute_pool_finished(ps->pool)) != 0) {
+            struct lane_event event = {.kind = LANE_EVENT_COMPUTED, .job = job};
+            ps_step(ps, &event);
+        }
     }
 }
 
@@ -165,7 +171,7 @@ static void turn(struct ps *ps)
         ps_peers_tick(ps, now_us);
     ps_take_released(ps);
     if (compute_pool_jobs(ps->pool) > 0)
-        compute(ps);
+        compute(ps, now_us);
     if (ps->exiting)
         return;
     const bool busy = compute_pool_jobs(ps->pool) > 0;
