@@ -233,7 +233,9 @@ static enum sumac_status assign_value(
     if (status == SUMAC_OK)
         do
             status = sumac_push_wait(push, 0, error);
-        while (status == SUMAC_DEADLINE_EXCEEDED && !client->ended);
+        while (
+            status ==
+            SUMAC_DEADLINE_EXCEEDED); /* its end, or the session's, comes: the value is lent until then */
     return status;
 }
 

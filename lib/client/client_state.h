@@ -220,6 +220,9 @@ void transfer_note_pushed(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
 struct transfer *transfer_take(struct sumac_client *client);
 void transfer_give(struct transfer *transfer);
+/* It came to nothing. A wait's DEADLINE_EXCEEDED says "still under way", so of one that is over a deadline that has passed
+ * becomes UNAVAILABLE; the reason stays. */
+void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);
 /* Wait until it is over and its bytes are given back; then its own status, the transfer given away. Else

@@ -192,6 +192,14 @@ void transfer_note_pushed(
     *mean = *mean < 0 ? gained / counted : *mean + (gained / counted - *mean) / 32;
 }
 
+void transfer_fail(struct transfer *transfer, const struct sumac_error *error)
+{
+    transfer->error = *error;
+    if (error->status == SUMAC_DEADLINE_EXCEEDED)
+        transfer->error.status = SUMAC_UNAVAILABLE;
+    transfer->over = true;
+}
+
 bool transfer_is_done(void *transfer)
 {
     const struct transfer *done = transfer;

@@ -304,7 +304,7 @@ static void do_transferred(const struct session_effect *effect)
     struct transfer *transfer = (struct transfer *)(uintptr_t)effect->token;
     transfer->over = true;
     if (effect->error.status != SUMAC_OK)
-        transfer->error = effect->error;
+        transfer_fail(transfer, &effect->error);
     else if (effect->kind == SESSION_EFFECT_PULLED)
         transfer_note_pulled(transfer, effect->versions, effect->version_count);
     else

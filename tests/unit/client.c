@@ -190,6 +190,33 @@ static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
     forget(&known);
 }
 
+/* DEADLINE_EXCEEDED is the wait's own word for "still under way": its caller would wait for what it no longer has. */
+static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error = {0};
+    know(&known);
+    const struct sumac_error late = {
+        .status = SUMAC_DEADLINE_EXCEEDED,
+        .reason = SUMAC_REASON_TIMED_OUT,
+        .text = "ps 1 is late"};
+    struct transfer *transfer = transfer_take(&known.client);
+    transfer_fail(transfer, &late);
+
+    const enum sumac_status status = transfer_wait(transfer, "pull", 1000, &error);
+
+    assert_int_equal(status, SUMAC_UNAVAILABLE);
+    assert_int_equal(error.status, SUMAC_UNAVAILABLE);
+    assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
+    assert_string_equal(error.text, "ps 1 is late");
+    assert_ptr_equal(transfer_take(&known.client), transfer); /* it was given back */
+    transfer_give(transfer);
+    arena_deinit(&transfer->arena);
+    free(transfer);
+    forget(&known);
+}
+
 static void a_layout_with_a_gap_is_not_believed(void **state)
 {
     (void)state;
@@ -395,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),
         cmocka_unit_test(rows_past_the_end_are_refused),
         cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
+        cmocka_unit_test(a_pull_that_is_over_by_its_deadline_is_not_still_under_way),
         cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
         cmocka_unit_test(a_functions_name_is_its_number_on_the_wire),
         cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),

@@ -1,10 +1,13 @@
 /* client.h -- a session with a cluster of parameter servers: create, push, pull, leave.
  *
- * Threads: a client may be used by any number of threads at once. The thread that waits polls the network itself; a
- * background thread does so only while nobody waits (leases, a broken connection). Create no client before a fork.
+ * Threads: any number of threads may use a client at once; each push and each pull is waited for by one. The thread that
+ * waits polls the network itself; a background thread does so only while nobody waits (leases, a broken connection). Create
+ * no client before a fork. Closing is the last call: no other may be going on.
  *
  * Errors: every function returns a gRPC status; `error` (NULL is fine) gets the reason and a sentence that names the peer,
- * the variable, the shape, and the remedy. No call waits without limit: the options' timeout_ms bounds each.
+ * the variable, the shape, and the remedy. No call waits without limit: the options' timeout_ms bounds each. Once a session
+ * has ended by itself (settled, a ps lost), every call that needs it fails with what ended it: DATA_LOSS (STATE_LOST),
+ * ABORTED (SESSION_CLOSED), FAILED_PRECONDITION (RUN_ENDED), …
  */
 #ifndef SUMAC_CLIENT_H
 #define SUMAC_CLIENT_H
@@ -73,35 +76,40 @@ struct sumac_variable_options {
     enum sumac_synchronization synchronization;
     bool not_trainable;
     enum sumac_initializer_kind initializer;
-    double a, b;                              /* of the initializer */
-    uint64_t seed;
-    const struct sumac_tensor *initial_value; /* with INITIALIZER_ASSIGNED */
+    double a, b;                              /* of the initializer, as its kind says */
+    uint64_t seed;                            /* of UNIFORM and NORMAL */
+    const struct sumac_tensor *initial_value; /* of ASSIGNED: the creator's is taken */
     enum sumac_partitioner_kind partitioner;
-    uint64_t num_shards, min_shard_bytes, max_shards, max_shard_bytes;
-    struct sumac_function function;           /* name NULL: "assign" */
+    uint64_t num_shards;            /* of FIXED_SHARDS: at least 1 */
+    uint64_t min_shard_bytes;       /* of MIN_SIZE; 0: 256 KiB */
+    uint64_t max_shards;            /* 0: of MIN_SIZE 1, of MAX_SIZE any number */
+    uint64_t max_shard_bytes;       /* of MAX_SIZE: at least 1 */
+    struct sumac_function function; /* name NULL: "assign" */
 };
 
 struct sumac_client_options {
     const struct sumac_cluster *cluster; /* borrowed by open; NULL: `ps_addresses` */
-    const char *const *ps_addresses;     /* one is enough for a reader or an observer: it knows the others */
+    const char *const *ps_addresses; /* a reader or an observer needs one: it knows the others */
     uint32_t ps_count;
-    bool reader;           /* no session: pulls and lists only */
-    bool observer;         /* a session that holds nothing up; else: a member, the cluster's own task */
-    uint32_t local_replicas; /* 0: 1 */
-    uint32_t timeout_ms;   /* of each call; 0: 60 000 */
-    uint32_t chunk_bytes;  /* of a push's messages; 0: 256 KiB, at most 1 MiB */
-    void (*log)(void *context, const char *line); /* NULL: stderr */
+    bool reader;   /* no session: finds and pulls only */
+    bool observer; /* a session that holds nothing up; else: a member, the cluster's own task */
+    uint32_t local_replicas; /* of this worker; 0: 1 */
+    uint32_t timeout_ms;     /* of each call; 0: 60 000 */
+    uint32_t chunk_bytes;    /* of a push's messages; 0: 256 KiB */
+    /* Gets a line without its end, on any thread, and calls no client. NULL: stderr. */
+    void (*log)(void *context, const char *line);
     void *log_context;
 };
 
-/* Find the ps, join (members and observers), and learn the catalogue. Waits for ps that are not up, saying so every 5 s.
+/* Find the ps, and join (members and observers). Waits for ps that are not up, saying so every 5 s.
  *
+ * Borrows  all that the options point to; the log and its context until the close.
  * Gives    *client; close with sumac_client_close.
  * Fails    UNAVAILABLE (PS_MISSING): some ps did not appear; the text names it. INVALID_ARGUMENT: the cluster has no ps,
  *          or the task is no member. FAILED_PRECONDITION (RUN_ENDED, WRONG_CLUSTER, PROTOCOL_VERSION). */
-SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_client_open(const struct sumac_client_options *options, struct sumac_client **client,
-                  struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_open(
+    const struct sumac_client_options *options, struct sumac_client **client,
+    struct sumac_error *error);
 
 /* How a task leaves: with its work finished, which lets the run end, or for another attempt to go on with. */
 enum sumac_leaving {
@@ -114,26 +122,32 @@ enum sumac_leaving {
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_leave(
     struct sumac_client *client, enum sumac_leaving leaving, struct sumac_error *error);
 
-/* Close connections and free everything. Without a leave before it the session ends with its lease. NULL is fine. */
+/* Close connections and free everything: variables, and pushes and pulls that were not waited for. Their tensors' bytes are
+ * the caller's again. Without a leave before it the session ends with its lease. NULL is fine. */
 SUMAC_API void sumac_client_close(struct sumac_client *client);
 
-/* Create a variable, or find the one that is defined the same way.
- * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype, function. */
+/* Create a variable, or find the one that is defined the same way. One that is assigned by its creator is there when its
+ * value is: this call pushes it, or waits for whoever does.
+ *
+ * Borrows  all that the options point to.
+ * Lends    *variable, until the close.
+ * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype, function.
+ *          FAILED_PRECONDITION (SESSION_CLOSED): of a reader, or after a leave. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
+    struct sumac_client *client, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error);
+
+/* The variable of that name (asking a ps when it is not known yet). Lends  *variable, until the close. Fails  NOT_FOUND. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(
+    struct sumac_client *client, const char *name, struct sumac_variable **variable,
+    struct sumac_error *error);
+
+/* Delete a variable and its slots, on every ps. The handle stays valid for its name; pushes to it are refused.
+ * Fails    NOT_FOUND. FAILED_PRECONDITION: it is being created; or as sumac_client_create. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_client_create(struct sumac_client *client, const struct sumac_variable_options *options,
-                    struct sumac_variable **variable, struct sumac_error *error);
+sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_error *error);
 
-/* The variable of that name (asking a ps when it is not known yet). Fails  NOT_FOUND. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(struct sumac_client *client,
-                                                            const char *name,
-                                                            struct sumac_variable **variable,
-                                                            struct sumac_error *error);
-
-/* Fails    NOT_FOUND. The handle stays valid for its name; pushes to it are refused. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_delete(struct sumac_client *client,
-                                                              const char *name,
-                                                              struct sumac_error *error);
-
+/* What it was created with; into how many shards it is split. The name is lent, until the close. Threads  any. */
 SUMAC_API const char *sumac_variable_name(const struct sumac_variable *variable);
 SUMAC_API enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable);
 SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable);
@@ -142,36 +156,36 @@ SUMAC_API uint32_t sumac_variable_shards(const struct sumac_variable *variable);
 /* One variable of a push. */
 struct sumac_delta {
     struct sumac_variable *variable;
-    struct sumac_tensor value;             /* of the variable's dtype and shape, or of `rows` of it */
-    bool has_rows;                         /* push these rows of the first axis only */
+    struct sumac_tensor value; /* of the variable's dtype and shape, or of `rows` of it */
+    bool has_rows;             /* push these rows of the first axis only */
     struct sumac_range rows;
     const struct sumac_function *function; /* NULL: the variable's own, as created */
 };
 
 struct sumac_push_options {
-    double weight;           /* examples or replicas the deltas stand for; 0: 1 */
-    bool non_finite_allowed;
+    double weight;           /* examples or replicas the deltas stand for; not above 0: 1 */
+    bool non_finite_allowed; /* else a value that is not finite refuses the push */
     bool finishes_step;      /* the last push of a step: the session's clock advances */
-    bool earlier_pull;       /* computed from the values of the pull before the last one: for the staleness */
+    bool earlier_pull;       /* computed from the pull before the last one: for the staleness */
 };
 
-/* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the calls.
+/* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the calls. Returns at once,
+ * unless 1024 pushes are under way. options NULL: as zeroed.
  *
- * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than DEADLINE_EXCEEDED.
- * Gives    *push; ends with sumac_push_wait.
- * Fails    INVALID_ARGUMENT at once: dtype, shape, rows, a function by that name unknown. What a ps refuses, the wait tells.
+ * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than DEADLINE_EXCEEDED; the arrays.
+ * Gives    *push; ends with sumac_push_wait, at the latest with the client.
+ * Fails    INVALID_ARGUMENT at once: dtype, shape, a function by that name unknown. OUT_OF_RANGE: rows. What a ps refuses, the
+ *          wait tells.
  *          RESOURCE_EXHAUSTED (PART_TOO_LARGE): larger than the staging a ps grants, with both figures. */
-SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_client_push(struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
-                  const struct sumac_push_options *options, struct sumac_push **push,
-                  struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
+    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
+    const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error);
 
-/* Wait until the push is applied on every ps, or was refused and applied on none.
+/* Wait until the push is applied on every ps, or was refused and applied on none; timeout_ms 0: the client's.
  * Takes    push, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be waited for again.
  * Fails    the refusal's status and reason; ABORTED (SESSION_CLOSED): the session was settled, and the push with it. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_push_wait(struct sumac_push *push,
-                                                          uint32_t timeout_ms,
-                                                          struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error);
 
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_push_done(struct sumac_push *push);
@@ -180,37 +194,42 @@ SUMAC_API bool sumac_push_done(struct sumac_push *push);
 struct sumac_fetch {
     struct sumac_variable *variable;
     struct sumac_tensor into; /* written; of the variable's dtype and shape, or of `rows` of it */
-    bool has_rows;
+    bool has_rows;            /* pull these rows of the first axis only */
     struct sumac_range rows;
 };
 
 struct sumac_pull_options {
     bool without_own_pushes; /* else the session's own pushes so far are in it */
-    uint32_t timeout_ms;     /* 0: the client's */
+    uint32_t timeout_ms;     /* then the pull is over, answered or not; 0: the client's */
 };
 
-/* Read variables; on each ps they are of one moment.
- * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than DEADLINE_EXCEEDED.
- * Gives    *pull; ends with sumac_pull_wait. */
-SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_client_pull(struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
-                  const struct sumac_pull_options *options, struct sumac_pull **pull,
-                  struct sumac_error *error);
+/* Read variables; on each ps they are of one moment. Returns at once. options NULL: as zeroed.
+ *
+ * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than DEADLINE_EXCEEDED; the array.
+ * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
+ * Fails    INVALID_ARGUMENT: dtype, shape. OUT_OF_RANGE: rows. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
+    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
+    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error);
 
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_pull_wait(struct sumac_pull *pull,
-                                                          uint32_t timeout_ms,
-                                                          struct sumac_error *error);
+/* Wait until all of it is read; timeout_ms 0: the client's.
+ * Takes    pull, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be waited for again.
+ * Fails    UNAVAILABLE (TIMED_OUT): it was over without an answer after the options' timeout_ms, naming the ps.
+ *          NOT_FOUND: a variable was deleted. ABORTED (VIEW_ENDED): too slow a reader; pull again. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error);
+/* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
 
-/* The facts of the session. */
+/* The facts of the session; zeros for a reader. */
 struct sumac_client_facts {
     uint64_t cluster_id, epoch, attempt, previous_final;
     uint32_t ps_count, lease_ms;
     uint32_t pushes_in_flight;
-    double staleness_mean; /* of the latest pushes: versions that a shard gained between pull and push */
+    double
+        staleness_mean; /* of the latest pushes: versions that a shard gained between pull and push */
 };
-SUMAC_API void
-sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts);
+SUMAC_API void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts);
 
 /* The exit code that tells a scheduler what to do about `error`: 0 for OK, 2 for a call to fix (permanent), 128 or more for what a
  * restart may mend (a lost peer, a closed session). */
