@@ -14,6 +14,8 @@ struct checker *checker_make(struct world *world)
 void checker_violation(struct world *world, const char *text)
 {
     struct checker *checker = world->checker;
+    if (checker->state_lost && !checker->at_rest)
+        return;
     if (checker->violations++ == 0)
         snprintf(checker->first, sizeof checker->first, "%s", text);
     trace_say(world, "VIOLATION: %s", text);
@@ -44,7 +46,8 @@ bool checker_over(struct world *world)
             return false;
     if (checker->gone_us == 0)
         checker->gone_us = world->now_us;
-    if (!some_member_joined(world) && world->now_us > checker->gone_us + 6 * SIM_LEASE_MS * 1000u)
+    const bool waits = checker->state_lost || !some_member_joined(world);
+    if (waits && world->now_us > checker->gone_us + 12 * SIM_LEASE_MS * 1000u)
         return true;
     for (uint32_t i = 0; i < world->ps_count; i++)
         if (!world->ps[i]->exited)

@@ -122,6 +122,8 @@ struct checker {
     } nonces[64];
     uint32_t nonce_count;
     bool ps_exited;
+    bool state_lost; /* a ps has crashed: only the waits must end */
+    bool at_rest;
     uint64_t gone_us; /* since when all clients are gone */
     bool leave_asked; /* by a member, as done */
     bool unrested;    /* the run was broken off */
@@ -173,6 +175,7 @@ void checker_parts_came(
 void checker_called(struct world *world, const struct call *call, const wire_message *request);
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message);
+void checker_ps_crashed(struct world *world);
 void checker_ps_exited(struct world *world, struct ps *ps);
 
 /* checker_values.c: what a snapshot says. Returns the pushes applied in it, a bit per column. */

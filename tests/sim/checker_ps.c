@@ -198,6 +198,8 @@ void checker_called(struct world *world, const struct call *call, const wire_mes
 
 /* ---- the end */
 
+void checker_ps_crashed(struct world *world) { world->checker->state_lost = true; }
+
 void checker_ps_exited(struct world *world, struct ps *ps)
 {
     (void)ps;

@@ -104,11 +104,40 @@ static void check_exits(struct world *world)
     }
 }
 
+static bool some_joined(const struct world *world)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; i < checker->life_count; i++)
+        if (checker->lives[i]->joined)
+            return true;
+    return false;
+}
+
+/* A ps has lost its state: those that have met it give up, so that a scheduler starts all again; the one that came back
+ * waits to be called. */
+static void check_survivors(struct world *world)
+{
+    for (uint32_t i = 0; i < world->ps_count; i++) {
+        const struct ps *ps = world->ps[i];
+        if (!ps->crashed && !ps->exited && some_joined(world))
+            checker_violation(world, "a ps outlives the state of another");
+        if (!ps->crashed && ps->exited && ps->exit_code < 128 && !world->checker->leave_asked)
+            checker_violation(world, "a ps exits as if no state were lost");
+    }
+    if (world->checker->unrested && checker_violations(world) == 0)
+        checker_violation(world, "the run never comes to rest");
+}
+
 void checker_at_rest(struct world *world)
 {
     struct checker *checker = world->checker;
+    checker->at_rest = true;
     for (uint32_t i = 0; i < world->client_count; i++)
         program_check_waits(world, world->clients[i]);
+    if (checker->state_lost) {
+        check_survivors(world);
+        return;
+    }
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         check_values(world, ps);
     for (uint32_t i = 0; i < checker->push_count; i++) {

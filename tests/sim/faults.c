@@ -17,6 +17,7 @@ const struct plan plans[] = {
     {"pulls2", FAULT_PULLS | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL},
     {"join", FAULT_JOIN | FAULT_KILL | FAULT_DROP},
     {"sleep", FAULT_SLEEP | FAULT_DROP | FAULT_PULLS},
+    {"crash", FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
     {"storm", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL},
     {"storm2", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL |
                    FAULT_JOIN | FAULT_SLEEP},
@@ -138,6 +139,14 @@ static void stall_some(struct world *world)
     network_stall(world, process_of_client(client), ps, world->now_us + us);
 }
 
+/* Once in a run: what is left of the cluster ends. */
+static void crash_some_ps(struct world *world)
+{
+    const uint32_t ps = world_below(world, world->ps_count);
+    if (!world->checker->state_lost && world->processes[ps].running && !world->ps[ps]->ending)
+        ps_crash(world, ps, world_chance(world, 70));
+}
+
 static void go_wrong(struct world *world, enum fault fault, struct client *client)
 {
     switch (fault) {
@@ -153,6 +162,9 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
             suspend_client(world, client);
         else if (client != NULL)
             isolate_client(world, client);
+        break;
+    case FAULT_CRASH:
+        crash_some_ps(world);
         break;
     case FAULT_SLEEP:
         if (world->now_us > world->ps0_may_sleep_us) {
@@ -175,8 +187,8 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
 
 void faults_maybe(struct world *world)
 {
-    static const enum fault kinds[] = {FAULT_DROP,    FAULT_DROP,  FAULT_KILL,
-                                       FAULT_SUSPECT, FAULT_SLEEP, FAULT_STALL};
+    static const enum fault kinds[] = {FAULT_DROP,  FAULT_DROP,  FAULT_KILL, FAULT_SUSPECT,
+                                       FAULT_SLEEP, FAULT_STALL, FAULT_CRASH};
     if (world->fault_budget == 0 || world_below(world, world->fault_rate) != 0)
         return;
     const enum fault fault = kinds[world_below(world, sizeof kinds / sizeof kinds[0])];

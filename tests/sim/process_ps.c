@@ -12,7 +12,7 @@
 static struct ps *alive(struct world *world, uint32_t index)
 {
     struct ps *ps = world->ps[index];
-    return ps->exited || ps->ending ? NULL : ps;
+    return ps->exited || ps->ending || ps->lane == NULL ? NULL : ps;
 }
 
 void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
@@ -93,6 +93,27 @@ void ps_drop(struct world *world, uint32_t index)
     if (ps->lane != NULL)
         lane_destroy(ps->lane);
     ps->lane = NULL;
+}
+
+void ps_crash(struct world *world, uint32_t index, bool back)
+{
+    struct ps *ps = world->ps[index];
+    struct process *process = &world->processes[index];
+    trace_say(world, "%s crashes%s", process->name, back ? ", and will come back" : "");
+    network_process_gone(world, index);
+    process->running = false;
+    process->life++;
+    process->wake_us = UINT64_MAX;
+    process->suspended_until_us = 0;
+    ps_drop(world, index);
+    const struct lane_config config = ps->config;
+    *ps = (struct ps){.index = index, .clock_offset_us = ps->clock_offset_us, .config = config};
+    ps->config.incarnation = world_bits(world) | 1;
+    ps->crashed = true;
+    checker_ps_crashed(world);
+    if (back)
+        world_after(
+            world, 100000 + world_below(world, 5000000), SIM_NO_PROCESS, started, index, NULL);
 }
 
 /* ---- what reaches it */

@@ -23,11 +23,13 @@ struct ps {
         uint64_t number, made_before, made_after; /* records, before and after it was obeyed */
     } orders[64];                                 /* by number */
     uint32_t stats_at; /* the event after which it was last asked for its statistics */
-    bool serving, ending, exited;
+    bool serving, ending, exited, crashed;
     int exit_code;
 };
 
 struct ps *ps_make(struct world *world, uint32_t index);
+/* It dies, with all it holds; `back`: another incarnation begins later. */
+void ps_crash(struct world *world, uint32_t index, bool back);
 void ps_drop(struct world *world, uint32_t index);
 
 /* What reaches it. */

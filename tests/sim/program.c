@@ -391,8 +391,8 @@ static void over(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
     const bool left = client->life->left;
-    const bool back = !left && !world->twin && client->life->joined && !world->checker->ps_exited &&
-                      world_chance(world, 80);
+    const bool back = !left && !world->twin && !world->checker->state_lost &&
+                      client->life->joined && !world->checker->ps_exited && world_chance(world, 80);
     client_die(world, client, back);
 }
 

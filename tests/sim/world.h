@@ -37,6 +37,7 @@ enum fault {
     FAULT_PULLS = 16,  /* many pulls */
     FAULT_SLEEP = 32,  /* ps 0 is suspended for longer than a lease */
     FAULT_JOIN = 64,   /* ps start late, joins and creates are lost and retried */
+    FAULT_CRASH = 256, /* a ps dies, and may come back without its state */
     FAULT_STALL = 128, /* a connection delivers nothing for seconds */
 };
 
