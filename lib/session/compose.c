@@ -328,6 +328,7 @@ static void send(
     effect->payload_count = draft->payload_count;
     link->streams[SESSION_PUSH_STREAM].writable = false;
     link->sent_us = session->sent_us = session->now_us;
+    effect_wake(session, session->now_us + (uint64_t)session->config.ps_lost_ms * 1000);
 }
 
 static void send_hello(struct session *session, struct link *link)
@@ -375,7 +376,7 @@ void compose_pushes(struct session *session, struct link *link)
         return;
     }
     if (!stream->greeted || session->phase == PHASE_SETTLING)
-        return; /* to the hello of a closed session its ps answers how it ended */
+        return;         /* to the hello of a closed session its ps answers how it ended */
     struct draft draft; /* its arrays are filled as far as its counts say */
     draft.part_count = draft.piece_count = 0;
     draft.payload = NULL;

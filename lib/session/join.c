@@ -165,6 +165,7 @@ void join_done(struct session *session, const wire_join_reply *reply)
         stream_open(session, &session->links[i], SESSION_PUSH_STREAM, 0);
     }
     effect_wake(session, session->now_us + (uint64_t)session->lease_ms * 1000 / 3);
+    links_check(session);
 }
 
 /* May the same call, made again, come to something else? The remedy is told by the reason; without

@@ -59,6 +59,24 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->commit_due = false;
 }
 
+/* Has this ps spoken to the session? A member's ps 0 has, it answered the join. Who then answers for another cluster is
+ * the same ps, started again. */
+static bool is_known(const struct session *session, const struct link *link)
+{
+    if (session->config.reader)
+        return link->incarnation != 0;
+    return link->knows_grant || link->ps == 0;
+}
+
+static void
+fail_restarted(const struct session *session, const struct link *link, struct sumac_error *error)
+{
+    fail(
+        error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+        "ps %" PRIu32 " at %s was restarted and its state is lost; start the run again", link->ps,
+        address_of(session, link->ps));
+}
+
 /* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless it is leaving anyway. */
 static bool
 is_final(struct session *session, const struct link *link, const struct sumac_error *given)
@@ -70,9 +88,12 @@ is_final(struct session *session, const struct link *link, const struct sumac_er
         session->closed_seen = true;
         return true;
     }
-    fail(
-        &error, given->status, given->reason, "ps %" PRIu32 " at %s: %s", link->ps,
-        address_of(session, link->ps), given->text);
+    if (given->reason == SUMAC_REASON_WRONG_CLUSTER && is_known(session, link))
+        fail_restarted(session, link, &error);
+    else
+        fail(
+            &error, given->status, given->reason, "ps %" PRIu32 " at %s: %s", link->ps,
+            address_of(session, link->ps), given->text);
     session_end(session, &error, NULL);
     return true;
 }
@@ -96,8 +117,9 @@ void stream_lost(struct session *session, const struct session_event *event)
             stream_open(session, link, SESSION_PULL_STREAM, delay_ms);
         return;
     }
-    if (link->unreached_us == NEVER) {
-        link->unreached_us = session->now_us;
+    if (link->unreached_us == NEVER || (!link->knows_grant && stream->failures == 1)) {
+        if (link->unreached_us == NEVER)
+            link->unreached_us = session->now_us;
         effect_log(
             session, "ps %" PRIu32 " at %s: the push stream broke: %s", link->ps,
             address_of(session, link->ps),
@@ -105,6 +127,7 @@ void stream_lost(struct session *session, const struct session_event *event)
     }
     rewind_pushes(session, link);
     stream_open(session, link, SESSION_PUSH_STREAM, delay_ms);
+    links_check(session); /* it asks for the tick at which this ps is given up */
 }
 
 void stream_hello(
@@ -128,18 +151,18 @@ void stream_hello(
 static bool is_same_ps(struct session *session, struct link *link, const wire_greeting *greeting)
 {
     struct sumac_error error;
-    if (session->cluster_id != 0 && greeting->cluster_id != 0 &&
-        greeting->cluster_id != session->cluster_id) {
+    const bool other_cluster = session->cluster_id != 0 && greeting->cluster_id != 0 &&
+                               greeting->cluster_id != session->cluster_id;
+    if (other_cluster && !is_known(session, link)) {
         fail(
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
             "; check the addresses of job ps",
             link->ps, address_of(session, link->ps), greeting->cluster_id, session->cluster_id);
-    } else if (link->incarnation != 0 && greeting->ps_incarnation != link->incarnation) {
-        fail(
-            &error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-            "ps %" PRIu32 " at %s was restarted and its state is lost; start the run again",
-            link->ps, address_of(session, link->ps));
+    } else if (
+        other_cluster ||
+        (link->incarnation != 0 && greeting->ps_incarnation != link->incarnation)) {
+        fail_restarted(session, link, &error);
     } else if (session->epoch != 0 && greeting->epoch != session->epoch) {
         fail(
             &error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
@@ -228,28 +251,35 @@ static uint64_t silent_since(const struct link *link)
     return link->heard_us > link->sent_us ? link->heard_us : link->sent_us;
 }
 
+/* Of several silent ps the one that fell silent first: the others may have gone for its sake. */
 void links_check(struct session *session)
 {
     if (session->config.reader || session->phase < PHASE_OPEN)
         return;
-    const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
+    uint64_t first_us = NEVER;
+    uint32_t ps = 0;
     for (uint32_t i = 0; i < session->link_count; i++) {
         const uint64_t since_us = silent_since(&session->links[i]);
-        if (since_us == NEVER)
+        if (since_us >= first_us)
             continue;
-        if (session->now_us < since_us + lost_us) {
-            effect_wake(session, since_us + lost_us);
-            continue;
-        }
-        struct sumac_error error;
-        fail(
-            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s was not reached for %" PRIu64
-            " s; what it had not answered may or may not have been applied",
-            i, address_of(session, i), (session->now_us - since_us) / 1000000);
-        session_end(session, &error, NULL);
+        first_us = since_us;
+        ps = i;
+    }
+    if (first_us == NEVER)
+        return;
+    const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
+    if (session->now_us < first_us + lost_us) {
+        effect_wake(session, first_us + lost_us);
         return;
     }
+    struct sumac_error error;
+    fail(
+        &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+        "ps %" PRIu32 " at %s was not reached for %" PRIu64
+        " s and is lost with its state; start the run again (what it had not answered may or may "
+        "not have been applied)",
+        ps, address_of(session, ps), (session->now_us - first_us) / 1000000);
+    session_end(session, &error, NULL);
 }
 
 void links_excuse(struct session *session, uint64_t slept_us)

@@ -1,7 +1,8 @@
 /* shutdown.c -- how a ps comes to its end: SIGTERM, the run's end, a state that is lost, a ps 0 that is silent.
  *
  * What is in flight is finished first: parts that have begun to arrive, vector work, answers that wait to be written. Parts
- * that begin later are neither taken nor answered, so nobody was promised anything.
+ * that begin later are neither taken nor answered, so nobody was promised anything. When a ps is lost the run's state is, and
+ * no part is finished for its sake: its commit may never come.
  */
 #include "lane_state.h"
 
@@ -75,10 +76,8 @@ static bool session_in_flight(const struct session *session)
            session->decide_number != 0;
 }
 
-static bool in_flight(const struct lane *lane)
+static bool some_session_in_flight(const struct lane *lane)
 {
-    if (lane->jobs != NULL)
-        return true;
     for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
         if (session_in_flight(session))
             return true;
@@ -88,10 +87,20 @@ static bool in_flight(const struct lane *lane)
         if (session_in_flight(session))
             return true;
     }
+    return false;
+}
+
+static bool in_flight(const struct lane *lane)
+{
+    const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
+    if (lane->jobs != NULL)
+        return true;
+    if (!lost && some_session_in_flight(lane))
+        return true;
     for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->ended)
             continue;
-        if (stream->receiving != NULL && stream->receiving->mode == PART_STAGE)
+        if (!lost && stream->receiving != NULL && stream->receiving->mode == PART_STAGE)
             return true;
         if (stream->first_answer != NULL || stream->closed_due || stream->first_report != NULL)
             return true;
@@ -143,7 +152,7 @@ void lane_shutdown_watch(struct lane *lane)
     const unsigned long long silent_ms = (lane->now_us - lane->coordinator_heard_us) / 1000;
     if (gives_up(lane)) {
         lane_shutdown_lost(
-            lane, "ps 0 at %s is lost: ps %u has not heard from it for %llu ms",
+            lane, "ps 0 at %s is lost with its state: ps %u has not heard from it for %llu ms",
             coordinator_address(lane), lane->index, silent_ms);
         return;
     }

@@ -437,6 +437,24 @@ static void the_end_is_answered_before_the_exit(void **state)
 
 /* ---- ps 0 itself, and calls ---- */
 
+static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    send(talk, stream, 1, 0);
+    talk_writable(talk, stream);
+    talk_forget(talk);
+    end.exit_code = LANE_EXIT_PS_LOST;
+    end.message = "ps 0 is lost with its state";
+    order.end = &end;
+
+    talk_order(talk, &order);
+
+    assert_non_null(strstr(talk->text, "exit 138\n"));
+}
+
 static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
 {
     struct talk *const talk = *state;
@@ -533,6 +551,7 @@ int main(void)
         talk_test(sigterm_finishes_what_is_in_flight),
         talk_test(sigterm_does_not_wait_for_ever),
         talk_test(the_end_is_answered_before_the_exit),
+        talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
         talk_test(lists_and_stats_need_no_session),
         talk_test(ps_0_obeys_its_own_orders_within_the_step),

@@ -342,6 +342,35 @@ static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
     talk_close(&talk);
 }
 
+static void lost_with(struct talk *talk, enum sumac_reason reason)
+{
+    const struct sumac_error error = {
+        .status = SUMAC_FAILED_PRECONDITION, .reason = reason, .text = "the run has ended"};
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_LOST,
+                  .generation = talk->generation[0][SESSION_PUSH_STREAM],
+                  .error = &error});
+}
+
+static void a_ps_that_comes_back_in_another_cluster_has_lost_its_state(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+
+    lost_with(&talk, SUMAC_REASON_WRONG_CLUSTER);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.status, SUMAC_DATA_LOSS);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_STATE_LOST);
+    assert_non_null(strstr(ended->error.text, "ps 0 at h0:2222"));
+    assert_non_null(strstr(ended->error.text, "state is lost"));
+    talk_close(&talk);
+}
+
 static void another_epoch_ends_the_session(void **state)
 {
     (void)state;
@@ -376,6 +405,33 @@ static void a_ps_not_reached_for_too_long_ends_the_session_and_is_named(void **s
     talk_close(&talk);
 }
 
+/* Sooner than the lease would ask for the next tick. */
+static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    talk_config(&talk, &config);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_joined_with(&talk, 1, LEASE_MS / 9);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+
+    talk_tick_after(&talk, 500);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    const uint64_t lost_us = talk.now_us + 1000 * (LEASE_MS / 9);
+
+    /* The tick that the join asked for finds that there is time left, and asks for the next, before the lease's. */
+    talk_tick_after(&talk, LEASE_MS / 9 - 500);
+    const struct session_effect *wake = talk_nth(&talk, SESSION_EFFECT_WAKE, 1);
+    assert_non_null(wake);
+    assert_int_equal(wake->at_us, lost_us);
+    talk_tick_after(&talk, 500);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_close(&talk);
+}
+
 static void a_ps_that_takes_a_part_and_never_answers_is_lost_too(void **state)
 {
     (void)state;
@@ -407,17 +463,6 @@ static void a_ps_that_owes_nothing_may_be_silent(void **state)
         talk_writable(&talk, 1);
     }
     talk_close(&talk);
-}
-
-static void lost_with(struct talk *talk, enum sumac_reason reason)
-{
-    const struct sumac_error error = {
-        .status = SUMAC_FAILED_PRECONDITION, .reason = reason, .text = "the run has ended"};
-    talk_step(
-        talk, (struct session_event){
-                  .kind = SESSION_EVENT_STREAM_LOST,
-                  .generation = talk->generation[0][SESSION_PUSH_STREAM],
-                  .error = &error});
 }
 
 static void a_stream_ended_with_a_reason_to_stop_ends_the_session(void **state)
@@ -537,8 +582,10 @@ int main(void)
         cmocka_unit_test(a_settle_that_is_never_decided_is_not_waited_for),
         cmocka_unit_test(a_ps_that_does_not_know_the_session_ends_it),
         cmocka_unit_test(another_incarnation_ends_the_session_and_names_the_ps),
+        cmocka_unit_test(a_ps_that_comes_back_in_another_cluster_has_lost_its_state),
         cmocka_unit_test(another_epoch_ends_the_session),
         cmocka_unit_test(a_ps_not_reached_for_too_long_ends_the_session_and_is_named),
+        cmocka_unit_test(a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up),
         cmocka_unit_test(a_ps_that_takes_a_part_and_never_answers_is_lost_too),
         cmocka_unit_test(a_ps_that_owes_nothing_may_be_silent),
         cmocka_unit_test(a_stream_ended_with_a_reason_to_stop_ends_the_session),

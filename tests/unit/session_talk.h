@@ -88,7 +88,7 @@ static inline struct session_config talk_member(uint32_t ps_count)
         .ps_count = ps_count};
 }
 
-static inline void talk_joined(struct talk *talk, uint32_t ps_count)
+static inline void talk_joined_with(struct talk *talk, uint32_t ps_count, uint32_t lost_ms)
 {
     uint8_t id[16] = {7};
     uint64_t incarnations[] = {100, 101, 102, 103};
@@ -102,8 +102,13 @@ static inline void talk_joined(struct talk *talk, uint32_t ps_count)
     reply.ps_addresses = (char **)(uintptr_t)talk_addresses;
     reply.n_ps_incarnations = ps_count;
     reply.ps_incarnations = incarnations;
-    reply.ps_lost_ms = LOST_MS;
+    reply.ps_lost_ms = lost_ms;
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_JOINED, .join_reply = &reply});
+}
+
+static inline void talk_joined(struct talk *talk, uint32_t ps_count)
+{
+    talk_joined_with(talk, ps_count, LOST_MS);
 }
 
 static inline void talk_writable(struct talk *talk, uint32_t ps)

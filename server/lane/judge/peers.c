@@ -263,7 +263,7 @@ void judge_peers_tick(struct judge *judge)
         if (is_lost(judge, ps))
             judge_state_lost(
                 judge, out_text(
-                           judge->out, "%s, is lost: not reached for %u ms",
+                           judge->out, "%s, is lost with its state: not reached for %u ms",
                            judge_peer_text(judge, ps), judge->config->ps_lost_ms));
         else if (is_missing_too_long(judge, ps))
             judge_ps_missing(
