@@ -1,7 +1,7 @@
 /* rules.h -- the rules of the protocol, by name, so that the simulator can take one away and must then object.
  *
  * Both cores are created with a set of broken rules; it is 0 everywhere but in tests/sim --break RULE. The names and
- * what goes wrong without each are docs/protocol/model.py's, and the last three the simulator's own.
+ * what goes wrong without each are docs/protocol/model.py's, and the last four the simulator's own.
  */
 #ifndef SESSION_RULES_H
 #define SESSION_RULES_H
