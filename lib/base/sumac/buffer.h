@@ -17,29 +17,35 @@ enum sumac_place_kind {
 
 struct sumac_place {
     enum sumac_place_kind kind;
-    uint32_t device;
+    uint32_t device; /* of CUDA; 0 elsewhere */
 };
 
 struct sumac_buffer;
 
 /* Allocate `bytes` (0 is fine) of zeroed host memory, 64-byte aligned, with one reference.
  * Gives    *buffer; release with sumac_buffer_unref.
- * Fails    RESOURCE_EXHAUSTED: no memory. Threads  any. */
+ * Fails    RESOURCE_EXHAUSTED: no memory.
+ * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
 
-/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last reference goes.
+/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last reference goes. A zeroed
+ * place is the host's.
  * Borrows  data until then.
- * Gives    *buffer. Fails  RESOURCE_EXHAUSTED. Threads  any; `release` runs on the thread of the last unref. */
+ * Gives    *buffer; release with sumac_buffer_unref.
+ * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then.
+ * Threads  any; `release` runs on the thread of the last unref. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer);
 
-/* Take, and give back, a reference. unref of NULL does nothing. Threads  any. */
+/* Take a reference, and return the same buffer; give one back. unref of NULL does nothing. Threads  any. */
 SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
 SUMAC_API void sumac_buffer_unref(struct sumac_buffer *buffer);
 
-/* Lends  valid until the last unref. Threads  any. */
+/* The first byte (of a device's memory: its address there), how many there are, and where.
+ * Lends    the bytes, until the last unref.
+ * Threads  any. */
 SUMAC_API void *sumac_buffer_data(const struct sumac_buffer *buffer);
 SUMAC_API uint64_t sumac_buffer_bytes(const struct sumac_buffer *buffer);
 SUMAC_API struct sumac_place sumac_buffer_place(const struct sumac_buffer *buffer);

@@ -62,18 +62,19 @@ SUMAC_API uint32_t sumac_dtype_bytes(enum sumac_dtype dtype);
 /* "float32"; "unspecified" for a number that is none. Lends  a constant string. Threads  any. */
 SUMAC_API const char *sumac_dtype_name(enum sumac_dtype dtype);
 
-/* The type of that name, or SUMAC_DTYPE_UNSPECIFIED. Threads  any. */
+/* The type of that name, "float32", or SUMAC_DTYPE_UNSPECIFIED. Threads  any. */
 SUMAC_API enum sumac_dtype sumac_dtype_parse(const char *name);
 
 /* float16, bfloat16, float32, float64? Threads  any. */
 SUMAC_API bool sumac_dtype_is_float(enum sumac_dtype dtype);
 
-/* Elements, and bytes, that a shape takes up. A scalar has one element.
+/* Elements, and bytes, that a shape takes up, in this order. A scalar has one element.
  * Fails    INVALID_ARGUMENT: rank above SUMAC_RANK_MAX, an unknown dtype, or more than 2^63 - 1 bytes.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shape_size(
     const struct sumac_shape *shape, enum sumac_dtype dtype, uint64_t *elements, uint64_t *bytes);
 
+/* The same rank, and the same extents. Threads  any. */
 SUMAC_API bool sumac_shape_equal(const struct sumac_shape *a, const struct sumac_shape *b);
 
 /* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text. Threads  any. */
@@ -98,7 +99,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_view(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_slice_rows(
     const struct sumac_tensor *whole, struct sumac_range range, struct sumac_tensor *rows);
 
-/* The first element, and the size of all elements in bytes. Lends  valid with the buffer. Threads  any. */
+/* The first element, and the size of all elements in bytes.
+ * Lends    the elements, as long as the buffer has a reference.
+ * Threads  any. */
 SUMAC_API void *sumac_tensor_data(const struct sumac_tensor *tensor);
 SUMAC_API uint64_t sumac_tensor_bytes(const struct sumac_tensor *tensor);
 

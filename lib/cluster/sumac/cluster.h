@@ -20,18 +20,18 @@ struct sumac_job {
     char *name;               /* "ps", "worker", "chief", "evaluator", or any other */
     struct sumac_task *tasks; /* in the order of their index */
     uint32_t task_count;
-    bool sparse;              /* was given as a map from index to address */
+    bool sparse; /* was given as a map from index to address */
 };
 
 struct sumac_cluster {
     struct sumac_job *jobs; /* in the order they were given; none is empty */
     uint32_t job_count;
-    char *task_type;        /* this process's job; NULL: none was named */
+    char *task_type; /* this process's job; NULL: none was named */
     uint32_t task_index;
     bool task_index_given;
-    bool told_only_itself;  /* Kubeflow's dynamic form: of its own job, the task is told of itself alone */
-    char *rpc_layer;        /* NULL: none */
-    char *session_master;   /* NULL: none */
+    bool told_only_itself; /* Kubeflow's dynamic form: of its own job the task knows itself alone */
+    char *rpc_layer;       /* NULL: none */
+    char *session_master;  /* NULL: none */
 };
 
 /* What a caller says over what the configuration says; a zeroed one overrides nothing. Index 0 is an override too. */
@@ -42,36 +42,38 @@ struct sumac_cluster_overrides {
     const char *rpc_layer;
 };
 
-/* Parse the text of a TF_CONFIG (NULL or empty: no cluster, no task).
+/* Parse the text of a TF_CONFIG (NULL or empty: no cluster, no task). overrides NULL: none.
  *
  * Gives    *cluster; release with sumac_cluster_deinit.
  * Fails    INVALID_ARGUMENT, saying what is wrong, where (line and column when it is not JSON), and in which key.
  * Threads  any. */
-SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_cluster_parse(const char *tf_config, const struct sumac_cluster_overrides *overrides,
-                    struct sumac_cluster *cluster, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_cluster_parse(
+    const char *tf_config, const struct sumac_cluster_overrides *overrides,
+    struct sumac_cluster *cluster, struct sumac_error *error);
 
-/* The same for the environment variable TF_CONFIG of this process. */
-SUMAC_API SUMAC_CHECKED enum sumac_status
-sumac_cluster_from_environment(const struct sumac_cluster_overrides *overrides,
-                               struct sumac_cluster *cluster, struct sumac_error *error);
+/* The same for the environment variable TF_CONFIG of this process. Threads  any, while none sets the environment. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_cluster_from_environment(
+    const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
+    struct sumac_error *error);
 
-/* Free what a description owns and zero it; a zeroed one is fine. */
+/* Free what a description owns and zero it; a zeroed one is fine. Threads  one at a time. */
 SUMAC_API void sumac_cluster_deinit(struct sumac_cluster *cluster);
 
-/* The job of that name, or NULL. Lends  valid with the cluster. */
-SUMAC_API const struct sumac_job *sumac_cluster_job(const struct sumac_cluster *cluster,
-                                                    const char *name);
-/* The address of a task, or NULL. In Kubeflow's dynamic form (some job is a map, the task's own job a list of one) that
- * one is the own task's address whatever its index. Lends  valid with the cluster. */
-SUMAC_API const char *sumac_cluster_address(const struct sumac_cluster *cluster, const char *job,
-                                            uint32_t index);
+/* The job of that name, or NULL. Lends  it, until the cluster's deinit. Threads  any. */
+SUMAC_API const struct sumac_job *
+sumac_cluster_job(const struct sumac_cluster *cluster, const char *name);
+/* The address of a task, "host:port", or NULL. In Kubeflow's dynamic form (some job is a map, the task's own job a list of
+ * one) that one is the own task's address whatever its index. Lends  it, until the cluster's deinit. Threads  any. */
+SUMAC_API const char *
+sumac_cluster_address(const struct sumac_cluster *cluster, const char *job, uint32_t index);
 
 /* TFConfigClusterResolver.master(): session_master if given; "" without jobs; else the own task's address (a one-task
- * cluster's too), after "rpc_layer://" if there is one. Gives  *master; release with free. */
-SUMAC_API SUMAC_CHECKED enum sumac_status sumac_cluster_master(const struct sumac_cluster *cluster,
-                                                               char **master,
-                                                               struct sumac_error *error);
+ * cluster's too), after "rpc_layer://" if there is one.
+ * Gives    *master; release with free.
+ * Fails    INVALID_ARGUMENT: no task that the cluster has. RESOURCE_EXHAUSTED.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct sumac_error *error);
 
 /* May this description run a parameter server, or a worker of one: at least one ps, at least one worker for a worker, a task
  * named? Fails  INVALID_ARGUMENT, saying what to add to TF_CONFIG. */
