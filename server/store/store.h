@@ -1,12 +1,11 @@
 /* store.h -- what a ps holds: variables, the shards of them that are its own, their values and
  * slots as lists of blocks.
  *
- *   shard ── value:   | block 0 | block 1 | … | last |     each block_bytes long but the last,
- * which is as long as needed └─ slot[i]: | block 0 | block 1 | … | last |     the same elements,
- * zeros at first
+ *   shard ─┬─ value:   | block 0 | block 1 | … | last |   each block_bytes long, the last as needed
+ *          └─ slot[i]: | block 0 | block 1 | … | last |   the same elements, zeros at first
  *
- * A block knows the position it was born at. Long pulls open a view: one count on a position, none
- * per block. Before the lane overwrites a block that an open view still sees, it takes a spare one
+ * A block knows the position it was born at. Long pulls open a view of a position, and count
+ * nothing on its blocks. Before the lane overwrites a block that an open view still sees, it takes a spare one
  * and leaves the old one to the view:
  *
  *   value[3] ─► block (born 90) ─older─► block (born 41, died 90) ─older─► block (born 7, died 41)
@@ -31,8 +30,8 @@ struct block {
     struct block *next, *prev; /* in the list of old blocks */
     struct shard *shard;       /* NULL: freed meanwhile; the bytes are still lent */
     uint8_t *data;
-    uint64_t born,
-        died; /* the positions of the operations that made and replaced it; died 0: present */
+    uint64_t born; /* the position of the operation that made it */
+    uint64_t died; /* of the one that replaced it; 0: present */
     uint32_t index, bytes;
     uint32_t lent; /* spans of it that are on their way to a reader */
 };
@@ -64,8 +63,8 @@ struct variable {
     uint32_t held_count;
     bool published;
     bool deleted;
-    bool filled;   /* every shard here has its initial value */
-    bool assigned; /* every shard here has been assigned by its creator */
+    bool filled;         /* every shard here has its initial value */
+    bool assigned;       /* every shard here has been assigned by its creator */
     uint64_t add_number; /* ps 0's order, answered when it is filled; 0: answered */
 };
 
@@ -81,13 +80,13 @@ struct shard {
     uint64_t version;    /* pushes applied */
     uint64_t adam_count; /* of them, by adam */
     uint64_t assigned_bytes;
-    uint64_t fill_bytes;    /* of value and slots together, that have their initial value */
-    uint32_t users;         /* parts and pulls that name it */
-    uint32_t views;         /* of them, open views */
-    bool busy;              /* a COMPUTE works on it */
+    uint64_t fill_bytes; /* of value and slots together, that have their initial value */
+    uint32_t users;      /* parts and pulls that name it */
+    uint32_t views;      /* of them, open views */
+    bool busy;           /* a COMPUTE works on it */
     uint64_t batch, batch_first, batch_beyond; /* the last COMPUTE that writes to it, and where */
-    uint64_t touched_by;    /* number of the part that looked it up last, … */
-    uint32_t touched_index; /* … and its place there */
+    uint64_t touched_by;                       /* number of the part that looked it up last, … */
+    uint32_t touched_index;                    /* … and its place there */
     char last_worker[STORE_TASK_TEXT_BYTES];
 };
 
