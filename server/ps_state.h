@@ -1,9 +1,9 @@
 /* ps_state.h -- the data structures of a running ps; inside server/ps*.c only.
  *
- *   ps ── links ── link ── an rpc call at its serving end: a stream or an unary call, by the number
- * the lane knows it by ├─ peers ── peer ── ps 0's end of the stream to another ps, and when to dial
- * it again ├─ pool             vector work that is out └─ released ─ held  bytes that gRPC has let
- * go of, from whatever thread
+ *   ps ─┬─ links ── link ── the serving end of a stream or a call, by the lane's number for it
+ *       ├─ peers ── peer ── ps 0's end of the stream to another ps, and when to dial it again
+ *       ├─ pool             vector work that is out
+ *       └─ released ─ held  bytes that gRPC has let go of, from whatever thread
  *
  * One thread owns all of it; other threads only push to `released`.
  */

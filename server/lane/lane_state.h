@@ -1,11 +1,11 @@
 /* lane_state.h -- the data structures of a lane. Understand these, and the files beside it read by
  * themselves.
  *
- *   lane ── streams ── stream ── answers that wait until it is writable
- *        │                    └─ pulls in their order
- *        ├─ sessions ─ session ─ parts, staged or refused, by sequence; refusals that are
- * remembered ├─ jobs ───── job ───── the part whose vector work is out └─ store ──── shards,
- * blocks, views (store.h)
+ *   lane ─┬─ streams ── stream ──┬─ answers that wait until it is writable
+ *         │                      └─ pulls in their order
+ *         ├─ sessions ─ session ── parts, staged or refused, by sequence; refusals remembered
+ *         ├─ jobs ───── job ────── the part whose vector work is out
+ *         └─ store ──── shards, blocks, views (store.h)
  *
  * A part's gradient lies in chunks; its runs say what of it goes where:
  *
