@@ -37,6 +37,16 @@ static void print_help(FILE *file)
         "128 and more: starting it again may help (143: stopped by SIGTERM).\n");
 }
 
+/* The command's exit code, but no success when what it printed is not all written: a disk may be full. */
+static int run(const struct command *command, int argc, char **argv)
+{
+    const int code = command->run(command, argc, argv);
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return code;
+    fprintf(stderr, "sumac %s: standard output cannot be written\n", command->name);
+    return code == EXIT_FINE ? EXIT_FAILED : code;
+}
+
 int main(int argc, char **argv)
 {
     sumac_tune_malloc();
@@ -55,7 +65,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(commands[i]->name, word) == 0)
-            return commands[i]->run(commands[i], argc - 1, argv + 1);
+            return run(commands[i], argc - 1, argv + 1);
     const char *nearest = options_nearest(word, command_name, NULL);
     fprintf(stderr, "sumac: there is no command %s; ", word);
     if (nearest != NULL)

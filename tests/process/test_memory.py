@@ -1,0 +1,76 @@
+"""A ps holds no more than its published formula gives: after many large pushes, and when a variable is larger than its memory."""
+import json
+import os
+import resource
+import unittest
+
+from cluster import Cluster
+
+MIB = 1 << 20
+
+# Of a sanitizer, if there is one: freed memory is given back, and a failed allocation is the program's to handle.
+os.environ.setdefault("ASAN_OPTIONS", "quarantine_size_mb=1:allocator_may_return_null=1")
+
+
+def status_kib(process, key):
+    """A line of /proc/PID/status in KiB: VmHWM, the most that was ever resident; VmSize, the addresses in use."""
+    with open(f"/proc/{process.child.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(key + ":"))
+
+
+def ask(member, line, answer):
+    before = len(member.lines)
+    member.say(line)
+    return member.wait_for(f"^(?:{answer})", after=before)
+
+
+class Memory(unittest.TestCase):
+    def test_many_large_pushes_leave_no_more_than_the_formula_gives(self):
+        """Pushes of 32 MiB over two ps, pulls between them; twice what the bound allows goes through each ps."""
+        with Cluster(options=["--staging-max", "32M", "--sessions-max", "1", "--grpc-memory-max", "32M"]) as cluster:
+            member = cluster.member()
+            member.wait_for("^joined$")
+            ask(member, "create w float32 8192 1024 2 adam", "created")
+            for _ in range(4):
+                ask(member, "flood w 1 8", "flooding")
+                member.wait_for("^flooded$", after=len(member.lines) - 1)
+                ask(member, "pull w", "pulled w .* same")
+            code, text = cluster.sumac("stats", "--json", "--interval-ms", "10")
+            self.assertEqual(code, 0, text)
+            for process, ps in zip(cluster.ps, json.loads(text)["ps"]):
+                memory = ps["memory"]
+                self.assertEqual(ps["pushes"], 32)
+                self.assertGreaterEqual(memory["state_bytes"], 3 * 16 * MIB)        # the value, m and v
+                self.assertLess(memory["state_bytes"], 4 * 16 * MIB)
+                self.assertLessEqual(status_kib(process, "VmHWM") * 1024, memory["bound_bytes"])
+            ask(member, "leave done", "left")
+            self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_a_variable_that_memory_runs_out_for_is_refused_and_taken_back(self):
+        """ps 1 alone may take 64 MiB more, and its half of the variable has 128: it runs out while it fills it."""
+        cluster = Cluster(start=False)
+        self.addCleanup(cluster.stop)
+        cluster.start_ps(0)
+        cluster.start_ps(1)
+        for ps in cluster.ps:
+            ps.wait_for("listens on")
+        limit = status_kib(cluster.ps[1], "VmSize") * 1024 + 64 * MIB
+        resource.prlimit(cluster.ps[1].child.pid, resource.RLIMIT_AS, (limit, limit))
+        member = cluster.member()
+        member.wait_for("^joined$")
+        ask(member, "create small int64 4 2 2 assign_add", "created")
+        refused = ask(member, "create large float32 65536 1024 2 assign", "refused RESOURCE_EXHAUSTED OUT_OF_MEMORY (.*)")
+        self.assertRegex(refused.group(1), "large")
+        code, text = cluster.sumac("stats", "--json", "--interval-ms", "10")
+        self.assertEqual(code, 0, text)
+        for ps in json.loads(text)["ps"]:
+            self.assertLess(ps["memory"]["state_bytes"], MIB, ps["name"])
+        ask(member, "create large float32 64 1024 2 assign_add", "created")      # the name and the memory are free
+        ask(member, "push large 1", "pushed")
+        ask(member, "pull small", "pulled small 0 0 same")
+        ask(member, "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+
+if __name__ == "__main__":
+    unittest.main()
