@@ -213,7 +213,9 @@ static void check_versions(struct world *world, const struct sim_push *push)
     }
 }
 
-void checker_pushed(struct world *world, struct sim_push *push, const struct session_effect *effect)
+void checker_pushed(
+    struct world *world, struct sim_push *push, const struct session_effect *effect,
+    bool session_over)
 {
     trace_say(
         world, "%s: push %u is answered %s %s%s%s",
@@ -224,6 +226,7 @@ void checker_pushed(struct world *world, struct sim_push *push, const struct ses
     if (push->fate != FATE_UNDER_WAY)
         checker_violation(world, "a push is answered twice");
     push->fate = fate_of(&effect->error);
+    push->by_settle = session_over;
     memset(push->data, 0x5a, push->data_bytes); /* lent no longer */
     if (push->fate == FATE_OK && push->defect != DEFECT_NONE)
         checker_violation(world, "a push with a fault is answered OK");
@@ -256,7 +259,7 @@ struct sim_pull *checker_pull(struct world *world, struct sim_session *life)
         const struct sim_push *push = checker->pushes[i];
         if (push->defect != DEFECT_NONE || push->seed)
             continue;
-        if (push->fate == FATE_OK)
+        if (push->fate == FATE_OK && !push->by_settle)
             pull->due |= 1ull << i;
         if (push->session == life && push->fate == FATE_UNDER_WAY)
             pull->mine |= 1ull << i;

@@ -71,6 +71,7 @@ struct sim_push {
     enum defect defect;
     uint32_t bad_ps;
     enum fate fate;
+    bool by_settle; /* told with the session's end: decided, and some ps may still have to obey */
     struct session_piece pieces[PIECES_MAX];
     uint32_t piece_count;
     uint64_t versions[PIECES_MAX];
@@ -158,7 +159,8 @@ checker_shard(const struct world *world, enum variable variable, uint32_t ps, ui
 struct sim_push *checker_push(struct world *world, struct sim_session *life);
 struct sim_push *checker_find_push(const struct world *world, uint64_t token);
 void checker_pushed(
-    struct world *world, struct sim_push *push, const struct session_effect *effect);
+    struct world *world, struct sim_push *push, const struct session_effect *effect,
+    bool session_over);
 struct sim_pull *checker_pull(struct world *world, struct sim_session *life);
 struct sim_pull *checker_find_pull(const struct world *world, uint64_t token);
 void checker_pulled(

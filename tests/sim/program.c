@@ -414,7 +414,8 @@ void program_effect(struct world *world, struct client *client, const struct ses
         break;
     case SESSION_EFFECT_PUSHED:
         client->pushes_open--;
-        checker_pushed(world, checker_find_push(world, effect->token), effect);
+        session_read(client->session, &state);
+        checker_pushed(world, checker_find_push(world, effect->token), effect, state.ended);
         break;
     case SESSION_EFFECT_PULLED:
         client->pulls_open--;
