@@ -59,6 +59,20 @@ uint64_t ps_resident_bytes(void)
     return read == 2 ? (uint64_t)resident_pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+uint64_t ps_memory_bytes(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const uint64_t machine = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    /* In a container this is the container's own; elsewhere, and with version 1, the file is not there. */
+    FILE *const file = fopen("/sys/fs/cgroup/memory.max", "r");
+    if (file == NULL)
+        return machine;
+    unsigned long long group = 0;
+    const int read = fscanf(file, "%llu", &group); /* or "max" */
+    fclose(file);
+    return read == 1 && (machine == 0 || group < machine) ? group : machine;
+}
+
 uint32_t ps_processors(void)
 {
     cpu_set_t set;

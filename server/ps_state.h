@@ -157,6 +157,8 @@ bool ps_random_init(struct ps_random *random);
 uint64_t ps_random_bits(struct ps_random *random);
 /* Resident bytes of this process; 0: unknown. */
 uint64_t ps_resident_bytes(void);
+/* Bytes of memory that this machine has, or that its control group leaves to it; 0: unknown. */
+uint64_t ps_memory_bytes(void);
 uint32_t ps_processors(void);
 /* "2026-11-21T14:02:03.123Z ps 0: text\n" into `line`, cut to fit; returns its length. */
 uint32_t

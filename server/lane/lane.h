@@ -47,6 +47,7 @@ struct lane_config {
     uint32_t sessions_max;      /* 32 */
     uint64_t staging_bytes_max; /* 2 GiB; a session's grant is this / sessions_max */
     uint64_t view_bytes_max;    /* 0: as much as the state */
+    uint64_t state_bytes_max;   /* values and slots; 0: as much as the memory gives */
     uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */
     bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */

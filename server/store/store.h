@@ -106,8 +106,9 @@ struct store {
     uint32_t variable_count, shard_count; /* published variables; shards here */
     uint64_t position;                    /* operations run */
     uint32_t block_bytes;
-    uint64_t state_bytes; /* values and slots */
-    uint64_t view_bytes;  /* old blocks */
+    uint64_t state_bytes;     /* values and slots */
+    uint64_t state_bytes_max; /* set after store_init; 0: as much as the memory gives */
+    uint64_t view_bytes;      /* old blocks */
     uint64_t view_bytes_max;
     struct view *oldest_view, *newest_view;
     struct block *old_blocks;
@@ -123,7 +124,7 @@ void store_deinit(struct store *store);
 
 /* Keep a variable, and make room for those of its shards that are on this ps, without their values
  * yet. Fails  INVALID_ARGUMENT: what a valid catalogue never says. RESOURCE_EXHAUSTED
- * (OUT_OF_MEMORY). */
+ * (OUT_OF_MEMORY), at once when they would not fit into state_bytes_max. */
 enum sumac_status store_add(
     struct store *store, const wire_variable *given, uint32_t this_ps, struct variable **added,
     struct sumac_error *error);

@@ -250,8 +250,7 @@ static enum sumac_status check(const wire_variable *given, struct sumac_error *e
     for (size_t i = 0; sound && i < given->n_shards; i++) {
         const wire_shard *shard = given->shards[i];
         sound = shard->bytes <= bytes - sum &&
-                (shard->rows == 0 ? shard->bytes == 0 : shard->bytes % shard->rows == 0) &&
-                (shard->bytes / STORE_BLOCK_BYTES) < UINT32_MAX;
+                (shard->rows == 0 ? shard->bytes == 0 : shard->bytes % shard->rows == 0);
         sum += shard->bytes;
     }
     if (sound && sum == bytes)
@@ -281,6 +280,29 @@ read_function(struct variable *variable, const wire_variable *given, struct suma
         variable->function, NULL, function, &variable->hyperparameters, error);
 }
 
+/* Is there room for this ps's shards, with their slots? Memory that is only promised is not found
+ * missing until it is written to, and then it is the process that ends. */
+static enum sumac_status check_room(
+    const struct store *store, const struct variable *variable, const wire_variable *given,
+    uint32_t this_ps, struct sumac_error *error)
+{
+    const uint64_t lists = 1 + variable->function->slot_count;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < given->n_shards; i++)
+        bytes += given->shards[i]->ps == this_ps ? given->shards[i]->bytes : 0;
+    uint64_t bytes_max = (uint64_t)UINT32_MAX * store->block_bytes; /* a shard counts its blocks */
+    if (store->state_bytes_max != 0 && store->state_bytes_max < bytes_max)
+        bytes_max = store->state_bytes_max;
+    const uint64_t free_bytes = bytes_max > store->state_bytes ? bytes_max - store->state_bytes : 0;
+    if (bytes <= free_bytes / lists)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "variable %s: ps %u has memory for %llu bytes more, its shards have %llu%s", given->name,
+        this_ps, (unsigned long long)free_bytes, (unsigned long long)bytes,
+        lists > 1 ? ", and their slots as much each" : "");
+}
+
 /* Undo a half-made variable. */
 static void unmake(struct store *store, struct variable *variable)
 {
@@ -302,7 +324,9 @@ enum sumac_status store_add(
     struct variable *variable = pool_take(&store->variable_pool);
     if (variable == NULL)
         goto no_memory;
-    const enum sumac_status known = read_function(variable, given, error);
+    enum sumac_status known = read_function(variable, given, error);
+    if (known == SUMAC_OK)
+        known = check_room(store, variable, given, this_ps, error);
     if (known != SUMAC_OK) {
         pool_give(&store->variable_pool, variable);
         return known;

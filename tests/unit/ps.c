@@ -263,6 +263,7 @@ static void this_process_is_resident(void **state)
 {
     (void)state;
     assert_true(ps_resident_bytes() > 100000);
+    assert_true(ps_memory_bytes() > ps_resident_bytes());
     assert_true(ps_processors() >= 1);
 }
 

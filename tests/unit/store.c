@@ -266,6 +266,44 @@ static void a_variable_whose_shards_do_not_make_it_up_is_refused(void **state)
     assert_null(added);
 }
 
+/* 160 bytes with adam's two slots are 480; the catalogue of the other ps may be as large as it likes. */
+static void a_variable_without_room_is_refused_before_it_is_made(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t shape[] = {2 * ELEMENTS};
+    wire_shard here = WIRE_SHARD_INIT, there = WIRE_SHARD_INIT;
+    wire_shard *shards[] = {&here, &there};
+    wire_function adam = WIRE_FUNCTION_INIT;
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct variable *added = NULL;
+    struct sumac_error error;
+    adam.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM;
+    here.shard_id = 1;
+    there.shard_id = 2;
+    there.ps = 1;
+    here.rows = there.rows = ELEMENTS;
+    here.bytes = there.bytes = ELEMENTS * sizeof(float);
+    given.name = "w";
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.function = &adam;
+    given.shards = shards;
+    given.n_shards = 2;
+    const uint64_t room = 3 * ELEMENTS * sizeof(float);
+    fixture->store.state_bytes_max = room - 1;
+
+    assert_int_equal(
+        store_add(&fixture->store, &given, 0, &added, &error), SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_non_null(strstr(error.text, "variable w: ps 0"));
+    assert_null(added);
+    assert_int_equal(fixture->store.state_bytes, 0);
+
+    fixture->store.state_bytes_max = room;
+    assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
+}
+
 static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state)
 {
     struct fixture *fixture = *state;
@@ -387,6 +425,7 @@ int main(void)
         store_test(values_do_not_depend_on_the_split),
         store_test(a_small_variable_takes_a_small_block),
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
+        store_test(a_variable_without_room_is_refused_before_it_is_made),
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
         store_test(without_a_reader_a_block_is_written_in_place),
         store_test(a_view_sees_its_position_whatever_is_written),
