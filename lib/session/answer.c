@@ -83,7 +83,7 @@ static void on_refused(struct session *session, struct link *link, const wire_re
     part->push->error = error;
     if (error == NULL)
         return;
-    const bool figures = refused->expected[0] != '\0' || refused->given[0] != '\0';
+    const bool figures = refused->expected[0] != '\0' && refused->given[0] != '\0';
     fail(
         error, refused->status == 0 ? SUMAC_UNKNOWN : (enum sumac_status)refused->status,
         (enum sumac_reason)refused->reason, "ps %" PRIu32 ": %s%s%s%s%s%s", link->ps,
