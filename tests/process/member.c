@@ -193,6 +193,9 @@ whole(struct member *member, char *const *words, size_t count, enum sumac_status
     if (count == 6 && strcmp(words[0], "make") == 0) {
         *status = values_make(member->client, words, &member->error);
         said = "made";
+    } else if (count == 7 && strcmp(words[0], "make") == 0) {
+        *status = values_make_of(member->client, words, &member->error);
+        said = "made";
     } else if (count >= 5 && strcmp(words[0], "put") == 0) {
         *status = values_put(member->client, words, count, &member->error);
         said = "put";

@@ -96,6 +96,13 @@ class Values(Talk):
         self.put("sum", values, "assign_sub")
         self.assertTrue((self.fetch("sum", numpy.int32, (7, 5)) == 2 * values).all())
 
+    def test_the_creator_assigns_the_first_value_and_nobody_after_it(self):
+        values = numpy.arange(35, dtype=numpy.float64).reshape(7, 5)
+        for given in (values, values + 1):      # the second create finds it
+            given.tofile(self.path("given"))
+            self.ask(f"make given float64 7,5 3 assign_add {self.path('given')}", "made")
+            self.assertTrue((self.fetch("given", numpy.float64, (7, 5)) == values).all())
+
     def test_a_scalar_is_printed_and_has_no_slice(self):
         self.make("scalar", "float32", (), 1)
         self.put("scalar", numpy.array(2.5, numpy.float32))

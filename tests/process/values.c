@@ -38,8 +38,9 @@ parse_function(char *text, struct sumac_hyperparameter *hyperparameters)
     return function;
 }
 
-enum sumac_status
-values_make(struct sumac_client *client, char *const *words, struct sumac_error *error)
+static enum sumac_status make(
+    struct sumac_client *client, char *const *words, const struct sumac_tensor *first,
+    struct sumac_error *error)
 {
     struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     const struct sumac_variable_options options = {
@@ -49,6 +50,8 @@ values_make(struct sumac_client *client, char *const *words, struct sumac_error 
         .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
         .num_shards = strtoull(words[4], NULL, 10),
         .function = parse_function(words[5], hyperparameters),
+        .initializer = first != NULL ? SUMAC_INITIALIZER_ASSIGNED : SUMAC_INITIALIZER_ZEROS,
+        .initial_value = first,
     };
     struct sumac_variable *variable = NULL;
     return sumac_client_create(client, &options, &variable, error);
@@ -80,6 +83,27 @@ transfer(const struct sumac_tensor *tensor, const char *path, bool into_file)
     if (bytes > 0)
         passed = into_file ? fwrite(data, 1, bytes, file) : fread(data, 1, bytes, file);
     return fclose(file) == 0 && passed == bytes ? SUMAC_OK : SUMAC_DATA_LOSS;
+}
+
+enum sumac_status
+values_make(struct sumac_client *client, char *const *words, struct sumac_error *error)
+{
+    return make(client, words, NULL, error);
+}
+
+enum sumac_status
+values_make_of(struct sumac_client *client, char *const *words, struct sumac_error *error)
+{
+    const struct sumac_shape shape = parse_shape(words[3]);
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_tensor first;
+    enum sumac_status status = allocate(sumac_dtype_parse(words[2]), &shape, &buffer, &first);
+    if (status == SUMAC_OK)
+        status = transfer(&first, words[6], false);
+    if (status == SUMAC_OK)
+        status = make(client, words, &first, error);
+    sumac_buffer_unref(buffer);
+    return status;
 }
 
 enum sumac_status

@@ -13,6 +13,10 @@
 enum sumac_status
 values_make(struct sumac_client *client, char *const *words, struct sumac_error *error);
 
+/* make NAME DTYPE SHAPE SHARDS FUNCTION FILE: the same, with the file's bytes as its first value if this is who creates it. */
+enum sumac_status
+values_make_of(struct sumac_client *client, char *const *words, struct sumac_error *error);
+
 /* put NAME DTYPE SHAPE FILE [FUNCTION[,HYPERPARAMETER=VALUE…]|- [any]]: push the file's bytes; "any" allows what is not finite. */
 enum sumac_status values_put(
     struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error);

@@ -437,6 +437,26 @@ static void the_end_is_answered_before_the_exit(void **state)
 
 /* ---- ps 0 itself, and calls ---- */
 
+/* What is staged and not committed holds the exit up for a while; the signal comes in it. */
+static void sigterm_after_the_end_keeps_the_ends_code(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    send(talk, stream, 1, 0);
+    end.message = "every listed member has left as done";
+    order.end = &end;
+    talk_order(talk, &order);
+    talk_step(talk, &terminate);
+    assert_null(strstr(talk->text, "exit"));
+
+    talk_tick(talk, 5000);
+
+    assert_non_null(strstr(talk->text, "exit 0\n"));
+}
+
 static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(void **state)
 {
     struct talk *const talk = *state;
@@ -551,6 +571,7 @@ int main(void)
         talk_test(sigterm_finishes_what_is_in_flight),
         talk_test(sigterm_does_not_wait_for_ever),
         talk_test(the_end_is_answered_before_the_exit),
+        talk_test(sigterm_after_the_end_keeps_the_ends_code),
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
         talk_test(lists_and_stats_need_no_session),
