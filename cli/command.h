@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sumac/status.h"
+
 /* Exit codes. A scheduler starts a process again that ended with 128 or more (Kubeflow's
  * restartPolicy ExitCode). */
 enum {
@@ -46,6 +48,9 @@ struct command {
     /* Returns the exit code. argv[0] is the command's name. */
     int (*run)(const struct command *command, int argc, char **argv);
 };
+
+/* Say what went wrong, and what to do about it. Returns the exit code. */
+int command_failed(const struct command *command, const struct sumac_error *error);
 
 extern const struct command ps_command, run_command, ls_command, get_command, stats_command;
 

@@ -34,6 +34,17 @@ void ps_list_deinit(struct ps_list *list)
     *list = (struct ps_list){0};
 }
 
+/* "HOST:PORT" with a port that there is. */
+static bool is_address(const char *word)
+{
+    const char *colon = strrchr(word, ':');
+    char *end = NULL;
+    if (colon == NULL || colon == word || colon[1] < '0' || colon[1] > '9')
+        return false;
+    const unsigned long port = strtoul(colon + 1, &end, 10);
+    return *end == '\0' && port >= 1 && port <= UINT16_MAX;
+}
+
 static enum sumac_status
 from_option(const char *option, struct ps_list *list, struct sumac_error *error)
 {
@@ -42,11 +53,10 @@ from_option(const char *option, struct ps_list *list, struct sumac_error *error)
     char *rest = NULL;
     for (char *word = words ? strtok_r(words, ",", &rest) : NULL;
          word != NULL && status == SUMAC_OK; word = strtok_r(NULL, ",", &rest)) {
-        const char *colon = strrchr(word, ':');
-        if (colon == NULL || colon == word || colon[1] == '\0')
+        if (!is_address(word))
             status = fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "--ps wants HOST:PORT, not %s", word);
+                "--ps wants HOST:PORT with a port from 1 to 65535, not %s", word);
         else
             status = ps_list_add(list, word, error);
     }

@@ -167,17 +167,15 @@ static int read_variable(
     }
     if (status == SUMAC_OK)
         status = pull(client, &fetch, error);
-    int code = EXIT_FAILED;
+    int code = EXIT_FINE;
     if (status == SUMAC_OK && options->output != NULL)
         status = npy_save(options->output, &fetch.into, error);
-    else if (status == SUMAC_OK && !print(name, &fetch.into, options->json))
-        return code; /* nobody reads any more */
-    if (status != SUMAC_OK) {
-        fprintf(stderr, "sumac get: %s\n", error->text);
-        code = sumac_exit_code(error);
-    }
+    else if (status == SUMAC_OK)
+        code = print(name, &fetch.into, options->json) ? EXIT_FINE : EXIT_FAILED;
+    if (status != SUMAC_OK)
+        code = command_failed(&get_command, error);
     sumac_buffer_unref(fetch.into.buffer);
-    return status == SUMAC_OK ? EXIT_FINE : code;
+    return code;
 }
 
 static int get(const struct command *command, int argc, char **argv)
@@ -197,12 +195,10 @@ static int get(const struct command *command, int argc, char **argv)
     struct sumac_client *client = NULL;
     struct sumac_error error = {0};
     int code = EXIT_FINE;
-    if (open_reader(options.ps, &client, &error) != SUMAC_OK) {
-        fprintf(stderr, "sumac get: %s\n", error.text);
-        code = sumac_exit_code(&error);
-    } else {
+    if (open_reader(options.ps, &client, &error) != SUMAC_OK)
+        code = command_failed(command, &error);
+    else
         code = read_variable(client, argv[0], &options, &error);
-    }
     sumac_client_close(client);
     return code;
 }

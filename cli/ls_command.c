@@ -215,10 +215,8 @@ static int list(const struct command *command, int argc, char **argv)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     struct answers answers = {0};
     struct sumac_error error = {0};
-    if (ask_all(&options, argv, name_count, &answers, &error) != SUMAC_OK) {
-        fprintf(stderr, "sumac ls: %s\n", error.text);
-        return sumac_exit_code(&error);
-    }
+    if (ask_all(&options, argv, name_count, &answers, &error) != SUMAC_OK)
+        return command_failed(command, &error);
     const bool printed = options.json ? print_json(&answers) : print_table(&answers);
     answers_deinit(&answers);
     return printed ? EXIT_FINE : EXIT_FAILED;

@@ -18,6 +18,14 @@ static const char *command_name(const void *context, size_t index)
     return index < COMMAND_COUNT ? commands[index]->name : NULL;
 }
 
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
 static void print_help(FILE *file)
 {
     fprintf(
@@ -56,16 +64,20 @@ int main(int argc, char **argv)
     }
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        print_help(stdout);
+        const struct command *about = argc > 2 ? find(argv[2]) : NULL;
+        if (about != NULL)
+            options_print_help(about);
+        else
+            print_help(stdout);
         return EXIT_FINE;
     }
-    if (strcmp(word, "--version") == 0) {
+    if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
         printf("sumac %s\n", sumac_version());
         return EXIT_FINE;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i]->name, word) == 0)
-            return run(commands[i], argc - 1, argv + 1);
+    const struct command *command = find(word);
+    if (command != NULL)
+        return run(command, argc - 1, argv + 1);
     const char *nearest = options_nearest(word, command_name, NULL);
     fprintf(stderr, "sumac: there is no command %s; ", word);
     if (nearest != NULL)

@@ -1,5 +1,6 @@
 /* ps_command.c -- `sumac ps`: one parameter server, as TF_CONFIG describes it. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -83,12 +84,15 @@ const struct command ps_command = {
 static enum sumac_status
 resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct sumac_error *error)
 {
+    const char *config = getenv("TF_CONFIG");
+    const bool configured = config != NULL && config[0] != '\0';
     const struct sumac_cluster_overrides overrides = {
         .task_type = words->index != UNSAID ? "ps" : NULL,
         .has_task_index = words->index != UNSAID,
         .task_index = words->index,
     };
-    enum sumac_status status = sumac_cluster_from_environment(&overrides, cluster, error);
+    enum sumac_status status =
+        sumac_cluster_from_environment(configured ? &overrides : NULL, cluster, error);
     if (status != SUMAC_OK)
         return status;
     status = sumac_cluster_check_task(cluster, error);

@@ -49,14 +49,17 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL); /* what is ignored stays so through exec */
+    signal(SIGINT, SIG_DFL);  /* a shell ignores it for what it starts in the background */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
     if (child->is_ps) {
         char *words[RUN_PS_WORDS_MAX + 8] = {
-            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char[]){"127.0.0.1"}};
+            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char[]){"127.0.0.1"},
+            /* when they are told to, the workers are gone: what is in flight is all there is */
+            (char[]){"--terminate-ms"}, (char[]){"1000"}};
         for (int i = 0; plan->ps_words[i] != NULL; i++)
-            words[4 + i] = plan->ps_words[i];
+            words[6 + i] = plan->ps_words[i];
         execv("/proc/self/exe", words);
     } else {
         execvp(plan->program[0], plan->program);
@@ -72,7 +75,8 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
     char *config = tf_config(plan, child);
     snprintf(number, sizeof number, "%u", plan->replicas);
     const bool set = config != NULL && setenv("TF_CONFIG", config, 1) == 0 &&
-                     setenv("SUMAC_REPLICAS", number, 1) == 0;
+                     setenv("SUMAC_REPLICAS", number, 1) == 0 &&
+                     setenv("SUMAC_PROGRESS", "1", 1) == 0;
     free(config);
     return set;
 }

@@ -38,13 +38,17 @@ const struct command run_command = {
     .name = "run",
     .summary = "start ps and workers on this machine, and end them",
     .arguments = "-- PROGRAM [argument…]",
-    .about = "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a "
-             "TF_CONFIG of its own in\n"
-             "its environment. Every line that they print comes after the name of its process. The "
-             "first failure\n"
-             "ends the run with that process's exit code (128 + n: signal n). Signals are "
-             "forwarded to the workers;\n"
-             "when they have ended the ps are, too. Nothing is left behind.",
+    .about =
+        "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a "
+        "TF_CONFIG of its own in\n"
+        "its environment. Every line that they print comes after the name of its process. The "
+        "first failure\n"
+        "ends the run with that process's exit code (128 + n: signal n). Signals are "
+        "forwarded to the workers;\n"
+        "when they have ended the ps are, too. Nothing is left behind. SUMAC_PROGRESS=1 tells a "
+        "worker that a line\n"
+        "which ends in a carriage return is written over on a terminal, and shown once a "
+        "second elsewhere.",
     .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
     .rows = rows,
@@ -85,9 +89,12 @@ static int take_over_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
     sigset_t taken;
+    struct sigaction hangup;
     sigemptyset(&taken);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaddset(&taken, numbers[i]);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+        sigdelset(&taken, SIGHUP); /* nohup's: the run outlives its terminal */
     sigprocmask(SIG_BLOCK, &taken, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed standard output ends no run */
     return signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);

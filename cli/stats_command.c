@@ -1,7 +1,9 @@
 /* stats_command.c -- `sumac stats`: who pushes and pulls how much, how fast, how stale, and where the memory is. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "table.h"
 
 #define INTERVAL_MS 500
+#define SCREEN_BYTES_MAX 65536 /* written at once: no flicker */
 
 struct stats_options {
     const char *ps;
@@ -96,7 +99,7 @@ static void add_activity(struct table *table, const struct activity *activity)
     ">PUSHES", ">PUSH/S", ">PUSHED", ">P50", ">P99", ">PULLS", ">PULL/S", ">PULLED", ">P50",       \
         ">P99", ">STALENESS", ">P99", ">REFUSED"
 
-static bool print_ps(const struct sample *sample)
+static bool print_ps(const struct sample *sample, FILE *file)
 {
     static const char *const titles[] = {"PS", ACTIVITY_TITLES};
     struct table table = {.titles = titles, .columns = sizeof titles / sizeof titles[0]};
@@ -104,12 +107,12 @@ static bool print_ps(const struct sample *sample)
         table_add(&table, "%s", sample->ps[i].name);
         add_activity(&table, &sample->ps[i]);
     }
-    const bool printed = table_print(&table, stdout);
+    const bool printed = table_print(&table, file);
     table_deinit(&table);
     return printed;
 }
 
-static bool print_clients(const struct sample *sample)
+static bool print_clients(const struct sample *sample, FILE *file)
 {
     static const char *const titles[] = {"CLIENT", "STATE", ACTIVITY_TITLES};
     struct table table = {.titles = titles, .columns = sizeof titles / sizeof titles[0]};
@@ -122,7 +125,7 @@ static bool print_clients(const struct sample *sample)
         table_add(&table, "%s", client->state);
         add_activity(&table, client);
     }
-    const bool printed = table_print(&table, stdout);
+    const bool printed = table_print(&table, file);
     table_deinit(&table);
     return printed;
 }
@@ -133,7 +136,7 @@ static uint64_t bound(const wire_memory_stats *memory)
            memory->staging_bytes_max + memory->grpc_memory_bytes_max;
 }
 
-static bool print_memory(const struct answers *answers)
+static bool print_memory(const struct answers *answers, FILE *file)
 {
     static const char *const titles[] = {"MEMORY",    ">RESIDENT", ">BASE",   ">STATE",
                                          ">VIEWS",    ">MAX",      ">STAGED", ">MAX",
@@ -161,24 +164,56 @@ static bool print_memory(const struct answers *answers)
         }
         table_add(&table, "%s", reply->address);
     }
-    const bool printed = table_print(&table, stdout);
+    const bool printed = table_print(&table, file);
     table_deinit(&table);
     return printed;
 }
 
-static bool print_tables(const struct answers *answers, const struct sample *sample)
+static bool print_tables(const struct answers *answers, const struct sample *sample, FILE *file)
 {
-    bool printed = print_ps(sample);
+    bool printed = print_ps(sample, file);
     if (sample->client_count > 0) {
-        fputc('\n', stdout);
-        printed = print_clients(sample) && printed;
+        fputc('\n', file);
+        printed = print_clients(sample, file) && printed;
     }
-    fputc('\n', stdout);
-    printed = print_memory(answers) && printed;
+    fputc('\n', file);
+    printed = print_memory(answers, file) && printed;
     for (uint32_t i = 0; i < answers->count; i++)
         for (size_t j = 0; j < stats_of(answers, i)->n_waits; j++)
-            printf("ps %u: %s\n", stats_of(answers, i)->ps, stats_of(answers, i)->waits[j]);
-    return printed && fflush(stdout) == 0;
+            fprintf(file, "ps %u: %s\n", stats_of(answers, i)->ps, stats_of(answers, i)->waits[j]);
+    return printed && ferror(file) == 0;
+}
+
+/* Each line as far as it fits: wrapped ones would push the first ones off the terminal. */
+static void print_cut(const char *text, uint32_t columns)
+{
+    uint32_t used = 0;
+    for (; *text != '\0'; text++) {
+        const bool begins = ((unsigned char)*text & 0xC0) != 0x80; /* of UTF-8 */
+        used = *text == '\n' ? 0 : used + begins;
+        if (used <= columns)
+            fputc(*text, stdout);
+    }
+}
+
+/* The tables of now in place of those before. */
+static bool redraw_tables(const struct answers *answers, const struct sample *sample)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    struct winsize size = {0};
+    FILE *file = open_memstream(&text, &bytes);
+    if (file == NULL)
+        return false;
+    bool printed = print_tables(answers, sample, file);
+    printed = fclose(file) == 0 && printed;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        size.ws_col = UINT16_MAX;
+    fputs("\033[H\033[2J", stdout);
+    if (printed)
+        print_cut(text, size.ws_col);
+    free(text);
+    return printed;
 }
 
 /* ---- JSON */
@@ -264,7 +299,7 @@ static bool print_json(const struct answers *answers, const struct sample *sampl
     value_put(json, "clients", clients);
     const bool printed = value_print(json, stdout);
     value_free(json);
-    return printed && fflush(stdout) == 0;
+    return printed;
 }
 
 /* ---- the command */
@@ -283,9 +318,10 @@ static enum sumac_status ask_stats(
     return error->status = SUMAC_RESOURCE_EXHAUSTED;
 }
 
-/* Sample, wait, sample again, print; again and again if that is wanted. */
-static enum sumac_status
-watch(const struct ps_list *list, const struct stats_options *options, struct sumac_error *error)
+/* Sample, wait, sample again, print; again and again if that is wanted, until the ps are gone. */
+static enum sumac_status watch(
+    const struct ps_list *list, const struct stats_options *options, bool *printed,
+    struct sumac_error *error)
 {
     const bool clear = options->watch && !options->json && isatty(STDOUT_FILENO) == 1;
     struct answers answers = {0};
@@ -294,23 +330,29 @@ watch(const struct ps_list *list, const struct stats_options *options, struct su
     if (status != SUMAC_OK)
         return status;
     answers_deinit(&answers);
-    bool printed = true;
+    if (clear)
+        setvbuf(stdout, NULL, _IOFBF, SCREEN_BYTES_MAX);
     do {
         pause_ms(options->interval_ms);
         status = ask_stats(list, &answers, &now, error);
         if (status != SUMAC_OK)
             break;
         sample_compare(&before, &now);
-        if (clear)
-            fputs("\033[H\033[2J", stdout);
-        printed = options->json ? print_json(&answers, &now) : print_tables(&answers, &now);
+        *printed = options->json ? print_json(&answers, &now)
+                   : clear       ? redraw_tables(&answers, &now)
+                                 : print_tables(&answers, &now, stdout);
+        *printed = fflush(stdout) == 0 && *printed;
         answers_deinit(&answers);
         sample_deinit(&before);
         before = now;
         now = (struct sample){0};
-    } while (options->watch && printed);
+    } while (options->watch && *printed);
     sample_deinit(&before);
-    return status;
+    if (!options->watch || status != SUMAC_UNAVAILABLE)
+        return status;
+    fprintf(
+        stderr, "sumac stats: the ps answer no more: the run is over, or one of them is lost\n");
+    return SUMAC_OK;
 }
 
 static int stats(const struct command *command, int argc, char **argv)
@@ -320,16 +362,22 @@ static int stats(const struct command *command, int argc, char **argv)
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (options.interval_ms == 0 || words > 0) {
+        const char *wrong = words > 0 ? argv[0] : "--interval-ms 0";
+        fprintf(stderr, "sumac stats: %s means nothing here; see `sumac stats --help`\n", wrong);
+        return EXIT_MISUSED;
+    }
+    bool printed = true;
     struct ps_list some = {0}, all = {0};
     struct sumac_error error = {0};
     enum sumac_status status = find_cluster(options.ps, &some, &error);
     if (status == SUMAC_OK)
         status = ask_addresses(&some, &all, &error);
     if (status == SUMAC_OK)
-        status = watch(&all, &options, &error);
-    if (status != SUMAC_OK)
-        fprintf(stderr, "sumac stats: %s\n", error.text);
+        status = watch(&all, &options, &printed, &error);
     ps_list_deinit(&some);
     ps_list_deinit(&all);
-    return status == SUMAC_OK ? EXIT_FINE : sumac_exit_code(&error);
+    if (status != SUMAC_OK)
+        return command_failed(command, &error);
+    return printed ? EXIT_FINE : EXIT_FAILED;
 }

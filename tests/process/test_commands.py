@@ -103,6 +103,7 @@ class Reading(unittest.TestCase):
             code, _, errors = sumac(command, "nope", *self.ps)
             self.assertEqual(code, 2)
             self.assertIn("nope", errors)
+            self.assertIn("`sumac ls` lists the variables", errors)
 
     def test_slices_that_are_none(self):
         for wrong in ("1", "a:b", "4:4", "100:"):
@@ -124,6 +125,15 @@ class Reading(unittest.TestCase):
         code, _, errors = sumac("ls", "--ps", "127.0.0.1:1")
         self.assertGreaterEqual(code, 128)
         self.assertIn("127.0.0.1:1", errors)
+
+
+class Watching(unittest.TestCase):
+    def test_it_ends_well_with_the_run(self):
+        with Cluster(ps=2, workers=1) as cluster:
+            watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", cluster.addresses()[0]])
+            watching.wait_for("^ps 1 ")
+        self.assertEqual(watching.wait(), 0, watching.text())
+        watching.wait_for("the run is over")
 
 
 class Staleness(unittest.TestCase):
@@ -233,6 +243,25 @@ class Words(unittest.TestCase):
         code, _, errors = sumac("stas")
         self.assertEqual(code, 2)
         self.assertIn("did you mean `sumac stats`?", errors)
+
+    def test_help_and_a_command_is_that_commands_help(self):
+        self.assertEqual(sumac("help", "stats"), sumac("stats", "--help"))
+
+    def test_a_port_that_is_none_is_named(self):
+        for port in ("0", "65536", "http", ""):
+            code, _, errors = sumac("ls", "--ps", f"localhost:{port}")
+            self.assertEqual(code, 2)
+            self.assertIn(f"a port from 1 to 65535, not localhost:{port}", errors)
+
+    def test_rates_of_no_time_are_refused(self):
+        code, _, errors = sumac("stats", "--interval-ms", "0")
+        self.assertEqual(code, 2)
+        self.assertIn("--interval-ms 0", errors)
+
+    def test_an_index_alone_makes_no_cluster(self):
+        code, _, errors = sumac("ps", "--index", "0")
+        self.assertEqual(code, 2)
+        self.assertIn("no cluster is configured: set TF_CONFIG", errors)
 
     def test_a_size_that_is_none_is_named(self):
         code, _, errors = sumac("ps", "--staging-max", "lots")

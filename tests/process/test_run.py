@@ -121,6 +121,27 @@ class Run(unittest.TestCase):
         run.wait_for(r"worker 0 \| told")
         self.assert_nothing_is_left()
 
+    def test_an_interrupt_reaches_workers_of_a_run_in_the_background(self):
+        program = "trap \"echo told; exit 0\" INT; sleep 1000 & echo up; wait"     # no trap takes what is ignored
+        run = Process(["sh", "-c", f"trap '' INT; exec {SUMAC} run -- sh -c '{program}'"], self.environment,
+                      stdin=subprocess.DEVNULL)
+        self.processes.append(run)
+        run.wait_for(r"worker 0 \| up")
+        run.signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 128 + signal.SIGINT)
+        run.wait_for(r"worker 0 \| told")
+        self.assert_nothing_is_left()
+
+    def test_a_run_under_nohup_goes_on_without_its_terminal(self):
+        command = f"trap '' HUP; exec {SUMAC} run -- sh -c 'echo up; exec sleep 1000'"
+        run = Process(["sh", "-c", command], self.environment, stdin=subprocess.DEVNULL)
+        self.processes.append(run)
+        run.wait_for(r"worker 0 \| up")
+        run.signal(signal.SIGHUP)
+        run.signal(signal.SIGTERM)      # the first one that counts gives the code
+        self.assertEqual(run.wait(), 128 + signal.SIGTERM)
+        self.assert_nothing_is_left()
+
     def test_a_run_that_is_killed_takes_its_processes_along(self):
         run = self.run_program("--", "sleep", "1000")
         run.wait_for(r"ps 1     \| .*listens on")
