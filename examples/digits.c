@@ -26,7 +26,8 @@
 #define LEARNING_RATE 0.001
 #define JUDGED_EVERY 20  /* steps */
 #define STEPS_MAX 100000 /* of a worker, when it is not told otherwise */
-#define PROGRESS_S 0.1
+#define PROGRESS_S 0.1   /* between lines that are written over */
+#define LOG_S 1.0        /* between lines that stay */
 
 /* The variables, in the order of the worker's. The first ones are pushed, `done` is only pulled. */
 enum { W1, B1, W2, B2, STEPS, DONE, VARIABLES };
@@ -50,6 +51,7 @@ struct job {
     const struct example *batch[BATCH]; /* of the step that runs */
     double losses[SUMAC_REPLICAS_MAX];  /* of each replica, in the last step */
     double loss;                        /* over the last steps */
+    bool rewrites;                      /* progress lines: on a terminal, or for `sumac run` */
     bool judges;                        /* this is the worker that tries the held-back rows */
     double started_s, told_s;           /* monotonic; `told`: the last progress line */
     double told_steps;
@@ -167,16 +169,16 @@ static void tell_progress(struct job *job)
 {
     const double now = now_s(CLOCK_MONOTONIC);
     const bool told = job->told_steps > 0; /* the first line comes with the first trial */
-    if (job->settings.json || (told && now - job->told_s < PROGRESS_S))
+    if (job->settings.json || (told && now - job->told_s < (job->rewrites ? PROGRESS_S : LOG_S)))
         return;
     const struct sumac_tensor *values = sumac_worker_values(job->worker);
     const double steps = *(const double *)sumac_tensor_data(&values[STEPS]);
     struct sumac_client_facts facts;
     sumac_client_describe(job->client, &facts);
     printf(
-        "step %-6.0f loss %.4f  accuracy %.1f %%  %.0f pushes/s  staleness %.1f\r", steps,
+        "step %-6.0f loss %.4f  accuracy %.1f %%  %.0f pushes/s  staleness %.1f%s", steps,
         job->loss, 100 * accuracy(job), (steps - job->told_steps) / (now - job->told_s),
-        facts.staleness_mean);
+        facts.staleness_mean, job->rewrites ? "\r" : "\n");
     fflush(stdout);
     job->told_s = now;
     job->told_steps = steps;
@@ -252,6 +254,8 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
                 tell_progress(job);
         }
     }
+    if (job->rewrites && job->told_steps > 0)
+        puts(""); /* the last one stays */
     if (status == SUMAC_OK)
         status = sumac_worker_flush(job->worker, error);
     return status;
@@ -317,9 +321,28 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
     return status == SUMAC_OK ? sumac_client_leave(job->client, SUMAC_LEAVING_DONE, error) : status;
 }
 
+static bool read_number(const char *name, const char *text, double max, double *number)
+{
+    char *end = NULL;
+    *number = strtod(text, &end);
+    if (end != text && *end == '\0' && *number >= 0 && *number <= max)
+        return true;
+    fprintf(stderr, "digits: %s wants a number from 0 to %g, not %s\n", name, max, text);
+    return false;
+}
+
+static bool tell_usage(void)
+{
+    fprintf(
+        stderr, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] [--json]\n");
+    return false;
+}
+
+/* False: something is wrong with them, and was said. */
 static bool read_settings(int argc, char **argv, struct settings *settings)
 {
     *settings = (struct settings){.program = argv[0], .data = DIGITS_DATA, .target = 0.95};
+    double steps = 0;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
@@ -327,19 +350,23 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             continue;
         }
         if (value == NULL)
-            return false;
+            return tell_usage();
+        bool read = true;
         if (strcmp(argv[i], "--data") == 0)
             settings->data = value;
         else if (strcmp(argv[i], "--target") == 0)
-            settings->target = strtod(value, NULL);
+            read = read_number(argv[i], value, 1, &settings->target);
         else if (strcmp(argv[i], "--seconds") == 0)
-            settings->seconds = strtod(value, NULL);
+            read = read_number(argv[i], value, 1e9, &settings->seconds);
         else if (strcmp(argv[i], "--steps") == 0)
-            settings->steps = strtoull(value, NULL, 10);
+            read = read_number(argv[i], value, 1e15, &steps);
         else
+            read = tell_usage();
+        if (!read)
             return false;
         i++;
     }
+    settings->steps = (uint64_t)steps;
     return true;
 }
 
@@ -369,14 +396,10 @@ int main(int argc, char **argv)
     struct job job = {0};
     struct sumac_error error = {.status = SUMAC_INTERNAL};
     int32_t done = GOING_ON;
-    if (!read_settings(argc, argv, &job.settings)) {
-        fprintf(
-            stderr,
-            "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] [--json]\n");
+    if (!read_settings(argc, argv, &job.settings) ||
+        !digits_data_read(job.settings.data, &job.data))
         return 2;
-    }
-    if (!digits_data_read(job.settings.data, &job.data))
-        return 2;
+    job.rewrites = isatty(STDOUT_FILENO) == 1 || getenv("SUMAC_PROGRESS") != NULL;
     enum sumac_status status = join(&job, &error);
     if (status == SUMAC_OK &&
         !digits_order_init(&job.order, job.data.training_count, job.cluster.task_index + 1))
