@@ -12,7 +12,6 @@
 #include "error.h"
 
 #define TIMEOUT_MS 60000u
-#define MEMBERS_MAX 65536u
 
 static void log_to_stderr(void *context, const char *line)
 {

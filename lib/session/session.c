@@ -249,7 +249,6 @@ void session_read(const struct session *session, struct session_state *state)
         .lease_ms = session->lease_ms,
         .ps_count = session->link_count > 0 ? session->link_count : session->config.ps_count,
         .pushes_in_flight = pushes_in_flight(session),
-        .pulls_in_flight = session->pull_count,
         .last_sequence = session->last_sequence,
         .commit_through = session->commit_through,
         .acked_through = session->acked_through,

@@ -185,7 +185,7 @@ struct session_state {
     uint8_t session_id[16];
     uint64_t cluster_id, epoch, attempt, membership_epoch, clock, previous_final;
     uint32_t lease_ms, ps_count;
-    uint32_t pushes_in_flight, pulls_in_flight;
+    uint32_t pushes_in_flight;
     uint64_t last_sequence, commit_through, acked_through;
 };
 

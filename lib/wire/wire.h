@@ -70,10 +70,6 @@ typedef Sumac__V1__DeleteVariable wire_delete_variable;
 typedef Sumac__V1__CloseSession wire_close_session;
 typedef Sumac__V1__DecideSession wire_decide_session;
 typedef Sumac__V1__Membership wire_membership;
-typedef Sumac__V1__Freeze wire_freeze;
-typedef Sumac__V1__SessionCut wire_session_cut;
-typedef Sumac__V1__Cut wire_cut;
-typedef Sumac__V1__Rollback wire_rollback;
 typedef Sumac__V1__End wire_end;
 typedef Sumac__V1__PeerOrder wire_peer_order;
 typedef Sumac__V1__CloseReport wire_close_report;
@@ -126,10 +122,6 @@ typedef Sumac__V1__PeerReport wire_peer_report;
 #define WIRE_CLOSE_SESSION_INIT SUMAC__V1__CLOSE_SESSION__INIT
 #define WIRE_DECIDE_SESSION_INIT SUMAC__V1__DECIDE_SESSION__INIT
 #define WIRE_MEMBERSHIP_INIT SUMAC__V1__MEMBERSHIP__INIT
-#define WIRE_FREEZE_INIT SUMAC__V1__FREEZE__INIT
-#define WIRE_SESSION_CUT_INIT SUMAC__V1__SESSION_CUT__INIT
-#define WIRE_CUT_INIT SUMAC__V1__CUT__INIT
-#define WIRE_ROLLBACK_INIT SUMAC__V1__ROLLBACK__INIT
 #define WIRE_END_INIT SUMAC__V1__END__INIT
 #define WIRE_PEER_ORDER_INIT SUMAC__V1__PEER_ORDER__INIT
 #define WIRE_CLOSE_REPORT_INIT SUMAC__V1__CLOSE_REPORT__INIT

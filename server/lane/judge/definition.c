@@ -185,7 +185,14 @@ enum sumac_status judge_definition_read(
 
 /* ---- comparing ---- */
 
-static bool same_number(double a, double b) { return memcmp(&a, &b, sizeof(a)) == 0; }
+/* Bit by bit: a NaN is the same as itself. */
+static bool same_number(double a, double b)
+{
+    uint64_t a_bits, b_bits;
+    memcpy(&a_bits, &a, sizeof a);
+    memcpy(&b_bits, &b, sizeof b);
+    return a_bits == b_bits;
+}
 
 static void print_initializer(const struct judge_definition *definition, char text[TEXT_BYTES])
 {
