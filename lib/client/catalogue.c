@@ -10,6 +10,7 @@
 
 enum { VARIABLES_CREATE, VARIABLES_DELETE, VARIABLES_LIST }; /* methods of Variables */
 
+#define ANSWER_MS 1000u /* for the way of an answer */
 #define NAME_BYTES_MAX 1024
 
 static struct sumac_variable *find(const struct sumac_client *client, const char *name)
@@ -154,6 +155,14 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
     return SUMAC_OK;
 }
 
+/* How long ps 0 may wait for the others: less than the caller does, so that its answer, which says for whom it waited, still
+ * comes in time. */
+static uint32_t ps_patience_ms(const struct sumac_client *client)
+{
+    const uint32_t quarter_ms = client->timeout_ms / 4;
+    return client->timeout_ms - (quarter_ms < ANSWER_MS ? quarter_ms : ANSWER_MS);
+}
+
 static enum sumac_status fill(
     struct creation *creation, const struct sumac_variable_options *options, struct arena *arena,
     struct sumac_error *error)
@@ -187,7 +196,7 @@ static enum sumac_status fill(
     creation->request.session_id =
         (wire_bytes){.data = creation->session_id, .len = sizeof(creation->session_id)};
     creation->request.variable = variable;
-    creation->request.timeout_ms = creation->client->timeout_ms;
+    creation->request.timeout_ms = ps_patience_ms(creation->client);
     return function_encode(function, arena, &variable->function, error);
 }
 
@@ -338,6 +347,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
     session_read(client->session, &state);
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof(state.session_id)};
     request.name = (char *)(uintptr_t)name;
+    request.timeout_ms = ps_patience_ms(client);
     const struct client_call call = {
         .service = &sumac__v1__variables__descriptor,
         .method = VARIABLES_DELETE,

@@ -360,13 +360,14 @@ void judge_delete_variable(struct judge *judge, const struct lane_event *event)
     fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &deleted);
     out_log(judge->out, "%s deletes %s", session->label, request->name);
     delete_everywhere(judge, variable);
+    const uint32_t timeout_ms = request->timeout_ms == 0 ? JUDGE_CREATE_MS : request->timeout_ms;
     const struct judge_call call = {
         .kind = JUDGE_CALL_DELETE,
         .call = event->call,
         .variable = variable,
         .session = session,
-        .until_us = judge->now_us + judge_ms(JUDGE_CREATE_MS),
-        .timeout_ms = JUDGE_CREATE_MS,
+        .until_us = judge->now_us + judge_ms(timeout_ms),
+        .timeout_ms = timeout_ms,
     };
     wait_call(judge, &call);
 }

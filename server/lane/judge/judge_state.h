@@ -42,7 +42,7 @@
 #define JUDGE_CALLS_MAX 4096u     /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u    /* not yet answered; beyond it creates and deletes are refused */
 #define JUDGE_VOIDED_MAX 8192u    /* of one session: the pushes it may have in flight */
-#define JUDGE_CREATE_MS 60000u    /* a create's deadline unless it names one */
+#define JUDGE_CREATE_MS 60000u    /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u      /* each ps hears from ps 0 at least so often */
 #define JUDGE_BUCKETS 8192u       /* of the two indexes of variables; a power of two */
 #define JUDGE_SESSION_BUCKETS 64u /* of the index of sessions; a power of two */
