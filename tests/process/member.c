@@ -5,10 +5,11 @@
  *     pull NAME                                         -> "pulled NAME FIRST LAST same|mixed"
  *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way between the two lines
  *     flood NAME VALUE COUNT                            -> "flooding", then after COUNT pushes "flooded"
+ *     delete NAME                                       -> "deleted"
  *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
  *     leave done|undone                                 -> "left"
  *
- * Its one argument, if any, bounds each call in milliseconds. A refusal is "refused STATUS REASON text". At the end of its
+ * Its first argument, if any, bounds each call in milliseconds (0: as usual); a second one, "observer", makes it one. A refusal is "refused STATUS REASON text". At the end of its
  * input it exits without leaving; it exits by sumac_exit_code when starting again is the remedy.
  */
 #include <inttypes.h>
@@ -196,6 +197,9 @@ whole(struct member *member, char *const *words, size_t count, enum sumac_status
     } else if (count == 7 && strcmp(words[0], "make") == 0) {
         *status = values_make_of(member->client, words, &member->error);
         said = "made";
+    } else if (count == 2 && strcmp(words[0], "delete") == 0) {
+        *status = sumac_client_delete(member->client, words[1], &member->error);
+        said = "deleted";
     } else if (count >= 5 && strcmp(words[0], "put") == 0) {
         *status = values_put(member->client, words, count, &member->error);
         said = "put";
@@ -241,7 +245,7 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
     return status;
 }
 
-/* Tell a refusal; true when the session is over with it (an exit code of 128 or more). */
+/* Tell a refusal; true when the session is over with it (an exit code of 128 or more, but for a wait that was too short). */
 static bool ends(const struct member *member, enum sumac_status status)
 {
     if (status == SUMAC_OK)
@@ -250,7 +254,7 @@ static bool ends(const struct member *member, enum sumac_status status)
         "refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
         member->error.text);
     fflush(stdout);
-    return sumac_exit_code(&member->error) >= 128;
+    return status != SUMAC_DEADLINE_EXCEEDED && sumac_exit_code(&member->error) >= 128;
 }
 
 static int converse(struct member *member)
@@ -278,6 +282,7 @@ int main(int argc, char **argv)
     const struct sumac_client_options options = {
         .cluster = &cluster,
         .timeout_ms = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0,
+        .observer = argc > 2 && strcmp(argv[2], "observer") == 0,
     };
     if (status == SUMAC_OK)
         status = sumac_client_open(&options, &member.client, &member.error);

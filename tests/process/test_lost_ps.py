@@ -3,10 +3,8 @@ import signal
 import time
 import unittest
 
-import grpc
-
 from cluster import Cluster
-from wire import Client, Ps, commit, floats, part, sessions_pb2
+from wire import Client, DEADLINE_S, commit, floats, health_pb2, part
 
 PS_LOST_MS = 1500
 SAYS = r"ps {ps} (at 127\.0\.0\.1:{port}|came back).*state"
@@ -100,8 +98,11 @@ class Terminated(unittest.TestCase):
         for session in streams:
             for stream in session:
                 self.assertEqual([staged.sequence for staged in stream.next().staged], [1])
+        watch = clients[0].ps[1].health.Watch(health_pb2.HealthCheckRequest(), timeout=DEADLINE_S)
+        self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.SERVING)
         cluster.ps[1].signal(signal.SIGTERM)
         cluster.ps[1].wait_for("finishes what is in flight")
+        self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.NOT_SERVING)
         for session, voided in zip(streams, ([], [1], [])):
             for stream in session:
                 stream.send(commit(1, voided=voided))

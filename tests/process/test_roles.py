@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import tempfile
 import threading
 import unittest
@@ -83,6 +84,19 @@ class Roles(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
         self.assertNotEqual(early.joined.session_id, late.joined.session_id)
 
+    def test_an_observer_pushes_and_pulls_and_is_not_waited_for(self):
+        cluster = self.cluster(workers=1)
+        member, observer = self.joined(cluster.member()), self.joined(cluster.member(observer=True))
+        ask(member, "make w int64 4,2 2 assign_add", "made")
+        ask(observer, "push w 2", "pushed")
+        ask(member, "pull w", "pulled w 2 2 same")
+        ask(observer, "pull w", "pulled w 2 2 same")
+        ask(member, "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+        observer.say("pull w")
+        observer.wait_for(r"^refused .*(ps \d|run)")
+        self.assertGreaterEqual(observer.wait(), 128)
+
     def test_an_observer_that_is_silent_ends_with_its_lease_and_nobody_notices(self):
         cluster = self.cluster(workers=1, options=["--lease-ms", "300"])
         self.observer(cluster)
@@ -113,6 +127,14 @@ class Roles(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
 
 
+def listens(host, port):
+    try:
+        socket.create_connection((host, port), timeout=DEADLINE_S).close()
+        return True
+    except ConnectionRefusedError:
+        return False
+
+
 class Addresses(unittest.TestCase):
     """Ps that are told little, or names that resolve late."""
 
@@ -139,6 +161,14 @@ class Addresses(unittest.TestCase):
         member = Process([f"{BUILD}/member"], {"TF_CONFIG": json.dumps(config)}, stdin=-1)
         self.train(self.cluster.add(member))
 
+    def test_bind_narrows_where_a_ps_listens(self):
+        for host, other in (("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1")):
+            ps = self.cluster.add(Process([SUMAC, "ps", "--bind", host], self.cluster.environment("ps", 0)))
+            ps.wait_for(rf"listens on {host}:{self.cluster.ports[0]}$")
+            self.assertTrue(listens(host, self.cluster.ports[0]))
+            self.assertFalse(listens(other, self.cluster.ports[0]))
+            ps.kill()
+
     def test_a_name_that_resolves_later_is_tried_until_then(self):
         with tempfile.TemporaryDirectory() as folder:
             there = os.path.join(folder, "there")
@@ -158,6 +188,24 @@ class Addresses(unittest.TestCase):
 
 
 class Sleepers(unittest.TestCase):
+    def test_no_call_waits_longer_than_its_bound_for_a_ps_that_sleeps(self):
+        """What was under way meanwhile is done when the ps is awake."""
+        with Cluster(workers=1) as cluster:
+            member = cluster.member(timeout_ms=700)
+            member.wait_for("^joined$")
+            ask(member, "create w int64 4 2 2 assign_add", "created")
+            ask(member, "pull w", "pulled w 0 0 same")
+            cluster.ps[1].signal(signal.SIGSTOP)
+            ask(member, "begin w 1", "begun")
+            for line in ("pull w", "end", "create x int64 4 2 2 assign_add", "delete w"):
+                refused = ask(member, line, r"refused DEADLINE_EXCEEDED TIMED_OUT (.*)")
+                self.assertIn("ps 1", refused.group(1), line)
+            cluster.ps[1].signal(signal.SIGCONT)
+            ask(member, "end", "pushed")
+            ask(member, "create x int64 4 2 2 assign_add", "created")
+            ask(member, "create w int64 8 2 2 assign_add", "created")
+            ask(member, "pull w", "pulled w 0 0 same")
+
     def test_a_ps_that_slept_takes_nobody_for_lost(self):
         """ps 1 sleeps for longer than it would wait for ps 0, and a worker for longer than it would wait for a ps."""
         cluster = Cluster(workers=1, start=False)

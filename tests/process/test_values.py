@@ -96,6 +96,24 @@ class Values(Talk):
         self.put("sum", values, "assign_sub")
         self.assertTrue((self.fetch("sum", numpy.int32, (7, 5)) == 2 * values).all())
 
+    def test_rows_that_are_pushed_over_all_ps_leave_the_others_alone(self):
+        values = numpy.arange(20, dtype=numpy.int32).reshape(4, 5) + 1
+        self.make("rows", "int32", (9, 5), 3, "assign_add")
+        self.put("rows", values, "- - 2")
+        expected = numpy.zeros((9, 5), numpy.int32)
+        expected[2:6] = values
+        self.assertTrue((self.fetch("rows", numpy.int32, (9, 5)) == expected).all())
+
+    def test_a_deleted_variable_is_gone_and_its_name_is_free(self):
+        self.make("short", "int32", (6, 2), 3)
+        self.put("short", numpy.ones((6, 2), numpy.int32))
+        self.ask("delete short", "deleted")
+        self.assertEqual(self.cluster.sumac("ls", "short")[0], 2)
+        self.put("short", numpy.ones((6, 2), numpy.int32), answer="refused NOT_FOUND")
+        self.ask("delete short", "refused NOT_FOUND UNKNOWN_VARIABLE .*short")
+        self.make("short", "float64", (3,), 3)
+        self.assertFalse(self.fetch("short", numpy.float64, (3,)).any())
+
     def test_the_creator_assigns_the_first_value_and_nobody_after_it(self):
         values = numpy.arange(35, dtype=numpy.float64).reshape(7, 5)
         for given in (values, values + 1):      # the second create finds it
@@ -114,6 +132,7 @@ class Values(Talk):
 
 
 class Refused(Talk):
+    """Bad input through the C client."""
     options = ("--staging-max", "32M")      # a grant of 1 MiB for each of 32 sessions
 
     @classmethod

@@ -40,6 +40,10 @@ class Seen(Training):
                                   rf"staleness ({NUMBER})")
         self.assertTrue(all(float(figure) >= 0 for figure in line.groups()))
 
+    def test_its_ps_listen_on_this_machine_alone(self):
+        for index in range(2):
+            self.run_.wait_for(rf"ps {index} .* listens on 127\.0\.0\.1:\d+$")
+
     def test_the_weights_are_split_over_both_ps(self):
         variables = {variable["name"]: variable for variable in json.loads(self.sumac("ls", "--json"))["variables"]}
         for name, shape in (("W1", [64, 128]), ("W2", [128, 10])):

@@ -118,6 +118,10 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
     struct sumac_delta delta = {0};
     struct sumac_buffer *buffer = NULL;
     struct sumac_push *push = NULL;
+    delta.has_rows = count > 7;
+    if (delta.has_rows)
+        delta.rows =
+            (struct sumac_range){.first = strtoull(words[7], NULL, 10), .count = shape.extent[0]};
     enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
     if (status == SUMAC_OK && count > 5 && strcmp(words[5], "-") != 0) {
         function = parse_function(words[5], hyperparameters);

@@ -17,7 +17,8 @@ values_make(struct sumac_client *client, char *const *words, struct sumac_error 
 enum sumac_status
 values_make_of(struct sumac_client *client, char *const *words, struct sumac_error *error);
 
-/* put NAME DTYPE SHAPE FILE [FUNCTION[,HYPERPARAMETER=VALUE…]|- [any]]: push the file's bytes; "any" allows what is not finite. */
+/* put NAME DTYPE SHAPE FILE [FUNCTION[,HYPERPARAMETER=VALUE…]|- [any|- [FIRST]]]: push the file's bytes, as rows from FIRST on or as the
+ * whole; "any" allows what is not finite. */
 enum sumac_status values_put(
     struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error);
 

@@ -432,6 +432,23 @@ static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **s
     talk_close(&talk);
 }
 
+static void of_two_silent_ps_the_one_that_fell_silent_first_is_named(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_lost(&talk, 1, SESSION_PUSH_STREAM);
+    talk_tick_after(&talk, 1000);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+
+    for (uint32_t ms = 0; ms < LOST_MS + 3000; ms += 3000)
+        if (talk_find(&talk, SESSION_EFFECT_ENDED) == NULL)
+            talk_tick_after(&talk, 3000);
+
+    assert_non_null(strstr(talk_find(&talk, SESSION_EFFECT_ENDED)->error.text, "ps 1 at h1:2222"));
+    talk_close(&talk);
+}
+
 static void a_ps_that_takes_a_part_and_never_answers_is_lost_too(void **state)
 {
     (void)state;
@@ -586,6 +603,7 @@ int main(void)
         cmocka_unit_test(another_epoch_ends_the_session),
         cmocka_unit_test(a_ps_not_reached_for_too_long_ends_the_session_and_is_named),
         cmocka_unit_test(a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up),
+        cmocka_unit_test(of_two_silent_ps_the_one_that_fell_silent_first_is_named),
         cmocka_unit_test(a_ps_that_takes_a_part_and_never_answers_is_lost_too),
         cmocka_unit_test(a_ps_that_owes_nothing_may_be_silent),
         cmocka_unit_test(a_stream_ended_with_a_reason_to_stop_ends_the_session),
