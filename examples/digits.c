@@ -54,8 +54,9 @@ struct job {
     bool rewrites;                      /* progress lines: on a terminal, or for `sumac run` */
     bool judges;                        /* this is the worker that tries the held-back rows */
     double started_s, told_s;           /* monotonic; `told`: the last progress line */
-    double told_steps;
-    uint32_t right;   /* of the held-back rows, at the last trial */
+    double told_steps;                  /* of all workers; -1: no step has run here */
+    bool told;                          /* a progress line */
+    uint32_t right;                     /* of the held-back rows, at the last trial */
     double reached_s; /* since 1970: when the target was first reached; 0: not yet */
 };
 
@@ -168,8 +169,8 @@ static void judge(struct job *job, const struct sumac_tensor *values)
 static void tell_progress(struct job *job)
 {
     const double now = now_s(CLOCK_MONOTONIC);
-    const bool told = job->told_steps > 0; /* the first line comes with the first trial */
-    if (job->settings.json || (told && now - job->told_s < (job->rewrites ? PROGRESS_S : LOG_S)))
+    if (job->settings.json ||
+        (job->told && now - job->told_s < (job->rewrites ? PROGRESS_S : LOG_S)))
         return;
     const struct sumac_tensor *values = sumac_worker_values(job->worker);
     const double steps = *(const double *)sumac_tensor_data(&values[STEPS]);
@@ -180,6 +181,7 @@ static void tell_progress(struct job *job)
         job->loss, 100 * accuracy(job), (steps - job->told_steps) / (now - job->told_s),
         facts.staleness_mean, job->rewrites ? "\r" : "\n");
     fflush(stdout);
+    job->told = true;
     job->told_s = now;
     job->told_steps = steps;
 }
@@ -239,6 +241,7 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
 {
     enum sumac_status status = SUMAC_OK;
     job->started_s = job->told_s = now_s(CLOCK_MONOTONIC);
+    job->told_steps = -1;
     while (*done == GOING_ON && status == SUMAC_OK) {
         for (int i = 0; i < BATCH; i++)
             job->batch[i] = &job->data.training[digits_order_next(&job->order)];
@@ -246,6 +249,8 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
         if (status != SUMAC_OK)
             break;
         const struct sumac_tensor *values = sumac_worker_values(job->worker);
+        if (job->told_steps < 0)
+            job->told_steps = *(const double *)sumac_tensor_data(&values[STEPS]);
         job->loss += (job->losses[0] - job->loss) / 16;
         *done = *(const int32_t *)sumac_tensor_data(&values[DONE]);
         if (job->judges && *done == GOING_ON) {
@@ -254,7 +259,7 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
                 tell_progress(job);
         }
     }
-    if (job->rewrites && job->told_steps > 0)
+    if (job->rewrites && job->told)
         puts(""); /* the last one stays */
     if (status == SUMAC_OK)
         status = sumac_worker_flush(job->worker, error);
