@@ -92,6 +92,12 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
     char peer[192];
     const struct sumac_error *given = &unary->error;
     const uint32_t ps = unary->call->ps;
+    if (given->status == SUMAC_OK)
+        return fail(
+            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "ps %" PRIu32
+            " at %s ended a call well and did not answer it: is it a ps of this release?",
+            ps, client->peers[ps].address);
     if (given->reason != SUMAC_REASON_UNSPECIFIED) {
         if (error != NULL)
             *error = *given;

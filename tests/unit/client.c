@@ -373,6 +373,58 @@ static void a_ps_that_never_appears_is_named(void **state)
     close(taken);
 }
 
+static void finish_without_an_answer(struct rpc_call *call, const struct wire_received *received)
+{
+    (void)received;
+    rpc_call_finish(call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
+}
+
+static void no_answer(void *context, const wire_message *message)
+{
+    (void)context;
+    (void)message;
+    fail_msg("there was an answer");
+}
+
+/* A server of somebody else's may say OK and nothing else; a delete would be taken for done. */
+static void a_call_that_ends_well_without_an_answer_has_failed(void **state)
+{
+    (void)state;
+    static const struct rpc_handler handlers[WIRE_VARIABLES_METHODS] = {
+        [WIRE_VARIABLES_DELETE] = {.message = finish_without_an_answer}};
+    const struct rpc_server_options on_any_port = {.bind_host = "127.0.0.1"};
+    struct sumac_error error = {0};
+    struct rpc_server *server = NULL;
+    char address[32];
+    struct peer peer = {.address = address};
+    struct sumac_client client = {.peers = &peer, .peer_count = 1, .timer_us = NEVER_US};
+    rpc_init(); /* given: one thread, in which the client's waiting serves as well */
+    assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
+    assert_int_equal(rpc_server_open(client.poller, &on_any_port, &server, &error), SUMAC_OK);
+    assert_int_equal(rpc_server_add(server, WIRE_VARIABLES, handlers, NULL, &error), SUMAC_OK);
+    assert_int_equal(rpc_server_start(server, &error), SUMAC_OK);
+    snprintf(address, sizeof address, "127.0.0.1:%u", rpc_server_port(server));
+    const wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    const struct client_call call = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_DELETE,
+        .request = &request.base,
+        .until_us = client_now_us() + UINT64_C(60000000),
+        .take = no_answer};
+
+    pthread_mutex_lock(&client.lock);
+    const enum sumac_status status = client_call(&client, &call, &error); /* when */
+    client_hang_up(&client);
+    pthread_mutex_unlock(&client.lock);
+
+    assert_int_equal(status, SUMAC_INTERNAL); /* then */
+    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    assert_non_null(strstr(error.text, address));
+    rpc_server_close(server);
+    rpc_poller_destroy(client.poller);
+    rpc_deinit();
+}
+
 static void a_name_that_does_not_resolve_is_said(void **state)
 {
     (void)state;
@@ -429,6 +481,7 @@ int main(void)
         cmocka_unit_test(an_unknown_hyperparameter_is_refused),
         cmocka_unit_test(an_exit_code_says_whether_a_restart_may_help),
         cmocka_unit_test(a_ps_that_never_appears_is_named),
+        cmocka_unit_test(a_call_that_ends_well_without_an_answer_has_failed),
         cmocka_unit_test(a_name_that_does_not_resolve_is_said),
         cmocka_unit_test(a_cluster_without_ps_is_refused),
         cmocka_unit_test(a_task_that_is_no_member_is_refused),
