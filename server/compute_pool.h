@@ -24,7 +24,7 @@ bool compute_pool_create(uint32_t threads, struct compute_pool **pool);
 void compute_pool_destroy(struct compute_pool *pool);
 
 /* Queue a job (not 0): its slices stay valid until compute_pool_finished has given it back. False:
- * no memory to queue it in; the caller runs its slices itself. Threads  the owner's. */
+ * no memory to queue it in, and none of it is run. Threads  the owner's. */
 bool compute_pool_submit(
     struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count);
 /* Run one slice of the oldest job here, if any is left to take. False: nothing to do. Threads  the

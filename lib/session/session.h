@@ -42,7 +42,7 @@ struct session_config {
     uint64_t cluster_id;             /* 0: any; a reader's, from List */
     uint64_t epoch;                  /* a reader's, from List */
     const uint64_t *ps_incarnations; /* a reader's, may be NULL */
-    uint32_t ps_lost_ms;             /* 60 000 */
+    uint32_t ps_lost_ms;             /* not 0: until the join's answer says */
     uint32_t chunk_bytes;            /* 0: SESSION_CHUNK_BYTES */
     uint32_t backoff_ms_max;         /* 0: 2000 */
     uint32_t broken;                 /* rules.h */
