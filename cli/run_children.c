@@ -55,11 +55,9 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
     if (child->is_ps) {
         char *words[RUN_PS_WORDS_MAX + 8] = {
-            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char[]){"127.0.0.1"},
-            /* when they are told to, the workers are gone: what is in flight is all there is */
-            (char[]){"--terminate-ms"}, (char[]){"1000"}};
+            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char[]){"127.0.0.1"}};
         for (int i = 0; plan->ps_words[i] != NULL; i++)
-            words[6 + i] = plan->ps_words[i];
+            words[4 + i] = plan->ps_words[i];
         execv("/proc/self/exe", words);
     } else {
         execvp(plan->program[0], plan->program);

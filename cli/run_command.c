@@ -3,6 +3,7 @@
  * This process never initialises gRPC: it forks.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@
 #include "run_ports.h"
 #include "run_record.h"
 
-#define ATTEMPTS_MAX 5 /* clusters started because a port was taken in the meantime */
+#define SESSIONS_MIN 32  /* clients at a time, however few workers there are */
+#define SESSIONS_SPARE 8 /* observers, and workers that start again */
+#define ATTEMPTS_MAX 5   /* clusters started because a port was taken in the meantime */
 
 struct run_options {
     uint32_t ps, workers, replicas;
@@ -56,6 +59,22 @@ const struct command run_command = {
     .program_follows = true,
     .run = run_cluster,
 };
+
+/* The options of every ps, those that were asked for last: they count. Gives  text to free, or NULL.
+ * A ps that is told to terminate has lost its workers already: what is in flight is all there is. */
+static char *ps_options(const struct run_options *options)
+{
+    const uint32_t sessions_max = options->workers + SESSIONS_SPARE > SESSIONS_MIN
+                                      ? options->workers + SESSIONS_SPARE
+                                      : SESSIONS_MIN;
+    const char *asked = options->ps_options != NULL ? options->ps_options : "";
+    const size_t bytes = strlen(asked) + 64;
+    char *text = malloc(bytes);
+    if (text != NULL)
+        snprintf(
+            text, bytes, "--terminate-ms 1000 --sessions-max %" PRIu32 " %s", sessions_max, asked);
+    return text;
+}
 
 /* Cut `text` at blanks, in place. False: too many words. */
 static bool split_words(char *text, char **words, size_t words_max)
@@ -177,18 +196,18 @@ static int run_cluster(const struct command *command, int argc, char **argv)
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     struct run_plan *plan = calloc(1, sizeof *plan);
-    char *ps_options = strdup(options.ps_options != NULL ? options.ps_options : "");
+    char *ps_text = ps_options(&options);
     int code = EXIT_FAILED;
-    if (plan != NULL && ps_options != NULL) {
+    if (plan != NULL && ps_text != NULL) {
         argv[words] = NULL;
         plan->ps_count = options.ps;
         plan->worker_count = options.workers;
         plan->replicas = options.replicas;
         plan->program = argv;
-        const bool fits = split_words(ps_options, plan->ps_words, RUN_PS_WORDS_MAX);
+        const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);
         code = fits && check(&options, plan) ? run_plan(plan) : EXIT_MISUSED;
     }
-    free(ps_options);
+    free(ps_text);
     free(plan);
     return code;
 }

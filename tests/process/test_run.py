@@ -77,6 +77,12 @@ class Run(unittest.TestCase):
             self.assertEqual(config["task"], {"type": "worker", "index": worker})
             self.assertEqual([len(config["cluster"][job]) for job in ("ps", "worker")], [1, 2])
 
+    def test_there_is_a_session_for_every_worker(self):
+        run = self.run_program("--", os.path.join(BUILD, "first"), workers=40)
+        self.assertEqual(run.wait(), 0, run.text())
+        for worker in range(40):
+            run.wait_for(rf"worker {worker} *\| w is")
+
     def test_workers_start_with_ordinary_signals(self):
         run = self.run_program("--", "sh", "-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status", workers=1)
         self.assertEqual(run.wait(), 0, run.text())
