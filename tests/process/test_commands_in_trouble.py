@@ -19,14 +19,16 @@ class Trouble(unittest.TestCase):
         self.addCleanup(cluster.stop)
         member = cluster.member()
         member.wait_for("^joined$")
-        member.say("create w float32 1024 64 2 assign_add")
-        member.wait_for("^created w$")
+        for name, rows in (("w", 1024), ("small", 2)):
+            member.say(f"create {name} float32 {rows} 64 2 assign_add")
+            member.wait_for(f"^created {name}$")
         return cluster
 
     def test_a_full_disk_is_named_and_leaves_no_file(self):
-        code, text = self.cluster.sumac("get", "w", "-o", "/dev/full")
-        self.assertNotEqual(code, 0)
-        self.assertRegex(text, "/dev/full.*No space left")
+        for name in ("w", "small"):         # found when it is written, and when it is closed
+            code, text = self.cluster.sumac("get", name, "-o", "/dev/full")
+            self.assertNotEqual(code, 0)
+            self.assertRegex(text, "/dev/full.*No space left")
 
     def test_a_folder_that_may_not_be_written_to_is_named(self):
         path = os.path.join(self.folder.name, "no_such_folder", "w.npy")
