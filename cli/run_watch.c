@@ -112,6 +112,8 @@ static void take_signals(struct watch *watch)
             run_signal(watch->run, true, SIGKILL);
         } else {
             watch->code = 128 + number;
+            say(watch,
+                "stopping the workers, then the ps; another signal ends all of them at once");
             stop(watch, number);
         }
     }

@@ -127,6 +127,15 @@ class Run(unittest.TestCase):
         run.wait_for(r"worker 0 \| told")
         self.assert_nothing_is_left()
 
+    def test_a_second_signal_ends_what_is_deaf_to_the_first(self):
+        run = self.run_program("--", "sh", "-c", "trap '' INT TERM; sleep 1000 & echo up; while :; do wait; done", workers=1)
+        run.wait_for(r"worker 0 \| up")
+        run.signal(signal.SIGINT)
+        run.wait_for("another signal ends all of them at once")
+        run.signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 128 + signal.SIGINT)
+        self.assert_nothing_is_left()
+
     def test_an_interrupt_reaches_workers_of_a_run_in_the_background(self):
         program = "trap \"echo told; exit 0\" INT; sleep 1000 & echo up; wait"     # no trap takes what is ignored
         run = Process(["sh", "-c", f"trap '' INT; exec {SUMAC} run -- sh -c '{program}'"], self.environment,
