@@ -88,9 +88,12 @@ ps_log_line(uint64_t wall_ms, uint32_t index, const char *text, char *line, uint
     struct tm utc;
     gmtime_r(&seconds, &utc);
     const size_t stamp = strftime(line, line_bytes, "%Y-%m-%dT%H:%M:%S", &utc);
+    char subject[16];
+    const int subject_bytes = snprintf(subject, sizeof subject, "ps %u", index);
+    const bool named = strncmp(text, subject, (size_t)subject_bytes) == 0;
     const int rest = snprintf(
-        line + stamp, line_bytes - stamp, ".%03uZ ps %u: %s\n", (unsigned)(wall_ms % 1000), index,
-        text);
+        line + stamp, line_bytes - stamp, ".%03uZ %s%s%s\n", (unsigned)(wall_ms % 1000),
+        named ? "" : subject, named ? "" : ": ", text);
     if (rest < 0)
         return 0;
     const uint32_t length = (uint32_t)stamp + (uint32_t)rest;

@@ -98,7 +98,7 @@ struct rpc_server_options {
 };
 
 /* Fails    UNAVAILABLE: the port is taken (nothing binds silently beside another); the text names
- * it. */
+ * it. INVALID_ARGUMENT: the host is no address of this machine. */
 enum sumac_status rpc_server_open(
     struct rpc_poller *poller, const struct rpc_server_options *options, struct rpc_server **server,
     struct sumac_error *error);

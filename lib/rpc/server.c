@@ -2,8 +2,11 @@
 #include "server.h"
 
 #include <assert.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc_security.h>
@@ -15,6 +18,30 @@
 #define PING_INTERVAL_MS_MIN 10000
 #define SILENT_CLIENT_MS_MAX 60000
 #define ADDRESS_BYTES 300u
+
+/* Could any port of that address be listened on here? gRPC does not say why it could not. */
+static bool is_own_address(const char *host)
+{
+    char bare[ADDRESS_BYTES];
+    const size_t length = strlen(host);
+    const bool bracketed = length > 2 && host[0] == '[' && host[length - 1] == ']';
+    snprintf(
+        bare, sizeof bare, "%.*s", (int)(bracketed ? length - 2 : length),
+        bracketed ? host + 1 : host);
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(bare, NULL, &wanted, &found) != 0)
+        return false;
+    bool own = false;
+    for (const struct addrinfo *at = found; at != NULL && !own; at = at->ai_next) {
+        const int probe = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
+        own = probe >= 0 && bind(probe, at->ai_addr, at->ai_addrlen) == 0;
+        if (probe >= 0)
+            close(probe);
+    }
+    freeaddrinfo(found);
+    return own;
+}
 
 static grpc_arg integer(const char *key, uint64_t value)
 {
@@ -88,11 +115,13 @@ enum sumac_status rpc_server_open(
     grpc_server_credentials_release(open);
     if (port == 0) {
         rpc_server_close(made);
+        if (!is_own_address(options->bind_host))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "cannot listen on %s: %s is no address of this host", address, options->bind_host);
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
-            "cannot listen on %s: another process has the port, or the address is not this host's; "
-            "choose another",
-            address);
+            "cannot listen on %s: another process has the port; choose another", address);
     }
     made->port = (uint32_t)port;
     *server = made;

@@ -2,6 +2,7 @@
 #include "lane_state.h"
 
 #define PULL_WAITS_MAX 64u
+#define WAIT_US_MIN 1000000u /* a shorter wait is how pulling works */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
 {
@@ -115,7 +116,7 @@ static void pack_waits(struct lane *lane, wire_stats_reply *reply)
             char text[SUMAC_ERROR_TEXT_BYTES];
             if (reply->n_waits == PULL_WAITS_MAX + judged_count)
                 return;
-            if (lane_pull_is_ready(stream, pull))
+            if (lane_pull_is_ready(stream, pull) || lane->now_us < pull->started_us + WAIT_US_MIN)
                 continue;
             lane_pull_describe_wait(lane, stream, pull, text, sizeof text);
             reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);

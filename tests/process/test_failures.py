@@ -158,6 +158,12 @@ class ParameterServers(unittest.TestCase):
         self.assertGreaterEqual(second.wait(), 128)     # whoever has it may go
         self.assertRegex(second.text(), rf"127\.0\.0\.1:{cluster.ports[0]}: another process has the port")
 
+    def test_an_address_of_another_host_is_a_mistake_to_mend(self):
+        cluster = self.cluster(ps=1, start=False)
+        ps = cluster.add(Process([SUMAC, "ps", "--bind", "192.0.2.1"], cluster.environment("ps", 0)))
+        self.assertEqual(ps.wait(), 2)
+        self.assertRegex(ps.text(), r"192\.0\.2\.1 is no address of this host")
+
     def test_a_missing_ps_is_named_and_ends_those_who_wait_for_it(self):
         cluster = self.cluster(start=False, options=["--ps-lost-ms", "6500", "--report-ms", "300"])
         cluster.start_ps(0)

@@ -226,7 +226,7 @@ static void a_log_line_has_its_time_and_its_ps(void **state)
     const uint32_t bytes =
         ps_log_line(UINT64_C(1795269723123), 3, "ps 3 listens on 0.0.0.0:2222", line, sizeof line);
 
-    assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 3: ps 3 listens on 0.0.0.0:2222\n");
+    assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 3 listens on 0.0.0.0:2222\n");
     assert_int_equal(bytes, strlen(line));
 }
 
