@@ -193,18 +193,19 @@ class Sleepers(unittest.TestCase):
         with Cluster(workers=1) as cluster:
             member = cluster.member(timeout_ms=700)
             member.wait_for("^joined$")
-            ask(member, "create w int64 4 2 2 assign_add", "created")
+            for name in ("w", "v"):
+                ask(member, f"create {name} int64 4 2 2 assign_add", "created")
             ask(member, "pull w", "pulled w 0 0 same")
             cluster.ps[1].signal(signal.SIGSTOP)
             ask(member, "begin w 1", "begun")
-            for line in ("pull w", "end", "create x int64 4 2 2 assign_add", "delete w"):
+            for line in ("pull w", "end", "create x int64 4 2 2 assign_add", "delete v"):
                 refused = ask(member, line, r"refused DEADLINE_EXCEEDED TIMED_OUT (.*)")
                 self.assertIn("ps 1", refused.group(1), line)
             cluster.ps[1].signal(signal.SIGCONT)
             ask(member, "end", "pushed")
             ask(member, "create x int64 4 2 2 assign_add", "created")
-            ask(member, "create w int64 8 2 2 assign_add", "created")
-            ask(member, "pull w", "pulled w 0 0 same")
+            ask(member, "create v int64 8 2 2 assign_add", "created")
+            ask(member, "pull w", "pulled w 1 1 same")
 
     def test_a_ps_that_slept_takes_nobody_for_lost(self):
         """ps 1 sleeps for longer than it would wait for ps 0, and a worker for longer than it would wait for a ps."""
