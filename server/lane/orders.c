@@ -174,6 +174,7 @@ static void give_up_adding(struct lane *lane, struct variable *variable, struct 
 
     lane->filling--;
     store_delete(&lane->store, variable);
+    sized_pool_trim(&lane->store.bytes); /* the answer itself needs memory */
     lane_report_answer(lane, number, error);
 }
 

@@ -47,7 +47,7 @@ void sized_pool_init(struct sized_pool *pool, const struct memory *memory, uint6
     *pool = (struct sized_pool){.memory = memory, .spare_bytes_max = spare_bytes_max};
 }
 
-void sized_pool_deinit(struct sized_pool *pool)
+void sized_pool_trim(struct sized_pool *pool)
 {
     for (size_t bytes = CARVED_BYTES_MAX + 1; bytes <= CLASS_BYTES_MAX;) {
         size_t rounded;
@@ -58,8 +58,15 @@ void sized_pool_deinit(struct sized_pool *pool)
             memory_give(pool->memory, free, rounded);
             free = next;
         }
+        pool->free[class] = NULL;
         bytes = rounded + 1;
     }
+    pool->spare_bytes = 0;
+}
+
+void sized_pool_deinit(struct sized_pool *pool)
+{
+    sized_pool_trim(pool);
     struct link *slab = pool->slabs;
     while (slab != NULL) {
         struct link *next = slab->next;

@@ -22,6 +22,8 @@ struct sized_pool {
 
 void sized_pool_init(
     struct sized_pool *pool, const struct memory *memory, uint64_t spare_bytes_max);
+/* Give what is spare of the larger classes to the source: when it had no more, others need it too. */
+void sized_pool_trim(struct sized_pool *pool);
 /* Everything has been given back. */
 void sized_pool_deinit(struct sized_pool *pool);
 /* 64-byte aligned, not zeroed; NULL when the source has no more. */
