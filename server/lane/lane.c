@@ -227,22 +227,29 @@ static void (*const handlers[])(struct lane *, const struct lane_event *) = {
 
 /* ---- a step ---- */
 
-/* A process that was suspended takes its own sleep for nobody's silence. */
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* The shortest time after which somebody silent is taken for lost. */
+static uint64_t patience_us(const struct lane *lane)
+{
+    return earlier(lane->config.lease_ms, lane->config.ps_lost_ms) * 1000;
+}
+
+/* A process that was suspended takes its own sleep for nobody's silence. Ticks come every quarter of the patience, so half of
+ * it without any event is a sleep. */
 static void forgive_sleep(struct lane *lane)
 {
     const uint64_t jump_us = lane->now_us - lane->last_step_us;
 
-    if (jump_us > (uint64_t)lane->config.lease_ms * 1000)
+    if (jump_us > patience_us(lane) / 2)
         lane->coordinator_heard_us += jump_us;
     lane->last_step_us = lane->now_us;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* The next tick: soon enough for every deadline, and at once while new variables are being filled. */
 static void wake(struct lane *lane)
 {
-    uint64_t due = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
+    uint64_t due = lane->now_us + patience_us(lane) / 4;
 
     due = earlier(due, lane->pull_due_us);
     if (lane->filling > 0)

@@ -369,6 +369,19 @@ static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
     talk_expect(talk, "report renewed 1\n");
 }
 
+/* Its sleep is shorter than a lease, and longer than it would wait for ps 0. */
+static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.ps_lost_ms = config.lease_ms / 5;
+    (void)begin_with(talk, &config);
+
+    talk_tick(talk, config.lease_ms / 2);
+
+    talk_expect(talk, "report renewed 1\n");
+}
+
 static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
 {
     struct talk *const talk = *state;
@@ -567,6 +580,7 @@ int main(void)
         talk_test(a_ps_that_came_back_empty_says_so),
         talk_test(a_ps_gives_up_when_ps_0_is_silent),
         talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
+        talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
         talk_test(sigterm_finishes_what_is_in_flight),
         talk_test(sigterm_does_not_wait_for_ever),
