@@ -51,12 +51,12 @@ static enum sumac_status create_variable(struct job *job, uint32_t index, struct
     const uint64_t offset_bytes = index * job->elements * sizeof(float);
     job->fetches[index].variable = variable;
     job->deltas[index].variable = variable;
-    status = sumac_tensor_view(job->values, offset_bytes, SUMAC_FLOAT32, &shape,
-                               &job->fetches[index].into);
+    status = sumac_tensor_view(
+        job->values, offset_bytes, SUMAC_FLOAT32, &shape, &job->fetches[index].into);
     if (status != SUMAC_OK)
         return status;
-    return sumac_tensor_view(job->ones, offset_bytes, SUMAC_FLOAT32, &shape,
-                             &job->deltas[index].value);
+    return sumac_tensor_view(
+        job->ones, offset_bytes, SUMAC_FLOAT32, &shape, &job->deltas[index].value);
 }
 
 static enum sumac_status allocate(struct job *job)
@@ -78,8 +78,8 @@ static enum sumac_status allocate(struct job *job)
 }
 
 /* Pull, then push; the push of the step before is waited for once this step's pull is in. */
-static enum sumac_status step(struct job *job, struct sumac_push **under_way,
-                              struct sumac_error *error)
+static enum sumac_status
+step(struct job *job, struct sumac_push **under_way, struct sumac_error *error)
 {
     struct sumac_pull *pull = NULL;
     enum sumac_status status =
@@ -93,8 +93,8 @@ static enum sumac_status step(struct job *job, struct sumac_push **under_way,
     }
     const struct sumac_push_options options = {.finishes_step = true};
     if (status == SUMAC_OK)
-        status = sumac_client_push(job->client, job->deltas, job->variables, &options, under_way,
-                                   error);
+        status =
+            sumac_client_push(job->client, job->deltas, job->variables, &options, under_way, error);
     return status;
 }
 
@@ -120,8 +120,9 @@ static enum sumac_status run(struct job *job, struct sumac_error *error)
     if (status != SUMAC_OK)
         return status;
     const float *values = sumac_buffer_data(job->values);
-    printf("{\"steps\": %llu, \"seconds\": %.6f, \"first_applied\": %.6f, \"last_value\": %.1f}\n",
-           (unsigned long long)steps, seconds, first_applied, (double)values[0]);
+    printf(
+        "{\"steps\": %llu, \"seconds\": %.6f, \"first_applied\": %.6f, \"last_value\": %.1f}\n",
+        (unsigned long long)steps, seconds, first_applied, (double)values[0]);
     return SUMAC_OK;
 }
 

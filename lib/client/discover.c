@@ -263,8 +263,8 @@ enum sumac_status client_search(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to find ps");
     for (uint32_t i = 0; i < search.count; i++)
-        search.probes[i] = (struct probe){
-            .search = &search, .ps = i, .found = client->peers[i].incarnation != 0};
+        search.probes[i] =
+            (struct probe){.search = &search, .ps = i, .found = client->peers[i].incarnation != 0};
     search_until(&search, until_us);
     for (uint32_t i = 0; i < search.count; i++)
         if (search.probes[i].call != NULL)

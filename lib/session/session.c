@@ -52,7 +52,9 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->ps_lost_ms = config->ps_lost_ms == 0 ? 60000 : config->ps_lost_ms;
     kept->backoff_ms_max = config->backoff_ms_max == 0 ? 2000 : config->backoff_ms_max;
     const uint32_t chunk = config->chunk_bytes == 0 ? SESSION_CHUNK_BYTES : config->chunk_bytes;
-    kept->chunk_bytes = chunk < 64 ? 64 : chunk / 64 * 64; /* whole elements of every type */
+    const uint32_t bounded = chunk < 64 ? 64 : chunk;
+    kept->chunk_bytes = /* whole elements of every type */
+        bounded < SESSION_CHUNK_BYTES_MAX ? bounded / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
     return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
            kept->ps_addresses != NULL;
 }

@@ -23,6 +23,7 @@
 #define SESSION_PUSHES_IN_FLIGHT_MAX 1024
 #define SESSION_PULLS_IN_FLIGHT_MAX 1024
 #define SESSION_CHUNK_BYTES 262144u
+#define SESSION_CHUNK_BYTES_MAX 1048576u
 #define SESSION_PIECES_PER_MESSAGE_MAX 4096u
 
 enum session_lane { SESSION_PUSH_STREAM, SESSION_PULL_STREAM };
@@ -43,7 +44,7 @@ struct session_config {
     uint64_t epoch;                  /* a reader's, from List */
     const uint64_t *ps_incarnations; /* a reader's, may be NULL */
     uint32_t ps_lost_ms;             /* not 0: until the join's answer says */
-    uint32_t chunk_bytes;            /* 0: SESSION_CHUNK_BYTES */
+    uint32_t chunk_bytes;            /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
     uint32_t backoff_ms_max;         /* 0: 2000 */
     uint32_t broken;                 /* rules.h */
 };

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define ANSWER_BYTES_MAX                                                                           \
+    1048576u /* of one message, about: a client takes at least four times as much */
+
 static struct answer *add(struct lane *lane, struct stream *stream, enum answer_kind kind)
 {
     if (stream->answer_count == ANSWERS_PER_STREAM_MAX) {
@@ -179,10 +182,43 @@ make_refused(struct lane *lane, const struct session *session, const struct answ
     return refused;
 }
 
-/* Move the pending answers into the message. Returns the last record that any of them waits for. */
+/* At most so many bytes on the wire. */
+static size_t bytes_of(const struct answer *answer)
+{
+    const size_t texts = answer->kind == ANSWER_REFUSED ? sizeof(struct refusal) : 0;
+
+    return texts + 32 + answer->version_count * 10; /* a varint of 64 bits has ten */
+}
+
+/* False: no memory. */
+static bool
+put(struct lane *lane, const struct stream *stream, const struct answer *answer,
+    wire_push_answer *message)
+{
+    if (answer->kind == ANSWER_STAGED) {
+        wire_staged *staged = make_staged(lane, answer);
+        if (staged != NULL)
+            message->staged[message->n_staged++] = staged;
+        return staged != NULL;
+    }
+    if (answer->kind == ANSWER_DONE) {
+        wire_done *done = make_done(lane, answer);
+        if (done != NULL)
+            message->done[message->n_done++] = done;
+        return done != NULL;
+    }
+    wire_refused *refused = make_refused(lane, stream->session, answer);
+    if (refused != NULL)
+        message->refused[message->n_refused++] = refused;
+    return true;
+}
+
+/* Move pending answers into the message, as many as a message takes; the rest goes with the next one. Returns the last record
+ * that any of them waits for. */
 static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer *message)
 {
     const size_t count = stream->answer_count;
+    size_t bytes = 0;
     uint64_t record = 0;
 
     message->staged = arena_take(&lane->arena, count * sizeof *message->staged);
@@ -190,25 +226,19 @@ static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer 
     message->done = arena_take(&lane->arena, count * sizeof *message->done);
     if (message->staged == NULL || message->refused == NULL || message->done == NULL)
         return 0;
-    for (const struct answer *answer = stream->first_answer; answer != NULL;
-         answer = answer->next) {
-        wire_refused *refused;
+    while (stream->first_answer != NULL && bytes < ANSWER_BYTES_MAX) {
+        struct answer *answer = stream->first_answer;
+        if (!put(lane, stream, answer, message))
+            break;
+        bytes += bytes_of(answer);
         if (answer->record > record)
             record = answer->record;
-        switch (answer->kind) {
-        case ANSWER_STAGED:
-            message->staged[message->n_staged++] = make_staged(lane, answer);
-            break;
-        case ANSWER_DONE:
-            message->done[message->n_done++] = make_done(lane, answer);
-            break;
-        case ANSWER_REFUSED:
-            refused = make_refused(lane, stream->session, answer);
-            if (refused != NULL)
-                message->refused[message->n_refused++] = refused;
-            break;
-        }
+        stream->first_answer = answer->next;
+        stream->answer_count--;
+        free_answer(lane, answer);
     }
+    if (stream->first_answer == NULL)
+        stream->last_answer = NULL;
     return record;
 }
 
@@ -226,7 +256,8 @@ void lane_answers_flush(struct lane *lane, struct stream *stream)
         message->greeting = lane_stream_greeting(lane, stream);
     if (stream->answer_count > 0)
         effect->after_record = fill(lane, stream, message);
-    if (stream->closed_due && stream->session != NULL) {
+    const bool closes = stream->closed_due && stream->first_answer == NULL;
+    if (closes && stream->session != NULL) {
         message->closed = make_closed(lane, stream->session);
         if (effect->after_record < lane->last_record)
             effect->after_record = lane->last_record;
@@ -235,6 +266,6 @@ void lane_answers_flush(struct lane *lane, struct stream *stream)
     effect->stream = stream->id;
     effect->push_answer = message;
     stream->writable = false;
-    stream->greeting_due = stream->closed_due = stream->rejoin_due = false;
-    lane_answers_drop(lane, stream);
+    stream->greeting_due = stream->rejoin_due = false;
+    stream->closed_due = stream->closed_due && !closes;
 }

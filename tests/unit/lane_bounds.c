@@ -80,6 +80,42 @@ static void a_stream_has_so_many_answers_that_are_not_read(void **state)
     talk_expect(talk, "end of stream UNSPECIFIED\n");
 }
 
+static uint32_t count_refused(const struct talk *talk)
+{
+    uint32_t count = 0;
+
+    for (const char *at = talk->text; (at = strstr(at, "refused ")) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* A client takes messages of a few megabytes: answers with long texts go out in several. */
+static void answers_that_fill_a_message_go_on_in_the_next(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part nobody = {.shard = 4711, .shards = 1, .values = one, .count = 1};
+    const uint32_t parts = 1000, refusals = 2 * parts;
+    talk->deaf = stream;
+    for (uint32_t i = 0; i < refusals; i++) { /* each is sent twice, and refused twice */
+        struct talk_part part = nobody;
+        part.sequence = i % parts + 1;
+        part.previous = i % parts;
+        talk_part(talk, stream, &part);
+    }
+    const uint32_t first = count_refused(talk); /* the first of them was written at once */
+    talk_forget(talk);
+
+    talk_writable(talk, stream);
+    const uint32_t second = count_refused(talk);
+    talk_forget(talk);
+    talk_writable(talk, stream);
+
+    assert_int_equal(first, 1);
+    assert_true(second < refusals - 1);
+    assert_int_equal(first + second + count_refused(talk), refusals);
+}
+
 static void a_stream_has_so_many_pulls(void **state)
 {
     struct talk *const talk = *state;
@@ -164,6 +200,7 @@ int main(void)
         talk_test(a_session_has_so_many_parts_that_are_not_done),
         talk_test(a_session_has_so_many_voided_pushes),
         talk_test(a_stream_has_so_many_answers_that_are_not_read),
+        talk_test(answers_that_fill_a_message_go_on_in_the_next),
         talk_test(a_stream_has_so_many_pulls),
         talk_test(a_part_names_so_many_functions),
         talk_test(a_ps_remembers_so_many_closed_sessions),

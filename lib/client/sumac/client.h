@@ -95,7 +95,7 @@ struct sumac_client_options {
     bool observer; /* a session that holds nothing up; else: a member, the cluster's own task */
     uint32_t local_replicas; /* of this worker; 0: 1 */
     uint32_t timeout_ms;     /* of each call; 0: 60 000 */
-    uint32_t chunk_bytes;    /* of a push's messages; 0: 256 KiB */
+    uint32_t chunk_bytes;    /* of a push's messages; 0: 256 KiB; 64 bytes to 1 MiB */
     /* Gets a line without its end, on any thread, and calls no client. NULL: stderr. */
     void (*log)(void *context, const char *line);
     void *log_context;
