@@ -46,7 +46,7 @@ void judge_tick(struct judge *judge, const struct lane_event *event, struct out 
 /* SIGTERM: no more joins or creates. */
 void judge_terminate(struct judge *judge, const struct lane_event *event, struct out *out);
 
-/* For Stats: sentences for what is being waited for ("join of worker 1 waits for ps 1 at h2:2222, last heard from never"). */
+/* For Stats: sentences for what is being waited for ("join of worker 1 waits for ps 1 at h2:2222, never heard from"). */
 uint32_t judge_waits(struct judge *judge, uint64_t now_us, struct out *out, char ***waits);
 uint64_t judge_cluster_id(const struct judge *judge);
 

@@ -183,7 +183,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
 
 /* Wait until the push is applied on every ps, or was refused and applied on none; timeout_ms 0: the client's.
  * Takes    push, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be waited for again.
- * Fails    the refusal's status and reason; ABORTED (SESSION_CLOSED): the session was settled, and the push with it. */
+ * Fails    the refusal's status and reason; ABORTED (SESSION_CLOSED): the session was settled, and the push is applied nowhere.
+ *          OK when the session was settled with the push in it: it is decided, and a ps may be about to apply it. UNAVAILABLE,
+ *          DATA_LOSS: a ps is lost, and what it had not answered may or may not have been applied. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error);
 

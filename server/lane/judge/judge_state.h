@@ -303,7 +303,7 @@ void judge_peers_tick(struct judge *judge);
 void judge_stream_up(struct judge *judge, uint32_t ps);
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text);
 void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report);
-/* "ps 1 at h2:2222, last heard from never (the name does not resolve)" */
+/* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
 const char *judge_peer_text(const struct judge *judge, uint32_t ps);
 
 /* orders.c: the one list, and what is sent for each. */

@@ -140,11 +140,13 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
 {
     const struct judge_peer *peer = &judge->peers[ps];
     const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
+    const bool heard = peer->heard_us != 0;
     return out_text(
-        judge->out, "ps %u at %s, last heard from %s%s%s%s", ps,
+        judge->out, "ps %u at %s, %s%s%s%s%s", ps,
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
-        judge_ago(judge, peer->heard_us), troubled ? " (" : "", troubled ? peer->trouble : "",
-        troubled ? ")" : "");
+        heard ? "last heard from " : "never heard from",
+        heard ? judge_ago(judge, peer->heard_us) : "", troubled ? " (" : "",
+        troubled ? peer->trouble : "", troubled ? ")" : "");
 }
 
 /* ---- giving ---- */
