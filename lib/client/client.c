@@ -138,7 +138,7 @@ static enum sumac_status join(struct sumac_client *client, struct sumac_error *e
     bool grew;
     const enum sumac_status found =
         client_search(client, CLIENT_SEARCH_JOINED, until_us, &grew, error);
-    if (found != SUMAC_OK && !client->ended)
+    if (found != SUMAC_OK)
         return found;
     while (!is_joined(client)) {
         const uint64_t now_us = client_now_us();

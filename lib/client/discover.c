@@ -271,8 +271,11 @@ enum sumac_status client_search(
             rpc_call_cancel(search.probes[i].call);
     client_wait(client, has_no_calls, &search, NEVER_US);
     *grew = search.grew;
+    /* The join that gave up names who is missing, if we know it. */
+    const bool gave_up =
+        client->ended && search.missing > 0 && client->end.status == SUMAC_UNAVAILABLE;
     enum sumac_status status = SUMAC_OK;
-    if (search.failed || (!is_enough(&search) && !search.grew))
+    if (search.failed || gave_up || (!is_enough(&search) && !search.grew))
         status = missing_error(&search, client->timeout_ms, error);
     free(search.probes);
     return status;

@@ -190,8 +190,18 @@ static void join_failed(struct session *session, const struct sumac_error *error
 {
     if (session->phase != PHASE_JOINING)
         return;
-    if (!is_worth_retrying(error) || !has_patience(session)) {
+    if (!is_worth_retrying(error)) {
         session_end(session, error, NULL);
+        return;
+    }
+    if (!has_patience(session)) {
+        struct sumac_error named = *error;
+        if (error->reason == SUMAC_REASON_UNSPECIFIED)
+            fail(
+                &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+                "ps 0 at %s did not open a session within %" PRIu32 " ms (%.200s)",
+                ps_address(session, 0), session->config.ps_lost_ms, error->text);
+        session_end(session, &named, NULL);
         return;
     }
     if (!holds(session, RULE_join_nonce))

@@ -224,6 +224,8 @@ void link_touch(struct session *session, struct link *link);
 uint32_t backoff_ms(const struct session *session, uint32_t failures);
 
 /* stream.c */
+/* Where it listens, for a text. Lends  valid with the session. */
+const char *ps_address(const struct session *session, uint32_t ps);
 void stream_open(
     struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms);
 void stream_writable(struct session *session, const struct session_event *event);

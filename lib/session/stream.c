@@ -5,7 +5,7 @@
 
 #include "error.h"
 
-static const char *address_of(const struct session *session, uint32_t ps)
+const char *ps_address(const struct session *session, uint32_t ps)
 {
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
     return address[0] == '\0' ? "an unknown address" : address;
@@ -74,7 +74,7 @@ fail_restarted(const struct session *session, const struct link *link, struct su
     fail(
         error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
         "ps %" PRIu32 " at %s was restarted and its state is lost; start the run again", link->ps,
-        address_of(session, link->ps));
+        ps_address(session, link->ps));
 }
 
 /* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless it is leaving anyway. */
@@ -93,7 +93,7 @@ is_final(struct session *session, const struct link *link, const struct sumac_er
     else
         fail(
             &error, given->status, given->reason, "ps %" PRIu32 " at %s: %s", link->ps,
-            address_of(session, link->ps), given->text);
+            ps_address(session, link->ps), given->text);
     session_end(session, &error, NULL);
     return true;
 }
@@ -122,7 +122,7 @@ void stream_lost(struct session *session, const struct session_event *event)
             link->unreached_us = session->now_us;
         effect_log(
             session, "ps %" PRIu32 " at %s: the push stream broke: %s", link->ps,
-            address_of(session, link->ps),
+            ps_address(session, link->ps),
             event->error != NULL ? event->error->text : "no reason given");
     }
     rewind_pushes(session, link);
@@ -158,7 +158,7 @@ static bool is_same_ps(struct session *session, struct link *link, const wire_gr
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
             "; check the addresses of job ps",
-            link->ps, address_of(session, link->ps), greeting->cluster_id, session->cluster_id);
+            link->ps, ps_address(session, link->ps), greeting->cluster_id, session->cluster_id);
     } else if (
         other_cluster ||
         (link->incarnation != 0 && greeting->ps_incarnation != link->incarnation)) {
@@ -168,7 +168,7 @@ static bool is_same_ps(struct session *session, struct link *link, const wire_gr
             &error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
             "ps %" PRIu32 " at %s went back to epoch %" PRIu64
             " and this session is of epoch %" PRIu64 "; start the run again",
-            link->ps, address_of(session, link->ps), greeting->epoch, session->epoch);
+            link->ps, ps_address(session, link->ps), greeting->epoch, session->epoch);
     } else {
         return true;
     }
@@ -197,7 +197,7 @@ bool stream_greeted(
     if (link->unreached_us != NEVER && stream->generation > 1)
         effect_log(
             session, "ps %" PRIu32 " at %s is reached again after %" PRIu64 " ms", link->ps,
-            address_of(session, link->ps), (session->now_us - link->unreached_us) / 1000);
+            ps_address(session, link->ps), (session->now_us - link->unreached_us) / 1000);
     link->unreached_us = NEVER;
     if (greeting->membership_epoch > session->membership_epoch)
         session->membership_epoch = greeting->membership_epoch;
@@ -278,7 +278,7 @@ void links_check(struct session *session)
         "ps %" PRIu32 " at %s was not reached for %" PRIu64
         " s and is lost with its state; start the run again (what it had not answered may or may "
         "not have been applied)",
-        ps, address_of(session, ps), (session->now_us - first_us) / 1000000);
+        ps, ps_address(session, ps), (session->now_us - first_us) / 1000000);
     session_end(session, &error, NULL);
 }
 

@@ -93,9 +93,12 @@ static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
     start(&talk, &config);
     talk.now_us += (uint64_t)LOST_MS * 1000;
 
-    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
 
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_non_null(ended);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(ended->error.text, "ps 0 at h0:2222 did not open a session"));
     talk_close(&talk);
 }
 
