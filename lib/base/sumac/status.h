@@ -66,16 +66,21 @@ enum sumac_status {
     X(TOO_MANY_SESSIONS, 18)                                                                       \
     X(OUT_OF_MEMORY, 19)                                                                           \
     X(UNKNOWN_VIEW, 20)                                                                            \
+    X(TOO_MANY_REFUSED, 21)                                                                        \
+    X(TOO_MANY_IN_FLIGHT, 22)                                                                      \
+    X(NONCE_TAKEN, 23)                                                                             \
     X(PS_MISSING, 32)                                                                              \
     X(VIEW_ENDED, 33)                                                                              \
     X(TIMED_OUT, 34)                                                                               \
     X(NOT_COORDINATOR, 35)                                                                         \
+    X(BUSY, 36)                                                                                    \
     X(SESSION_UNKNOWN, 48)                                                                         \
     X(SESSION_CLOSED, 49)                                                                          \
     X(STATE_LOST, 64)                                                                              \
     X(RUN_ENDED, 65)                                                                               \
     X(PROTOCOL_VERSION, 66)                                                                        \
-    X(WRONG_CLUSTER, 67)
+    X(WRONG_CLUSTER, 67)                                                                           \
+    X(TERMINATED, 68)
 
 enum sumac_reason {
 #define X(name, number) SUMAC_REASON_##name = number,
