@@ -19,11 +19,12 @@ enum {
 };
 
 enum option_kind {
-    OPTION_FLAG,  /* bool */
-    OPTION_TEXT,  /* const char * */
-    OPTION_COUNT, /* uint32_t, decimal */
-    OPTION_MS,    /* uint32_t, milliseconds */
-    OPTION_SIZE,  /* uint64_t, bytes: 4096, 64K, 256M, 2G */
+    OPTION_FLAG,   /* bool */
+    OPTION_TEXT,   /* const char * */
+    OPTION_NUMBER, /* uint32_t, decimal; 0 is a number like any other */
+    OPTION_COUNT,  /* uint32_t, decimal, at least 1 */
+    OPTION_MS,     /* uint32_t, milliseconds, at least 1 */
+    OPTION_SIZE,   /* uint64_t, bytes: 4096, 64K, 256M, 2G; at least 1 */
 };
 
 /* An option: one row, read by the parser and by --help. */

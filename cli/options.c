@@ -109,11 +109,14 @@ static bool store(const struct option_row *row, const char *value, void *target)
     case OPTION_TEXT:
         *(const char **)(void *)place = value;
         return true;
+    case OPTION_NUMBER:
+        return parse_count(value, (uint32_t *)(void *)place);
     case OPTION_COUNT:
     case OPTION_MS:
-        return parse_count(value, (uint32_t *)(void *)place);
+        return parse_count(value, (uint32_t *)(void *)place) && *(uint32_t *)(void *)place > 0;
     case OPTION_SIZE:
-        return options_parse_size(value, (uint64_t *)(void *)place);
+        return options_parse_size(value, (uint64_t *)(void *)place) &&
+               *(uint64_t *)(void *)place > 0;
     }
     return false;
 }
@@ -121,15 +124,19 @@ static bool store(const struct option_row *row, const char *value, void *target)
 static const char *wanted(enum option_kind kind)
 {
     switch (kind) {
-    case OPTION_COUNT:
+    case OPTION_NUMBER:
         return "a whole number";
+    case OPTION_COUNT:
+        return "a whole number, at least 1";
     case OPTION_MS:
-        return "a whole number of milliseconds";
+        return "a whole number of milliseconds, at least 1";
     case OPTION_SIZE:
         return "a size such as 4096, 64K, 256M or 2G";
-    default:
-        return "a value";
+    case OPTION_FLAG:
+    case OPTION_TEXT:
+        break;
     }
+    return "a value";
 }
 
 /* ---- the command line */

@@ -14,17 +14,19 @@ struct ps_words {
     uint32_t port, index;
 };
 
-#define UNSAID UINT32_MAX /* a number that was not given */
+#define STAGING_BYTES_MIN 65536u
+#define GRPC_MEMORY_BYTES_MIN 8388608u /* with less it answers nobody */
+#define UNSAID UINT32_MAX              /* a number that was not given */
 #define SERVER(member) offsetof(struct ps_words, server.member)
 
 static const struct option_row rows[] = {
     {"bind", "HOST", "listen on this address only (0.0.0.0)", OPTION_TEXT, SERVER(bind_host)},
-    {"port", "PORT", "listen on this port (that of its task in TF_CONFIG)", OPTION_COUNT,
+    {"port", "PORT", "listen on this port (that of its task in TF_CONFIG)", OPTION_NUMBER,
      offsetof(struct ps_words, port)},
-    {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_COUNT,
+    {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_NUMBER,
      offsetof(struct ps_words, index)},
     {"threads", "N", "threads that compute beside the ps's own (spare processors, at most 3)",
-     OPTION_COUNT, SERVER(threads)},
+     OPTION_NUMBER, SERVER(threads)},
     {"staging-max", "SIZE",
      "pushes that are received and not applied yet, all sessions together (2G)", OPTION_SIZE,
      SERVER(staging_bytes_max)},
@@ -109,6 +111,24 @@ resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct suma
     return status;
 }
 
+/* What would start, and serve nobody. */
+static bool check(const struct ps_options *options)
+{
+    if (options->staging_bytes_max != 0 && options->staging_bytes_max < STAGING_BYTES_MIN)
+        fprintf(
+            stderr, "sumac ps: --staging-max %llu takes no push; give at least 64K\n",
+            (unsigned long long)options->staging_bytes_max);
+    else if (
+        options->grpc_memory_bytes_max != 0 &&
+        options->grpc_memory_bytes_max < GRPC_MEMORY_BYTES_MIN)
+        fprintf(
+            stderr, "sumac ps: with --grpc-memory-max %llu no call is answered; give at least 8M\n",
+            (unsigned long long)options->grpc_memory_bytes_max);
+    else
+        return true;
+    return false;
+}
+
 static int serve(const struct command *command, int argc, char **argv)
 {
     struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
@@ -120,6 +140,8 @@ static int serve(const struct command *command, int argc, char **argv)
         fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
         return EXIT_MISUSED;
     }
+    if (!check(&words.server))
+        return EXIT_MISUSED;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};
     if (resolve(&words, &cluster, &error) != SUMAC_OK) {

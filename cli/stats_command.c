@@ -362,9 +362,8 @@ static int stats(const struct command *command, int argc, char **argv)
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (options.interval_ms == 0 || words > 0) {
-        const char *wrong = words > 0 ? argv[0] : "--interval-ms 0";
-        fprintf(stderr, "sumac stats: %s means nothing here; see `sumac stats --help`\n", wrong);
+    if (words > 0) {
+        fprintf(stderr, "sumac stats: %s means nothing here; see `sumac stats --help`\n", argv[0]);
         return EXIT_MISUSED;
     }
     bool printed = true;

@@ -256,7 +256,7 @@ class Words(unittest.TestCase):
     def test_rates_of_no_time_are_refused(self):
         code, _, errors = sumac("stats", "--interval-ms", "0")
         self.assertEqual(code, 2)
-        self.assertIn("--interval-ms 0", errors)
+        self.assertIn("--interval-ms wants a whole number of milliseconds, at least 1, not 0", errors)
 
     def test_an_index_alone_makes_no_cluster(self):
         code, _, errors = sumac("ps", "--index", "0")
@@ -267,6 +267,17 @@ class Words(unittest.TestCase):
         code, _, errors = sumac("ps", "--staging-max", "lots")
         self.assertEqual(code, 2)
         self.assertIn("--staging-max wants a size such as", errors)
+
+    def test_a_bound_that_serves_nobody_is_refused(self):
+        for option, value, said in (("--sessions-max", "0", "at least 1, not 0"),
+                                    ("--lease-ms", "0", "at least 1, not 0"),
+                                    ("--staging-max", "0", "not 0"),
+                                    ("--staging-max", "1", "takes no push; give at least 64K"),
+                                    ("--grpc-memory-max", "1K", "give at least 8M")):
+            with self.subTest(option=option, value=value):
+                code, _, errors = sumac("ps", option, value)
+                self.assertEqual(code, 2)
+                self.assertIn(said, errors)
 
 
 if __name__ == "__main__":
