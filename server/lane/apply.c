@@ -184,7 +184,7 @@ static bool fill(struct lane *lane, struct batch *batch, struct part *part)
 {
     while (part->next_run < part->run_count) {
         const struct run *run = &part->runs[part->next_run];
-        if (run->bytes > 0 && depends(batch, part, part->next_byte))
+        if (depends(batch, part, part->next_byte))
             return true;
         part->entries[run->entry].adam |=
             function_of(part, run)->number == SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM;

@@ -31,7 +31,8 @@
 #define FUNCTIONS_PER_PART_MAX 256u
 #define CLOSED_SESSIONS_MAX 1024u /* remembered, so that their clients can be told */
 #define STAGING_CHUNK_BYTES 1048576u
-#define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
+#define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */
+#define SLICE_BYTES 262144u     /* of gradient: well below a millisecond */
 #define SLICES_PER_JOB_MAX                                                                         \
     1024u /* what one COMPUTE takes; a larger part is computed in several   \
                                   */
@@ -350,8 +351,8 @@ void lane_part_given(struct part *part, const char *format, ...)
 /* The whole part is here: are its runs and its checksum as they should be? */
 void lane_part_check_whole(struct lane *lane, struct part *part);
 
-/* piece.c: the checks of one piece, and the run it becomes. Its bytes follow if the part still
- * takes them. */
+/* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL: the part is refused, or the
+ * piece is empty: it touches its shard and has no run. */
 struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece);
 /* Its marks on its shards may be gone (piece.c). */
 void lane_piece_mark_again(struct part *part);
@@ -365,7 +366,7 @@ struct payload {
     size_t next; /* the span at hand, … */
     size_t used; /* … and what is used of it */
 };
-/* Make sure that a run can begin here, aligned. False: no memory. */
+/* Make sure that a run of some bytes can begin here, aligned. False: no memory. */
 bool lane_staging_align(struct lane *lane, struct part *part, uint64_t bytes);
 /* Copy the next bytes of the payload to the end of the part. False: no memory. *finite is set to
  * false, never to true. */

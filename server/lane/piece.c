@@ -209,6 +209,8 @@ struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_pie
     const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
     if (entry == UINT32_MAX)
         return no_memory(lane, part);
+    if (piece->bytes == 0)
+        return NULL; /* a run is never empty: the next piece may continue it, and it has no place in the chunks */
     struct run *run = continued(part, entry, piece);
     if (run != NULL) {
         run->bytes += piece->bytes;
@@ -223,10 +225,12 @@ struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_pie
     }
     if (!lane_staging_align(lane, part, piece->bytes))
         return no_memory(lane, part);
+    assert(part->last_chunk != NULL);
+    assert(part->last_chunk->used % RUN_ALIGNMENT_BYTES == 0);
     run = &part->runs[part->run_count++];
     *run = (struct run){
         .chunk = part->last_chunk,
-        .chunk_offset = part->last_chunk == NULL ? 0 : part->last_chunk->used,
+        .chunk_offset = part->last_chunk->used,
         .entry = entry,
         .function = piece->function,
         .offset = piece->offset_bytes,

@@ -8,8 +8,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define RUN_ALIGNMENT_BYTES 16u
-
 /* A new chunk at the end, for `bytes` or as much as a chunk holds. */
 static bool add_chunk(struct lane *lane, struct part *part, uint64_t bytes)
 {
@@ -39,8 +37,7 @@ bool lane_staging_align(struct lane *lane, struct part *part, uint64_t bytes)
 {
     struct chunk *chunk = part->last_chunk;
 
-    if (bytes == 0)
-        return true;
+    assert(bytes > 0);
     if (chunk != NULL) {
         chunk->used = (chunk->used + RUN_ALIGNMENT_BYTES - 1) & ~(RUN_ALIGNMENT_BYTES - 1);
         if (chunk->used < chunk->bytes)

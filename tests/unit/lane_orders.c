@@ -278,6 +278,27 @@ static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state
     talk_expect(talk, "end of stream UNSPECIFIED\nreport 7\nreport assigned 20\n");
 }
 
+/* Its number is easily guessed before its create has been answered. */
+static void a_shard_that_is_being_filled_is_not_there_yet(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t pull = talk_pull_stream(talk, 1);
+    const float values[4] = {1, 1, 1, 1};
+    const struct talk_part sent = {
+        .sequence = 1, .eager = true, .shard = 30, .shards = 1, .values = values, .count = 4};
+    const uint64_t rows = 1u << 18; /* a megabyte: more than one step fills */
+    talk_forget(talk);
+
+    talk_add(talk, 30, rows, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_expect(
+        talk, "report 6\n"); /* given: of two orders only the later one, to publish, is answered */
+    talk_part(talk, stream, &sent);
+    talk_pull(talk, pull, 1, 30, 1, 0);
+
+    talk_expect(talk, "refused 1 UNKNOWN_SHARD\ndone 1 voided\npulled 1 error UNKNOWN_SHARD\n");
+}
+
 static void an_order_given_twice_does_nothing_more(void **state)
 {
     struct talk *const talk = *state;
@@ -573,6 +594,7 @@ int main(void)
         talk_test(pulls_of_a_settled_session_do_not_wait_on),
         talk_test(the_sessions_heard_from_are_reported_now_and_then),
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
+        talk_test(a_shard_that_is_being_filled_is_not_there_yet),
         talk_test(an_order_given_twice_does_nothing_more),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -167,6 +168,51 @@ static void an_unknown_shard_is_an_error_of_that_pull(void **state)
     talk_pull(talk, streams.pull, 2, SHORT, 1, 0);
 
     talk_expect(talk, "pulled 1 error UNKNOWN_SHARD\npulled 2 [0] 0 0 0 0\n");
+}
+
+static void pull_bytes(
+    struct talk *talk, uint64_t stream, uint64_t request, uint64_t offset_bytes, uint64_t bytes)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
+
+    piece.shard_id = SHORT;
+    piece.offset_bytes = offset_bytes;
+    piece.bytes = bytes;
+    pull.request = request;
+    pull.pieces = pieces;
+    pull.n_pieces = 1;
+    talk_step(talk, &event);
+}
+
+static void a_range_is_read_within_its_shard_and_in_whole_elements(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    push(talk, streams.push, 1, SHORT, 2);
+    talk_forget(talk);
+
+    pull_bytes(talk, streams.pull, 1, 12, 4); /* the last of four elements */
+    pull_bytes(talk, streams.pull, 2, 8, 0);  /* from the third on */
+    pull_bytes(talk, streams.pull, 3, 16, 0); /* none */
+    talk_expect(talk, "pulled 1 [1] 2\npulled 2 [1] 2 2\npulled 3 [1]\n");
+
+    pull_bytes(talk, streams.pull, 4, 0, 20); /* one too many, … */
+    pull_bytes(talk, streams.pull, 5, 12, 8);
+    pull_bytes(talk, streams.pull, 6, 20, 0); /* … past the end, … */
+    pull_bytes(talk, streams.pull, 7, 20, 4);
+    pull_bytes(talk, streams.pull, 8, 4, UINT64_MAX - 3);
+    pull_bytes(talk, streams.pull, 9, UINT64_MAX - 3, 8);
+    pull_bytes(talk, streams.pull, 10, 2, 4); /* … and within an element */
+    pull_bytes(talk, streams.pull, 11, 4, 2);
+    for (uint32_t request = 4; request <= 11; request++) {
+        char expected[64];
+        (void)snprintf(expected, sizeof expected, "pulled %u error WRONG_SHAPE\n", request);
+        assert_non_null(strstr(talk->text, expected));
+    }
 }
 
 static void bounded_lag_is_of_a_later_release(void **state)
@@ -407,6 +453,7 @@ int main(void)
         talk_test(a_reader_needs_no_session),
         talk_test(a_reader_without_a_session_waits_for_no_push),
         talk_test(an_unknown_shard_is_an_error_of_that_pull),
+        talk_test(a_range_is_read_within_its_shard_and_in_whole_elements),
         talk_test(bounded_lag_is_of_a_later_release),
         talk_test(a_long_pull_comes_in_messages),
         talk_test(what_is_written_meanwhile_is_not_seen),

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -83,6 +84,57 @@ static void a_piece_that_ends_past_the_shard_is_refused(void **state)
     talk_expect(talk, "refused 1 WRONG_SHAPE\n");
 }
 
+/* One piece of SUM, at any byte. */
+static void send_bytes(
+    struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t offset_bytes, uint64_t bytes)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    piece.shard_id = SUM;
+    piece.offset_bytes = offset_bytes;
+    piece.bytes = bytes;
+    header.sequence = sequence;
+    header.previous = sequence - 1;
+    header.first = header.last = true;
+    header.bytes = bytes;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, one, bytes);
+}
+
+static void a_piece_that_begins_or_ends_within_an_element_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    send_bytes(talk, stream, 1, 2, 4); /* whole elements' bytes, in the middle of two */
+    send_bytes(talk, stream, 2, 0, 2);
+    send_bytes(talk, stream, 3, 2, 0); /* nothing, in the middle of one */
+    send_bytes(talk, stream, 4, 4, 4);
+
+    talk_expect(
+        talk, "refused 1 WRONG_SHAPE\nrefused 2 WRONG_SHAPE\nrefused 3 WRONG_SHAPE\nstaged 4\n");
+}
+
+/* An empty piece that lies outside is as wrong as any other. */
+static void an_empty_piece_past_the_shards_end_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    send_bytes(talk, stream, 1, 16, 0); /* at its end */
+    send_bytes(talk, stream, 2, 20, 0);
+    send_bytes(talk, stream, 3, UINT64_MAX - 3, 8);
+
+    talk_expect(talk, "staged 1\nrefused 2 WRONG_SHAPE\nrefused 3 WRONG_SHAPE\n");
+}
+
 static void an_unknown_function_is_refused(void **state)
 {
     struct talk *const talk = *state;
@@ -105,6 +157,77 @@ static void a_function_whose_slots_the_variable_lacks_is_refused(void **state)
     talk_part(talk, stream, &sent);
 
     talk_expect(talk, "refused 1 MISSING_SLOTS\n");
+}
+
+/* Every function that keeps slots, against variables of every other. */
+static void slots_are_those_that_a_variable_was_created_with(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    static const uint32_t with_slots[] = {UPDATE_MOMENTUM, UPDATE_ADAM};
+    uint64_t sequence = 0;
+
+    for (uint32_t own = UPDATE_ASSIGN; own <= UPDATE_ADAM; own++) {
+        talk_variable(talk, 20 + own, 4, own);
+        for (uint32_t i = 0; i < 2; i++) {
+            struct talk_part sent = part(sequence + 1, sequence);
+            char expected[64];
+            sequence++;
+            sent.shard = 20 + own;
+            sent.function = with_slots[i];
+            sent.eager = true;
+            talk_part(talk, stream, &sent);
+            (void)snprintf(
+                expected, sizeof expected,
+                own == with_slots[i] ? "staged %u\ndone %u [1]\n"
+                                     : "refused %u MISSING_SLOTS\ndone %u voided\n",
+                (unsigned)sequence, (unsigned)sequence);
+            talk_expect(talk, expected);
+        }
+    }
+}
+
+/* 1 - beta_2 is 1e-10 in float64 and nothing in float32. */
+static void a_hyperparameter_is_checked_in_the_variables_type(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const double wide[4] = {1, 1, 1, 1};
+    wire_hyperparameter beta = WIRE_HYPERPARAMETER_INIT;
+    wire_hyperparameter *betas[] = {&beta};
+    wire_function adam = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&adam};
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
+    talk_add(talk, 21, 4, 1, SUMAC_FLOAT64, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
+    talk_forget(talk);
+    beta.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_BETA_2;
+    beta.value = 0.9999999999;
+    adam.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM;
+    adam.hyperparameters = betas;
+    adam.n_hyperparameters = 1;
+    piece.function = 1;
+    header.first = header.last = true;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    for (uint64_t i = 0; i < 2; i++) {
+        piece.shard_id = 20 + i;
+        header.sequence = 1 + i;
+        header.previous = i;
+        piece.bytes = header.bytes = i == 0 ? sizeof one / 4 : sizeof wide;
+        talk_push(talk, stream, &request, i == 0 ? (const void *)one : wide, piece.bytes);
+    }
+
+    talk_expect(talk, "refused 1 BAD_HYPERPARAMETER\nstaged 2\n");
 }
 
 static void half_a_row_for_a_function_with_slots_is_refused(void **state)
@@ -374,8 +497,12 @@ int main(void)
         talk_test(a_shard_that_is_not_here_is_refused),
         talk_test(a_stale_layout_is_refused),
         talk_test(a_piece_that_ends_past_the_shard_is_refused),
+        talk_test(a_piece_that_begins_or_ends_within_an_element_is_refused),
+        talk_test(an_empty_piece_past_the_shards_end_is_refused),
         talk_test(an_unknown_function_is_refused),
         talk_test(a_function_whose_slots_the_variable_lacks_is_refused),
+        talk_test(slots_are_those_that_a_variable_was_created_with),
+        talk_test(a_hyperparameter_is_checked_in_the_variables_type),
         talk_test(half_a_row_for_a_function_with_slots_is_refused),
         talk_test(rows_in_messages_that_end_within_one_are_whole_rows),
         talk_test(a_part_larger_than_the_grant_is_refused_with_both_figures),

@@ -1,0 +1,246 @@
+/* lane_piece.c -- the pieces of a part: every sequence of full and empty ones is applied as the plain loop says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define FLOATS 5u  /* float32, assign_add */
+#define DOUBLES 6u /* float64, assign_add */
+#define ROWLESS 7u /* float32, no rows */
+#define ELEMENTS 24u
+#define PIECES_MAX 4u
+
+/* What one piece of a sequence is. */
+struct letter {
+    uint64_t shard;
+    uint32_t elements;
+    uint32_t function; /* 0: the variable's own; 1: assign */
+};
+
+/* With an element of four bytes and one of eight, aligned runs of few elements end in the middle of a chunk of 64 bytes, and
+ * those of six reach over its end. */
+static const struct letter letters[] = {
+    {FLOATS, 0, 0},  {FLOATS, 1, 0},  {FLOATS, 6, 0},  {FLOATS, 0, 1},
+    {FLOATS, 1, 1},  {FLOATS, 6, 1},  {DOUBLES, 0, 0}, {DOUBLES, 1, 0},
+    {DOUBLES, 6, 0}, {DOUBLES, 0, 1}, {DOUBLES, 1, 1}, {DOUBLES, 6, 1},
+};
+
+#define LETTERS (sizeof letters / sizeof *letters)
+
+/* The plain loop's variables, and what was pushed to them so far. */
+struct plain {
+    double floats[ELEMENTS], doubles[ELEMENTS];
+    unsigned versions[2];
+};
+
+/* One push being put together. */
+struct sent {
+    wire_piece pieces[PIECES_MAX];
+    wire_piece *pointers[PIECES_MAX];
+    uint32_t count;
+    uint8_t payload[PIECES_MAX * ELEMENTS * sizeof(double)];
+    size_t piece_begins[PIECES_MAX + 1];
+    uint32_t at[2]; /* elements of each shard that have been sent */
+    uint64_t touched[2];
+    uint32_t touched_count;
+};
+
+static uint64_t begin(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.staging_bytes_max = 1u << 20;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_add(talk, FLOATS, ELEMENTS, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_add(talk, DOUBLES, ELEMENTS, 1, SUMAC_FLOAT64, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_add(talk, ROWLESS, 0, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+/* The next piece of a push: elements that follow those sent before, with values that differ, applied to the plain variable, too. */
+static void add_piece(struct sent *sent, struct plain *plain, const struct letter *letter)
+{
+    const bool wide = letter->shard == DOUBLES;
+    const size_t element = wide ? sizeof(double) : sizeof(float);
+    double *const values = wide ? plain->doubles : plain->floats;
+    wire_piece *const piece = &sent->pieces[sent->count];
+    size_t used = sent->piece_begins[sent->count];
+
+    *piece = (wire_piece)WIRE_PIECE_INIT;
+    piece->shard_id = letter->shard;
+    piece->function = letter->function;
+    piece->offset_bytes = sent->at[wide] * element;
+    piece->bytes = letter->elements * element;
+    for (uint32_t i = 0; i < letter->elements; i++) {
+        const uint32_t place = sent->at[wide]++;
+        const double value = 1 + 7 * sent->count + place;
+        const float narrow = (float)value;
+        memcpy(sent->payload + used, wide ? (const void *)&value : (const void *)&narrow, element);
+        used += element;
+        values[place] = letter->function == 1 ? value : values[place] + value;
+    }
+    bool known = false;
+    for (uint32_t i = 0; i < sent->touched_count; i++)
+        known = known || sent->touched[i] == letter->shard;
+    if (!known)
+        sent->touched[sent->touched_count++] = letter->shard;
+    sent->pointers[sent->count++] = piece;
+    sent->piece_begins[sent->count] = used;
+}
+
+/* Send pieces first … beyond - 1 as one message. */
+static void send_some(
+    struct talk *talk, uint64_t stream, struct sent *sent, uint64_t sequence, uint32_t first,
+    uint32_t beyond)
+{
+    wire_function assign = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&assign};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    header.sequence = sequence;
+    header.last = beyond == sent->count;
+    if (first == 0) {
+        header.first = header.eager = true;
+        header.previous = sequence - 1;
+        header.bytes = sent->piece_begins[sent->count];
+        header.functions = functions;
+        header.n_functions = 1;
+    }
+    header.pieces = sent->pointers + first;
+    header.n_pieces = beyond - first;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(
+        talk, stream, &request, sent->payload + sent->piece_begins[first],
+        sent->piece_begins[beyond] - sent->piece_begins[first]);
+}
+
+static void
+expect_done(struct talk *talk, const struct sent *sent, struct plain *plain, uint64_t sequence)
+{
+    char expected[96];
+    size_t used = (size_t)snprintf(
+        expected, sizeof expected, "staged %llu\ndone %llu [", (unsigned long long)sequence,
+        (unsigned long long)sequence);
+
+    for (uint32_t i = 0; i < sent->touched_count; i++)
+        used += (size_t)snprintf(
+            expected + used, sizeof expected - used, i == 0 ? "%u" : " %u",
+            ++plain->versions[sent->touched[i] == DOUBLES]);
+    (void)snprintf(expected + used, sizeof expected - used, "]\n");
+    talk_expect(talk, expected);
+}
+
+static void expect_values(struct talk *talk, const struct plain *plain)
+{
+    float floats[ELEMENTS];
+    double doubles[ELEMENTS];
+
+    assert_int_equal(
+        lane_peek(talk->lane, FLOATS, (uint8_t *)floats, sizeof floats), sizeof floats);
+    assert_int_equal(
+        lane_peek(talk->lane, DOUBLES, (uint8_t *)doubles, sizeof doubles), sizeof doubles);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        assert_true((double)floats[i] == plain->floats[i]); /* small whole numbers: exact */
+        assert_true(doubles[i] == plain->doubles[i]);
+    }
+}
+
+/* The plain variables start again from nothing, as do the lane's. */
+static void assign_zeros(struct talk *talk, uint64_t stream, struct plain *plain, uint64_t sequence)
+{
+    static const struct letter whole[] = {{FLOATS, ELEMENTS, 1}, {DOUBLES, ELEMENTS, 1}};
+    struct sent sent = {.count = 0};
+
+    for (uint32_t i = 0; i < 2; i++)
+        add_piece(&sent, plain, &whole[i]);
+    memset(sent.payload, 0, sizeof sent.payload);
+    memset(plain->floats, 0, sizeof plain->floats);
+    memset(plain->doubles, 0, sizeof plain->doubles);
+    send_some(talk, stream, &sent, sequence, 0, sent.count);
+    expect_done(talk, &sent, plain, sequence);
+}
+
+static void every_sequence_of_pieces_is_applied_as_it_says(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct plain plain = {.versions = {0, 0}};
+    uint64_t sequence = 0, sequences = 1;
+
+    for (uint32_t length = 1; length <= PIECES_MAX; length++) {
+        sequences *= LETTERS;
+        for (uint64_t word = 0; word < sequences; word++) {
+            struct sent sent = {.count = 0};
+            uint64_t rest = word;
+            if (word % 64 == 0) /* so that sums stay small */
+                assign_zeros(talk, stream, &plain, ++sequence);
+            for (uint32_t i = 0; i < length; i++, rest /= LETTERS)
+                add_piece(&sent, &plain, &letters[rest % LETTERS]);
+            const uint32_t cut = (uint32_t)(word % (length + 1)); /* in one message, or in two */
+            sequence++;
+            if (cut > 0 && cut < length)
+                send_some(talk, stream, &sent, sequence, 0, cut);
+            send_some(talk, stream, &sent, sequence, cut < length ? cut : 0, length);
+            expect_done(talk, &sent, &plain, sequence);
+            expect_values(talk, &plain);
+        }
+    }
+}
+
+static void a_shard_without_rows_is_touched(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part sent = {
+        .sequence = 1, .eager = true, .shard = ROWLESS, .shards = 1, .values = (const float[]){0}};
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+/* Neighbouring ranges of one shard, each with a function of its own. */
+static void a_piece_with_another_function_is_not_continued(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct plain plain = {.versions = {0, 0}};
+    struct sent sent = {.count = 0};
+    static const struct letter add_all = {FLOATS, ELEMENTS, 0}, add = {FLOATS, 4, 0},
+                               assign = {FLOATS, 4, 1};
+    add_piece(&sent, &plain, &add_all);
+    send_some(talk, stream, &sent, 1, 0, 1);
+    expect_done(talk, &sent, &plain, 1);
+    sent = (struct sent){.count = 0};
+
+    add_piece(&sent, &plain, &assign);
+    add_piece(&sent, &plain, &add);
+    add_piece(&sent, &plain, &assign);
+    send_some(talk, stream, &sent, 2, 0, 3);
+
+    expect_done(talk, &sent, &plain, 2);
+    expect_values(talk, &plain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(every_sequence_of_pieces_is_applied_as_it_says),
+        talk_test(a_shard_without_rows_is_touched),
+        talk_test(a_piece_with_another_function_is_not_continued),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
