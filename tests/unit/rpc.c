@@ -47,13 +47,17 @@ static void a_status_arrives_with_its_reason_and_text(void **state)
     assert_string_equal(fixture->client.error.text, "the run is over");
 }
 
+/* A busy machine may let a short deadline pass before the server has the call: then a longer one is tried. */
 static void a_deadline_ends_a_call_at_both_ends(void **state)
 {
     struct fixture *fixture = *state;
     fixture->parks = true;
-    begin_stats(fixture, now_us() + 50000);
-    poll_until(fixture, &fixture->client.closed, 1);
-    assert_int_equal(fixture->client.error.status, SUMAC_DEADLINE_EXCEEDED);
+    unsigned calls = 0;
+    for (uint64_t us = 50000; fixture->at_server.messages == 0 && us < PATIENCE_US; us *= 2) {
+        begin_stats(fixture, now_us() + us);
+        poll_until(fixture, &fixture->client.closed, ++calls);
+        assert_int_equal(fixture->client.error.status, SUMAC_DEADLINE_EXCEEDED);
+    }
     poll_until(fixture, &fixture->at_server.closed, 1);
     assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
 }
