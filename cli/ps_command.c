@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "descriptors.h"
 #include "options.h"
 #include "ps.h"
 #include "sumac/cluster.h"
@@ -151,6 +152,7 @@ static int serve(const struct command *command, int argc, char **argv)
     words.server.cluster = &cluster;
     words.server.port_given = words.port != UNSAID;
     words.server.port = words.server.port_given ? words.port : 0;
+    descriptors_raise();
     const int code = ps_run(&words.server);
     sumac_cluster_deinit(&cluster);
     return code;

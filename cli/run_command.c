@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "descriptors.h"
 #include "options.h"
 #include "run.h"
 #include "run_ports.h"
@@ -205,6 +206,7 @@ static int run_cluster(const struct command *command, int argc, char **argv)
         plan->replicas = options.replicas;
         plan->program = argv;
         const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);
+        descriptors_raise();
         code = fits && check(&options, plan) ? run_plan(plan) : EXIT_MISUSED;
     }
     free(ps_text);

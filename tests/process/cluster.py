@@ -106,11 +106,12 @@ class Process:
 class Cluster:
     """Some ps on loopback, and whatever members a test starts beside them. Use as a context: it leaves nothing behind."""
 
-    def __init__(self, ps=2, workers=1, options=(), start=True, chief=False):
+    def __init__(self, ps=2, workers=1, options=(), start=True, chief=False, under=()):
         self.ps_count = ps
         self.workers = workers
         self.chief = chief
         self.options = list(options)
+        self.under = list(under)                # a command that becomes the ps in the end: prlimit …
         self.processes = []
         self.ps = [None] * ps
         self.ports = free_ports(ps)
@@ -138,7 +139,7 @@ class Cluster:
             raise
 
     def start_ps(self, index, options=()):
-        command = [SUMAC, "ps", "--bind", "127.0.0.1", *self.options, *options]
+        command = [*self.under, SUMAC, "ps", "--bind", "127.0.0.1", *self.options, *options]
         self.ps[index] = self.add(Process(command, self.environment("ps", index)))
         return self.ps[index]
 

@@ -1,0 +1,16 @@
+/* descriptors.h -- how many files and sockets this process may have open. */
+#ifndef CLI_DESCRIPTORS_H
+#define CLI_DESCRIPTORS_H
+
+#include <stdint.h>
+
+#define DESCRIPTORS_MAX UINT64_C(1048576) /* some programs walk over all they might have */
+
+/* What a soft limit is raised to: the hard one, within DESCRIPTORS_MAX, and never less than it is. */
+uint64_t descriptors_wanted(uint64_t soft, uint64_t hard);
+/* Raise this process's soft limit, and with it that of the processes which it will start. A connection is a
+ * descriptor, and the usual soft limit of 1 024 is meant for programs that call select. Where that fails, the
+ * limit is what it was. */
+void descriptors_raise(void);
+
+#endif

@@ -1,0 +1,47 @@
+/* descriptors.c (test) -- how far the soft limit of open descriptors is raised. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/resource.h>
+
+#include "descriptors.h"
+
+static void the_soft_limit_becomes_the_hard_one(void **state)
+{
+    (void)state;
+    assert_int_equal(descriptors_wanted(1024, 524288), 524288);
+    assert_int_equal(descriptors_wanted(1024, 1024), 1024);
+}
+
+static void a_limit_without_end_is_not_walked_over(void **state)
+{
+    (void)state;
+    assert_int_equal(descriptors_wanted(1024, RLIM_INFINITY), DESCRIPTORS_MAX);
+    assert_int_equal(descriptors_wanted(UINT64_C(1) << 30, UINT64_C(1) << 30), UINT64_C(1) << 30);
+}
+
+static void this_process_has_what_it_may_have(void **state)
+{
+    (void)state;
+    struct rlimit before, after;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit few = {.rlim_cur = 64, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    descriptors_raise();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+    assert_int_equal(after.rlim_cur, descriptors_wanted(64, before.rlim_max));
+    assert_int_equal(after.rlim_max, before.rlim_max);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_soft_limit_becomes_the_hard_one),
+        cmocka_unit_test(a_limit_without_end_is_not_walked_over),
+        cmocka_unit_test(this_process_has_what_it_may_have),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
