@@ -3,7 +3,7 @@
  *     threads THREADS PUSHES        -> "total N", then it leaves as done; what is not as promised goes to standard error
  *
  * The variables are int64, split over all ps. Every thread creates them, or finds them; every other one waits for its pushes
- * a moment at a time. A thread sees at least its own pushes, and never fewer than it has seen before.
+ * a moment at a time, and every third one asks whether it is over before it waits. A thread sees at least its own pushes, and never fewer than it has seen before.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -46,6 +46,12 @@ make(struct sumac_client *client, struct set *set, struct sumac_error *error)
         };
         struct sumac_buffer *buffer = NULL;
         status = sumac_client_create(client, &options, &set->variables[i], error);
+        if (status == SUMAC_OK && sumac_variable_shards(set->variables[i]) != options.num_shards) {
+            fprintf(
+                stderr, "%s is said to have %" PRIu32 " shards\n", names[i],
+                sumac_variable_shards(set->variables[i]));
+            return SUMAC_DATA_LOSS;
+        }
         if (status == SUMAC_OK)
             status = sumac_buffer_create(ROWS * sizeof(int64_t), &buffer);
         if (status == SUMAC_OK)
@@ -75,9 +81,12 @@ static enum sumac_status push(struct hand *hand, struct set *set)
         sumac_client_push(hand->client, deltas, VARIABLES, NULL, &push, &hand->error);
     if (status != SUMAC_OK)
         return status;
-    do
-        status = sumac_push_wait(push, hand->index % 2 == 0 ? 0 : 1, &hand->error);
-    while (status == SUMAC_DEADLINE_EXCEEDED && hand->index % 2 != 0);
+    const bool asks = hand->index % 3 == 2;
+    while (asks && !sumac_push_done(push))
+        ;
+    do /* what is over is not waited for, however short the time */
+        status = sumac_push_wait(push, hand->index % 2 == 0 && !asks ? 0 : 1, &hand->error);
+    while (status == SUMAC_DEADLINE_EXCEEDED && hand->index % 2 != 0 && !asks);
     return status;
 }
 
@@ -105,8 +114,10 @@ static enum sumac_status pull(struct hand *hand, struct set *set, uint64_t least
     }
     enum sumac_status status =
         sumac_client_pull(hand->client, fetches, VARIABLES, NULL, &pull, &hand->error);
+    while (status == SUMAC_OK && hand->index % 3 == 2 && !sumac_pull_done(pull))
+        ;
     if (status == SUMAC_OK)
-        status = sumac_pull_wait(pull, 0, &hand->error);
+        status = sumac_pull_wait(pull, hand->index % 3 == 2 ? 1 : 0, &hand->error);
     uint64_t sum = 0;
     if (status == SUMAC_OK && !believable(set, least, &sum)) {
         fprintf(stderr, "thread %" PRIu32 ": torn, or below %" PRIu64 "\n", hand->index, least);
