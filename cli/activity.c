@@ -1,9 +1,10 @@
 /* activity.c -- add up sessions over all ps, and rates between two samples. */
 #include "activity.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "text.h"
 
 static void add_session(struct activity *client, const wire_session_stats *session)
 {
@@ -30,7 +31,7 @@ static void fill_ps(struct activity *ps, const wire_stats_reply *reply)
         .non_finite = reply->non_finite,
         .duplicates = reply->duplicates,
     };
-    snprintf(ps->name, sizeof ps->name, "ps %u", reply->ps);
+    text_print_line(ps->name, sizeof ps->name, "ps %u", reply->ps);
     histogram_add(&ps->staleness, reply->staleness);
     histogram_add(&ps->push_us, reply->push_us);
     histogram_add(&ps->pull_us, reply->pull_us);
@@ -51,8 +52,8 @@ static void add_client(struct sample *sample, const wire_session_stats *session)
         find(sample->clients, sample->client_count, session->task, session->attempt);
     if (client == NULL) {
         client = &sample->clients[sample->client_count++];
-        snprintf(client->name, sizeof client->name, "%s", session->task);
-        snprintf(client->state, sizeof client->state, "%s", session->state);
+        text_print_line(client->name, sizeof client->name, "%s", session->task);
+        text_print_line(client->state, sizeof client->state, "%s", session->state);
         client->attempt = session->attempt;
     }
     add_session(client, session);

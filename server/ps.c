@@ -2,11 +2,11 @@
 #include "ps.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ps_state.h"
+#include "text.h"
 
 #define HELDS_PER_CHUNK 64u
 #define HOST_BYTES 256u
@@ -42,7 +42,7 @@ void ps_exit(struct ps *ps, int exit_code)
 static void bracket(const char *host, char *out, size_t out_bytes)
 {
     const bool bare = strchr(host, ':') != NULL && host[0] != '[';
-    snprintf(out, out_bytes, bare ? "[%s]" : "%s", host);
+    text_print(out, out_bytes, bare ? "[%s]" : "%s", host);
 }
 
 static int fail_start(struct ps *ps, const struct sumac_error *error)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ps_state.h"
+#include "text.h"
 
 #define LOG_LINE_BYTES 2048u
 
@@ -89,18 +90,14 @@ ps_log_line(uint64_t wall_ms, uint32_t index, const char *text, char *line, uint
     gmtime_r(&seconds, &utc);
     const size_t stamp = strftime(line, line_bytes, "%Y-%m-%dT%H:%M:%S", &utc);
     char subject[16];
-    const int subject_bytes = snprintf(subject, sizeof subject, "ps %u", index);
-    const bool named = strncmp(text, subject, (size_t)subject_bytes) == 0;
-    const int rest = snprintf(
-        line + stamp, line_bytes - stamp, ".%03uZ %s%s%s\n", (unsigned)(wall_ms % 1000),
+    const size_t subject_bytes = text_print(subject, sizeof subject, "ps %u", index);
+    const bool named = strncmp(text, subject, subject_bytes) == 0;
+    const size_t rest = text_print_line(
+        line + stamp, line_bytes - stamp - 1, ".%03uZ %s%s%s", (unsigned)(wall_ms % 1000),
         named ? "" : subject, named ? "" : ": ", text);
-    if (rest < 0)
-        return 0;
-    const uint32_t length = (uint32_t)stamp + (uint32_t)rest;
-    if (length < line_bytes)
-        return length;
-    line[line_bytes - 2] = '\n';
-    return line_bytes - 1;
+    line[stamp + rest] = '\n';
+    line[stamp + rest + 1] = '\0';
+    return (uint32_t)(stamp + rest + 1);
 }
 
 void ps_log(uint32_t index, const char *format, ...)
@@ -108,7 +105,7 @@ void ps_log(uint32_t index, const char *format, ...)
     char text[LOG_LINE_BYTES], line[LOG_LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    text_print_values(text, sizeof text, format, arguments);
     va_end(arguments);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

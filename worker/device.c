@@ -5,12 +5,12 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "sumac/worker.h"
+#include "text.h"
 
 struct device {
     pthread_t thread;
@@ -101,6 +101,6 @@ void device_close(struct device *device)
 const char *sumac_device_name(uint32_t index, char *text, uint32_t text_bytes)
 {
     if (text_bytes > 0)
-        snprintf(text, text_bytes, "CPU:%u", index);
+        text_print(text, text_bytes, "CPU:%u", index);
     return text;
 }

@@ -2,7 +2,6 @@
 #include "error.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "text.h"
 
@@ -16,10 +15,7 @@ enum sumac_status fail(
     error->reason = reason;
     va_list arguments;
     va_start(arguments, format);
-    const int written = vsnprintf(error->text, sizeof error->text, format, arguments);
+    text_print_line_values(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
-    if (written < 0)
-        error->text[0] = '\0';
-    text_make_line(error->text);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "text.h"
 
 #define HEADER_BYTES 320u /* 8 extents of 20 digits, the dictionary around them, and the padding   \
                            */
@@ -31,7 +32,7 @@ fail_system(struct sumac_error *error, int number, const char *deed, const char 
         status = SUMAC_INVALID_ARGUMENT;
     char reason[128] = "";
     if (strerror_r(number, reason, sizeof reason) != 0)
-        snprintf(reason, sizeof reason, "error %d", number);
+        text_print(reason, sizeof reason, "error %d", number);
     return fail(error, status, SUMAC_REASON_UNSPECIFIED, "cannot %s %s: %s", deed, name, reason);
 }
 
@@ -56,16 +57,16 @@ static size_t print_header(const struct sumac_tensor *tensor, char header[HEADER
     size_t end = 0;
     extents[0] = '\0';
     for (uint32_t axis = 0; axis < tensor->shape.rank; axis++)
-        end += (size_t)snprintf(
+        end += text_print(
             extents + end, sizeof extents - end, "%s%llu", axis > 0 ? ", " : "",
             (unsigned long long)tensor->shape.extent[axis]);
     const char *comma = tensor->shape.rank == 1 ? "," : ""; /* Python's tuple of one */
     memset(header, ' ', HEADER_BYTES);
-    const int written = snprintf(
+    const size_t written = text_print(
         header + PREAMBLE_BYTES, HEADER_BYTES - PREAMBLE_BYTES,
         "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", descriptor(tensor->dtype),
         extents, comma);
-    const size_t used = PREAMBLE_BYTES + (size_t)written;
+    const size_t used = PREAMBLE_BYTES + written;
     const size_t bytes = (used + 1 + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
     header[used] = ' ';
     header[bytes - 1] = '\n';
@@ -117,7 +118,7 @@ static enum sumac_status write_and_close(
 static int open_beside(const char *path, char *name, size_t name_bytes)
 {
     for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-        snprintf(name, name_bytes, "%s.%ld-%d.tmp", path, (long)getpid(), attempt);
+        text_print(name, name_bytes, "%s.%ld-%d.tmp", path, (long)getpid(), attempt);
         const int opened = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (opened >= 0 || errno != EEXIST)
             return opened;

@@ -1,9 +1,9 @@
 /* shape.c -- element types and shapes; arithmetic only. */
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sumac/tensor.h"
+#include "text.h"
 
 uint32_t sumac_dtype_bytes(enum sumac_dtype dtype)
 {
@@ -94,10 +94,8 @@ append(char *text, size_t text_bytes, size_t *end, const char *format, ...)
         return;
     va_list arguments;
     va_start(arguments, format);
-    const int written = vsnprintf(text + *end, text_bytes - *end, format, arguments);
+    *end += text_print_values(text + *end, text_bytes - *end, format, arguments);
     va_end(arguments);
-    if (written > 0)
-        *end += (size_t)written < text_bytes - *end ? (size_t)written : text_bytes - *end - 1;
 }
 
 const char *sumac_shape_print(const struct sumac_shape *shape, char *text, size_t text_bytes)

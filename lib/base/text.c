@@ -1,7 +1,9 @@
-/* text.c -- is a text UTF-8, and how it is made so. */
+/* text.c -- is a text UTF-8, how it is printed and cut, and how it becomes one printable line. */
 #include "text.h"
 
+#include <assert.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Bytes of the character that `lead` begins, and the range of the byte after it; 0: no character
@@ -48,15 +50,86 @@ bool text_is_utf8(const char *text, size_t bytes)
     return true;
 }
 
+/* Of a whole character. U+0080 to U+009F are c2 80 to c2 9f: some terminals obey them. */
+static bool is_control(const char *character)
+{
+    const uint8_t lead = (uint8_t)character[0];
+    return lead < ' ' || lead == 0x7f || (lead == 0xc2 && (uint8_t)character[1] < 0xa0);
+}
+
+bool text_has_control(const char *text, size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        const size_t count = whole_character(text + at, bytes - at);
+        if (count > 0 && is_control(text + at))
+            return true;
+        at += count > 0 ? count : 1;
+    }
+    return false;
+}
+
 void text_make_line(char *text)
 {
     const size_t bytes = strlen(text);
-    size_t at = 0;
-    while (at < bytes) {
+    for (size_t at = 0; at < bytes;) {
         const size_t count = whole_character(text + at, bytes - at);
-        const uint8_t byte = (uint8_t)text[at];
-        if (count == 0 || byte < ' ' || byte == 0x7f)
-            text[at] = '?';
-        at += count > 0 ? count : 1;
+        const size_t step = count > 0 ? count : 1;
+        if (count == 0 || is_control(text + at))
+            memset(text + at, '?', step);
+        at += step;
     }
+}
+
+/* Without the character at its end of which only a part is there. */
+static size_t without_broken_end(const char *text, size_t bytes)
+{
+    size_t lead = bytes;
+    while (lead > 0 && bytes - lead < 3 && ((uint8_t)text[lead - 1] & 0xc0) == 0x80)
+        lead--;
+    if (lead == 0 || (uint8_t)text[lead - 1] < 0xc0)
+        return bytes;
+    lead--;
+    return whole_character(text + lead, bytes - lead) > 0 ? bytes : lead;
+}
+
+size_t text_print_values(char *out, size_t bytes, const char *format, va_list values)
+{
+    assert(bytes > 0);
+    const int whole = vsnprintf(out, bytes, format, values);
+    size_t length = whole < 0 ? 0 : (size_t)whole;
+    if (length >= bytes)
+        length = without_broken_end(out, bytes - 1);
+    out[length] = '\0';
+    return length;
+}
+
+size_t text_print(char *out, size_t bytes, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    const size_t length = text_print_values(out, bytes, format, values);
+    va_end(values);
+    return length;
+}
+
+size_t text_print_line_values(char *out, size_t bytes, const char *format, va_list values)
+{
+    const size_t length = text_print_values(out, bytes, format, values);
+    text_make_line(out);
+    return length;
+}
+
+size_t text_print_line(char *out, size_t bytes, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    const size_t length = text_print_line_values(out, bytes, format, values);
+    va_end(values);
+    return length;
+}
+
+size_t text_print_bytes(const char *format, va_list values)
+{
+    const int whole = vsnprintf(NULL, 0, format, values);
+    return whole < 0 ? 0 : (size_t)whole;
 }

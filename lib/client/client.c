@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "text.h"
 
 #define TIMEOUT_MS 60000u
 
@@ -24,7 +25,7 @@ void client_log(struct sumac_client *client, const char *format, ...)
     char line[1024];
     va_list values;
     va_start(values, format);
-    vsnprintf(line, sizeof(line), format, values);
+    text_print_line_values(line, sizeof(line), format, values);
     va_end(values);
     client->log(client->log_context, line);
 }

@@ -6,10 +6,10 @@
 #include "client_state.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 #define FUNCTION_PREFIX "UPDATE_FUNCTION_"
 #define HYPERPARAMETER_PREFIX "HYPERPARAMETER_NAME_"
@@ -42,11 +42,7 @@ list(const ProtobufCEnumDescriptor *names, const char *prefix, char *text, size_
         if (names->values[i].value == 0)
             continue;
         const char *name = names->values[i].name + strlen(prefix);
-        const int wrote =
-            snprintf(text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", name);
-        if (wrote < 0 || used + (size_t)wrote >= text_bytes)
-            break;
-        used += (size_t)wrote;
+        used += text_print(text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", name);
     }
     for (char *at = text; *at != '\0'; at++)
         *at = (char)tolower((unsigned char)*at);

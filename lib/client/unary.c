@@ -2,9 +2,9 @@
 #include "client_state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "error.h"
+#include "text.h"
 
 /* A call under way; on the stack of the thread that waits. */
 struct unary {
@@ -29,11 +29,11 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
 {
     const struct peer *peer = &client->peers[ps];
     if (peer->heard_us == 0)
-        snprintf(
+        text_print(
             text, text_bytes, "ps %" PRIu32 " at %s, which was never heard from", ps,
             peer->address);
     else
-        snprintf(
+        text_print(
             text, text_bytes, "ps %" PRIu32 " at %s, which was last heard from %" PRIu64 " ms ago",
             ps, peer->address, (client_now_us() - peer->heard_us) / 1000);
     return text;

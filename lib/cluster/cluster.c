@@ -1,11 +1,11 @@
 /* cluster.c -- questions to a cluster's description, and its end. */
 #include "sumac/cluster.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 static void free_job(struct sumac_job *job)
 {
@@ -73,7 +73,7 @@ static enum sumac_status give_text(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for the address of a task");
-    snprintf(copy, bytes, "%s%s%s", scheme, separator, text);
+    text_print(copy, bytes, "%s%s%s", scheme, separator, text);
     *given = copy;
     return SUMAC_OK;
 }

@@ -17,7 +17,6 @@
  * Kubeflow's dynamic form tells a ps only of itself: `ps` is then a list of one while some other job is a map, and the one
  * address belongs to the task's own index.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +25,7 @@
 #include "address.h"
 #include "error.h"
 #include "sumac/cluster.h"
+#include "text.h"
 
 #define DEPTH_MAX 100
 #define INDEX_MAX 2147483647
@@ -237,7 +237,7 @@ read_type(const json_t *value, struct sumac_cluster *cluster, struct sumac_error
 {
     if (json_is_integer(value)) {
         char digits[24];
-        snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        text_print(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         return copy_text(digits, &cluster->task_type, error);
     }
     if (!json_is_string(value) || holds_nul(value))

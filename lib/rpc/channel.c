@@ -2,11 +2,12 @@
 #include "call.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc_security.h>
+
+#include "text.h"
 
 #define SERVICES_MAX 8u
 #define METHODS_PER_SERVICE_MAX 16u
@@ -104,7 +105,7 @@ static const struct known *know(struct rpc_channel *channel, const wire_service 
         char path[PATH_BYTES];
         if (!schema_find_method(channel->poller->schema, service->name, name, &known->shapes[i]))
             return NULL;
-        snprintf(path, sizeof path, "/%s/%s", service->name, name);
+        text_print(path, sizeof path, "/%s/%s", service->name, name);
         known->registered[i] = grpc_channel_register_call(channel->core, path, NULL, NULL);
     }
     known->service = service;

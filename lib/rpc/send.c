@@ -1,7 +1,6 @@
 /* send.c -- messages, statuses and half-closes on their way out: one at a time, bulk by reference.
  */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include <grpc/slice_buffer.h>
 
 #include "call.h"
+#include "text.h"
 
 /* Lent bytes, told back when gRPC drops its slice. From the heap: a slice outlives its call, and
  * any thread may drop it. */
@@ -102,7 +102,7 @@ static grpc_op status_op(struct rpc_call *call, grpc_metadata *trailing)
     op.data.send_status_from_server.status_details = &call->details;
     if (call->reason != SUMAC_REASON_UNSPECIFIED) {
         char number[16];
-        snprintf(number, sizeof number, "%d", (int)call->reason);
+        text_print(number, sizeof number, "%d", (int)call->reason);
         *trailing = (grpc_metadata){
             .key = grpc_slice_from_static_string(REASON_KEY),
             .value = grpc_slice_from_copied_string(number)}; /* so short a slice owns no memory */

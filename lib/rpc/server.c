@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <grpc/slice.h>
 
 #include "error.h"
+#include "text.h"
 
 #define MESSAGE_BYTES_DEFAULT (4u << 20)
 #define PING_INTERVAL_MS_MIN 10000
@@ -25,7 +25,7 @@ static bool is_own_address(const char *host)
     char bare[ADDRESS_BYTES];
     const size_t length = strlen(host);
     const bool bracketed = length > 2 && host[0] == '[' && host[length - 1] == ']';
-    snprintf(
+    text_print(
         bare, sizeof bare, "%.*s", (int)(bracketed ? length - 2 : length),
         bracketed ? host + 1 : host);
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -95,9 +95,9 @@ enum sumac_status rpc_server_open(
     struct sumac_error *error)
 {
     char address[ADDRESS_BYTES];
-    const int length =
-        snprintf(address, sizeof address, "%s:%u", options->bind_host, options->port);
-    if (length < 0 || (size_t)length >= sizeof address || options->port > 65535)
+    const bool fits = strlen(options->bind_host) + sizeof ":65535" <= sizeof address;
+    text_print(address, sizeof address, "%s:%u", options->bind_host, options->port);
+    if (!fits || options->port > 65535)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s:%u is no address to listen on", options->bind_host, options->port);
@@ -141,7 +141,7 @@ static enum sumac_status add_method(
             "the descriptor set has no method %s/%s; build it from the same proto files",
             service->name, name);
     char path[ADDRESS_BYTES];
-    snprintf(path, sizeof path, "/%s/%s", service->name, name);
+    text_print(path, sizeof path, "/%s/%s", service->name, name);
     method->registered = grpc_server_register_method(
         server->core, path, NULL,
         method->shape.client_streams ? GRPC_SRM_PAYLOAD_NONE
@@ -273,7 +273,7 @@ static void refuse_unknown(struct rpc_server *server, struct accept *accepted)
         return;
     char text[ADDRESS_BYTES];
     const size_t bytes = GRPC_SLICE_LENGTH(accepted->details.method);
-    snprintf(
+    text_print(
         text, sizeof text, "no method %.*s here; server reflection lists what there is",
         bytes < 128 ? (int)bytes : 128,
         (const char *)GRPC_SLICE_START_PTR(accepted->details.method));

@@ -2,8 +2,9 @@
 #include "state.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "text.h"
 
 void *step_take(struct session *session, size_t bytes)
 {
@@ -39,7 +40,7 @@ void effect_log(struct session *session, const char *format, ...)
         return;
     va_list values;
     va_start(values, format);
-    vsnprintf(text, SUMAC_ERROR_TEXT_BYTES, format, values);
+    text_print_line_values(text, SUMAC_ERROR_TEXT_BYTES, format, values);
     va_end(values);
     effect_add(session, SESSION_EFFECT_LOG)->text = text;
 }

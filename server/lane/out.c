@@ -6,8 +6,9 @@
 #include "out.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "text.h"
 
 #define FIRST_CAPACITY 16u
 
@@ -39,7 +40,7 @@ struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
     return effect;
 }
 
-/* The sentence, in the arena; "" when the arena is full. */
+/* The sentence, one printable line in the arena; "" when the arena is full. */
 __attribute__((format(printf, 2, 0))) static char *
 text_of(struct out *out, const char *format, va_list arguments)
 {
@@ -47,12 +48,12 @@ text_of(struct out *out, const char *format, va_list arguments)
     va_list again;
 
     va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, again);
+    const size_t bytes = text_print_bytes(format, again) + 1;
     va_end(again);
-    char *text = length < 0 ? NULL : arena_take(out->arena, (size_t)length + 1);
+    char *text = arena_take(out->arena, bytes);
     if (text == NULL)
         return none;
-    (void)vsnprintf(text, (size_t)length + 1, format, arguments);
+    text_print_line_values(text, bytes, format, arguments);
     return text;
 }
 
@@ -101,7 +102,7 @@ void out_fail(
     effect->error.status = status;
     effect->error.reason = reason;
     va_start(arguments, format);
-    (void)vsnprintf(effect->error.text, sizeof effect->error.text, format, arguments);
+    text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
     va_end(arguments);
 }
 

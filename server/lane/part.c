@@ -3,7 +3,8 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
+
+#include "text.h"
 
 #define REFUSALS_LOGGED 8u /* of a session; then the 16th, the 32nd, … */
 
@@ -212,7 +213,7 @@ void lane_part_refuse(
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vsnprintf(error.text, sizeof error.text, format, arguments);
+    text_print_line_values(error.text, sizeof error.text, format, arguments);
     va_end(arguments);
     lane_part_refuse_as(lane, part, &error);
 }
@@ -224,7 +225,8 @@ void lane_part_expected(struct part *part, const char *format, ...)
     if (part->refusal == NULL)
         return;
     va_start(arguments, format);
-    (void)vsnprintf(part->refusal->expected, sizeof part->refusal->expected, format, arguments);
+    text_print_line_values(
+        part->refusal->expected, sizeof part->refusal->expected, format, arguments);
     va_end(arguments);
 }
 
@@ -235,7 +237,7 @@ void lane_part_given(struct part *part, const char *format, ...)
     if (part->refusal == NULL)
         return;
     va_start(arguments, format);
-    (void)vsnprintf(part->refusal->given, sizeof part->refusal->given, format, arguments);
+    text_print_line_values(part->refusal->given, sizeof part->refusal->given, format, arguments);
     va_end(arguments);
 }
 

@@ -5,9 +5,8 @@
  */
 #include "lane_state.h"
 
-#include <stdio.h>
-
 #include "error.h"
+#include "text.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 
@@ -338,7 +337,7 @@ void lane_pull_describe_wait(
     const struct session *session = stream->session;
 
     if (waits_for_push(stream, pull)) {
-        (void)snprintf(
+        text_print_line(
             text, text_bytes,
             "pull %llu waits for push %llu of %s, whose part for ps %u %s; its mark is %llu, last "
             "heard from %llu ms ago",
@@ -352,13 +351,13 @@ void lane_pull_describe_wait(
         const struct shard *shard = pull->pieces[i].shard;
         if (!shard->busy)
             continue;
-        (void)snprintf(
+        text_print_line(
             text, text_bytes,
             "pull %llu waits for variable %s, whose shard on ps %u is being updated",
             (unsigned long long)pull->request, shard->variable->name, lane->index);
         return;
     }
-    (void)snprintf(
+    text_print_line(
         text, text_bytes, "pull %llu waits for its reader", (unsigned long long)pull->request);
 }
 

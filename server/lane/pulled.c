@@ -12,6 +12,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "error.h"
+
 #define GATHERED_BYTES_MAX 16384u /* what is copied rather than lent */
 
 /* A message as it is put together. */
@@ -193,15 +195,12 @@ static void say_error(struct lane *lane, wire_pull_answer *answer, const struct 
 
 static void end_view(struct lane *lane, struct pull *pull)
 {
-    pull->error.status = SUMAC_ABORTED;
-    pull->error.reason = SUMAC_REASON_VIEW_ENDED;
-    char *text = out_text(
-        &lane->out,
+    (void)fail(
+        &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
         "pull %llu: ps %u keeps at most %llu bytes of old values for readers, and later pushes "
         "needed them: pull again, and read on without a stop",
         (unsigned long long)pull->request, lane->index,
         (unsigned long long)(lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max));
-    strncpy(pull->error.text, text, sizeof pull->error.text - 1);
 }
 
 /* The next message of this pull. */

@@ -1,8 +1,9 @@
 /* session.c -- what a ps knows of one session: its parts by sequence, what is voided, what was refused. */
 #include "lane_state.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "text.h"
 
 #define VOIDED_FIRST_CAPACITY 8u
 #define TELLS_PER_LEASE 8u /* so often at most ps 0's judge hears of a session by its own lane */
@@ -33,10 +34,10 @@ struct session *lane_session_open(struct lane *lane, const wire_open_session *op
     session->clock = session->clock_said = open->clock;
     session->heard_us = lane->now_us;
     if (open->task != NULL && open->task->job[0] != '\0')
-        (void)snprintf(
+        text_print_line(
             session->task, sizeof session->task, "%s %u", open->task->job, open->task->index);
     else
-        (void)snprintf(session->task, sizeof session->task, "observer");
+        text_print(session->task, sizeof session->task, "observer");
     struct session **end = &lane->sessions;
     while (*end != NULL)
         end = &(*end)->next;

@@ -7,7 +7,8 @@
 #include "lane_state.h"
 
 #include <stdarg.h>
-#include <stdio.h>
+
+#include "text.h"
 
 static void exit_now(struct lane *lane, int exit_code, const char *text)
 {
@@ -33,7 +34,7 @@ void lane_shutdown_lost(struct lane *lane, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    text_print_line_values(text, sizeof text, format, arguments);
     va_end(arguments);
     stop_serving(lane);
     exit_now(lane, LANE_EXIT_PS_LOST, text);
@@ -47,7 +48,7 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
     lane->exit_by_us = lane->now_us + (uint64_t)lane->config.terminate_ms * 1000;
     if (!lane->ended) {
         lane->exit_code = EXIT_TERMINATED;
-        (void)snprintf(
+        text_print_line(
             lane->exit_text, sizeof lane->exit_text, "ps %u was terminated before the run ended",
             lane->index);
     }
@@ -64,7 +65,7 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
         return;
     lane->ended = true;
     lane->exit_code = (int)end->exit_code;
-    (void)snprintf(lane->exit_text, sizeof lane->exit_text, "%s", end->message);
+    text_print_line(lane->exit_text, sizeof lane->exit_text, "%s", end->message);
     if (!lane->terminating)
         lane->exit_by_us = lane->now_us + (uint64_t)lane->config.terminate_ms * 1000;
     stop_serving(lane);

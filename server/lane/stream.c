@@ -3,9 +3,9 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "error.h"
+#include "text.h"
 
 struct stream *lane_stream_find(const struct lane *lane, uint64_t id)
 {
@@ -109,7 +109,7 @@ void lane_stream_fail(
         effect->error.status = status;
         effect->error.reason = reason;
         va_start(arguments, format);
-        (void)vsnprintf(effect->error.text, sizeof effect->error.text, format, arguments);
+        text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
         va_end(arguments);
     }
     lane_stream_end(lane, stream);

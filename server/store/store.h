@@ -21,7 +21,7 @@
 #include "update.h"
 
 #define STORE_BLOCK_BYTES 1048576u
-#define STORE_TASK_TEXT_BYTES 40
+#define STORE_TASK_TEXT_BYTES 80 /* a job's name of 64 bytes, a space, an index, the NUL */
 
 struct shard;
 

@@ -46,6 +46,10 @@ CORES_CALL_NO = r"malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign
 CORES_INCLUDE = {"assert.h", "float.h", "inttypes.h", "limits.h", "math.h", "stdarg.h", "stdbool.h", "stddef.h",
                  "stdint.h", "stdio.h", "string.h"}
 NOBODY_CALLS = r"strcpy|strcat|sprintf|vsprintf|gets|atoi|atof|atol|alloca|rand|tmpnam|system|abort"
+# These cut within a character, and leave what a peer says as it is.
+PRINTERS = r"v?snprintf|strncpy|strncat"
+PRINTERS_FOLDERS = ("lib/", "server/", "worker/")
+PRINTERS_DOOR = "lib/base/text.c"
 NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"
 FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
@@ -115,6 +119,8 @@ def check_file(path, text, headers):
     if path.startswith(("tests/", "bench/")):
         return
     check_calls(path, code, NOBODY_CALLS, "nobody calls")
+    if path.startswith(PRINTERS_FOLDERS) and path != PRINTERS_DOOR:
+        check_calls(path, code, PRINTERS, "text_print cuts between characters: not")
     if path.startswith(CORES):
         check_calls(path, code, CORES_CALL_NO, "a core calls")
     if folder_of(path):

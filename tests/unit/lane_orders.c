@@ -548,6 +548,38 @@ static void lists_and_stats_need_no_session(void **state)
         "duplicates 0 staleness 0 of 0 staged 16\n");
 }
 
+/* A job's name of 62 bytes, two for each character. */
+static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
+{
+    struct talk *const talk = *state;
+    char job[63];
+    for (size_t i = 0; i + 2 < sizeof job; i += 2)
+        memcpy(job + i, "\xc3\xa9", 3);
+    talk->job = job;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0);
+    wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
+    struct lane_effects effects;
+
+    lane_step(talk->lane, &call, &effects);
+    const wire_list_reply *listed = (const wire_list_reply *)effects.items[0].reply;
+    assert_int_equal(strlen(listed->variables[0]->shards[0]->last_worker), 62 + strlen(" 1"));
+    talk_forget(talk);
+    talk_step(talk, &call);
+    call.call_kind = LANE_CALL_STATS;
+    call.request = &stats.base;
+    talk_step(talk, &call);
+
+    talk_expect(
+        talk, "reply ListReply\nreply StatsReply pushes 1 pulls 0 refused 0 duplicates 0 staleness "
+              "0 of 0 "
+              "staged 0\n");
+}
+
 static void ps_0_obeys_its_own_orders_within_the_step(void **state)
 {
     struct talk *const talk = *state;
@@ -611,6 +643,7 @@ int main(void)
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
         talk_test(lists_and_stats_need_no_session),
+        talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
         talk_test(ps_0_obeys_its_own_orders_within_the_step),
     };
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -133,6 +134,25 @@ static void an_empty_piece_past_the_shards_end_is_refused(void **state)
     send_bytes(talk, stream, 3, UINT64_MAX - 3, 8);
 
     talk_expect(talk, "staged 1\nrefused 2 WRONG_SHAPE\nrefused 3 WRONG_SHAPE\n");
+}
+
+/* The talk looks whether the refusal can be read. */
+static void a_refusal_that_is_cut_is_cut_between_characters(void **state)
+{
+    struct talk *const talk = *state;
+    char name[1024] = "x";
+    for (size_t i = 1; i + 2 < sizeof name; i += 2)
+        memcpy(name + i, "\xc3\xa9", 3);
+    talk->name = name;
+    const uint64_t stream = begin(talk);
+
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        struct talk_part sent = part(sequence, sequence - 1);
+        sent.offset = sequence == 1 ? 1 : sequence == 2 ? 10 : 100; /* figures of every length */
+        talk_part(talk, stream, &sent);
+    }
+
+    talk_expect(talk, "refused 1 WRONG_SHAPE\nrefused 2 WRONG_SHAPE\nrefused 3 WRONG_SHAPE\n");
 }
 
 static void an_unknown_function_is_refused(void **state)
@@ -499,6 +519,7 @@ int main(void)
         talk_test(a_piece_that_ends_past_the_shard_is_refused),
         talk_test(a_piece_that_begins_or_ends_within_an_element_is_refused),
         talk_test(an_empty_piece_past_the_shards_end_is_refused),
+        talk_test(a_refusal_that_is_cut_is_cut_between_characters),
         talk_test(an_unknown_function_is_refused),
         talk_test(a_function_whose_slots_the_variable_lacks_is_refused),
         talk_test(slots_are_those_that_a_variable_was_created_with),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "text.h"
 #include "update.h"
 
 #define EPOCH 1u
@@ -241,8 +242,45 @@ static void say_reply(struct talk *talk, const wire_message *reply)
     say(talk, "\n");
 }
 
+/* As its reader has it: packed, and unpacked with its strings looked at. */
+static void assert_readable(const wire_message *message)
+{
+    const size_t bytes = wire_packed_bytes(message, 0);
+    uint8_t *packed = malloc(bytes + 1);
+    struct arena arena;
+    struct wire_received received;
+    struct sumac_error error = {.status = SUMAC_OK};
+
+    assert_non_null(packed);
+    wire_pack(message, 0, packed);
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    const struct span span = {.data = packed, .bytes = bytes};
+    (void)wire_unpack(message->descriptor, &span, bytes > 0, &arena, &received, &error);
+    assert_string_equal(error.text, "");
+    arena_deinit(&arena);
+    free(packed);
+}
+
+static void assert_effect_readable(const struct lane_effect *effect)
+{
+    char line[SUMAC_ERROR_TEXT_BYTES];
+
+    if (effect->push_answer != NULL)
+        assert_readable(&effect->push_answer->base);
+    if (effect->pull_answer != NULL)
+        assert_readable(&effect->pull_answer->base);
+    if (effect->report != NULL)
+        assert_readable(&effect->report->base);
+    if (effect->reply != NULL)
+        assert_readable(effect->reply);
+    (void)snprintf(line, sizeof line, "%s", effect->error.text);
+    text_make_line(line);
+    assert_string_equal(effect->error.text, line);
+}
+
 static void say_effect(struct talk *talk, const struct lane_effect *effect)
 {
+    assert_effect_readable(effect);
     switch (effect->kind) {
     case LANE_EFFECT_ANSWER:
         say_answer(talk, effect);
@@ -390,7 +428,7 @@ void talk_open(struct talk *talk, uint8_t session)
     wire_open_session open = WIRE_OPEN_SESSION_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    task.job = "worker";
+    task.job = (char *)(talk->job == NULL ? "worker" : talk->job);
     task.index = session;
     open.session_id = id_of(session, id);
     open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
@@ -429,7 +467,7 @@ void talk_add(
     struct talk *talk, uint64_t id, uint64_t rows, uint64_t columns, enum sumac_dtype dtype,
     uint32_t function, int initializer)
 {
-    char name[32];
+    char name[1100];
     uint64_t shape[] = {rows, columns};
     wire_shard shard = WIRE_SHARD_INIT;
     wire_shard *shards[] = {&shard};
@@ -440,7 +478,10 @@ void talk_add(
     wire_publish publish = WIRE_PUBLISH_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    (void)snprintf(name, sizeof name, "v%llu", (unsigned long long)id);
+    if (talk->name != NULL)
+        (void)snprintf(name, sizeof name, "%s", talk->name);
+    else
+        (void)snprintf(name, sizeof name, "v%llu", (unsigned long long)id);
     shard.shard_id = id;
     shard.ps = 1;
     shard.rows = rows;

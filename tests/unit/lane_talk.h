@@ -2,7 +2,7 @@
  *
  * The lane is ps 1 of 2; the test plays ps 0, the clients, the driver. Every stream is told that it is writable as soon as
  * its message is out, and vector work is run at once, unless the test says otherwise. Answers, pulled bytes, reports and
- * ends of streams become lines of the transcript:
+ * ends of streams become lines of the transcript, and each message and text must be one that its reader can read:
  *
  *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting · closed 3 voided 2 · rejoin
  *     pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12 · end of stream MALFORMED · exit 143
@@ -28,6 +28,8 @@ struct talk {
     bool holds_compute;  /* vector work is kept */
     bool holds_released; /* lent bytes are kept */
     bool shows_logs;
+    const char *job;  /* of the sessions that are opened; NULL: worker */
+    const char *name; /* of the variables that are added; NULL: v and the id */
     struct lane_compute compute; /* kept; the lane's until COMPUTED */
     uint32_t computes;
     struct lane_bytes lent[64]; /* kept */

@@ -244,6 +244,18 @@ static void a_long_log_line_is_cut_and_still_ends(void **state)
     assert_int_equal(line[bytes], '\0');
 }
 
+static void a_log_line_is_one_printable_line_whatever_a_peer_said(void **state)
+{
+    (void)state;
+    char line[128];
+
+    ps_log_line(
+        0, 0, "variable \x1b]0;a\a\n1970-01-01T00:00:00.000Z ps 0: forged\xc2\x9b is gone", line, sizeof line);
+
+    assert_string_equal(
+        line, "1970-01-01T00:00:00.000Z ps 0: variable ?]0;a??1970-01-01T00:00:00.000Z ps 0: forged?? is gone\n");
+}
+
 static void random_bits_go_on_after_a_page(void **state)
 {
     (void)state;
@@ -280,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_full_table_takes_no_more_until_one_goes),
         cmocka_unit_test(a_log_line_has_its_time_and_its_ps),
         cmocka_unit_test(a_long_log_line_is_cut_and_still_ends),
+        cmocka_unit_test(a_log_line_is_one_printable_line_whatever_a_peer_said),
         cmocka_unit_test(random_bits_go_on_after_a_page),
         cmocka_unit_test(this_process_is_resident),
     };

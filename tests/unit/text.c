@@ -1,4 +1,4 @@
-/* text.c -- is a text UTF-8? */
+/* text.c -- is a text UTF-8, and does it stay so when it is cut? */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,11 +77,56 @@ static void a_zero_byte_is_a_character_and_does_not_end_the_text(void **state)
 static void a_line_has_no_control_characters_and_no_broken_ones(void **state)
 {
     (void)state;
-    char text[] = "a\nb\x7f \xc3\xb6 \xe2\x82 \xff\xf0\x9f\x8c\xb3 \xf0\x9f\x8c";
+    char text[] = "a\nb\x7f \xc3\xb6 \xe2\x82 \xff\xf0\x9f\x8c\xb3 \xc2\x9b\xc2\xa0 \xf0\x9f\x8c";
 
     text_make_line(text);
 
-    assert_string_equal(text, "a?b? \xc3\xb6 ?? ?\xf0\x9f\x8c\xb3 ???");
+    assert_string_equal(text, "a?b? \xc3\xb6 ?? ?\xf0\x9f\x8c\xb3 ??\xc2\xa0 ???");
+}
+
+static void control_characters_are_seen(void **state)
+{
+    (void)state;
+    const char *const with[] = {"a\n", "\x1b[2J", "\x7f", "\xc2\x80", "\xc3\xa9\xc2\x9f"};
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        assert_true(text_has_control(with[i], strlen(with[i])));
+    const char *const without[] = {"", "W1/kernel", "\xc2\xa0", "\xc3\xa9 \xe2\x82\xac"};
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        assert_false(text_has_control(without[i], strlen(without[i])));
+    assert_true(text_has_control("a\0b", 3));
+}
+
+/* Characters of one to four bytes, twice, cut at every length. */
+static void a_text_is_cut_between_characters(void **state)
+{
+    (void)state;
+    const char whole[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3"
+                         "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3";
+    const size_t length = sizeof whole - 1;
+    for (size_t bytes = 1; bytes <= length + 2; bytes++) {
+        char text[sizeof whole + 2];
+        memset(text, '#', sizeof text);
+
+        const size_t printed = text_print(text, bytes, "%s%s", "", whole);
+
+        assert_int_equal(printed, strlen(text));
+        assert_true(text_is_utf8(text, printed));
+        assert_memory_equal(text, whole, printed);
+        const size_t room = bytes - 1 < length ? bytes - 1 : length;
+        assert_true(printed <= room && printed + 3 >= room); /* at most three bytes are lost */
+        assert_int_equal(text[bytes], '#');
+    }
+}
+
+static void a_printed_line_has_no_control_characters_even_where_it_is_cut(void **state)
+{
+    (void)state;
+    char text[8];
+
+    assert_int_equal(
+        text_print_line(text, sizeof text, "%s\n%.3s%s", "a", "\xc3\xa9\xc3", "bcdef"), 7);
+
+    assert_string_equal(text, "a?\xc3\xa9?bc");
 }
 
 int main(void)
@@ -91,6 +136,9 @@ int main(void)
         cmocka_unit_test(overlong_forms_surrogates_and_what_is_beyond_unicode_are_not),
         cmocka_unit_test(a_character_that_is_cut_or_broken_is_not),
         cmocka_unit_test(a_line_has_no_control_characters_and_no_broken_ones),
+        cmocka_unit_test(control_characters_are_seen),
+        cmocka_unit_test(a_text_is_cut_between_characters),
+        cmocka_unit_test(a_printed_line_has_no_control_characters_even_where_it_is_cut),
         cmocka_unit_test(a_zero_byte_is_a_character_and_does_not_end_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* definition.c -- what a create asks for: read, checked, and compared with what is there. */
 #include "judge_state.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -49,13 +48,12 @@ enum sumac_status judge_name_check(const char *name, struct sumac_error *error)
 /* "[-1, 3]": extents beyond 2^63 were negative where they came from. */
 static const char *print_extents(const wire_variable *variable, char text[TEXT_BYTES])
 {
-    size_t used = (size_t)snprintf(text, TEXT_BYTES, "[");
-    for (size_t axis = 0; axis < variable->n_shape && used < TEXT_BYTES; axis++)
-        used += (size_t)snprintf(
+    size_t used = text_print(text, TEXT_BYTES, "[");
+    for (size_t axis = 0; axis < variable->n_shape; axis++)
+        used += text_print(
             text + used, TEXT_BYTES - used, "%s%lld", axis > 0 ? ", " : "",
             (long long)variable->shape[axis]);
-    if (used < TEXT_BYTES)
-        snprintf(text + used, TEXT_BYTES - used, "]");
+    text_print(text + used, TEXT_BYTES - used, "]");
     return text;
 }
 
@@ -198,7 +196,7 @@ static void print_initializer(const struct judge_definition *definition, char te
 {
     static const char *const kinds[] = {"zeros",   "ones",   "constant",
                                         "uniform", "normal", "assigned"};
-    snprintf(
+    text_print(
         text, TEXT_BYTES, "%s(%.17g, %.17g, seed %llu)", kinds[definition->initializer.kind],
         definition->initializer.a, definition->initializer.b,
         (unsigned long long)definition->initializer.seed);
@@ -208,17 +206,17 @@ static void print_partitioner(const struct judge_definition *definition, char te
 {
     const struct placement_rule *rule = &definition->partitioner;
     if (rule->kind == WIRE_PARTITIONER_FIXED_SHARDS)
-        snprintf(text, TEXT_BYTES, "fixed_shards(%lld)", (long long)rule->num_shards);
+        text_print(text, TEXT_BYTES, "fixed_shards(%lld)", (long long)rule->num_shards);
     else if (rule->kind == WIRE_PARTITIONER_MIN_SIZE)
-        snprintf(
+        text_print(
             text, TEXT_BYTES, "min_size(%lld bytes, at most %lld)",
             (long long)rule->min_shard_bytes, (long long)rule->max_shards);
     else if (rule->kind == WIRE_PARTITIONER_MAX_SIZE)
-        snprintf(
+        text_print(
             text, TEXT_BYTES, "max_size(%lld bytes, at most %lld)",
             (long long)rule->max_shard_bytes, (long long)rule->max_shards);
     else
-        snprintf(text, TEXT_BYTES, "none");
+        text_print(text, TEXT_BYTES, "none");
 }
 
 /* The first field in which two definitions differ, NULL for none; both values as text. */
@@ -229,8 +227,8 @@ static const char *difference(
     static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
     static const char *const synchronizations[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
     if (a->dtype != b->dtype) {
-        snprintf(a_text, TEXT_BYTES, "%s", sumac_dtype_name(a->dtype));
-        snprintf(b_text, TEXT_BYTES, "%s", sumac_dtype_name(b->dtype));
+        text_print(a_text, TEXT_BYTES, "%s", sumac_dtype_name(a->dtype));
+        text_print(b_text, TEXT_BYTES, "%s", sumac_dtype_name(b->dtype));
         return "data_type";
     }
     if (!sumac_shape_equal(&a->shape, &b->shape)) {
@@ -239,18 +237,18 @@ static const char *difference(
         return "shape";
     }
     if (a->aggregation != b->aggregation) {
-        snprintf(a_text, TEXT_BYTES, "%s", aggregations[a->aggregation]);
-        snprintf(b_text, TEXT_BYTES, "%s", aggregations[b->aggregation]);
+        text_print(a_text, TEXT_BYTES, "%s", aggregations[a->aggregation]);
+        text_print(b_text, TEXT_BYTES, "%s", aggregations[b->aggregation]);
         return "aggregation";
     }
     if (a->synchronization != b->synchronization) {
-        snprintf(a_text, TEXT_BYTES, "%s", synchronizations[a->synchronization]);
-        snprintf(b_text, TEXT_BYTES, "%s", synchronizations[b->synchronization]);
+        text_print(a_text, TEXT_BYTES, "%s", synchronizations[a->synchronization]);
+        text_print(b_text, TEXT_BYTES, "%s", synchronizations[b->synchronization]);
         return "synchronization";
     }
     if (a->trainable != b->trainable) {
-        snprintf(a_text, TEXT_BYTES, "%s", a->trainable ? "true" : "false");
-        snprintf(b_text, TEXT_BYTES, "%s", b->trainable ? "true" : "false");
+        text_print(a_text, TEXT_BYTES, "%s", a->trainable ? "true" : "false");
+        text_print(b_text, TEXT_BYTES, "%s", b->trainable ? "true" : "false");
         return "trainable";
     }
     if (a->initializer.kind != b->initializer.kind ||
@@ -286,8 +284,8 @@ static const char *how_it_is_updated_differs(
     static const char *const names[UPDATE_HYPERPARAMETERS_MAX + 1] = {
         "unspecified", "learning_rate", "momentum", "nesterov", "beta_1", "beta_2", "epsilon"};
     if (a->function != b->function) {
-        snprintf(a_text, TEXT_BYTES, "%s", a->function->name);
-        snprintf(b_text, TEXT_BYTES, "%s", b->function->name);
+        text_print(a_text, TEXT_BYTES, "%s", a->function->name);
+        text_print(b_text, TEXT_BYTES, "%s", b->function->name);
         return "function";
     }
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
@@ -295,8 +293,8 @@ static const char *how_it_is_updated_differs(
         const double y = b->hyperparameters.value[i];
         if ((a->function->hyperparameters >> i & 1u) == 0 || same_number(x, y))
             continue;
-        snprintf(a_text, TEXT_BYTES, "%.17g", x);
-        snprintf(b_text, TEXT_BYTES, "%.17g", y);
+        text_print(a_text, TEXT_BYTES, "%.17g", x);
+        text_print(b_text, TEXT_BYTES, "%.17g", y);
         return names[i];
     }
     return NULL;

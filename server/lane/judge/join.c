@@ -10,10 +10,10 @@
 #include "judge_state.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 static bool is_earlier(const struct judge_session *other, const struct judge_session *session)
 {
@@ -286,11 +286,12 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
 static void name_session(struct judge_session *session, const wire_join_request *request)
 {
     if (request->task != NULL && request->task->job[0] != '\0') {
-        snprintf(session->job, sizeof(session->job), "%s", request->task->job);
+        text_print(session->job, sizeof(session->job), "%s", request->task->job);
         session->index = request->task->index;
-        snprintf(session->label, sizeof(session->label), "%s %u", session->job, session->index);
+        text_print_line(
+            session->label, sizeof(session->label), "%s %u", session->job, session->index);
     } else {
-        snprintf(
+        text_print(
             session->label, sizeof(session->label), "observer %02x%02x%02x%02x", session->id[0],
             session->id[1], session->id[2], session->id[3]);
     }

@@ -8,16 +8,16 @@
 #include "judge_state.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 static bool is_self(const struct judge *judge, uint32_t ps) { return ps == judge->config->index; }
 
 static void set_text(char *text, size_t text_bytes, const char *from)
 {
-    snprintf(text, text_bytes, "%s", from == NULL ? "" : from);
+    text_print_line(text, text_bytes, "%s", from == NULL ? "" : from);
 }
 
 /* ---- addresses ---- */

@@ -5,8 +5,7 @@
  * answer (they flush first), then ps 0 tells itself, and exits.
  */
 #include "judge_state.h"
-
-#include <stdio.h>
+#include "text.h"
 
 #define EXIT_CODE_NOBODY_DONE 143 /* as after SIGTERM: a scheduler may try again */
 
@@ -38,7 +37,7 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
     judge->end_reason = reason;
     judge->end_until_us =
         judge->now_us + judge_ms(well ? judge->config->ps_lost_ms : judge->config->terminate_ms);
-    snprintf(judge->end_text, sizeof(judge->end_text), "%s", text);
+    text_print_line(judge->end_text, sizeof(judge->end_text), "%s", text);
     out_log(judge->out, "run ends with code %d: %s", exit_code, text);
     if (judge_mask_empty(&others))
         tell_self(judge);

@@ -2,8 +2,9 @@
 #include "judge_state.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "text.h"
 
 /* ---- tasks ---- */
 
@@ -25,7 +26,7 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
     task = pool_take(&judge->tasks_pool);
     if (task == NULL)
         return NULL;
-    snprintf(task->job, sizeof(task->job), "%s", name->job);
+    text_print(task->job, sizeof(task->job), "%s", name->job);
     task->index = name->index;
     struct judge_task **link = &judge->first_task;
     while (*link != NULL)
