@@ -202,17 +202,18 @@ static bool fill(struct lane *lane, struct batch *batch, struct part *part)
     return true;
 }
 
-/* The value of an assigned variable comes in order; what is assigned later is an update like any other. */
+/* The value of a variable that its creator assigns is there when all of it has been assigned: other functions do not count. */
 static void note_assigned(struct lane *lane, const struct part *part, const struct run *run)
 {
     struct shard *shard = part->entries[run->entry].shard;
     struct variable *variable = shard->variable;
 
-    if (run->offset <= shard->assigned_bytes && run->offset + run->bytes > shard->assigned_bytes)
-        shard->assigned_bytes = run->offset + run->bytes;
+    if (function_of(part, run)->number != UPDATE_ASSIGN)
+        return;
+    store_assigned(&lane->store, shard, run->offset, run->bytes);
     for (uint32_t i = 0; i < variable->placement_count; i++) {
         const struct shard *here = variable->placements[i].here;
-        if (here != NULL && here->assigned_bytes < here->bytes)
+        if (here != NULL && here->unassigned != NULL)
             return;
     }
     variable->assigned = true;

@@ -1,7 +1,7 @@
 /* pull.c -- pulls: what is asked for, what it waits for, and how long.
  *
- * A pull is answered when the session's mark has reached its after_sequence and no shard of it is busy. It never holds up
- * a push. Its answer is put together when the stream can take it (pulled.c).
+ * A pull is answered when the session's mark has reached its after_sequence and no shard of it is busy, or has yet to be
+ * assigned by its creator. It never holds up a push. Its answer is put together when the stream can take it (pulled.c).
  */
 #include "lane_state.h"
 
@@ -16,13 +16,15 @@ bool lane_pull_is_long(const struct lane *lane, const struct pull *pull)
            pull->piece_count > PIECES_PER_ANSWER_MAX;
 }
 
-static bool is_busy(const struct pull *pull)
+/* The first shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL: none. */
+static const struct shard *find_unready(const struct pull *pull)
 {
     for (uint32_t i = 0; i < pull->piece_count; i++) {
-        if (pull->pieces[i].shard->busy)
-            return true;
+        const struct shard *shard = pull->pieces[i].shard;
+        if (shard->busy || shard->unassigned != NULL)
+            return shard;
     }
-    return false;
+    return NULL;
 }
 
 /* A session that has been forgotten was closed, and its waiting pulls were answered then. */
@@ -35,7 +37,7 @@ bool lane_pull_is_ready(const struct stream *stream, const struct pull *pull)
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
-    return !waits_for_push(stream, pull) && !is_busy(pull);
+    return !waits_for_push(stream, pull) && find_unready(pull) == NULL;
 }
 
 static void close_view(struct lane *lane, struct pull *pull)
@@ -347,13 +349,18 @@ void lane_pull_describe_wait(
             (unsigned long long)(lane->now_us - session->heard_us) / 1000);
         return;
     }
-    for (uint32_t i = 0; i < pull->piece_count; i++) {
-        const struct shard *shard = pull->pieces[i].shard;
-        if (!shard->busy)
-            continue;
+    const struct shard *shard = find_unready(pull);
+    if (shard != NULL && shard->busy) {
         text_print_line(
             text, text_bytes,
             "pull %llu waits for variable %s, whose shard on ps %u is being updated",
+            (unsigned long long)pull->request, shard->variable->name, lane->index);
+        return;
+    }
+    if (shard != NULL) {
+        text_print_line(
+            text, text_bytes,
+            "pull %llu waits for variable %s, which its creator has not assigned yet on ps %u",
             (unsigned long long)pull->request, shard->variable->name, lane->index);
         return;
     }

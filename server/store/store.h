@@ -64,7 +64,7 @@ struct variable {
     bool published;
     bool deleted;
     bool filled;         /* every shard here has its initial value */
-    bool assigned;       /* every shard here has been assigned by its creator */
+    bool assigned;       /* every element of every shard here has been assigned */
     uint64_t add_number; /* ps 0's order, answered when it is filled; 0: answered */
 };
 
@@ -79,7 +79,9 @@ struct shard {
     struct block **slot[UPDATE_SLOTS_MAX];
     uint64_t version;    /* pushes applied */
     uint64_t adam_count; /* of them, by adam */
-    uint64_t assigned_bytes;
+    uint64_t
+        *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
+    uint64_t unassigned_count;
     uint64_t fill_bytes; /* of value and slots together, that have their initial value */
     uint32_t users;      /* parts and pulls that name it */
     uint32_t views;      /* of them, open views */
@@ -144,6 +146,16 @@ static inline struct shard *store_shard(const struct store *store, uint64_t shar
 }
 static inline void store_use(struct shard *shard) { shard->users++; }
 void store_let_go(struct store *store, struct shard *shard);
+
+/* assigned.c */
+
+/* What is kept of a shard of so many bytes until its creator has assigned it; 0: it is not assigned by its creator. */
+uint64_t store_assignable_bytes(const struct variable *variable, uint64_t shard_bytes);
+/* All of the shard is yet to be assigned, if that is how it gets its value. False: no memory. */
+bool store_assignable(struct store *store, struct shard *shard);
+/* These bytes of it are; with the last, `unassigned` is NULL. */
+void store_assigned(struct store *store, struct shard *shard, uint64_t offset, uint64_t bytes);
+void store_assigned_drop(struct store *store, struct shard *shard);
 
 /* blocks.c */
 

@@ -63,6 +63,7 @@ static void free_shard(struct store *store, struct shard *shard)
     const uint32_t slots = shard->variable->function->slot_count;
 
     assert(shard->users == 0 && shard->views == 0 && !shard->busy);
+    store_assigned_drop(store, shard);
     drop_blocks(store, shard, shard->value, shard->block_count);
     for (uint32_t i = 0; i < slots; i++)
         drop_blocks(store, shard, shard->slot[i], shard->block_count);
@@ -203,6 +204,7 @@ make_shard(struct store *store, struct variable *variable, struct placement *pla
     store->state_bytes += shard->bytes * (1 + slots);
     store->shard_count++;
     placement->here = shard;
+    complete = complete && store_assignable(store, shard);
     return complete && id_map_put(&store->shards, shard->id, shard) ? shard : NULL;
 }
 

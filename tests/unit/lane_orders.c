@@ -299,6 +299,35 @@ static void a_shard_that_is_being_filled_is_not_there_yet(void **state)
     talk_expect(talk, "refused 1 UNKNOWN_SHARD\ndone 1 voided\npulled 1 error UNKNOWN_SHARD\n");
 }
 
+/* Row by row, from the last to the first; and what only adds to a row assigns nothing. */
+static void a_variable_is_assigned_when_every_element_is(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
+    talk_forget(talk);
+    struct talk_part sent = part(1, 0);
+    sent.shard = 20;
+    sent.eager = true;
+    sent.function = UPDATE_ASSIGN_ADD;
+    talk_part(talk, stream, &sent); /* all of it, by assign_add */
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+
+    sent.function = UPDATE_ASSIGN;
+    sent.count = 2;
+    sent.offset = 2;
+    sent.previous = sent.sequence++;
+    talk_part(talk, stream, &sent); /* rows 2 and 3 */
+    sent.previous = sent.sequence++;
+    talk_part(talk, stream, &sent); /* and once more */
+    talk_expect(talk, "staged 2\ndone 2 [2]\nstaged 3\ndone 3 [3]\n");
+    sent.offset = 0;
+    sent.previous = sent.sequence++;
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "staged 4\ndone 4 [4]\nreport assigned 20\n");
+}
+
 static void an_order_given_twice_does_nothing_more(void **state)
 {
     struct talk *const talk = *state;
@@ -627,6 +656,7 @@ int main(void)
         talk_test(the_sessions_heard_from_are_reported_now_and_then),
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
         talk_test(a_shard_that_is_being_filled_is_not_there_yet),
+        talk_test(a_variable_is_assigned_when_every_element_is),
         talk_test(an_order_given_twice_does_nothing_more),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),

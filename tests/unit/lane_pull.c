@@ -124,6 +124,64 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
         "its mark is 0, last heard from 60000 ms ago");
 }
 
+/* The text of the pull that the clock ends in this step. */
+static const char *ended_by(const struct talk *talk, const struct lane_event *late)
+{
+    struct lane_effects effects;
+
+    lane_step(talk->lane, late, &effects);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        if (effects.items[i].kind == LANE_EFFECT_PULLED)
+            return effects.items[i].pull_answer->message;
+    }
+    return "no pull ended";
+}
+
+/* A reader gets the value that the creator gives, never the zeros before it. */
+static void a_pull_waits_until_the_variable_is_assigned(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const uint64_t reader = talk_pull_stream(talk, 0);
+    const float values[] = {1, 2, 3, 4};
+    talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
+    talk_forget(talk);
+    struct talk_part sent = {
+        .sequence = 1,
+        .eager = true,
+        .shard = 20,
+        .shards = 1,
+        .values = values,
+        .count = 2,
+        .offset = 2,
+        .function = UPDATE_ASSIGN};
+
+    talk_pull(talk, reader, 7, 20, 1, 0);
+    talk_part(talk, streams.push, &sent);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    sent.sequence = 2;
+    sent.previous = 1;
+    sent.offset = 0;
+    talk_part(talk, streams.push, &sent);
+
+    talk_expect(talk, "staged 2\ndone 2 [2]\nreport assigned 20\npulled 7 [2] 1 2 1 2\n");
+}
+
+static void a_pull_of_what_is_never_assigned_says_so(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
+    talk_pull(talk, streams.pull, 7, 20, 1, 0);
+    const struct lane_event late = {
+        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
+
+    assert_string_equal(
+        ended_by(talk, &late),
+        "after 60000 ms pull 7 waits for variable v20, which its creator has not assigned yet on "
+        "ps 1");
+}
+
 static void a_pull_can_be_cancelled(void **state)
 {
     struct talk *const talk = *state;
@@ -449,6 +507,8 @@ int main(void)
         talk_test(a_pull_that_waits_holds_up_no_other),
         talk_test(without_the_rule_a_pull_that_waits_holds_up_pushes),
         talk_test(a_pull_that_waits_too_long_names_what_is_missing),
+        talk_test(a_pull_waits_until_the_variable_is_assigned),
+        talk_test(a_pull_of_what_is_never_assigned_says_so),
         talk_test(a_pull_can_be_cancelled),
         talk_test(a_reader_needs_no_session),
         talk_test(a_reader_without_a_session_waits_for_no_push),

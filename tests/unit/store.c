@@ -56,15 +56,16 @@ static int end(void **state)
     return kept != 0;
 }
 
-/* A vector of ones, of `elements` float32, all here. */
-static struct variable *add(struct store *store, uint64_t id, uint64_t elements, uint32_t function)
+/* A vector of `elements` float32, all here, with the initial value of that kind. */
+static struct variable *
+add_with(struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer)
 {
     uint64_t shape[] = {elements};
     char name[] = "v?";
     wire_shard shard = WIRE_SHARD_INIT;
     wire_shard *shards[] = {&shard};
     wire_function own = WIRE_FUNCTION_INIT;
-    wire_initializer ones = WIRE_INITIALIZER_INIT;
+    wire_initializer initial = WIRE_INITIALIZER_INIT;
     wire_variable given = WIRE_VARIABLE_INIT;
     struct variable *added = NULL;
     struct sumac_error error;
@@ -74,19 +75,24 @@ static struct variable *add(struct store *store, uint64_t id, uint64_t elements,
     shard.rows = elements;
     shard.bytes = elements * sizeof(float);
     own.function = (Sumac__V1__UpdateFunction)function;
-    ones.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ONES;
+    initial.kind = (Sumac__V1__Initializer__Kind)initializer;
     given.name = name;
     given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
     given.shape = shape;
     given.n_shape = 1;
     given.function = &own;
-    given.initializer = &ones;
+    given.initializer = &initial;
     given.shards = shards;
     given.n_shards = 1;
     assert_int_equal(store_add(store, &given, 0, &added, &error), SUMAC_OK);
     assert_int_equal(store_fill(store, added, UINT64_MAX, &error), SUMAC_OK);
     assert_true(added->filled);
     return added;
+}
+
+static struct variable *add(struct store *store, uint64_t id, uint64_t elements, uint32_t function)
+{
+    return add_with(store, id, elements, function, SUMAC__V1__INITIALIZER__KIND__KIND_ONES);
 }
 
 static float first_of(const struct block *block)
@@ -412,6 +418,38 @@ static void lent_bytes_outlive_their_view_and_their_shard(void **state)
     assert_int_equal(store->view_bytes, 0);
 }
 
+/* Runs of elements that begin and end anywhere, some of them twice. */
+static void a_shard_is_assigned_when_all_its_elements_are(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct sumac_range runs[] = {{190, 10}, {64, 1}, {0, 64}, {70, 121}, {60, 9}};
+    struct variable *variable =
+        add_with(&fixture->store, 1, 200, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
+    struct shard *shard = variable->placements[0].here;
+    assert_int_equal(fixture->store.state_bytes, 200 * sizeof(float) + 32); /* a bit for each */
+
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        store_assigned(
+            &fixture->store, shard, runs[i].first * sizeof(float), runs[i].count * sizeof(float));
+
+    assert_non_null(shard->unassigned);
+    assert_int_equal(shard->unassigned_count, 1); /* 69 */
+    store_assigned(&fixture->store, shard, 69 * sizeof(float), sizeof(float));
+    assert_null(shard->unassigned);
+    assert_int_equal(fixture->store.state_bytes, 200 * sizeof(float));
+}
+
+static void what_is_never_assigned_leaves_nothing_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    struct variable *variable =
+        add_with(&fixture->store, 1, 200, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
+
+    store_delete(&fixture->store, variable);
+
+    assert_int_equal(fixture->store.state_bytes, 0);
+}
+
 #define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -431,6 +469,8 @@ int main(void)
         store_test(a_view_sees_its_position_whatever_is_written),
         store_test(the_oldest_view_is_ended_beyond_the_bound),
         store_test(lent_bytes_outlive_their_view_and_their_shard),
+        store_test(a_shard_is_assigned_when_all_its_elements_are),
+        store_test(what_is_never_assigned_leaves_nothing_behind),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
