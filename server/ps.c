@@ -123,15 +123,21 @@ static void obey_signal(struct ps *ps, int number)
     ps_step(ps, &event);
 }
 
+/* What is looked at every second. */
+static void look_round(struct ps *ps, uint64_t now_us)
+{
+    ps->looked_round_us = now_us;
+    ps->resident_bytes = ps_resident_bytes();
+    rpc_server_tick(ps->server, now_us);
+}
+
 static void tick(struct ps *ps, uint64_t now_us)
 {
     const int number = ps_signals_take(ps);
     if (number != 0)
         obey_signal(ps, number);
-    if (now_us - ps->resident_read_us >= (uint64_t)PS_RESIDENT_READ_MS * 1000u) {
-        ps->resident_read_us = now_us;
-        ps->resident_bytes = ps_resident_bytes();
-    }
+    if (now_us - ps->looked_round_us >= (uint64_t)PS_LOOK_ROUND_MS * 1000u)
+        look_round(ps, now_us);
     ps_services_tick(ps, now_us);
     ps->ticked_us = now_us;
     ps->wake_us = UINT64_MAX;

@@ -40,7 +40,7 @@ static struct ps_link *enter(struct rpc_call *call)
             call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "the ps is about to exit");
     else
         rpc_call_finish(
-            call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "the ps has too many calls and streams open; close some, or try again later");
     return link;
 }
@@ -165,7 +165,7 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
 
 #define UNARY                                                                                      \
     {                                                                                              \
-        .message = call_arrived, .closed = call_closed                                             \
+        .message = call_arrived, .closed = call_closed, .calls_max = PS_CALLS_PER_METHOD_MAX       \
     }
 #define STREAM(opens)                                                                              \
     {                                                                                              \

@@ -20,12 +20,14 @@
 
 #define PS_LINK_BITS 14u
 #define PS_LINKS_MAX (1u << PS_LINK_BITS)
+#define PS_CALLS_PER_METHOD_MAX                                                                    \
+    512u /* unary ones that wait: of all seven methods, less than a quarter of the links */
 #define PS_TICK_MS_MAX 100u
 #define PS_DRAIN_MS_MAX 2000u
 #define PS_HALF_CLOSED_MS 1000u
 #define PS_REDIAL_MS_MIN 20u
 #define PS_REDIAL_MS_MAX 1000u
-#define PS_RESIDENT_READ_MS 1000u
+#define PS_LOOK_ROUND_MS 1000u
 
 struct ps;
 
@@ -104,7 +106,7 @@ struct ps {
     struct sigaction pipe_before;
     int signalled; /* the first signal's number; 0: none */
     bool hurried;  /* a second one came */
-    uint64_t wake_us, ticked_us, redial_us, resident_read_us, resident_bytes;
+    uint64_t wake_us, ticked_us, redial_us, looked_round_us, resident_bytes;
     uint64_t recorded; /* the last record that is on disk, or needs none */
     bool exiting;
     int exit_code;

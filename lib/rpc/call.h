@@ -43,6 +43,7 @@ struct rpc_call {
     struct rpc_poller *poller;
     struct rpc_server *server; /* one of these two is NULL */
     struct rpc_channel *channel;
+    struct method *method; /* server: in whose bound it counts; NULL: in none, it is refused */
     struct rpc_call *previous, *next; /* of the server's or the channel's */
     struct rpc_call *next_asking;
     grpc_call *core;
@@ -63,6 +64,7 @@ struct rpc_call {
     bool deaf; /* what arrives is dropped: it was malformed, or the call is ended */
     bool over;
     uint32_t batches;
+    uint64_t ending_since_us; /* server: as a tick found it; 0: not yet */
 
     grpc_byte_buffer *outgoing; /* refilled for each message */
     grpc_byte_buffer *arriving; /* where the next message will be */
@@ -106,6 +108,10 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);
 
 /* Who a call belongs to keeps a list. */
 void server_forget(struct rpc_server *server, struct rpc_call *call);
+/* The call's answer or status is the last that it says. */
+void server_note_ending(struct rpc_server *server, struct rpc_call *call);
+/* May one more call wait until its client has taken its status? Else that is said, without a reason, by a reset. */
+bool server_lets_linger(const struct rpc_server *server);
 void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
 
 static inline void calls_link(struct rpc_call **first, struct rpc_call *call)

@@ -85,6 +85,9 @@ struct rpc_handler {
      * reason from the trailing metadata `sumac-reason`). Server: status CANCELLED when the client
      * went away first. */
     void (*closed)(struct rpc_call *call, const struct sumac_error *error);
+    /* Server: calls of this method that may be open at once; one more is refused with RESOURCE_EXHAUSTED,
+     * REASON_BUSY. 0: as many as the server has. */
+    uint32_t calls_max;
 };
 
 /* ---- server */
@@ -95,6 +98,7 @@ struct rpc_server_options {
     uint64_t memory_bytes_max;  /* gRPC's resource quota; 0: none */
     uint32_t streams_max;       /* concurrent calls per connection; 0: gRPC's default */
     uint64_t message_bytes_max; /* 0: 4 MiB */
+    uint32_t calls_max;         /* open at once, whoever's; 0: 16 384 */
 };
 
 /* Fails    UNAVAILABLE: the port is taken (nothing binds silently beside another); the text names
@@ -122,6 +126,9 @@ void rpc_server_set_serving(struct rpc_server *server, bool serving);
  * until rpc_server_calls is 0 or patience ends, then close, which cancels the rest (it polls). */
 void rpc_server_drain(struct rpc_server *server);
 uint32_t rpc_server_calls(const struct rpc_server *server);
+/* Every second or so: a call whose answer or status its client has not taken for 5 s is cancelled. `now_us` of
+ * CLOCK_MONOTONIC. */
+void rpc_server_tick(struct rpc_server *server, uint64_t now_us);
 void rpc_server_close(struct rpc_server *server);
 
 /* ---- client */

@@ -127,6 +127,7 @@ void rpc_call_send(
     ops[count++].data.send_message.send_message = call->outgoing;
     if (call->answers_once) {
         call->ending = call->ended = call->deaf = true;
+        server_note_ending(call->server, call);
         ops[count++] = status_op(call, &trailing);
     }
     call->greeted = call->sending = true;
@@ -177,6 +178,13 @@ void rpc_call_finish(
     if (call->ending)
         return;
     call->ending = call->deaf = true;
+    server_note_ending(call->server, call);
+    if (status != SUMAC_OK && !server_lets_linger(call->server)) {
+        call->ended = true;
+        grpc_call_cancel_with_status(
+            call->core, (grpc_status_code)status, text != NULL ? text : "", NULL);
+        return;
+    }
     call->status = (grpc_status_code)status;
     call->reason = reason;
     if (text != NULL && status != SUMAC_OK)

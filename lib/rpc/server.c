@@ -106,6 +106,7 @@ enum sumac_status rpc_server_open(
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
     memset(made, 0, sizeof *made);
     made->poller = poller;
+    made->calls_max = options->calls_max != 0 ? options->calls_max : SERVER_CALLS_MAX;
     made->serving = true;
     made->shut_down = (struct tag){.done = note_shut_down, .owner = made};
     made->core = create_core(options);
@@ -168,7 +169,10 @@ enum sumac_status rpc_server_add(
     for (unsigned i = 0; i < service->n_methods; i++) {
         struct method *method = &server->methods[server->method_count];
         *method = (struct method){
-            .descriptor = &service->methods[i], .handler = &handlers[i], .user = user};
+            .descriptor = &service->methods[i],
+            .handler = &handlers[i],
+            .user = user,
+            .calls_max = handlers[i].calls_max != 0 ? handlers[i].calls_max : UINT32_MAX};
         const enum sumac_status status = add_method(server, service, method, error);
         if (status != SUMAC_OK)
             return status;
@@ -219,7 +223,7 @@ static void note_closed(void *owner, bool ok)
 static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
 {
     struct rpc_call *call =
-        server->call_count < SERVER_CALLS_MAX ? call_create(server->poller, core) : NULL;
+        server->call_count < server->calls_max ? call_create(server->poller, core) : NULL;
     if (call == NULL) {
         grpc_call_cancel_with_status(
             core, GRPC_STATUS_RESOURCE_EXHAUSTED, "the server has too many calls open; try later",
@@ -238,10 +242,31 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
     return call;
 }
 
-static void begin(struct rpc_server *server, const struct method *method, struct accept *accepted)
+static const struct rpc_handler deaf_handler = {0};
+
+/* Every method has places of its own, so that calls of one kind never shut out those of another. False: they are taken,
+ * and the client is told. */
+static bool take_place(struct rpc_call *call, struct method *method)
+{
+    char text[ADDRESS_BYTES];
+    if (method->calls < method->calls_max) {
+        method->calls++;
+        call->method = method;
+        return true;
+    }
+    text_print(
+        text, sizeof text,
+        "%u calls of %s are open, the most that are served at a time: try again later",
+        method->calls, method->descriptor->name);
+    call->handler = &deaf_handler;
+    rpc_call_finish(call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY, text);
+    return false;
+}
+
+static void begin(struct rpc_server *server, struct method *method, struct accept *accepted)
 {
     struct rpc_call *call = enter(server, accepted->core);
-    if (call == NULL) {
+    if (call == NULL || !take_place(call, method)) {
         if (accepted->payload != NULL)
             grpc_byte_buffer_destroy(accepted->payload);
         return;
@@ -267,7 +292,6 @@ static void begin(struct rpc_server *server, const struct method *method, struct
 
 static void refuse_unknown(struct rpc_server *server, struct accept *accepted)
 {
-    static const struct rpc_handler nothing = {0};
     struct rpc_call *call = enter(server, accepted->core);
     if (call == NULL)
         return;
@@ -277,7 +301,7 @@ static void refuse_unknown(struct rpc_server *server, struct accept *accepted)
         text, sizeof text, "no method %.*s here; server reflection lists what there is",
         bytes < 128 ? (int)bytes : 128,
         (const char *)GRPC_SLICE_START_PTR(accepted->details.method));
-    call->handler = &nothing;
+    call->handler = &deaf_handler;
     rpc_call_finish(call, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, text);
 }
 
@@ -320,8 +344,10 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
         status = reflection_add(server, error);
     if (status != SUMAC_OK)
         return status;
-    for (unsigned i = users; i < server->method_count; i++)
+    for (unsigned i = users; i < server->method_count; i++) {
         server->methods[i].own = true;
+        server->methods[i].calls_max = SERVER_OWN_CALLS_MAX;
+    }
     grpc_server_start(server->core);
     server->started = true;
     for (unsigned i = 0; i < server->method_count; i++)
@@ -334,6 +360,35 @@ void server_forget(struct rpc_server *server, struct rpc_call *call)
 {
     calls_unlink(&server->calls, call);
     server->call_count--;
+    if (call->ending)
+        server->ending_count--;
+    if (call->method != NULL)
+        call->method->calls--;
+}
+
+void server_note_ending(struct rpc_server *server, struct rpc_call *call)
+{
+    assert(call->ending && call->ending_since_us == 0);
+    server->ending_count++;
+}
+
+/* At its own end the server tells everybody why. */
+bool server_lets_linger(const struct rpc_server *server)
+{
+    return server->draining || server->ending_count <= SERVER_ENDING_CALLS_MAX;
+}
+
+void rpc_server_tick(struct rpc_server *server, uint64_t now_us)
+{
+    struct rpc_call *call = server->ending_count > 0 ? server->calls : NULL;
+    for (; call != NULL; call = call->next) {
+        if (!call->ending)
+            continue;
+        if (call->ending_since_us == 0)
+            call->ending_since_us = now_us;
+        else if (now_us - call->ending_since_us >= (uint64_t)SERVER_ENDING_MS_MAX * 1000u)
+            rpc_call_cancel(call);
+    }
 }
 
 void rpc_server_set_serving(struct rpc_server *server, bool serving)

@@ -7,7 +7,10 @@
 #define SERVER_SERVICES_MAX 16u
 #define SERVER_METHODS_MAX 64u
 #define SERVER_CALLS_MAX 16384u
-#define SERVER_WATCHERS_MAX 256u
+#define SERVER_OWN_CALLS_MAX 256u     /* of each method of health and reflection */
+#define SERVER_ENDING_CALLS_MAX 1024u /* whose last word their clients have not taken */
+#define SERVER_ENDING_MS_MAX 5000u
+#define SERVER_WATCHERS_MAX SERVER_OWN_CALLS_MAX
 #define ACCEPTS_PER_METHOD 8u
 
 struct method;
@@ -31,6 +34,7 @@ struct method {
     void *user;
     struct schema_method shape;
     bool own; /* health's or reflection's */
+    uint32_t calls, calls_max;
     void *registered;
     struct accept accepts[ACCEPTS_PER_METHOD];
 };
@@ -52,7 +56,8 @@ struct rpc_server {
     unsigned method_count;
     struct accept unknown[ACCEPTS_PER_METHOD];
     struct rpc_call *calls;
-    uint32_t call_count;
+    uint32_t call_count, calls_max;
+    uint32_t ending_count;
     uint32_t accepts; /* outstanding */
     struct tag shut_down;
     bool started, draining, down;

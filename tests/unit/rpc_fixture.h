@@ -22,6 +22,7 @@
 
 #define PATIENCE_US 20000000u /* of a test that waits for what must come */
 #define ECHO_BYTES (1u << 20)
+#define STATS_CALLS_MAX 4u
 
 /* What one side has seen of its calls. */
 struct seen {
@@ -156,7 +157,7 @@ static inline void server_closed(struct rpc_call *call, const struct sumac_error
 }
 
 static const struct rpc_handler observe_handlers[] = {
-    {.message = serve_stats, .closed = server_closed}};
+    {.message = serve_stats, .closed = server_closed, .calls_max = STATS_CALLS_MAX}};
 static const struct rpc_handler transfer_handlers[] = {
     {.message = serve_push,
      .opened = server_opened,
@@ -215,15 +216,14 @@ static const struct rpc_handler client_handler = {
 
 /* ---- given */
 
-static inline int set_up(void **state)
+static inline int set_up_with(void **state, const struct rpc_server_options *options)
 {
     struct fixture *const made = calloc(1, sizeof *made);
     struct sumac_error error;
     assert_non_null(made);
     rpc_init();
     assert_int_equal(rpc_poller_create(&made->poller), SUMAC_OK);
-    const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
-    assert_int_equal(rpc_server_open(made->poller, &options, &made->server, &error), SUMAC_OK);
+    assert_int_equal(rpc_server_open(made->poller, options, &made->server, &error), SUMAC_OK);
     assert_int_equal(
         rpc_server_add(made->server, WIRE_OBSERVE, observe_handlers, made, &error), SUMAC_OK);
     assert_int_equal(
@@ -234,6 +234,12 @@ static inline int set_up(void **state)
     assert_int_equal(rpc_channel_open(made->poller, target, &made->channel), SUMAC_OK);
     *state = made;
     return 0;
+}
+
+static inline int set_up(void **state)
+{
+    const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
+    return set_up_with(state, &options);
 }
 
 static inline int tear_down(void **state)

@@ -1,0 +1,150 @@
+/* rpc_bounds.c -- what a server takes at most, and that nobody is shut out by others' calls. */
+#include "unit/rpc_fixture.h"
+
+#define CALLS_MAX 3u
+#define MESSAGE_BYTES_MAX 1024u
+#define ENDING_US 5000000u
+
+static int set_up_small(void **state)
+{
+    const struct rpc_server_options options = {
+        .bind_host = "127.0.0.1", .calls_max = CALLS_MAX, .message_bytes_max = MESSAGE_BYTES_MAX};
+    return set_up_with(state, &options);
+}
+
+static void a_server_has_so_many_calls_open_at_a_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *calls[CALLS_MAX];
+    for (unsigned i = 0; i < CALLS_MAX; i++)
+        calls[i] = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    poll_until(fixture, &fixture->at_server.opened, CALLS_MAX);
+
+    begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(fixture->client.error.text, "try later"));
+
+    rpc_call_cancel(calls[0]); /* its place is another's */
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    poll_until(fixture, &fixture->at_server.opened, CALLS_MAX + 1);
+}
+
+static void send_push(struct rpc_call *call, size_t bytes)
+{
+    static const uint8_t values[2 * MESSAGE_BYTES_MAX];
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    const struct rpc_payload payload = {.bytes = {values, bytes}};
+    rpc_call_send(call, &request.base, &payload, 1);
+}
+
+static void a_server_takes_messages_of_so_many_bytes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    send_push(call, MESSAGE_BYTES_MAX / 2);
+    poll_until(fixture, &fixture->client.messages, 1);
+    poll_until(fixture, &fixture->client.writable, 1);
+
+    send_push(call, MESSAGE_BYTES_MAX + 1);
+
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(fixture->at_server.messages, 1);
+}
+
+static void check_health(struct fixture *fixture)
+{
+    Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    struct rpc_call *call;
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel, &grpc__health__v1__health__descriptor, 0, &request.base, 0, true,
+            &client_handler, fixture, &call),
+        SUMAC_OK);
+}
+
+static void calls_that_wait_shut_out_their_own_kind_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->parks = true;
+    for (unsigned i = 0; i < STATS_CALLS_MAX; i++)
+        begin_stats(fixture, 0);
+    poll_until(fixture, &fixture->at_server.messages, STATS_CALLS_MAX);
+
+    begin_stats(fixture, 0); /* when */
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED); /* then */
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_BUSY);
+    assert_string_equal(
+        fixture->client.error.text,
+        "4 calls of Stats are open, the most that are served at a time: try again later");
+    assert_int_equal(fixture->at_server.messages, STATS_CALLS_MAX);
+
+    check_health(fixture);
+    poll_until(fixture, &fixture->client.closed, 2);
+    assert_int_equal(fixture->client.error.status, SUMAC_OK);
+    begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    poll_until(fixture, &fixture->at_server.opened, 1);
+}
+
+static void a_place_is_free_again_when_its_call_is_over(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned i = 1; i <= 3 * STATS_CALLS_MAX; i++) {
+        begin_stats(fixture, 0);
+        poll_until(fixture, &fixture->at_server.closed, i);
+        poll_until(fixture, &fixture->client.closed, i);
+        assert_int_equal(fixture->client.error.status, SUMAC_OK);
+    }
+}
+
+/* 32 MB do not fit into any window of a stream that is not read. */
+static void a_last_word_that_nobody_takes_is_not_kept_for_ever(void **state)
+{
+    struct fixture *fixture = *state;
+    const size_t bytes = 32u << 20;
+    uint8_t *values = calloc(1, bytes);
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
+    poll_until(fixture, &fixture->at_server.opened, 1);
+    rpc_call_pause(call);
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    rpc_call_send(fixture->parked, &answer.base, NULL, 0); /* this one the client keeps */
+    const uint64_t end = now_us() + PATIENCE_US;
+    while (!rpc_call_writable(fixture->parked) && now_us() < end)
+        rpc_poll(fixture->poller, end);
+    const struct rpc_payload payload = {
+        .bytes = {values, bytes}, .released = release, .context = fixture};
+    rpc_call_send(fixture->parked, &answer.base, &payload, 1);
+    rpc_call_finish(fixture->parked, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "enough");
+
+    rpc_server_tick(fixture->server, 1000); /* when */
+    rpc_server_tick(fixture->server, ENDING_US);
+    check_health(fixture);
+    poll_until(fixture, &fixture->client.messages, 1);
+    assert_int_equal(fixture->at_server.closed, 0);
+    rpc_server_tick(fixture->server, 1000 + ENDING_US);
+
+    poll_until(fixture, &fixture->at_server.closed, 1); /* then */
+    rpc_call_cancel(call);
+    poll_until(fixture, &fixture->released, 1);
+    free(values);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_server_has_so_many_calls_open_at_a_time, set_up_small, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_server_takes_messages_of_so_many_bytes, set_up_small, tear_down),
+        cmocka_unit_test_setup_teardown(
+            calls_that_wait_shut_out_their_own_kind_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_place_is_free_again_when_its_call_is_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_last_word_that_nobody_takes_is_not_kept_for_ever, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
