@@ -37,7 +37,9 @@ struct session *lane_session_open(struct lane *lane, const wire_open_session *op
         text_print_line(
             session->task, sizeof session->task, "%s %u", open->task->job, open->task->index);
     else
-        text_print(session->task, sizeof session->task, "observer");
+        text_print(
+            session->task, sizeof session->task, "observer %llu",
+            (unsigned long long)open->attempt);
     struct session **end = &lane->sessions;
     while (*end != NULL)
         end = &(*end)->next;

@@ -264,9 +264,11 @@ static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
     struct world *world = world_new(1, 1);
     world_joined(world, "worker", 0, 1);
 
-    world_joined(world, NULL, 0, 2);
-    world_joined(world, NULL, 0, 3);
+    const uint64_t first = world_joined(world, NULL, 0, 2)->attempt;
+    const uint64_t second = world_joined(world, NULL, 0, 3)->attempt;
 
+    assert_int_equal(first, 1); /* what tells them apart, in logs and statistics */
+    assert_int_equal(second, 2);
     assert_int_equal(world_told_count(world, 0, ORDER_CLOSE), 0);
     world_free(world);
 }

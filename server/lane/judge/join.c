@@ -292,8 +292,8 @@ static void name_session(struct judge_session *session, const wire_join_request 
             session->label, sizeof(session->label), "%s %u", session->job, session->index);
     } else {
         text_print(
-            session->label, sizeof(session->label), "observer %02x%02x%02x%02x", session->id[0],
-            session->id[1], session->id[2], session->id[3]);
+            session->label, sizeof(session->label), "observer %llu",
+            (unsigned long long)session->attempt);
     }
 }
 
@@ -314,7 +314,7 @@ static void start_join(
     session->join_call = event->call;
     session->heard_us = judge->now_us;
     session->task = task;
-    session->attempt = task == NULL ? 1 : ++task->attempts;
+    session->attempt = task == NULL ? ++judge->observers : ++task->attempts;
     name_session(session, request);
     if (judge->first_join_us == 0)
         judge->first_join_us = judge->now_us;

@@ -255,6 +255,7 @@ struct judge {
     enum sumac_reason end_reason;
     uint64_t end_until_us;
     bool some_left_done;
+    uint64_t observers;     /* how many have joined: the attempt of each */
     uint64_t first_join_us; /* 0: none has come */
     bool member_joined;     /* a member has been open */
     uint64_t memberless_since_us;
