@@ -208,12 +208,12 @@ static bool start_next(struct link *link)
         if (part == NULL)
             return false;
         if (!part->counted && link->counted_bytes > 0 &&
-            link->counted_bytes + part->bytes > link->grant_bytes)
+            link->counted_bytes + part->room_bytes > link->grant_bytes)
             return false;
         link->cursor = part->next;
     }
     if (!part->counted)
-        link->counted_bytes += part->bytes;
+        link->counted_bytes += part->room_bytes;
     part->counted = true;
     link->sending = part;
     link->sending_piece = 0;

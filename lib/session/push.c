@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "room.h"
 
 uint32_t pushes_in_flight(const struct session *session)
 {
@@ -108,6 +109,7 @@ static bool number_shards(struct session *session, struct push *push)
                 push->ordinals[i] = push->ordinals[table[at] - 1];
             }
         }
+        part->room_bytes = wire_part_cost(part->bytes, part->piece_count, push->function_count);
     }
     return true;
 }
@@ -209,7 +211,7 @@ void part_remove(struct session *session, struct part *part)
     if (part->withdraw_due)
         link->withdraws_due--;
     if (part->counted)
-        link->counted_bytes -= part->bytes;
+        link->counted_bytes -= part->room_bytes;
     if (link->cursor == part)
         link->cursor = part->next;
     if (part->next != NULL)
@@ -242,7 +244,7 @@ static void admit(struct session *session, struct push *push)
 static const struct part *find_too_large(const struct push *push)
 {
     for (uint32_t i = 0; i < push->part_count; i++)
-        if (push->parts[i].bytes > push->parts[i].link->grant_bytes)
+        if (push->parts[i].room_bytes > push->parts[i].link->grant_bytes)
             return &push->parts[i];
     return NULL;
 }
@@ -278,9 +280,11 @@ void pushes_admit(struct session *session)
         if (part != NULL)
             fail(
                 &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
-                "the push has %" PRIu64 " bytes for ps %" PRIu32 ", which grants a session %" PRIu64
-                " bytes of staging; push less at once",
-                part->bytes, part->link->ps, part->link->grant_bytes);
+                "the push has %" PRIu64 " bytes in %" PRIu32 " pieces for ps %" PRIu32
+                " and takes %" PRIu64 " bytes of staging there, where a session is granted %" PRIu64
+                " (" WIRE_COST_TEXT "): push less at once, or start the ps with more staging",
+                part->bytes, part->piece_count, part->link->ps, part->room_bytes,
+                part->link->grant_bytes);
         push_over(session, push, &error);
     }
     if (any)

@@ -37,6 +37,7 @@ struct part {
     struct part *next, *before; /* in the link's list */
     struct part *next_wanted;   /* in the link's list of parts to send again */
     uint64_t bytes;
+    uint64_t room_bytes; /* what it takes of the ps's grant (room.h) */
     uint64_t previous;
     uint32_t first_piece, piece_count; /* in push->pieces */
     uint32_t shard_count;              /* distinct */
@@ -126,7 +127,7 @@ struct link {
     uint32_t piece_scratch; /* pieces of the push or pull being taken in */
     bool knows_grant;
     uint64_t grant_bytes;
-    uint64_t counted_bytes; /* of parts sent and not done */
+    uint64_t counted_bytes; /* of it, by parts sent and not done */
     uint64_t last_sequence; /* that has a part here; the mark the epoch began with at first */
     struct part *oldest, *newest;
     struct part *cursor; /* the next to be sent */

@@ -9,18 +9,38 @@
 #define ANSWER_BYTES_MAX                                                                           \
     1048576u /* of one message, about: a client takes at least four times as much */
 
-static struct answer *add(struct lane *lane, struct stream *stream, enum answer_kind kind)
+/* A client that has no more on its way than its grant never has more answers unread. */
+static bool has_room(struct lane *lane, struct stream *stream, uint64_t bytes)
 {
-    if (stream->answer_count == ANSWERS_PER_STREAM_MAX) {
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-            "push stream: %u answers have not been read", ANSWERS_PER_STREAM_MAX);
+    const struct session *session = stream->session;
+    const uint64_t max = grant_bytes(lane) + ANSWERS_BESIDE_BYTES_MAX;
+
+    if (session->staged_bytes + session->answer_bytes + bytes <= max)
+        return true;
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
+        "session %s has %llu bytes of answers on ps %u that it has not read, beside %llu of "
+        "parts: together at most %llu are kept; read the stream, and send no more than the grant",
+        session->task, (unsigned long long)session->answer_bytes, lane->index,
+        (unsigned long long)session->staged_bytes, (unsigned long long)max);
+    return false;
+}
+
+/* An answer with so many versions. */
+static struct answer *
+add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t versions)
+{
+    const uint64_t bytes =
+        ANSWER_ROOM_BYTES + (versions == 0 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
+    if (!has_room(lane, stream, bytes))
         return NULL;
-    }
     struct answer *answer = pool_take(&lane->answers_pool);
     if (answer == NULL)
         return NULL;
     answer->kind = kind;
+    answer->room_bytes = bytes;
+    stream->session->answer_bytes += bytes;
+    lane_staging_count(lane, lane->staged_bytes + bytes);
     if (stream->last_answer != NULL)
         stream->last_answer->next = answer;
     else
@@ -31,8 +51,10 @@ static struct answer *add(struct lane *lane, struct stream *stream, enum answer_
     return answer;
 }
 
-static void free_answer(struct lane *lane, struct answer *answer)
+static void free_answer(struct lane *lane, struct stream *stream, struct answer *answer)
 {
+    stream->session->answer_bytes -= answer->room_bytes;
+    lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
     sized_pool_give(
         &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);
     pool_give(&lane->answers_pool, answer);
@@ -41,7 +63,7 @@ static void free_answer(struct lane *lane, struct answer *answer)
 void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part)
 {
     struct stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED);
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED, 0);
 
     if (answer == NULL)
         return;
@@ -53,7 +75,7 @@ void lane_answer_staged(struct lane *lane, struct session *session, const struct
 void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence)
 {
     struct stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED);
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED, 0);
 
     if (answer == NULL)
         return;
@@ -78,7 +100,8 @@ void lane_answer_done(
     struct lane *lane, struct session *session, const struct part *part, bool voided)
 {
     struct stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_DONE);
+    struct answer *answer =
+        stream == NULL ? NULL : add(lane, stream, ANSWER_DONE, part->entry_count);
 
     if (answer == NULL)
         return;
@@ -108,7 +131,7 @@ void lane_answers_drop(struct lane *lane, struct stream *stream)
     while (stream->first_answer != NULL) {
         struct answer *answer = stream->first_answer;
         stream->first_answer = answer->next;
-        free_answer(lane, answer);
+        free_answer(lane, stream, answer);
     }
     stream->last_answer = NULL;
     stream->answer_count = 0;
@@ -235,7 +258,7 @@ static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer 
             record = answer->record;
         stream->first_answer = answer->next;
         stream->answer_count--;
-        free_answer(lane, answer);
+        free_answer(lane, stream, answer);
     }
     if (stream->first_answer == NULL)
         stream->last_answer = NULL;

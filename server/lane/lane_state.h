@@ -21,15 +21,23 @@
 #include "judge.h"
 #include "lane.h"
 #include "out.h"
+#include "room.h"
 #include "store.h"
 
-#define PARTS_PER_SESSION_MAX 1024u   /* staged or refused, not done */
-#define VOIDED_PER_SESSION_MAX 8192u  /* remembered until acked_through */
-#define ANSWERS_PER_STREAM_MAX 65536u /* that wait until the stream is writable */
+#define PARTS_PER_SESSION_MAX 1024u  /* staged or refused, not done */
+#define VOIDED_PER_SESSION_MAX 8192u /* remembered until acked_through */
 #define PULLS_PER_STREAM_MAX 4096u
 #define PIECES_PER_ANSWER_MAX 4096u
 #define FUNCTIONS_PER_PART_MAX 256u
 #define CLOSED_SESSIONS_MAX 1024u /* remembered, so that their clients can be told */
+#define ANSWER_ROOM_BYTES                                                                          \
+    64u /* each that waits until its stream is writable, beside its versions */
+#define ANSWERS_COST_BYTES 320u /* of WIRE_PART_COST_BYTES: staged or refused, done, done again */
+#define VERSIONS_COST_BYTES                                                                        \
+    24u /* of WIRE_PIECE_COST_BYTES: its shard's version, done, done again */
+#define PIECE_ROOM_BYTES (WIRE_PIECE_COST_BYTES - VERSIONS_COST_BYTES)
+#define ANSWERS_BESIDE_BYTES_MAX                                                                   \
+    131072u /* of a session's answers, beside its grant: to refusals that are said again */
 #define STAGING_CHUNK_BYTES 1048576u
 #define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */
 #define SLICE_BYTES 262144u     /* of gradient: well below a millisecond */
@@ -90,7 +98,7 @@ struct part {
     double weight;
     uint32_t round;
     bool eager, non_finite_allowed;
-    bool holds_room;         /* its bytes count in the session's grant */
+    uint64_t room_bytes;     /* what it takes of the session's grant */
     bool voided;             /* as its turn found it */
     struct refusal *refusal; /* not NULL: refused */
     uint32_t piece_count;
@@ -139,7 +147,8 @@ struct session {
     struct part *applying;    /* its vector work is out */
     struct part *receiving;   /* only without the rule generation */
     struct refusal *refusals; /* whose turn is over */
-    uint64_t staged_bytes;
+    uint64_t staged_bytes;    /* of its parts, as room.h counts them */
+    uint64_t answer_bytes;    /* of answers that wait for its push stream */
     bool closing, closed, done;
     uint64_t final;
     uint64_t decide_number; /* order to be answered when all up to `final` is applied; 0: none */
@@ -164,7 +173,17 @@ struct answer {
     bool voided;
     uint32_t version_count;
     uint64_t *versions;
+    uint64_t room_bytes; /* what it takes of the session's grant */
 };
+
+_Static_assert(
+    sizeof(struct part) + sizeof(struct chunk) + 4 * (sizeof(struct run) + sizeof(struct entry)) +
+            3 * 64 + ANSWERS_COST_BYTES <=
+        WIRE_PART_COST_BYTES + PIECE_ROOM_BYTES,
+    "a part of one piece, or of few, fits into what it takes of the grant");
+_Static_assert(sizeof(struct part_function) * 9 / 8 <= WIRE_FUNCTION_COST_BYTES, "and a function");
+_Static_assert(4 * ANSWER_ROOM_BYTES + 64 <= ANSWERS_COST_BYTES, "and its answers");
+_Static_assert(sizeof(struct answer) <= ANSWER_ROOM_BYTES, "and each of them");
 
 struct pull_piece {
     struct shard *shard;
@@ -260,8 +279,8 @@ struct lane {
     struct session *first_waiting, *last_waiting; /* for busy shards, in their turn */
     struct job *jobs;
     uint64_t last_part, last_job, last_batch, last_record;
-    uint64_t marking; /* number of the part whose marks are on its shards (piece.c) */
-    uint64_t staged_bytes;
+    uint64_t marking;      /* number of the part whose marks are on its shards (piece.c) */
+    uint64_t staged_bytes; /* of all sessions' parts, and of answers that wait */
     uint32_t half_applied; /* sessions with a part that is applied in half */
     uint32_t filling;      /* variables that do not have their values yet */
     bool any_hello;        /* ps 0 has spoken to this ps */
@@ -338,6 +357,12 @@ struct part *lane_part_create(struct lane *lane, struct session *session, const 
 /* Check the header, and take room in the session's grant. */
 void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header);
 void lane_part_destroy(struct lane *lane, struct part *part);
+/* Take so much more of the session's grant. False: there is not so much left. */
+bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes);
+/* For want of so many bytes of the grant, with all figures. */
+void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes);
+/* What is staged and what is kept spare of it share one bound. */
+void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
 /* Give up its bytes and its shards; it keeps its place in the order. */
 void lane_part_empty(struct lane *lane, struct part *part);
 void lane_part_refuse(
@@ -356,7 +381,7 @@ void lane_part_check_whole(struct lane *lane, struct part *part);
 struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece);
 /* Its marks on its shards may be gone (piece.c). */
 void lane_piece_mark_again(struct part *part);
-/* A duplicate's piece: only which shard it touches. */
+/* A duplicate's piece: only which shard it touches, for the versions in its answer. One that is not applied yet has none. */
 void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *piece);
 
 /* staging.c: bytes of pieces, copied while they are hot */

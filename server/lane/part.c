@@ -46,35 +46,57 @@ static bool read_functions(struct lane *lane, struct part *part, const wire_part
     return true;
 }
 
+void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
+{
+    const uint64_t max = lane->config.staging_bytes_max;
+
+    lane->staged_bytes = staged_bytes;
+    lane->bytes.spare_bytes_max = max > staged_bytes ? max - staged_bytes : 0;
+}
+
+void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes)
+{
+    const struct session *session = part->session;
+    const uint64_t own = part->room_bytes + bytes, grant = grant_bytes(lane);
+    const uint64_t others = session->staged_bytes - part->room_bytes;
+
+    lane_part_refuse(
+        lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
+        "push %llu takes %llu bytes of staging on ps %u so far, beside %llu of parts that are not "
+        "done there and %llu of answers that were not read; the session's grant is %llu bytes "
+        "(" WIRE_COST_TEXT "): push less at once, or start the ps with more staging",
+        (unsigned long long)part->sequence, (unsigned long long)own, lane->index,
+        (unsigned long long)others, (unsigned long long)session->answer_bytes,
+        (unsigned long long)grant);
+    lane_part_expected(part, "%llu", (unsigned long long)(grant > others ? grant - others : 0));
+    lane_part_given(part, "%llu", (unsigned long long)own);
+}
+
+bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes)
+{
+    struct session *session = part->session;
+    const uint64_t grant = grant_bytes(lane);
+
+    if (bytes > grant || session->staged_bytes + bytes > grant ||
+        session->staged_bytes + session->answer_bytes + bytes > grant + ANSWERS_BESIDE_BYTES_MAX)
+        return false;
+    session->staged_bytes += bytes;
+    part->room_bytes += bytes;
+    lane_staging_count(lane, lane->staged_bytes + bytes);
+    return true;
+}
+
 /* What can be said of a part by its header alone. */
 static void check_header(struct lane *lane, struct part *part, const wire_part *header)
 {
-    const uint64_t grant = grant_bytes(lane);
-    const uint64_t held = part->session->staged_bytes;
+    const uint64_t room_bytes =
+        wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
 
     if (header->synchronous) {
         lane_part_refuse(
             lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "push %llu is synchronous: ps %u applies asynchronous pushes only",
             (unsigned long long)part->sequence, lane->index);
-    } else if (header->bytes > grant) {
-        lane_part_refuse(
-            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
-            "push %llu has %llu bytes for ps %u, whose grant of staging is %llu bytes: split the "
-            "push, or start the ps with more staging",
-            (unsigned long long)part->sequence, (unsigned long long)header->bytes, lane->index,
-            (unsigned long long)grant);
-        lane_part_expected(part, "%llu", (unsigned long long)grant);
-        lane_part_given(part, "%llu", (unsigned long long)header->bytes);
-    } else if (held + header->bytes > grant) {
-        lane_part_refuse(
-            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
-            "push %llu has %llu bytes for ps %u beside %llu that are not done there: the grant of "
-            "staging is %llu bytes",
-            (unsigned long long)part->sequence, (unsigned long long)header->bytes, lane->index,
-            (unsigned long long)held, (unsigned long long)grant);
-        lane_part_expected(part, "%llu", (unsigned long long)(grant - held));
-        lane_part_given(part, "%llu", (unsigned long long)header->bytes);
     } else if (header->n_functions > FUNCTIONS_PER_PART_MAX) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
@@ -82,6 +104,8 @@ static void check_header(struct lane *lane, struct part *part, const wire_part *
             (unsigned long long)part->sequence, header->n_functions, FUNCTIONS_PER_PART_MAX);
         lane_part_expected(part, "%u", FUNCTIONS_PER_PART_MAX);
         lane_part_given(part, "%zu", header->n_functions);
+    } else if (!lane_part_take_room(lane, part, room_bytes)) {
+        lane_part_refuse_room(lane, part, room_bytes);
     } else if (header->n_functions > 0) {
         (void)read_functions(lane, part, header);
     }
@@ -107,24 +131,10 @@ struct part *lane_part_create(struct lane *lane, struct session *session, const 
     return part;
 }
 
-/* What is staged and what is kept spare of it share one bound. */
-static void count_staged(struct lane *lane, uint64_t bytes)
-{
-    const uint64_t max = lane->config.staging_bytes_max;
-
-    lane->staged_bytes = bytes;
-    lane->bytes.spare_bytes_max = max > bytes ? max - bytes : 0;
-}
-
 void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header)
 {
     check_header(lane, part, header);
-    if (part->refusal != NULL || part->mode != PART_STAGE)
-        return;
-    part->session->staged_bytes += part->bytes;
-    count_staged(lane, lane->staged_bytes + part->bytes);
-    part->holds_room = true;
-    if (part->checksum == 0)
+    if (part->refusal != NULL || part->mode != PART_STAGE || part->checksum == 0)
         return;
     part->checksum_state = lane_checksum_begin(lane);
     if (part->checksum_state == NULL)
@@ -146,11 +156,9 @@ static void free_chunks(struct lane *lane, struct part *part)
 
 void lane_part_empty(struct lane *lane, struct part *part)
 {
-    if (part->holds_room) {
-        part->session->staged_bytes -= part->bytes;
-        count_staged(lane, lane->staged_bytes - part->bytes);
-        part->holds_room = false;
-    }
+    part->session->staged_bytes -= part->room_bytes;
+    lane_staging_count(lane, lane->staged_bytes - part->room_bytes);
+    part->room_bytes = 0;
     free_chunks(lane, part);
     for (uint32_t i = 0; i < part->entry_count; i++)
         store_let_go(&lane->store, part->entries[i].shard);

@@ -11,11 +11,18 @@
 
 #define FIRST_CAPACITY 4u
 
+/* An array that has grown has less than twice the places that it needs, and up to an eighth more (sized_pool.h). A run may leave
+ * RUN_ALIGNMENT_BYTES - 1 free before it. */
+_Static_assert(
+    2 * (sizeof(struct run) + sizeof(struct entry)) * 9 / 8 + RUN_ALIGNMENT_BYTES <=
+        PIECE_ROOM_BYTES,
+    "a piece fits into what it takes of the grant");
+
 /* A larger array in place of the full one. NULL: no memory. */
 static void *
 grown(struct lane *lane, void *array, uint32_t count, uint32_t *capacity, size_t object_bytes)
 {
-    const uint32_t larger = *capacity == 0 ? FIRST_CAPACITY : 4 * *capacity;
+    const uint32_t larger = *capacity == 0 ? FIRST_CAPACITY : 2 * *capacity;
     void *fresh = sized_pool_take(&lane->bytes, larger * object_bytes);
 
     if (fresh == NULL)
@@ -60,7 +67,9 @@ void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *pie
 {
     struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
-    if (shard != NULL)
+    if (shard == NULL || part->sequence > part->session->mark || shard->touched_by == part->number)
+        return;
+    if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES))
         (void)entry_of(lane, part, shard, 0);
 }
 
@@ -206,16 +215,23 @@ struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_pie
     if (shard == NULL || !check_function(lane, part, shard, piece->function) ||
         !check_range(lane, part, shard, piece))
         return NULL;
-    const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
-    if (entry == UINT32_MAX)
-        return no_memory(lane, part);
-    if (piece->bytes == 0)
-        return NULL; /* a run is never empty: the next piece may continue it, and it has no place in the chunks */
-    struct run *run = continued(part, entry, piece);
+    const bool touched = shard->touched_by == part->number;
+    struct run *run = touched ? continued(part, shard->touched_index, piece) : NULL;
     if (run != NULL) {
         run->bytes += piece->bytes;
         return run;
     }
+    if (touched && piece->bytes == 0)
+        return NULL;
+    if (!lane_part_take_room(lane, part, PIECE_ROOM_BYTES)) {
+        lane_part_refuse_room(lane, part, PIECE_ROOM_BYTES);
+        return NULL;
+    }
+    const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
+    if (entry == UINT32_MAX)
+        return no_memory(lane, part);
+    if (piece->bytes == 0)
+        return NULL; /* a run is never empty: it would have no place in the chunks */
     if (part->run_count == part->run_capacity) {
         struct run *runs =
             grown(lane, part->runs, part->run_count, &part->run_capacity, sizeof *runs);

@@ -26,7 +26,7 @@
 #define SIM_SECONDS_MAX 900u  /* likewise */
 #define SIM_LEASE_MS 10000u
 #define SIM_SESSIONS_OPEN_MAX 8u /* at one time */
-#define SIM_GRANT_BYTES 1024u    /* of staging, to each session at each ps */
+#define SIM_GRANT_BYTES 3400u    /* of staging, to each session at each ps: a part or two */
 #define SIM_START_US 5000000000u /* no clock begins at 0 */
 
 enum fault {

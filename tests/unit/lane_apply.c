@@ -382,7 +382,7 @@ static void a_thousand_small_variables_are_one_push_and_one_answer(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
-    config.staging_bytes_max = 1u << 20;
+    config.staging_bytes_max = 8u << 20;
     config.inline_bytes = 0;
     const uint64_t stream = begin_with(talk, &config);
     enum { variables = 1000 };

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,17 +14,22 @@
 
 static const float one[] = {1};
 
-static uint64_t begin(struct talk *talk)
+static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
 {
-    struct lane_config config = talk_config();
-
-    config.staging_bytes_max = 1u << 20;
-    talk_start(talk, &config);
+    talk_start(talk, config);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
     const uint64_t stream = talk_push_stream(talk, 1, 1);
     talk_forget(talk);
     return stream;
+}
+
+static uint64_t begin(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.staging_bytes_max = 16u << 20;
+    return begin_with(talk, &config);
 }
 
 static void send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous)
@@ -65,19 +71,71 @@ static void a_session_has_so_many_voided_pushes(void **state)
     talk_expect(talk, "end of stream UNSPECIFIED\n");
 }
 
-static void a_stream_has_so_many_answers_that_are_not_read(void **state)
+/* Answers to a part that is sent over and over take of the grant, and of what is kept beside it for refusals. */
+static void answers_that_are_not_read_take_of_the_grant(void **state)
 {
     struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
+    struct lane_config config = talk_config();
+    const uint64_t stream = begin_with(talk, &config);
+    const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
+    const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
     send(talk, stream, 1, 0);
     talk->deaf = stream;
-    for (uint32_t i = 0; i <= ANSWERS_PER_STREAM_MAX; i++)
+    for (uint32_t i = 0; i <= max; i++)
         send(talk, stream, 1, 0); /* the first of them is written */
     talk_forget(talk);
 
     send(talk, stream, 1, 0);
 
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+    const uint64_t again = talk_push_stream(talk, 1, 2); /* and what they took is free */
+    talk->deaf = again;
+    talk_forget(talk);
+    for (uint32_t i = 0; i <= max; i++)
+        send(talk, again, 1, 0);
+    talk_expect(talk, "staged 1\n");
+}
+
+/* As many pushes as a client may have in flight, each of many shards, sent twice, and not one answer read. */
+static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    enum { shards = 100, parts = 40, parts_in_flight_bytes = parts * (1024 + shards * 192 + 450) };
+    config.staging_bytes_max = 4 * parts_in_flight_bytes; /* 400 bytes of payload, an eighth */
+    const uint64_t stream = begin_with(talk, &config);
+    const float values[shards] = {1};
+    struct talk_part sent = {.eager = true, .shard = 100, .shards = shards, .values = values};
+    sent.count = 1;
+    for (uint32_t i = 0; i < shards; i++)
+        talk_variable(talk, 100 + i, 1, UPDATE_ASSIGN_ADD);
+    talk->deaf = stream;
+
+    for (uint64_t sequence = 1; sequence <= parts; sequence++) {
+        sent.sequence = sequence;
+        sent.previous = sequence - 1;
+        talk_part(talk, stream, &sent);
+    }
+    talk->deaf = 0;
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk->deaf = again;
+    for (uint64_t sequence = 1; sequence <= parts; sequence++) {
+        sent.sequence = sequence;
+        sent.previous = sequence - 1;
+        talk_part(talk, again, &sent);
+    }
+    assert_null(strstr(talk->text, "refused"));
+    assert_null(strstr(talk->text, "end of stream TOO"));
+    talk_forget(talk);
+    talk->deaf = 0;
+    talk_writable(talk, again);
+
+    for (uint64_t sequence = 2; sequence <= parts; sequence++) { /* the first is out already */
+        char expected[32];
+        (void)snprintf(expected, sizeof expected, "done %llu [1", (unsigned long long)sequence);
+        expected[strlen(expected) - 1] = '\0';
+        assert_non_null(strstr(talk->text, expected));
+    }
 }
 
 static uint32_t count_refused(const struct talk *talk)
@@ -199,7 +257,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_session_has_so_many_parts_that_are_not_done),
         talk_test(a_session_has_so_many_voided_pushes),
-        talk_test(a_stream_has_so_many_answers_that_are_not_read),
+        talk_test(answers_that_are_not_read_take_of_the_grant),
+        talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),
         talk_test(answers_that_fill_a_message_go_on_in_the_next),
         talk_test(a_stream_has_so_many_pulls),
         talk_test(a_part_names_so_many_functions),

@@ -574,7 +574,7 @@ static void lists_and_stats_need_no_session(void **state)
     talk_expect(
         talk,
         "reply ListReply\nfailed UNKNOWN_VARIABLE\nreply StatsReply pushes 0 pulls 0 refused 0 "
-        "duplicates 0 staleness 0 of 0 staged 16\n");
+        "duplicates 0 staleness 0 of 0 staged 890\n");
 }
 
 /* A job's name of 62 bytes, two for each character. */

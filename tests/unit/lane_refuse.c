@@ -282,18 +282,78 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
-    sent.declared = 1025; /* 4096 bytes of staging for 4 sessions */
+    sent.declared = 8192; /* as much as the grant, but the part itself takes some */
+    talk->shows_logs = true;
 
     talk_part(talk, stream, &sent);
 
-    talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
+    talk_expect(
+        talk,
+        "log ps 1 refused push 1 of worker 1: push 1 takes 9920 bytes of staging on ps 1 so far, "
+        "beside 0 of parts that are not done there and 0 of answers that were not read; the "
+        "session's grant is 8192 bytes (a part takes its bytes, an eighth more of the last 1048576 "
+        "of them, and 1024; each piece of it 192, each function 128): push less at once, or start "
+        "the ps with more staging\n"
+        "refused 1 PART_TOO_LARGE\n");
+}
+
+/* Of nothing but pieces, functions, or parts: each takes some of the grant, and gives it back. */
+static void what_has_no_bytes_takes_of_the_grant_too(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    enum { shards = 64 };
+    for (uint32_t i = 0; i < shards; i++)
+        talk_variable(talk, 100 + i, 1, UPDATE_ASSIGN_ADD);
+    struct talk_part empty = part(1, 0);
+    empty.shard = 100;
+    empty.count = 0;
+
+    empty.shards = 38; /* 1024 - 320 for the answers, and 168 each: 7088 of 8192 */
+    talk_part(talk, stream, &empty);
+    talk_expect(talk, "staged 1\n");
+    empty.sequence = 2;
+    empty.previous = 1;
+    empty.shards = 3;
+    talk_part(talk, stream, &empty);
+    talk_expect(talk, "refused 2 PART_TOO_LARGE\n");
+    talk_commit(talk, stream, 2, 2, 2);
+    talk_forget(talk);
+
+    empty.sequence = 3;
+    empty.previous = 2;
+    empty.shards = 38;
+    empty.eager = true;
+    talk_part(talk, stream, &empty); /* all of it is free again */
+    assert_non_null(strstr(talk->text, "staged 3\ndone 3 ["));
+}
+
+/* A piece that goes on where the one before ended is no more than that one. */
+static void a_piece_that_is_continued_takes_room_once(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    enum { elements = 512 };
+    float values[elements];
+    for (int i = 0; i < elements; i++)
+        values[i] = 1;
+    talk_variable(talk, 100, elements, UPDATE_ASSIGN_ADD);
+    struct talk_part sent = part(1, 0);
+    sent.shard = 100;
+    sent.values = values;
+    sent.count = elements;
+    sent.eager = true;
+
+    talk_part_in_steps(talk, stream, &sent, 2);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
 static void parts_that_together_exceed_the_grant_are_refused(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
-    config.staging_bytes_max = 4 * 40;
+    config.staging_bytes_max = 4 * 2048; /* two parts of 16 bytes, no third */
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part sent = part(1, 0);
     talk_part(talk, stream, &sent);
@@ -311,7 +371,7 @@ static void room_is_free_again_when_a_part_is_done(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
-    config.staging_bytes_max = 4 * 16;
+    config.staging_bytes_max = 4 * 1024; /* one of them */
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part sent = part(1, 0);
     sent.eager = true;
@@ -527,6 +587,8 @@ int main(void)
         talk_test(half_a_row_for_a_function_with_slots_is_refused),
         talk_test(rows_in_messages_that_end_within_one_are_whole_rows),
         talk_test(a_part_larger_than_the_grant_is_refused_with_both_figures),
+        talk_test(what_has_no_bytes_takes_of_the_grant_too),
+        talk_test(a_piece_that_is_continued_takes_room_once),
         talk_test(parts_that_together_exceed_the_grant_are_refused),
         talk_test(room_is_free_again_when_a_part_is_done),
         talk_test(a_value_that_is_not_finite_is_refused),

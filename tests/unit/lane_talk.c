@@ -65,7 +65,7 @@ struct lane_config talk_config(void)
         .report_ms = 5000,
         .terminate_ms = 5000,
         .sessions_max = 4,
-        .staging_bytes_max = 4096,
+        .staging_bytes_max = 4 * 8192, /* a grant of 8192 */
         .inline_bytes = 64,
         .copied_pull_bytes_max = 64,
         .pull_chunk_bytes = 48,

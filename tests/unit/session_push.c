@@ -400,7 +400,8 @@ static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(vo
     const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
     assert_int_equal(pushed->error.status, SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(pushed->error.reason, SUMAC_REASON_PART_TOO_LARGE);
-    assert_non_null(strstr(pushed->error.text, "1000001"));
+    assert_non_null(strstr(pushed->error.text, "1000001 bytes in 1 pieces"));
+    assert_non_null(strstr(pushed->error.text, "takes 1126217 bytes of staging"));
     assert_non_null(strstr(pushed->error.text, "1000000"));
     assert_non_null(strstr(pushed->error.text, "ps 1"));
     talk_push_to(&talk, 2, 1); /* it has used up no sequence */
@@ -435,13 +436,41 @@ static void a_push_waits_whole_until_the_grants_of_all_its_ps_are_known(void **s
     talk_close(&talk);
 }
 
+/* Of thousands of pieces without a byte: as a ps counts them. */
+static void what_has_no_bytes_takes_of_the_grant_too(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    enum { many = (GRANT - 1024) / 192 };
+    static struct session_piece pieces[many + 1];
+    for (uint32_t i = 0; i <= many; i++)
+        pieces[i] = talk_piece(0, 10 + i, NULL, 0);
+
+    talk_push(&talk, 1, pieces, many + 1);
+    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    assert_int_equal(pushed->error.reason, SUMAC_REASON_PART_TOO_LARGE);
+
+    talk_push(&talk, 2, pieces, many);
+    assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
+    assert_non_null(talk_sent(&talk, 0));
+    while (!talk_request(&talk, 0)->parts[0]->last)
+        talk_writable(&talk, 0);
+    talk_writable(&talk, 0);
+    talk_push_to(&talk, 3, 1); /* and what comes after it waits for it */
+    assert_null(talk_sent(&talk, 0));
+    talk_close(&talk);
+}
+
 static void parts_beyond_the_grant_wait_until_others_are_done(void **state)
 {
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
     static uint8_t data[GRANT];
-    const struct session_piece large = talk_piece(0, 10, data, GRANT - 8);
+    const uint64_t bytes =
+        (GRANT - 1024 - 192 - 2000) / 9 * 8; /* with what it takes beside: 2000 are left */
+    const struct session_piece large = talk_piece(0, 10, data, bytes);
     talk_push(&talk, 1, &large, 1);
     while (!talk_request(&talk, 0)->parts[0]->last)
         talk_writable(&talk, 0);
@@ -710,6 +739,7 @@ int main(void)
         cmocka_unit_test(no_part_is_sent_before_the_greeting),
         cmocka_unit_test(a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent),
         cmocka_unit_test(a_push_waits_whole_until_the_grants_of_all_its_ps_are_known),
+        cmocka_unit_test(what_has_no_bytes_takes_of_the_grant_too),
         cmocka_unit_test(parts_beyond_the_grant_wait_until_others_are_done),
         cmocka_unit_test(the_next_push_after_a_thousand_in_flight_is_refused),
         cmocka_unit_test(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order),
