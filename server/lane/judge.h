@@ -46,8 +46,10 @@ void judge_tick(struct judge *judge, const struct lane_event *event, struct out 
 /* SIGTERM: no more joins or creates. */
 void judge_terminate(struct judge *judge, const struct lane_event *event, struct out *out);
 
-/* For Stats: sentences for what is being waited for ("join of worker 1 waits for ps 1 at h2:2222, never heard from"). */
-uint32_t judge_waits(struct judge *judge, uint64_t now_us, struct out *out, char ***waits);
+/* For Stats: sentences for what is being waited for ("join of worker 1 waits for ps 1 at h2:2222, never heard from"), and
+ * how many there was no room for. */
+uint32_t judge_waits(
+    struct judge *judge, uint64_t now_us, struct out *out, char ***waits, uint64_t *left_out);
 uint64_t judge_cluster_id(const struct judge *judge);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define STEP_ARENA_BYTES_MAX                                                                       \
-    (512u << 20) /* far above what one step makes: a list of a million shards */
+    (512u << 20) /* far above what one step makes: answers end at about 1 MiB */
 #define STRINGS_ARENA_BYTES_MAX (8u << 20)
 #define FIRST_EPOCH 1u
 
@@ -13,7 +13,9 @@ static void init_pools(struct lane *lane)
 {
     const struct memory *memory = lane->memory;
 
-    arena_init(&lane->arena, memory, STEP_ARENA_BYTES_MAX);
+    arena_init(
+        &lane->arena, memory,
+        lane->config.step_bytes_max == 0 ? STEP_ARENA_BYTES_MAX : lane->config.step_bytes_max);
     arena_init(&lane->strings, memory, STRINGS_ARENA_BYTES_MAX);
     store_init(&lane->store, memory, lane->config.block_bytes, lane->config.view_bytes_max);
     lane->store.state_bytes_max = lane->config.state_bytes_max;
@@ -47,6 +49,7 @@ static void deinit_pools(struct lane *lane)
     sized_pool_deinit(&lane->bytes);
     store_deinit(&lane->store);
     arena_deinit(&lane->strings);
+    out_deinit(&lane->out);
     arena_deinit(&lane->arena);
 }
 
@@ -108,7 +111,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->renew_due_us = config->started_us + (uint64_t)config->lease_ms * 1000 / 4;
     lane->pull_due_us = lane->wake_us = UINT64_MAX;
     init_pools(lane);
-    if (copy_config(lane) &&
+    if (out_init(&lane->out, memory, &lane->arena) && copy_config(lane) &&
         (config->index != 0 || (lane->judge = judge_create(&lane->config, memory)) != NULL))
         return lane;
     lane_destroy(lane);
@@ -262,11 +265,24 @@ static void wake(struct lane *lane)
     out_wake(&lane->out, due);
 }
 
+/* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
+static void end_overflowed(struct lane *lane)
+{
+    if (!lane->out.overflowed || lane->exited)
+        return;
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_EXIT);
+    lane->exited = true;
+    if (effect == NULL) /* the last place has an end in it already */
+        return;
+    effect->exit_code = LANE_EXIT_NO_MEMORY;
+    effect->text = "no memory for what this ps has to say: it ends";
+}
+
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects)
 {
     assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
     arena_reset(&lane->arena);
-    out_reset(&lane->out, &lane->arena);
+    out_reset(&lane->out);
     lane->event = event;
     if (event->now_us > lane->now_us)
         lane->now_us = event->now_us;
@@ -284,7 +300,7 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane_stream_flush(lane);
     lane_shutdown_check(lane); /* … and exits when that is out */
     wake(lane);
-    assert(!lane->out.overflowed);
+    end_overflowed(lane);
     *effects = (struct lane_effects){.items = lane->out.items, .count = lane->out.count};
     lane->event = NULL;
 }

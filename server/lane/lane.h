@@ -24,6 +24,8 @@
 #define LANE_COPIED_PULL_BYTES_MAX 262144u
 #define LANE_PULL_CHUNK_BYTES 262144u
 #define LANE_PIECES_PER_PART_MAX 65536u
+#define LANE_EXIT_NO_MEMORY                                                                        \
+    137 /* as of a process that the system killed for want of memory */
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
@@ -52,6 +54,7 @@ struct lane_config {
     bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
+    uint64_t step_bytes_max; /* texts and messages of one step; 0: 512 MiB */
     uint32_t broken; /* rules.h */
 };
 

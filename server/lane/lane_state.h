@@ -497,7 +497,6 @@ uint64_t lane_record_write(
 /* list.c, stats.c */
 void lane_list_call(struct lane *lane, const struct lane_event *event);
 void lane_stats_call(struct lane *lane, const struct lane_event *event);
-void lane_reply(struct lane *lane, uint64_t call, const wire_message *reply);
 
 /* shutdown.c: SIGTERM, the run's end, state that is lost */
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);

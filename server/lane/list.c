@@ -1,7 +1,15 @@
-/* list.c -- the catalogue as this ps has it: every published variable, with the versions of the shards it holds itself. */
+/* list.c -- the catalogue as this ps has it: published variables, with the versions of the shards it holds itself, in answers
+ * of about 1 MiB.
+ */
 #include "lane_state.h"
 
 #include <string.h>
+
+#define LIST_BYTES_MAX                                                                             \
+    1048576u /* of one answer; a variable of as many shards as there may be has less */
+#define VARIABLE_BYTES_MAX 320u /* of one in it, without its name and its shards */
+#define SHARD_BYTES_MAX 70u     /* without the name of a task */
+#define LIST_VARIABLES_MAX (LIST_BYTES_MAX / VARIABLE_BYTES_MAX + 1)
 
 static wire_shard *pack_shard(struct lane *lane, const struct placement *placement)
 {
@@ -114,63 +122,145 @@ static wire_variable *pack_variable(struct lane *lane, struct variable *variable
     return complete ? message : NULL;
 }
 
-/* Those asked for, or all that are published. False: the call was failed. */
-static bool pack_variables(
-    struct lane *lane, uint64_t call, const wire_list_request *request, wire_list_reply *reply)
-{
-    const bool all = request->n_names == 0;
-    const size_t most = all ? lane->store.variable_count : request->n_names;
-    struct variable *variable = lane->store.first;
+/* ---- an answer ---- */
 
-    reply->variables = arena_take(&lane->arena, most * sizeof *reply->variables);
-    for (size_t i = 0; reply->variables != NULL && reply->n_variables < most; i++) {
-        if (!all)
-            variable = store_find_by_name(&lane->store, request->names[i]);
-        else
-            while (variable != NULL && !variable->published)
-                variable = variable->next;
-        if (variable == NULL || !variable->published) {
-            out_fail(
-                &lane->out, call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
-                "variable %s is not known to ps %u", all ? "?" : request->names[i], lane->index);
-            return false;
-        }
-        reply->variables[reply->n_variables] = pack_variable(lane, variable);
-        if (reply->variables[reply->n_variables] == NULL)
-            break;
-        reply->n_variables++;
-        if (all)
-            variable = variable->next;
+/* An answer as it is put together. */
+struct listing {
+    wire_list_reply *reply;
+    size_t bytes, limit;
+    bool no_memory;
+};
+
+/* On the wire, at most: every number with as many bytes as it may take. */
+static size_t bytes_of(const struct variable *variable)
+{
+    size_t bytes = VARIABLE_BYTES_MAX + strlen(variable->name);
+
+    for (uint32_t i = 0; i < variable->placement_count; i++) {
+        const struct shard *here = variable->placements[i].here;
+        bytes += SHARD_BYTES_MAX + (here == NULL ? 0 : strlen(here->last_worker));
     }
-    if (reply->n_variables == most)
-        return true;
+    return bytes;
+}
+
+/* One at least goes into every answer. False: this one has to wait for the next. */
+static bool add(struct lane *lane, struct listing *listing, struct variable *variable)
+{
+    wire_list_reply *reply = listing->reply;
+    const size_t bytes = bytes_of(variable);
+
+    reply->more = reply->n_variables == listing->limit ||
+                  (reply->n_variables > 0 && listing->bytes + bytes > LIST_BYTES_MAX);
+    if (reply->more)
+        return false;
+    wire_variable *packed = pack_variable(lane, variable);
+    if (packed == NULL) {
+        reply->more = reply->n_variables > 0;
+        listing->no_memory = reply->n_variables == 0;
+        return false;
+    }
+    reply->variables[reply->n_variables++] = packed;
+    listing->bytes += bytes;
+    return true;
+}
+
+/* ---- by name ---- */
+
+static bool fail_request(struct lane *lane, uint64_t call, const char *why)
+{
     out_fail(
-        &lane->out, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "ps %u has too many variables for one answer: list them by name", lane->index);
+        &lane->out, call, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "list of variables: %s",
+        why);
     return false;
 }
 
-void lane_reply(struct lane *lane, uint64_t call, const wire_message *reply)
+static bool is_twice(struct variable *const *variables, size_t count)
 {
-    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_REPLY);
-
-    if (effect == NULL)
-        return;
-    effect->call = call;
-    effect->reply = reply;
-    effect->after_record = lane->last_record;
+    for (size_t i = 0; i < count; i++) {
+        if (variables[i] == variables[count])
+            return true;
+    }
+    return false;
 }
 
-void lane_list_call(struct lane *lane, const struct lane_event *event)
+/* False: the call was failed. */
+static bool find_all(
+    struct lane *lane, uint64_t call, const wire_list_request *request, struct variable **found)
+{
+    for (size_t i = 0; i < request->n_names; i++) {
+        found[i] = store_find_by_name(&lane->store, request->names[i]);
+        if (found[i] == NULL || !found[i]->published) {
+            out_fail(
+                &lane->out, call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+                "variable %s is not known to ps %u", request->names[i], lane->index);
+            return false;
+        }
+        if (is_twice(found, i))
+            return fail_request(
+                lane, call, out_text(&lane->out, "%s is named twice", request->names[i]));
+    }
+    return true;
+}
+
+/* False: the call was failed. */
+static bool list_named(
+    struct lane *lane, uint64_t call, const wire_list_request *request, struct listing *listing)
+{
+    if (request->n_names > WIRE_LIST_NAMES_MAX)
+        return fail_request(
+            lane, call,
+            out_text(
+                &lane->out, "%zu names, and %u are the most: ask in several calls",
+                request->n_names, WIRE_LIST_NAMES_MAX));
+    if (request->after_id != 0)
+        return fail_request(lane, call, "after_id goes through all variables: leave out the names");
+    struct variable **found = arena_take(&lane->arena, request->n_names * sizeof *found);
+    listing->no_memory = found == NULL;
+    if (found == NULL)
+        return true;
+    if (!find_all(lane, call, request, found))
+        return false;
+    for (size_t i = 0; i < request->n_names; i++) {
+        if (!add(lane, listing, found[i]))
+            break;
+    }
+    return true;
+}
+
+/* ---- all of them ---- */
+
+static struct variable *first_after(const struct lane *lane, uint64_t id)
+{
+    const struct variable *last = id == UINT64_MAX ? NULL : store_find(&lane->store, id);
+    struct variable *variable = last == NULL ? lane->store.first : last->next;
+
+    if (id == UINT64_MAX)
+        return NULL;
+    while (variable != NULL && variable->id <= id) /* that one is gone */
+        variable = variable->next;
+    return variable;
+}
+
+static void list_after(struct lane *lane, uint64_t id, struct listing *listing)
+{
+    struct variable *variable = first_after(lane, id);
+
+    while (variable != NULL && (!variable->published || add(lane, listing, variable)))
+        variable = variable->next;
+}
+
+/* ---- the call ---- */
+
+/* NULL: no memory. */
+static wire_list_reply *begin(struct lane *lane)
 {
     wire_list_reply *reply = arena_take(&lane->arena, sizeof *reply);
     char **addresses = arena_take(&lane->arena, LANE_PS_MAX * sizeof *addresses);
+    void *variables = arena_take(&lane->arena, LIST_VARIABLES_MAX * sizeof(wire_variable *));
 
-    if (reply == NULL || addresses == NULL)
-        return;
+    if (reply == NULL || addresses == NULL || variables == NULL)
+        return NULL;
     *reply = (wire_list_reply)WIRE_LIST_REPLY_INIT;
-    if (!pack_variables(lane, event->call, (const wire_list_request *)event->request, reply))
-        return;
     for (uint32_t i = 0; i < lane->ps_count; i++)
         addresses[i] =
             lane->ps_addresses[i] == NULL ? out_text(&lane->out, "%s", "") : lane->ps_addresses[i];
@@ -181,5 +271,24 @@ void lane_list_call(struct lane *lane, const struct lane_event *event)
     reply->n_ps_addresses = lane->ps_count;
     reply->position = lane->store.position;
     reply->ps_incarnation = lane->config.incarnation;
-    lane_reply(lane, event->call, &reply->base);
+    reply->variables = variables;
+    return reply;
+}
+
+void lane_list_call(struct lane *lane, const struct lane_event *event)
+{
+    const wire_list_request *request = (const wire_list_request *)event->request;
+    const bool limited = request->limit != 0 && request->limit < LIST_VARIABLES_MAX;
+    struct listing listing = {
+        .reply = begin(lane), .limit = limited ? request->limit : LIST_VARIABLES_MAX};
+
+    if (listing.reply == NULL)
+        listing.no_memory = true;
+    else if (request->n_names == 0)
+        list_after(lane, request->after_id, &listing);
+    else if (!list_named(lane, event->call, request, &listing))
+        return;
+    out_reply_or_fail(
+        &lane->out, event->call, listing.no_memory ? NULL : &listing.reply->base,
+        lane->last_record);
 }

@@ -1,37 +1,63 @@
-/* out.c -- the effects that one step collects.
- *
- * The array doubles within the step's arena; what it leaves behind there goes with the rest at the
- * next step.
- */
+/* out.c -- the effects that one step collects. */
 #include "out.h"
 
 #include <stdarg.h>
 #include <string.h>
 
+#include "error.h"
 #include "text.h"
 
-#define FIRST_CAPACITY 16u
+#define FIRST_CAPACITY 128u
+#define RESERVE 16u /* places that are left when the array is to grow */
 
-void out_reset(struct out *out, struct arena *arena) { *out = (struct out){.arena = arena}; }
+bool out_init(struct out *out, const struct memory *memory, struct arena *arena)
+{
+    *out = (struct out){.memory = memory, .arena = arena};
+    out->items = memory_take(memory, FIRST_CAPACITY * sizeof *out->items);
+    out->capacity = out->items == NULL ? 0 : FIRST_CAPACITY;
+    return out->items != NULL;
+}
+
+void out_deinit(struct out *out)
+{
+    memory_give(out->memory, out->items, out->capacity * sizeof *out->items);
+    out->items = NULL;
+    out->count = out->capacity = 0;
+}
+
+void out_reset(struct out *out)
+{
+    out->count = 0;
+    out->overflowed = out->texts_short = false;
+}
 
 static bool grow(struct out *out)
 {
-    const uint32_t capacity = out->capacity == 0 ? FIRST_CAPACITY : 2 * out->capacity;
-    struct lane_effect *items = arena_take(out->arena, capacity * sizeof *items);
+    struct lane_effect *items = memory_take(out->memory, 2 * out->capacity * sizeof *items);
 
     if (items == NULL)
         return false;
-    if (out->count > 0)
-        memcpy(items, out->items, out->count * sizeof *items);
+    memcpy(items, out->items, out->count * sizeof *items);
+    memory_give(out->memory, out->items, out->capacity * sizeof *items);
     out->items = items;
-    out->capacity = capacity;
+    out->capacity *= 2;
     return true;
+}
+
+/* The reserve is for what somebody waits for, and its last place for the end. */
+static bool has_room(struct out *out, enum lane_effect_kind kind)
+{
+    if (out->capacity - out->count > RESERVE || grow(out))
+        return true;
+    if (kind == LANE_EFFECT_LOG)
+        return false;
+    return out->capacity - out->count > (kind == LANE_EFFECT_EXIT ? 0u : 1u);
 }
 
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
 {
-    if (out->count == out->capacity && !grow(out)) {
-        out->overflowed = true;
+    if (!has_room(out, kind)) {
+        out->overflowed |= kind != LANE_EFFECT_LOG;
         return NULL;
     }
     struct lane_effect *effect = &out->items[out->count++];
@@ -51,8 +77,10 @@ text_of(struct out *out, const char *format, va_list arguments)
     const size_t bytes = text_print_bytes(format, again) + 1;
     va_end(again);
     char *text = arena_take(out->arena, bytes);
-    if (text == NULL)
+    if (text == NULL) {
+        out->texts_short = true;
         return none;
+    }
     text_print_line_values(text, bytes, format, arguments);
     return text;
 }
@@ -79,14 +107,23 @@ void out_log(struct out *out, const char *format, ...)
     va_end(arguments);
 }
 
-void out_reply(struct out *out, uint64_t call, const wire_message *reply)
+void out_reply_or_fail(
+    struct out *out, uint64_t call, const wire_message *reply, uint64_t after_record)
 {
-    struct lane_effect *effect = out_add(out, LANE_EFFECT_REPLY);
+    const bool whole = reply != NULL && !out->texts_short;
+    struct lane_effect *effect = out_add(out, whole ? LANE_EFFECT_REPLY : LANE_EFFECT_FAIL);
 
     if (effect == NULL)
         return;
     effect->call = call;
-    effect->reply = reply;
+    if (whole) {
+        effect->reply = reply;
+        effect->after_record = after_record;
+        return;
+    }
+    (void)fail(
+        &effect->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "the ps has no memory for its answer: ask again later");
 }
 
 void out_fail(

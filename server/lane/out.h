@@ -1,7 +1,11 @@
-/* out.h -- the effects that one step collects, in its arena.
+/* out.h -- the effects that one step collects: in an array of their own, so that a step whose arena is full still says so.
  *
- * Shared by the lane and the judge; reset by lane_step at its start. When the arena is full, effects are dropped and
- * `overflowed` says so (its bound is far above what one step can make; the lane asserts it).
+ * Shared by the lane and the judge; emptied by lane_step at its start. The array doubles when it is nearly full and is never
+ * given back, so that in the long run it takes nothing. Where the source has no memory for it, lines of the log are left out,
+ * then the places that are kept in reserve are used, the last of all for EXIT; `overflowed` says that something was lost.
+ *
+ * Whoever asks is answered: a reply goes out through out_reply_or_fail, which fails the call when the reply, or a text of it,
+ * could not be made.
  */
 #ifndef LANE_OUT_H
 #define LANE_OUT_H
@@ -9,18 +13,25 @@
 #include "lane.h"
 
 struct out {
-    struct arena *arena;
+    const struct memory *memory;
+    struct arena *arena; /* of the step: texts and messages */
     struct lane_effect *items;
     uint32_t count, capacity;
-    bool overflowed;
+    bool overflowed;  /* an effect was lost */
+    bool texts_short; /* the arena had no room for a text of this step */
 };
 
-void out_reset(struct out *out, struct arena *arena);
+/* Refs  memory and arena, until out_deinit. False: no memory. */
+bool out_init(struct out *out, const struct memory *memory, struct arena *arena);
+void out_deinit(struct out *out);
+void out_reset(struct out *out);
 /* A zeroed effect of that kind at the end, or NULL. */
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
 /* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". */
 void out_log(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void out_reply(struct out *out, uint64_t call, const wire_message *reply);
+/* NULL: the call is failed, for want of memory. */
+void out_reply_or_fail(
+    struct out *out, uint64_t call, const wire_message *reply, uint64_t after_record);
 void out_fail(
     struct out *out, uint64_t call, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -2,6 +2,7 @@
 #include "lane_state.h"
 
 #define PULL_WAITS_MAX 64u
+#define SESSIONS_SAID_MAX 1000u
 #define WAIT_US_MIN 1000000u /* a shorter wait is how pulling works */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
@@ -57,27 +58,31 @@ static wire_session_stats *pack_session(struct lane *lane, struct session *sessi
     message->push_us = pack_histogram(lane, &counts->push_us);
     message->pull_us = pack_histogram(lane, &counts->pull_us);
     message->staged_bytes = session->staged_bytes;
-    return message;
+    const bool whole =
+        message->staleness != NULL && message->push_us != NULL && message->pull_us != NULL;
+    return whole ? message : NULL;
 }
 
-static void pack_sessions(struct lane *lane, wire_stats_reply *reply)
+/* The open ones, then the closed ones, newest first. False: no memory. */
+static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
 {
-    size_t count = lane->closed_count;
-
-    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
-        count++;
-    reply->sessions = arena_take(&lane->arena, count * sizeof *reply->sessions);
+    reply->sessions = arena_take(&lane->arena, SESSIONS_SAID_MAX * sizeof *reply->sessions);
     if (reply->sessions == NULL)
-        return;
+        return false;
     struct session *const lists[] = {lane->sessions, lane->closed_sessions};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (struct session *session = lists[i]; session != NULL; session = session->next) {
+            if (reply->n_sessions == SESSIONS_SAID_MAX) {
+                reply->sessions_left_out++;
+                continue;
+            }
             wire_session_stats *packed = pack_session(lane, session);
             if (packed == NULL)
-                return;
+                return false;
             reply->sessions[reply->n_sessions++] = packed;
         }
     }
+    return true;
 }
 
 static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes)
@@ -99,38 +104,43 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     return message;
 }
 
-/* The pulls that wait, and what the judge waits for. */
-static void pack_waits(struct lane *lane, wire_stats_reply *reply)
+/* The pulls that wait, and what the judge waits for. False: no memory. */
+static bool pack_waits(struct lane *lane, wire_stats_reply *reply)
 {
     char **judged = NULL;
+    uint64_t left_out = 0;
     const uint32_t judged_count =
-        lane->judge == NULL ? 0 : judge_waits(lane->judge, lane->now_us, &lane->out, &judged);
+        lane->judge == NULL
+            ? 0
+            : judge_waits(lane->judge, lane->now_us, &lane->out, &judged, &left_out);
 
+    reply->waits_left_out = left_out;
     reply->waits = arena_take(&lane->arena, (PULL_WAITS_MAX + judged_count) * sizeof *reply->waits);
     if (reply->waits == NULL)
-        return;
+        return false;
     for (uint32_t i = 0; i < judged_count; i++)
         reply->waits[reply->n_waits++] = judged[i];
     for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
-            if (reply->n_waits == PULL_WAITS_MAX + judged_count)
-                return;
             if (lane_pull_is_ready(stream, pull) || lane->now_us < pull->started_us + WAIT_US_MIN)
                 continue;
+            if (reply->n_waits == PULL_WAITS_MAX + judged_count) {
+                reply->waits_left_out++;
+                continue;
+            }
             lane_pull_describe_wait(lane, stream, pull, text, sizeof text);
             reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
         }
     }
+    return true;
 }
 
-void lane_stats_call(struct lane *lane, const struct lane_event *event)
+/* False: no memory. */
+static bool pack_own(struct lane *lane, uint64_t resident_bytes, wire_stats_reply *reply)
 {
-    wire_stats_reply *reply = arena_take(&lane->arena, sizeof *reply);
     const char *address = lane->ps_addresses[lane->index];
 
-    if (reply == NULL)
-        return;
     *reply = (wire_stats_reply)WIRE_STATS_REPLY_INIT;
     reply->cluster_id = lane->cluster_id;
     reply->epoch = lane->epoch;
@@ -151,10 +161,18 @@ void lane_stats_call(struct lane *lane, const struct lane_event *event)
     reply->staleness = pack_histogram(lane, &lane->counts.staleness);
     reply->push_us = pack_histogram(lane, &lane->counts.push_us);
     reply->pull_us = pack_histogram(lane, &lane->counts.pull_us);
-    reply->memory = pack_memory(lane, event->resident_bytes);
-    pack_sessions(lane, reply);
-    pack_waits(lane, reply);
+    reply->memory = pack_memory(lane, resident_bytes);
     reply->version =
         out_text(&lane->out, "%s", lane->config.version == NULL ? "" : lane->config.version);
-    lane_reply(lane, event->call, &reply->base);
+    return reply->staleness != NULL && reply->push_us != NULL && reply->pull_us != NULL &&
+           reply->memory != NULL;
+}
+
+void lane_stats_call(struct lane *lane, const struct lane_event *event)
+{
+    wire_stats_reply *reply = arena_take(&lane->arena, sizeof *reply);
+    const bool whole = reply != NULL && pack_own(lane, event->resident_bytes, reply) &&
+                       pack_sessions(lane, reply) && pack_waits(lane, reply);
+
+    out_reply_or_fail(&lane->out, event->call, whole ? &reply->base : NULL, lane->last_record);
 }

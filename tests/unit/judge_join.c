@@ -307,9 +307,12 @@ static void the_statistics_say_what_is_waited_for(void **state)
     char **waits = NULL;
     world_join(world, "worker", 1, 1);
 
-    const uint32_t count = judge_waits(world->judge, world->now_us, &world->out, &waits);
+    uint64_t left_out = 77;
+    const uint32_t count =
+        judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
 
     assert_int_equal(count, 2);
+    assert_int_equal(left_out, 0);
     assert_string_equal(waits[0], "ps 0 waits for ps 1 at h1:1, never heard from");
     assert_string_equal(waits[1], "join of worker 1 waits for ps 1 at h1:1, never heard from");
     world_free(world);

@@ -150,7 +150,7 @@ static void take_effects(struct world *world)
     for (uint32_t i = 0; i < world->out.count; i++)
         keep_effect(world, &world->out.items[i]);
     arena_reset(&world->arena);
-    out_reset(&world->out, &world->arena);
+    out_reset(&world->out);
 }
 
 static struct lane_event event_of(struct world *world, enum lane_event_kind kind)
@@ -188,7 +188,7 @@ struct world *world_prepare(uint32_t ps_count, uint32_t workers)
         world->ps[ps].incarnation = 70 + ps;
     world->ps[0].up = true;
     arena_init(&world->arena, &memory_heap, 64u << 20);
-    out_reset(&world->out, &world->arena);
+    assert_true(out_init(&world->out, &memory_heap, &world->arena));
     return world;
 }
 
@@ -211,6 +211,7 @@ struct world *world_new(uint32_t ps_count, uint32_t workers)
 void world_free(struct world *world)
 {
     judge_destroy(world->judge);
+    out_deinit(&world->out);
     arena_deinit(&world->arena);
     free(world);
 }

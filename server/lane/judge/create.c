@@ -141,15 +141,13 @@ static void answer_create(
     wire_create_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
     wire_variable *message = judge_variable_message(judge, variable);
     if (reply == NULL || message == NULL) {
-        out_fail(
-            judge->out, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "%s is too large to be answered in one step", variable->name);
+        out_reply_or_fail(judge->out, call, NULL, 0);
         return;
     }
     *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
     reply->variable = message;
     reply->assign = assign;
-    out_reply(judge->out, call, &reply->base);
+    out_reply_or_fail(judge->out, call, &reply->base, 0);
 }
 
 /* Answer a create if what it waits for is there; whoever comes when nobody is to assign a value is
@@ -257,10 +255,9 @@ void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
             continue;
         }
         wire_delete_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
-        if (reply != NULL) {
+        if (reply != NULL)
             *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
-            out_reply(judge->out, call->call, &reply->base);
-        }
+        out_reply_or_fail(judge->out, call->call, reply == NULL ? NULL : &reply->base, 0);
         call = drop_call(judge, call);
     }
     judge_variable_free(judge, variable);

@@ -32,12 +32,13 @@ find_earlier(const struct judge *judge, const struct judge_session *session)
 
 /* ---- answering ---- */
 
-static void list_ps(struct judge *judge, wire_join_reply *reply)
+/* False: no memory. */
+static bool list_ps(struct judge *judge, wire_join_reply *reply)
 {
     char **addresses = arena_take(judge->out->arena, judge->ps_count * sizeof(*addresses));
     uint64_t *incarnations = arena_take(judge->out->arena, judge->ps_count * sizeof(*incarnations));
     if (addresses == NULL || incarnations == NULL)
-        return;
+        return false;
     for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
         addresses[ps] = judge->peers[ps].address;
         incarnations[ps] = judge->peers[ps].incarnation;
@@ -45,32 +46,34 @@ static void list_ps(struct judge *judge, wire_join_reply *reply)
     reply->n_ps_addresses = reply->n_ps_incarnations = judge->ps_count;
     reply->ps_addresses = addresses;
     reply->ps_incarnations = incarnations;
+    return true;
 }
 
-static void
+/* False: no memory. */
+static bool
 list_previous(struct judge *judge, const struct judge_task *task, wire_join_reply *reply)
 {
     if (task == NULL)
-        return;
+        return true;
     reply->previous_final = task->final;
     if (task->voided == NULL)
-        return;
+        return true;
     const size_t bytes = task->voided->count * sizeof(uint64_t);
     reply->previous_voided = arena_take(judge->out->arena, bytes);
     if (reply->previous_voided == NULL)
-        return;
+        return false;
     memcpy(reply->previous_voided, task->voided->sequence, bytes);
     reply->n_previous_voided = task->voided->count;
+    return true;
 }
 
-static void answer(struct judge *judge, struct judge_session *session)
+/* NULL: no memory. */
+static const wire_message *make_reply(struct judge *judge, const struct judge_session *session)
 {
-    if (session->join_call == 0)
-        return;
     wire_join_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
     uint8_t *id = arena_take(judge->out->arena, JUDGE_ID_BYTES);
     if (reply == NULL || id == NULL)
-        return;
+        return NULL;
     memcpy(id, session->id, JUDGE_ID_BYTES);
     *reply = (wire_join_reply)WIRE_JOIN_REPLY_INIT;
     reply->cluster_id = judge->cluster_id;
@@ -81,9 +84,14 @@ static void answer(struct judge *judge, struct judge_session *session)
     reply->clock = session->start_clock;
     reply->membership_epoch = judge->membership_epoch;
     reply->ps_lost_ms = judge->config->ps_lost_ms;
-    list_ps(judge, reply);
-    list_previous(judge, session->task, reply);
-    out_reply(judge->out, session->join_call, &reply->base);
+    const bool whole = list_ps(judge, reply) && list_previous(judge, session->task, reply);
+    return whole ? &reply->base : NULL;
+}
+
+static void answer(struct judge *judge, struct judge_session *session)
+{
+    if (session->join_call != 0)
+        out_reply_or_fail(judge->out, session->join_call, make_reply(judge, session), 0);
     session->join_call = 0;
 }
 

@@ -50,11 +50,11 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
     if (session->leave_call == 0)
         return;
     wire_leave_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
-    if (reply == NULL)
-        return;
-    *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
-    reply->final = session->final;
-    out_reply(judge->out, session->leave_call, &reply->base);
+    if (reply != NULL) {
+        *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
+        reply->final = session->final;
+    }
+    out_reply_or_fail(judge->out, session->leave_call, reply == NULL ? NULL : &reply->base, 0);
     session->leave_call = 0;
 }
 
@@ -99,12 +99,12 @@ void judge_renew(struct judge *judge, const struct lane_event *event)
     if (session == NULL)
         return;
     wire_renew_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
-    if (reply == NULL)
-        return;
-    *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
-    reply->epoch = JUDGE_EPOCH;
-    reply->membership_epoch = judge->membership_epoch;
-    out_reply(judge->out, event->call, &reply->base);
+    if (reply != NULL) {
+        *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
+        reply->epoch = JUDGE_EPOCH;
+        reply->membership_epoch = judge->membership_epoch;
+    }
+    out_reply_or_fail(judge->out, event->call, reply == NULL ? NULL : &reply->base, 0);
 }
 
 static void wait_for_settle(

@@ -7,12 +7,19 @@
 struct sentences {
     char **items;
     uint32_t count;
+    uint64_t left_out;
 };
+
+/* A sentence that there is no room for is counted, and not made. */
+static bool has_room(struct sentences *sentences)
+{
+    sentences->left_out += sentences->count == WAITS_MAX;
+    return sentences->count < WAITS_MAX;
+}
 
 static void say(struct sentences *sentences, const char *text)
 {
-    if (sentences->count < WAITS_MAX)
-        sentences->items[sentences->count++] = (char *)text;
+    sentences->items[sentences->count++] = (char *)text;
 }
 
 static const char *join_wait(const struct judge *judge, const struct judge_session *session)
@@ -41,26 +48,30 @@ static void say_sessions(const struct judge *judge, struct sentences *sentences)
 {
     for (const struct judge_session *session = judge->first_session; session != NULL;
          session = session->next) {
-        if (session->state < JUDGE_SESSION_OPEN)
-            say(sentences, join_wait(judge, session));
-        if (session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING)
-            say(sentences, settle_wait(judge, session));
+        const bool settles =
+            session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING;
+        if ((session->state < JUDGE_SESSION_OPEN || settles) && has_room(sentences))
+            say(sentences, settles ? settle_wait(judge, session) : join_wait(judge, session));
     }
 }
 
-uint32_t judge_waits(struct judge *judge, uint64_t now_us, struct out *out, char ***waits)
+uint32_t judge_waits(
+    struct judge *judge, uint64_t now_us, struct out *out, char ***waits, uint64_t *left_out)
 {
     struct sentences sentences = {.items = arena_take(out->arena, WAITS_MAX * sizeof(char *))};
+    *left_out = 0;
     if (sentences.items == NULL)
         return 0;
     judge_look(judge, now_us, out);
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
-        if (!judge->peers[ps].met)
+        if (!judge->peers[ps].met && has_room(&sentences))
             say(&sentences, out_text(out, "ps 0 waits for %s", judge_peer_text(judge, ps)));
     say_sessions(judge, &sentences);
     for (const struct judge_call *call = judge->first_call; call != NULL; call = call->next)
-        say(&sentences, judge_call_wait(judge, call));
+        if (has_room(&sentences))
+            say(&sentences, judge_call_wait(judge, call));
     *waits = sentences.items;
+    *left_out = sentences.left_out;
     return sentences.count;
 }
 

@@ -1,0 +1,263 @@
+/* lane_list.c -- the catalogue in pages: each about 1 MiB at most, every variable on one of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define SHARDS_MAX 4096u
+#define ANSWER_BYTES_MAX (1u << 20)
+
+/* Published variables 1, 2, …, each of `shards` shards of one float32, all of them here. */
+static void add_variables(struct talk *talk, uint64_t count, uint32_t shards)
+{
+    static wire_shard shard[SHARDS_MAX];
+    static wire_shard *pointers[SHARDS_MAX];
+    for (uint64_t id = 1; id <= count; id++) {
+        char name[32];
+        uint64_t shape[] = {shards};
+        wire_function own = WIRE_FUNCTION_INIT;
+        wire_initializer values = WIRE_INITIALIZER_INIT;
+        wire_variable variable = WIRE_VARIABLE_INIT;
+        wire_add_shards add = WIRE_ADD_SHARDS_INIT;
+        wire_publish publish = WIRE_PUBLISH_INIT;
+        wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+        for (uint32_t i = 0; i < shards; i++) {
+            shard[i] = (wire_shard)WIRE_SHARD_INIT;
+            shard[i].shard_id = id * 100000 + i;
+            shard[i].ps = 1;
+            shard[i].first_row = i;
+            shard[i].rows = 1;
+            shard[i].bytes = 4;
+            pointers[i] = &shard[i];
+        }
+        (void)snprintf(name, sizeof name, "v%llu", (unsigned long long)id);
+        own.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
+        values.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
+        variable.name = name;
+        variable.variable_id = id;
+        variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+        variable.shape = shape;
+        variable.n_shape = 1;
+        variable.function = &own;
+        variable.initializer = &values;
+        variable.shards = pointers;
+        variable.n_shards = shards;
+        add.variable = &variable;
+        order.add_shards = &add;
+        talk_order(talk, &order);
+        publish.variable_id = id;
+        order.add_shards = NULL;
+        order.publish = &publish;
+        talk_order(talk, &order);
+        talk_forget(talk);
+    }
+}
+
+static void begin(struct talk *talk, uint64_t count, uint32_t shards)
+{
+    const struct lane_config config = talk_config();
+
+    talk_start(talk, &config);
+    add_variables(talk, count, shards);
+}
+
+/* The answer, lent until the next step; NULL: the call was failed, and the transcript says how. */
+static const wire_list_reply *list(struct talk *talk, const wire_list_request *request)
+{
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_LIST,
+        .request = &request->base};
+    struct lane_effects effects;
+
+    lane_step(talk->lane, &call, &effects);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        if (effects.items[i].kind == LANE_EFFECT_REPLY)
+            return (const wire_list_reply *)effects.items[i].reply;
+        if (effects.items[i].kind == LANE_EFFECT_FAIL)
+            print_message("%s\n", effects.items[i].error.text);
+    }
+    talk_step(talk, &call);
+    return NULL;
+}
+
+static void every_variable_is_on_one_page_of_about_1_mib(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk, 7, SHARDS_MAX);
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    uint64_t seen = 0;
+    uint32_t pages = 0;
+
+    for (bool more = true; more; pages++) {
+        const wire_list_reply *page = list(talk, &request);
+        assert_true(page->n_variables > 0);
+        assert_true(wire_packed_bytes(&page->base, 0) <= ANSWER_BYTES_MAX);
+        for (size_t i = 0; i < page->n_variables; i++)
+            assert_int_equal(page->variables[i]->variable_id, ++seen);
+        request.after_id = seen;
+        more = page->more;
+    }
+
+    assert_int_equal(seen, 7);
+    assert_true(pages > 1 && pages <= 7);
+}
+
+static void a_page_has_as_many_as_were_asked_for(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk, 5, 1);
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    request.limit = 2;
+    request.after_id = 1;
+
+    const wire_list_reply *page = list(talk, &request);
+    assert_int_equal(page->n_variables, 2);
+    assert_int_equal(page->variables[0]->variable_id, 2);
+    assert_true(page->more);
+
+    request.after_id = 3;
+    page = list(talk, &request);
+    assert_int_equal(page->n_variables, 2);
+    assert_false(page->more);
+
+    request.after_id = UINT64_MAX;
+    page = list(talk, &request);
+    assert_int_equal(page->n_variables, 0);
+    assert_false(page->more);
+    assert_int_equal(page->n_ps_addresses, 2);
+}
+
+static void a_page_goes_on_after_a_variable_that_is_gone(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk, 4, 1);
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    talk_delete(talk, 2);
+    request.after_id = 2;
+
+    const wire_list_reply *page = list(talk, &request);
+
+    assert_int_equal(page->n_variables, 2);
+    assert_int_equal(page->variables[0]->variable_id, 3);
+}
+
+static void names_that_do_not_fit_are_left_for_the_next_call(void **state)
+{
+    struct talk *const talk = *state;
+    char *names[] = {"v5", "v4", "v3", "v2", "v1"};
+    begin(talk, 5, SHARDS_MAX);
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    request.names = names;
+    request.n_names = 5;
+
+    const wire_list_reply *page = list(talk, &request);
+
+    assert_true(page->n_variables > 0 && page->n_variables < 5);
+    assert_string_equal(page->variables[0]->name, "v5");
+    assert_true(page->more);
+    assert_true(wire_packed_bytes(&page->base, 0) <= ANSWER_BYTES_MAX);
+}
+
+/* 1500 names of one variable of 4096 shards, a request of 4.5 kB, would be 500 MB of answer. */
+static void names_are_counted_and_none_is_said_twice(void **state)
+{
+    struct talk *const talk = *state;
+    static char *names[1500];
+    begin(talk, 2, SHARDS_MAX);
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    request.names = names;
+    request.n_names = 1500;
+    for (size_t i = 0; i < 1500; i++)
+        names[i] = "v1";
+
+    assert_null(list(talk, &request));
+    talk_expect(talk, "failed MALFORMED\n");
+
+    request.n_names = WIRE_LIST_NAMES_MAX;
+    assert_null(list(talk, &request));
+    talk_expect(talk, "failed MALFORMED\n");
+
+    names[1] = "v2";
+    request.n_names = 3;
+    assert_null(list(talk, &request));
+    talk_expect(talk, "failed MALFORMED\n");
+
+    request.n_names = 2;
+    assert_int_equal(list(talk, &request)->n_variables, 2);
+
+    request.after_id = 1;
+    assert_null(list(talk, &request));
+    talk_expect(talk, "failed MALFORMED\n");
+}
+
+static void a_name_that_is_not_known_is_said(void **state)
+{
+    struct talk *const talk = *state;
+    char *names[] = {"v1", "nothing"};
+    begin(talk, 1, 1);
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    request.names = names;
+    request.n_names = 2;
+
+    assert_null(list(talk, &request));
+
+    talk_expect(talk, "failed UNKNOWN_VARIABLE\n");
+}
+
+/* More sessions than one answer tells of: the open ones come first. */
+static void statistics_count_the_sessions_that_they_leave_out(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.sessions_max = 2000;
+    talk_start(talk, &config);
+    for (uint32_t i = 1; i <= 1200; i++) {
+        uint8_t id[16] = {(uint8_t)i, (uint8_t)(i >> 8), 1};
+        wire_open_session open = WIRE_OPEN_SESSION_INIT;
+        wire_peer_order order = WIRE_PEER_ORDER_INIT;
+        open.session_id = (wire_bytes){.len = sizeof id, .data = id};
+        order.open = &open;
+        talk_order(talk, &order);
+    }
+    talk_forget(talk);
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+
+    lane_step(talk->lane, &call, &effects);
+
+    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
+    assert_int_equal(stats->n_sessions, 1000);
+    assert_int_equal(stats->sessions_left_out, 200);
+    assert_int_equal(stats->waits_left_out, 0);
+    assert_true(wire_packed_bytes(&stats->base, 0) <= ANSWER_BYTES_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(every_variable_is_on_one_page_of_about_1_mib),
+        talk_test(a_page_has_as_many_as_were_asked_for),
+        talk_test(a_page_goes_on_after_a_variable_that_is_gone),
+        talk_test(names_that_do_not_fit_are_left_for_the_next_call),
+        talk_test(names_are_counted_and_none_is_said_twice),
+        talk_test(a_name_that_is_not_known_is_said),
+        talk_test(statistics_count_the_sessions_that_they_leave_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

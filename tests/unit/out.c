@@ -1,0 +1,114 @@
+/* out.c -- the effects of a step, when the source has no memory for more of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "out.h"
+
+static void *take(void *context, size_t bytes)
+{
+    const bool *empty = context;
+    return *empty ? NULL : memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_give(&memory_heap, data, bytes);
+}
+
+struct fixture {
+    bool empty; /* the source */
+    struct memory memory;
+    struct arena arena;
+    struct out out;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture = (struct fixture){.memory = {take, give, &fixture.empty}};
+    arena_init(&fixture.arena, &fixture.memory, 65536);
+    assert_true(out_init(&fixture.out, &fixture.memory, &fixture.arena));
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *const fixture = *state;
+    out_deinit(&fixture->out);
+    arena_deinit(&fixture->arena);
+    return 0;
+}
+
+static void effects_have_no_bound_while_there_is_memory(void **state)
+{
+    struct fixture *const fixture = *state;
+    for (uint32_t i = 0; i < 5000; i++)
+        out_fail(&fixture->out, i, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "call %u", i);
+
+    assert_int_equal(fixture->out.count, 5000);
+    assert_int_equal(fixture->out.items[4999].call, 4999);
+    assert_string_equal(fixture->out.items[17].error.text, "call 17");
+    assert_false(fixture->out.overflowed);
+}
+
+/* The log goes first; who waits is answered from the reserve; the end has the last place. */
+static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct out *const out = &fixture->out;
+    fixture->empty = true;
+    while (out->count < out->capacity && out_add(out, LANE_EFFECT_LOG) != NULL)
+        assert_false(out->overflowed);
+    const uint32_t logged = out->count;
+    assert_true(logged < out->capacity);
+    assert_false(out->overflowed); /* nobody waits for a line */
+
+    while (out_add(out, LANE_EFFECT_FAIL) != NULL)
+        assert_false(out->overflowed);
+    assert_true(out->overflowed);
+    assert_true(out->count > logged + 1);
+
+    assert_non_null(out_add(out, LANE_EFFECT_EXIT));
+    assert_null(out_add(out, LANE_EFFECT_EXIT));
+    assert_int_equal(out->count, out->capacity);
+}
+
+static void an_answer_that_could_not_be_made_fails_its_call(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct out *const out = &fixture->out;
+    const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+    fixture->empty = true; /* the arena has taken nothing yet */
+
+    out_reply_or_fail(out, 1, NULL, 0);
+    out_reply_or_fail(out, 2, &reply.base, 7);
+    assert_string_equal(out_text(out, "%s", "worker"), "");
+    out_reply_or_fail(out, 3, &reply.base, 7); /* a text of it is missing */
+
+    assert_int_equal(out->items[0].kind, LANE_EFFECT_FAIL);
+    assert_int_equal(out->items[0].error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(out->items[0].error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_int_equal(out->items[1].kind, LANE_EFFECT_REPLY);
+    assert_int_equal(out->items[1].after_record, 7);
+    assert_int_equal(out->items[2].kind, LANE_EFFECT_FAIL);
+    assert_int_equal(out->items[2].call, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            effects_have_no_bound_while_there_is_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            without_memory_the_log_is_left_out_first_and_the_end_has_a_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_answer_that_could_not_be_made_fails_its_call, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
