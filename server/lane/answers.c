@@ -87,13 +87,10 @@ void lane_answers_refused_again(struct lane *lane, struct session *session)
 {
     if (!rule_holds(lane->config.broken, RULE_done_says_voided))
         return;
-    for (const struct part *part = session->first; part != NULL; part = part->next) {
-        if (part->refusal != NULL)
-            lane_answer_refused(lane, session, part->sequence);
+    for (uint32_t i = 0; i < session->voided_count; i++) {
+        if (session->voided[i].refusal != NULL)
+            lane_answer_refused(lane, session, session->voided[i].sequence);
     }
-    for (const struct refusal *refusal = session->refusals; refusal != NULL;
-         refusal = refusal->next)
-        lane_answer_refused(lane, session, refusal->sequence);
 }
 
 void lane_answer_done(
@@ -146,8 +143,8 @@ static wire_closed *make_closed(struct lane *lane, const struct session *session
     if (closed == NULL || voided == NULL)
         return NULL;
     *closed = (wire_closed)WIRE_CLOSED_INIT;
-    if (voided_bytes > 0)
-        memcpy(voided, session->voided, voided_bytes);
+    for (uint32_t i = 0; i < session->voided_count; i++)
+        voided[i] = session->voided[i].sequence;
     closed->final = session->final;
     closed->n_voided = session->voided_count;
     closed->voided = voided;
@@ -186,14 +183,12 @@ static wire_done *make_done(struct lane *lane, const struct answer *answer)
     return done;
 }
 
-/* NULL: its client has said that it knows. */
 static wire_refused *
-make_refused(struct lane *lane, const struct session *session, const struct answer *answer)
+make_refused(struct lane *lane, const struct refusal *refusal, const struct answer *answer)
 {
-    const struct refusal *refusal = lane_session_refusal(session, answer->sequence);
     wire_refused *refused = arena_take(&lane->arena, sizeof *refused);
 
-    if (refusal == NULL || refused == NULL)
+    if (refused == NULL)
         return NULL;
     *refused = (wire_refused)WIRE_REFUSED_INIT;
     refused->sequence = answer->sequence;
@@ -230,10 +225,13 @@ put(struct lane *lane, const struct stream *stream, const struct answer *answer,
             message->done[message->n_done++] = done;
         return done != NULL;
     }
-    wire_refused *refused = make_refused(lane, stream->session, answer);
+    const struct refusal *refusal = lane_voided_refusal(stream->session, answer->sequence);
+    if (refusal == NULL)
+        return true; /* its client has said that it knows */
+    wire_refused *refused = make_refused(lane, refusal, answer);
     if (refused != NULL)
         message->refused[message->n_refused++] = refused;
-    return true;
+    return refused != NULL;
 }
 
 /* Move pending answers into the message, as many as a message takes; the rest goes with the next one. Returns the last record
@@ -282,6 +280,8 @@ void lane_answers_flush(struct lane *lane, struct stream *stream)
     const bool closes = stream->closed_due && stream->first_answer == NULL;
     if (closes && stream->session != NULL) {
         message->closed = make_closed(lane, stream->session);
+        if (stream->session->closed) /* nothing is said of its pushes after that */
+            lane_voided_drop_reasons(lane, stream->session);
         if (effect->after_record < lane->last_record)
             effect->after_record = lane->last_record;
     }

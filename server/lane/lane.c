@@ -200,6 +200,7 @@ static void recorded(struct lane *lane, const struct lane_event *event)
 static void ticked(struct lane *lane, const struct lane_event *event)
 {
     lane_orders_fill(lane);
+    lane_reports_close_again(lane);
     lane_pull_tick(lane);
     lane_shutdown_watch(lane);
     if (lane->judge != NULL)

@@ -25,7 +25,7 @@
 #include "store.h"
 
 #define PARTS_PER_SESSION_MAX 1024u  /* staged or refused, not done */
-#define VOIDED_PER_SESSION_MAX 8192u /* remembered until acked_through */
+#define VOIDED_PER_SESSION_MAX 1024u /* remembered until acked_through: as many may be under way */
 #define PULLS_PER_STREAM_MAX 4096u
 #define PIECES_PER_ANSWER_MAX 4096u
 #define FUNCTIONS_PER_PART_MAX 256u
@@ -75,10 +75,13 @@ struct part_function {
 };
 
 struct refusal {
-    struct refusal *next;
-    uint64_t sequence;
     struct sumac_error error;
     char expected[96], given[96];
+};
+
+struct voided {
+    uint64_t sequence;
+    struct refusal *refusal; /* owned; NULL: another ps refused it */
 };
 
 enum part_mode {
@@ -100,7 +103,8 @@ struct part {
     bool eager, non_finite_allowed;
     uint64_t room_bytes;     /* what it takes of the session's grant */
     bool voided;             /* as its turn found it */
-    struct refusal *refusal; /* not NULL: refused */
+    bool refused;            /* it is empty, and takes its place all the same */
+    struct refusal *refusal; /* until it takes its place: then the session's list has it */
     uint32_t piece_count;
     uint32_t run_count, run_capacity;
     struct run *runs;
@@ -140,17 +144,17 @@ struct session {
     uint64_t attempt;
     uint64_t mark, commit_through, acked_through;
     uint64_t clock, clock_said;
-    uint64_t *voided; /* ascending */
+    struct voided *voided; /* ascending; above acked_through */
     uint32_t voided_count, voided_capacity;
     struct part *first, *last; /* by sequence */
     uint32_t part_count;
-    struct part *applying;    /* its vector work is out */
-    struct part *receiving;   /* only without the rule generation */
-    struct refusal *refusals; /* whose turn is over */
-    uint64_t staged_bytes;    /* of its parts, as room.h counts them */
-    uint64_t answer_bytes;    /* of answers that wait for its push stream */
+    struct part *applying;  /* its vector work is out */
+    struct part *receiving; /* only without the rule generation */
+    uint64_t staged_bytes;  /* of its parts, as room.h counts them */
+    uint64_t answer_bytes;  /* of answers that wait for its push stream */
     bool closing, closed, done;
     uint64_t final;
+    uint64_t close_number;  /* order to be answered as soon as there is memory for it; 0: none */
     uint64_t decide_number; /* order to be answered when all up to `final` is applied; 0: none */
     bool waits_for_shards;
     struct session *next_waiting;
@@ -215,8 +219,6 @@ struct report {
     bool is_close;
     uint8_t session_id[16];
     uint64_t commit_through;
-    uint64_t *voided;
-    uint32_t voided_count;
     uint64_t assigned; /* a variable's id; 0: none */
     uint64_t record;
     uint64_t clock;
@@ -369,6 +371,8 @@ void lane_part_refuse(
     struct lane *lane, struct part *part, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
 void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error);
+/* A refused part has taken its place: it counts, and a line says so. */
+void lane_part_refused(struct lane *lane, const struct part *part, const struct refusal *refusal);
 void lane_part_expected(struct part *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void lane_part_given(struct part *part, const char *format, ...)
@@ -410,12 +414,6 @@ struct session *lane_session_find(const struct lane *lane, const uint8_t id[16])
 struct session *lane_session_open(struct lane *lane, const wire_open_session *open);
 void lane_session_destroy_all(struct lane *lane);
 void lane_session_heard(struct lane *lane, struct session *session);
-bool lane_session_is_voided(const struct session *session, uint64_t sequence);
-/* False: no memory, or more than VOIDED_PER_SESSION_MAX. */
-bool lane_session_void(struct lane *lane, struct session *session, uint64_t sequence);
-void lane_session_unvoid(struct session *session, uint64_t sequence);
-void lane_session_acked(struct lane *lane, struct session *session, uint64_t acked_through);
-const struct refusal *lane_session_refusal(const struct session *session, uint64_t sequence);
 struct part *lane_session_part(const struct session *session, uint64_t sequence);
 void lane_session_insert(struct session *session, struct part *part);
 void lane_session_remove(struct session *session, struct part *part);
@@ -424,6 +422,25 @@ void lane_session_drop_parts(struct lane *lane, struct session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct session *session);
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
+
+/* voided.c: what some ps refused, and why */
+bool lane_voided_has(const struct session *session, uint64_t sequence);
+/* Why this ps refused it; NULL: it did not, or its client has said that it knows. */
+const struct refusal *lane_voided_refusal(const struct session *session, uint64_t sequence);
+/* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or TOO_MANY_REFUSED beyond
+ * VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
+enum sumac_reason lane_voided_add(
+    struct lane *lane, struct session *session, uint64_t sequence, struct refusal *refusal);
+/* Room for so many more, whatever the bound. False: no memory. */
+bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more);
+/* There must be room. */
+struct voided *lane_voided_put(struct session *session, uint64_t sequence);
+/* The client knows of every push up to it. What is above the mark has its turn yet, whatever a client says. */
+void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acked_through);
+void lane_voided_forget(struct lane *lane, struct session *session, uint64_t sequence);
+/* Nobody is there any more to be told why. */
+void lane_voided_drop_reasons(struct lane *lane, struct session *session);
+void lane_voided_drop(struct lane *lane, struct session *session);
 
 /* turn.c: whose turn it is */
 void lane_turn_take(struct lane *lane, struct session *session);
@@ -473,7 +490,10 @@ void lane_orders_fill(struct lane *lane);
 /* reports.c: what ps 0 is told */
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error);
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock);
-void lane_report_close(struct lane *lane, uint64_t number, const struct session *session);
+/* What the order close_number of the session is answered with, once there is memory for it. */
+void lane_report_close(struct lane *lane, struct session *session);
+/* Those that there was no memory for. */
+void lane_reports_close_again(struct lane *lane);
 void lane_report_assigned(struct lane *lane, const struct variable *variable);
 void lane_reports_assigned_again(struct lane *lane);
 /* The sessions heard from since the last time. */

@@ -284,14 +284,17 @@ static void obey_close(struct lane *lane, struct stream *stream, const wire_peer
         }
     }
     (void)lane_record_write(lane, RECORD_CLOSE, session, session->commit_through);
-    lane_report_close(lane, order->number, session);
+    session->close_number = order->number;
+    lane_report_close(lane, session);
 }
 
+/* There is room for all that it voids: what cannot be kept would be applied. */
 static void decide(struct lane *lane, struct session *session, const wire_decide_session *decided)
 {
     for (size_t i = 0; i < decided->n_voided; i++)
-        (void)lane_session_void(lane, session, decided->voided[i]);
+        (void)lane_voided_put(session, decided->voided[i]);
     session->closing = session->closed = true;
+    session->close_number = 0;
     session->done = decided->done;
     session->final = decided->final;
     if (session->commit_through < decided->final)
@@ -302,6 +305,8 @@ static void decide(struct lane *lane, struct session *session, const wire_decide
     lane_pull_end_session(lane, session);
     if (rule_holds(lane->config.broken, RULE_tell_closed_client))
         lane_answer_closed(lane, session);
+    if (session->push_stream == NULL)
+        lane_voided_drop_reasons(lane, session);
 }
 
 static void obey_decide(struct lane *lane, struct stream *stream, const wire_peer_order *order)
@@ -314,6 +319,14 @@ static void obey_decide(struct lane *lane, struct stream *stream, const wire_pee
     struct session *session = lane_session_find(lane, order->decide->session_id.data);
     if (session == NULL) { /* decided and forgotten */
         lane_report_answer(lane, order->number, NULL);
+        return;
+    }
+    if (!session->closed && !lane_voided_reserve(lane, session, order->decide->n_voided)) {
+        (void)fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for the %zu voided pushes of %s", lane->index,
+            order->decide->n_voided, session->task);
+        lane_report_answer(lane, order->number, &error);
         return;
     }
     session->decide_number = order->number;

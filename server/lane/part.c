@@ -134,7 +134,7 @@ struct part *lane_part_create(struct lane *lane, struct session *session, const 
 void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header)
 {
     check_header(lane, part, header);
-    if (part->refusal != NULL || part->mode != PART_STAGE || part->checksum == 0)
+    if (part->refused || part->mode != PART_STAGE || part->checksum == 0)
         return;
     part->checksum_state = lane_checksum_begin(lane);
     if (part->checksum_state == NULL)
@@ -182,26 +182,27 @@ void lane_part_destroy(struct lane *lane, struct part *part)
     pool_give(&lane->parts_pool, part);
 }
 
-static void refused(struct lane *lane, struct part *part)
+void lane_part_refused(struct lane *lane, const struct part *part, const struct refusal *refusal)
 {
     struct session *session = part->session;
+    const bool non_finite = refusal->error.reason == SUMAC_REASON_NON_FINITE;
 
-    part->refusal->sequence = part->sequence;
-    lane_part_empty(lane, part);
     session->counts.refused++;
     lane->counts.refused++;
+    session->counts.non_finite += non_finite;
+    lane->counts.non_finite += non_finite;
     const uint64_t nth = session->counts.refused;
     if (nth > REFUSALS_LOGGED && (nth & (nth - 1)) != 0)
         return;
     out_log(
         &lane->out, "ps %u refused push %llu of %s: %s", lane->index,
-        (unsigned long long)part->sequence, session->task, part->refusal->error.text);
+        (unsigned long long)part->sequence, session->task, refusal->error.text);
 }
 
 void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error)
 {
     assert(part->mode == PART_STAGE);
-    if (part->refusal != NULL)
+    if (part->refused)
         return;
     part->refusal = pool_take(&lane->refusals_pool);
     if (part->refusal == NULL) { /* then its stream goes, and the client sends again */
@@ -210,7 +211,8 @@ void lane_part_refuse_as(struct lane *lane, struct part *part, const struct suma
         return;
     }
     part->refusal->error = *error;
-    refused(lane, part);
+    part->refused = true;
+    lane_part_empty(lane, part);
 }
 
 void lane_part_refuse(

@@ -208,7 +208,7 @@ static struct run *continued(struct part *part, uint32_t entry, const wire_piece
 /* The whole of an assigned variable's value comes in order, once. */
 struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece)
 {
-    assert(part->mode == PART_STAGE && part->refusal == NULL);
+    assert(part->mode == PART_STAGE && !part->refused);
     if (!check_counts(lane, part, piece) || !supported(lane, part, piece))
         return NULL;
     struct shard *shard = find_shard(lane, part, piece);

@@ -17,7 +17,7 @@ static enum part_mode mode_of(struct lane *lane, struct session *session, const 
 {
     const struct part *staged = lane_session_part(session, header->sequence);
 
-    if (lane_session_refusal(session, header->sequence) != NULL)
+    if (lane_voided_refusal(session, header->sequence) != NULL)
         return PART_AGAIN;
     if (header->sequence <= session->mark)
         return rule_holds(lane->config.broken, RULE_recognise_duplicates) ? PART_AGAIN : PART_STAGE;
@@ -67,17 +67,14 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
 
 static void refuse_non_finite(struct lane *lane, struct part *part, const struct run *run)
 {
-    struct session *session = part->session;
     const struct shard *shard = part->entries[run->entry].shard;
 
-    session->counts.non_finite++;
-    lane->counts.non_finite++;
     lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
         "push %llu of %s: what it has for variable %s is not finite; it is applied nowhere (allow "
         "it "
         "with non_finite_allowed)",
-        (unsigned long long)part->sequence, session->task, shard->variable->name);
+        (unsigned long long)part->sequence, part->session->task, shard->variable->name);
     lane_part_expected(part, "finite values");
 }
 
@@ -86,7 +83,7 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
 {
     bool finite = true;
 
-    if (part->mode != PART_STAGE || part->refusal != NULL) {
+    if (part->mode != PART_STAGE || part->refused) {
         if (part->mode == PART_AGAIN)
             lane_piece_note(lane, part, piece);
         lane_staging_skip(payload, piece->bytes);
@@ -121,12 +118,12 @@ static void answer_again(struct lane *lane, struct session *session, const struc
     lane->counts.duplicates++;
     if (known != NULL)
         known->eager = known->eager || part->eager;
-    if (lane_session_refusal(session, part->sequence) != NULL && !like_any_other) {
+    if (lane_voided_refusal(session, part->sequence) != NULL && !like_any_other) {
         lane_answer_refused(lane, session, part->sequence);
         if (over)
             lane_answer_done(lane, session, part, true);
     } else if (over) {
-        lane_answer_done(lane, session, part, lane_session_is_voided(session, part->sequence));
+        lane_answer_done(lane, session, part, lane_voided_has(session, part->sequence));
     } else {
         if (known == NULL)
             known = session->applying;
@@ -135,12 +132,47 @@ static void answer_again(struct lane *lane, struct session *session, const struc
     }
 }
 
+/* The stream ends by a voided push that there is no room for, and nothing has changed. */
+static void
+fail_voided(struct lane *lane, struct stream *stream, uint64_t sequence, enum sumac_reason reason)
+{
+    const struct session *session = stream->session;
+
+    if (reason == SUMAC_REASON_OUT_OF_MEMORY)
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason, "ps %u has no memory for a part",
+            lane->index);
+    else
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
+            "push %llu of session %s is refused, as %u before it on ps %u that the client has not "
+            "said to know of: say so with acked_through, which is %llu, then send it again",
+            (unsigned long long)sequence, session->task, session->voided_count, lane->index,
+            (unsigned long long)session->acked_through);
+}
+
+/* A refused part takes its place: from here on it is voided. False: there is no room for it, and the stream was ended. */
+static bool keep_refusal(struct lane *lane, struct stream *stream, struct part *part)
+{
+    const enum sumac_reason reason =
+        lane_voided_add(lane, stream->session, part->sequence, part->refusal);
+
+    if (reason == SUMAC_REASON_UNSPECIFIED) {
+        lane_part_refused(lane, part, part->refusal);
+        part->refusal = NULL;
+        return true;
+    }
+    fail_voided(lane, stream, part->sequence, reason);
+    lane_part_destroy(lane, part);
+    return false;
+}
+
 static void end(struct lane *lane, struct stream *stream, struct part *part)
 {
     struct session *session = stream->session;
 
     *receiving(lane, stream) = NULL;
-    if (part->mode == PART_STAGE && part->refusal == NULL)
+    if (part->mode == PART_STAGE && !part->refused)
         lane_part_check_whole(lane, part);
     if (part->mode != PART_STAGE) {
         const bool lost = part->mode == PART_DROP && !lane->terminating && !lane->ended;
@@ -153,9 +185,11 @@ static void end(struct lane *lane, struct stream *stream, struct part *part)
                 "ps %u has no memory for a part", lane->index);
         return;
     }
+    if (part->refused && !keep_refusal(lane, stream, part))
+        return;
     lane_session_insert(session, part);
     part->record = lane_record_write(lane, RECORD_STAGED, session, part->sequence);
-    if (part->refusal != NULL)
+    if (part->refused)
         lane_answer_refused(lane, session, part->sequence);
     else
         lane_answer_staged(lane, session, part);
@@ -216,12 +250,10 @@ static void commit(struct lane *lane, struct stream *stream, const wire_commit *
     for (size_t i = 0; i < given->n_voided; i++) {
         if (given->voided[i] <= session->acked_through)
             continue;
-        if (lane_session_void(lane, session, given->voided[i]))
+        const enum sumac_reason reason = lane_voided_add(lane, session, given->voided[i], NULL);
+        if (reason == SUMAC_REASON_UNSPECIFIED)
             continue;
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-            "session %s has more than %u voided pushes that it has not said to know of",
-            session->task, VOIDED_PER_SESSION_MAX);
+        fail_voided(lane, stream, given->voided[i], reason);
         return;
     }
     if (given->commit_through > session->commit_through) {
@@ -230,8 +262,6 @@ static void commit(struct lane *lane, struct stream *stream, const wire_commit *
     }
     if (given->clock > session->clock_said)
         session->clock_said = given->clock;
-    if (given->acked_through <= session->mark)
-        lane_session_acked(lane, session, given->acked_through);
 }
 
 void lane_push_request(struct lane *lane, const struct lane_event *event)
@@ -262,6 +292,8 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
     }
     if (!check_payload(lane, stream, request, &payload))
         return;
+    if (request->commit != NULL) /* it makes room for what the parts may add */
+        lane_voided_acked(lane, session, request->commit->acked_through);
     for (size_t i = 0; i < request->n_parts; i++) {
         if (!receive(lane, stream, request->parts[i], &payload))
             return;

@@ -21,7 +21,6 @@ static struct report *make(struct lane *lane, uint64_t number)
 
 static void free_report(struct lane *lane, struct report *report)
 {
-    sized_pool_give(&lane->bytes, report->voided, report->voided_count * sizeof *report->voided);
     pool_give(&lane->reports_pool, report);
 }
 
@@ -38,23 +37,25 @@ static wire_peer_report *new_message(struct lane *lane, uint64_t answers)
     return message;
 }
 
+/* What it voided, its own refusals among them. A session that has been forgotten was decided: nobody waits for it. */
 static bool pack_close(struct lane *lane, const struct report *report, wire_peer_report *message)
 {
+    const struct session *session = lane_session_find(lane, report->session_id);
+    const uint32_t count = session == NULL ? 0 : session->voided_count;
     wire_close_report *close = arena_take(&lane->arena, sizeof *close);
-    const size_t bytes = report->voided_count * sizeof(uint64_t);
-    uint64_t *voided = arena_take(&lane->arena, bytes);
+    uint64_t *voided = arena_take(&lane->arena, count * sizeof *voided);
     uint8_t *id = arena_take(&lane->arena, sizeof report->session_id);
 
     if (close == NULL || voided == NULL || id == NULL)
         return false;
     *close = (wire_close_report)WIRE_CLOSE_REPORT_INIT;
-    if (bytes > 0)
-        memcpy(voided, report->voided, bytes);
+    for (uint32_t i = 0; i < count; i++)
+        voided[i] = session->voided[i].sequence;
     memcpy(id, report->session_id, sizeof report->session_id);
     close->session_id = (wire_bytes){.len = sizeof report->session_id, .data = id};
     close->commit_through = report->commit_through;
     close->voided = voided;
-    close->n_voided = report->voided_count;
+    close->n_voided = count;
     message->close_report = close;
     return true;
 }
@@ -80,8 +81,8 @@ static wire_peer_report *pack(struct lane *lane, const struct report *report)
     return message;
 }
 
-/* To the judge at once, or in line for ps 0. */
-static void submit(struct lane *lane, struct report *report)
+/* To the judge at once, or in line for ps 0. False: the judge could not be told, for want of memory. */
+static bool submit(struct lane *lane, struct report *report)
 {
     struct stream *stream = lane->coordinator;
 
@@ -90,7 +91,7 @@ static void submit(struct lane *lane, struct report *report)
         if (message != NULL)
             judge_report(lane->judge, lane->event, lane->index, message, &lane->out);
         free_report(lane, report);
-        return;
+        return message != NULL;
     }
     if (stream->last_report != NULL)
         stream->last_report->next = report;
@@ -98,6 +99,7 @@ static void submit(struct lane *lane, struct report *report)
         stream->first_report = report;
     stream->last_report = report;
     lane_stream_attend(lane, stream);
+    return true;
 }
 
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error)
@@ -108,7 +110,7 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
         return;
     if (error != NULL)
         report->error = *error;
-    submit(lane, report);
+    (void)submit(lane, report);
 }
 
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
@@ -118,35 +120,33 @@ void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
     if (report == NULL)
         return;
     report->clock = clock;
-    submit(lane, report);
+    (void)submit(lane, report);
 }
 
-/* What it voided, and its own refusals. */
-void lane_report_close(struct lane *lane, uint64_t number, const struct session *session)
+void lane_report_close(struct lane *lane, struct session *session)
 {
-    struct report *report = make(lane, number);
-    uint32_t count = session->voided_count;
+    struct report *report = make(lane, session->close_number);
 
     if (report == NULL)
         return;
-    for (const struct part *part = session->first; part != NULL; part = part->next)
-        count += part->refusal != NULL && !lane_session_is_voided(session, part->sequence);
     report->is_close = true;
     memcpy(report->session_id, session->id, sizeof report->session_id);
     report->commit_through = session->commit_through;
-    report->voided =
-        count == 0 ? NULL : sized_pool_take(&lane->bytes, count * sizeof *report->voided);
-    if (report->voided != NULL) {
-        report->voided_count = count;
-        if (session->voided_count > 0)
-            memcpy(report->voided, session->voided, session->voided_count * sizeof *report->voided);
-        uint32_t next = session->voided_count;
-        for (const struct part *part = session->first; part != NULL; part = part->next) {
-            if (part->refusal != NULL && !lane_session_is_voided(session, part->sequence))
-                report->voided[next++] = part->sequence;
-        }
+    if (submit(lane, report))
+        session->close_number = 0;
+}
+
+void lane_reports_close_again(struct lane *lane)
+{
+    struct session *next = NULL;
+
+    for (struct session *session = lane->sessions; session != NULL; session = next) {
+        next = session->next;
+        if (session->close_number != 0)
+            lane_report_close(lane, session);
     }
-    submit(lane, report);
+    if (lane->coordinator != NULL && lane->coordinator->first_report != NULL)
+        lane_stream_attend(lane, lane->coordinator);
 }
 
 void lane_report_assigned(struct lane *lane, const struct variable *variable)
@@ -156,7 +156,7 @@ void lane_report_assigned(struct lane *lane, const struct variable *variable)
     if (report == NULL)
         return;
     report->assigned = variable->id;
-    submit(lane, report);
+    (void)submit(lane, report);
 }
 
 void lane_reports_assigned_again(struct lane *lane)

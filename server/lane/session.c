@@ -1,11 +1,10 @@
-/* session.c -- what a ps knows of one session: its parts by sequence, what is voided, what was refused. */
+/* session.c -- what a ps knows of one session: who it is of, and its parts by sequence. */
 #include "lane_state.h"
 
 #include <string.h>
 
 #include "text.h"
 
-#define VOIDED_FIRST_CAPACITY 8u
 #define TELLS_PER_LEASE 8u /* so often at most ps 0's judge hears of a session by its own lane */
 
 static struct session *find_in(struct session *list, const uint8_t id[16])
@@ -52,15 +51,9 @@ static void free_session(struct lane *lane, struct session *session)
     if (session->applying != NULL)
         lane_part_destroy(lane, session->applying);
     lane_session_drop_parts(lane, session);
-    while (session->refusals != NULL) {
-        struct refusal *refusal = session->refusals;
-        session->refusals = refusal->next;
-        pool_give(&lane->refusals_pool, refusal);
-    }
     if (session->receiving != NULL)
         lane_part_destroy(lane, session->receiving);
-    sized_pool_give(
-        &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);
+    lane_voided_drop(lane, session);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->session != session)
             continue;
@@ -128,98 +121,6 @@ void lane_session_heard(struct lane *lane, struct session *session)
     judge_heard(lane->judge, session->id, lane->now_us);
 }
 
-/* The place of the first voided sequence that is not below `sequence`. */
-static uint32_t voided_place(const struct session *session, uint64_t sequence)
-{
-    uint32_t low = 0, high = session->voided_count;
-
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (session->voided[middle] < sequence)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-bool lane_session_is_voided(const struct session *session, uint64_t sequence)
-{
-    const uint32_t place = voided_place(session, sequence);
-
-    return place < session->voided_count && session->voided[place] == sequence;
-}
-
-static bool grow_voided(struct lane *lane, struct session *session)
-{
-    const uint32_t capacity =
-        session->voided_capacity == 0 ? VOIDED_FIRST_CAPACITY : 2 * session->voided_capacity;
-    uint64_t *voided = sized_pool_take(&lane->bytes, capacity * sizeof *voided);
-
-    if (voided == NULL)
-        return false;
-    if (session->voided_count > 0)
-        memcpy(voided, session->voided, session->voided_count * sizeof *voided);
-    sized_pool_give(
-        &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);
-    session->voided = voided;
-    session->voided_capacity = capacity;
-    return true;
-}
-
-bool lane_session_void(struct lane *lane, struct session *session, uint64_t sequence)
-{
-    const uint32_t place = voided_place(session, sequence);
-
-    if (place < session->voided_count && session->voided[place] == sequence)
-        return true;
-    if (session->voided_count == VOIDED_PER_SESSION_MAX)
-        return false;
-    if (session->voided_count == session->voided_capacity && !grow_voided(lane, session))
-        return false;
-    memmove(
-        session->voided + place + 1, session->voided + place,
-        (session->voided_count - place) * sizeof *session->voided);
-    session->voided[place] = sequence;
-    session->voided_count++;
-    return true;
-}
-
-void lane_session_unvoid(struct session *session, uint64_t sequence)
-{
-    const uint32_t place = voided_place(session, sequence);
-
-    if (place == session->voided_count || session->voided[place] != sequence)
-        return;
-    session->voided_count--;
-    memmove(
-        session->voided + place, session->voided + place + 1,
-        (session->voided_count - place) * sizeof *session->voided);
-}
-
-void lane_session_acked(struct lane *lane, struct session *session, uint64_t acked_through)
-{
-    if (acked_through <= session->acked_through)
-        return;
-    session->acked_through = acked_through;
-    for (struct refusal **link = &session->refusals; *link != NULL;) {
-        struct refusal *refusal = *link;
-        if (refusal->sequence > acked_through) {
-            link = &refusal->next;
-            continue;
-        }
-        *link = refusal->next;
-        pool_give(&lane->refusals_pool, refusal);
-    }
-    const uint32_t gone = voided_place(session, acked_through + 1);
-    if (gone == 0)
-        return;
-    memmove(
-        session->voided, session->voided + gone,
-        (session->voided_count - gone) * sizeof *session->voided);
-    session->voided_count -= gone;
-}
-
 struct part *lane_session_part(const struct session *session, uint64_t sequence)
 {
     struct part *part = session->last;
@@ -227,18 +128,6 @@ struct part *lane_session_part(const struct session *session, uint64_t sequence)
     while (part != NULL && part->sequence > sequence)
         part = part->prev;
     return part != NULL && part->sequence == sequence ? part : NULL;
-}
-
-const struct refusal *lane_session_refusal(const struct session *session, uint64_t sequence)
-{
-    const struct part *part = lane_session_part(session, sequence);
-    const struct refusal *refusal = session->refusals;
-
-    if (part != NULL && part->refusal != NULL)
-        return part->refusal;
-    while (refusal != NULL && refusal->sequence != sequence)
-        refusal = refusal->next;
-    return refusal;
 }
 
 void lane_session_insert(struct session *session, struct part *part)

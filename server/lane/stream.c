@@ -63,8 +63,11 @@ void lane_stream_end(struct lane *lane, struct stream *stream)
         lane_part_destroy(lane, stream->receiving);
     stream->receiving = NULL;
     if (stream->kind == LANE_STREAM_PUSH && stream->session != NULL &&
-        stream->session->push_stream == stream)
+        stream->session->push_stream == stream) {
         stream->session->push_stream = NULL;
+        if (stream->session->closed)
+            lane_voided_drop_reasons(lane, stream->session);
+    }
     if (lane->coordinator == stream)
         lane->coordinator = NULL;
     while (stream->first_pull != NULL)

@@ -37,20 +37,6 @@ static void wait_for_shards(struct lane *lane, struct session *session)
     lane->last_waiting = session;
 }
 
-/* What is remembered of a refused part until its client has heard of it. */
-static void remember(struct lane *lane, struct session *session, struct part *part)
-{
-    if (part->refusal == NULL)
-        return;
-    if (!rule_holds(lane->config.broken, RULE_acked_through)) {
-        lane_session_unvoid(session, part->sequence);
-        return;
-    }
-    part->refusal->next = session->refusals;
-    session->refusals = part->refusal;
-    part->refusal = NULL;
-}
-
 /* The end of a part's turn, applied or voided. */
 void lane_turn_finish(struct lane *lane, struct part *part)
 {
@@ -59,16 +45,15 @@ void lane_turn_finish(struct lane *lane, struct part *part)
     session->mark = part->sequence;
     (void)lane_record_write(lane, RECORD_APPLIED, session, part->sequence);
     lane_answer_done(lane, session, part, part->voided);
-    remember(lane, session, part);
+    if (part->refused && !rule_holds(lane->config.broken, RULE_acked_through))
+        lane_voided_forget(lane, session, part->sequence);
     lane_part_destroy(lane, part);
 }
 
 /* Its turn has come. False: it is not over yet. */
 static bool take(struct lane *lane, struct session *session, struct part *part)
 {
-    if (part->refusal != NULL)
-        (void)lane_session_void(lane, session, part->sequence);
-    part->voided = part->refusal != NULL || lane_session_is_voided(session, part->sequence);
+    part->voided = part->refused || lane_voided_has(session, part->sequence);
     if (!part->voided && lane_apply_is_blocked(part)) {
         wait_for_shards(lane, session);
         return false;
@@ -78,7 +63,7 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
         session->commit_through =
             part->sequence; /* its own commit, from here on: a settle counts it */
     if (!part->voided) {
-        assert(part->refusal == NULL);
+        assert(!part->refused);
         session->applying = part;
         if (!rule_holds(lane->config.broken, RULE_apply_in_one_operation) &&
             lane_apply_half(lane, part)) {

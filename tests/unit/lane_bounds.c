@@ -68,7 +68,7 @@ static void a_session_has_so_many_voided_pushes(void **state)
 
     talk_commit(talk, stream, 0, VOIDED_PER_SESSION_MAX + 1, 0);
 
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
 }
 
 /* Answers to a part that is sent over and over take of the grant, and of what is kept beside it for refusals. */

@@ -22,6 +22,8 @@ static void *take(void *context, size_t bytes)
 {
     struct talk *talk = context;
 
+    if (talk->out_of_memory)
+        return NULL;
     talk->bytes_taken += bytes;
     return memory_take(&memory_heap, bytes);
 }
@@ -613,7 +615,7 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.previous = part->previous;
     header.eager = part->eager;
     header.bytes = part->declared != 0 ? part->declared : bytes;
-    header.weight = 1;
+    header.weight = part->weight != 0 ? part->weight : 1;
     header.non_finite_allowed = part->non_finite_allowed;
     header.synchronous = part->synchronous;
     header.checksum = part->checksum;
@@ -655,6 +657,7 @@ void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part)
     header.n_pieces = part->shards;
     request.parts = parts;
     request.n_parts = 1;
+    request.commit = part->commit;
     talk_push(talk, stream, &request, part->values, part->shards * part->count * sizeof(float));
 }
 

@@ -18,6 +18,7 @@
 struct talk {
     struct memory memory;
     uint64_t bytes_taken; /* of the source, not given back */
+    bool out_of_memory;   /* the source gives no more */
     struct lane *lane;
     uint64_t now_us;
     uint64_t streams, orders;
@@ -28,8 +29,8 @@ struct talk {
     bool holds_compute;  /* vector work is kept */
     bool holds_released; /* lent bytes are kept */
     bool shows_logs;
-    const char *job;  /* of the sessions that are opened; NULL: worker */
-    const char *name; /* of the variables that are added; NULL: v and the id */
+    const char *job;             /* of the sessions that are opened; NULL: worker */
+    const char *name;            /* of the variables that are added; NULL: v and the id */
     struct lane_compute compute; /* kept; the lane's until COMPUTED */
     uint32_t computes;
     struct lane_bytes lent[64]; /* kept */
@@ -94,6 +95,8 @@ struct talk_part {
     uint64_t based_on, checksum;
     uint32_t layout_epoch;
     bool non_finite_allowed, synchronous;
+    double weight;
+    wire_commit *commit; /* in the same message; NULL: none */
 };
 void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
 /* The same push in messages of `step` elements each. */

@@ -1,0 +1,174 @@
+/* voided.c -- the pushes of a session that some ps refused, and why, if it was this one.
+ *
+ * A part that is refused enters the list with its reason when it takes its place in the order, so that no turn can fail to
+ * void it; what other ps refused comes with commits, and with the decision of a settle. Everything up to acked_through is
+ * forgotten. The list is ascending, and bounded: a client has only so many pushes under way.
+ */
+#include "lane_state.h"
+
+#include <string.h>
+
+#define FIRST_CAPACITY 8u
+
+/* The place of the first voided sequence that is not below `sequence`. */
+static uint32_t place_of(const struct session *session, uint64_t sequence)
+{
+    uint32_t low = 0, high = session->voided_count;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (session->voided[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct voided *find(const struct session *session, uint64_t sequence)
+{
+    const uint32_t place = place_of(session, sequence);
+
+    if (place == session->voided_count || session->voided[place].sequence != sequence)
+        return NULL;
+    return &session->voided[place];
+}
+
+bool lane_voided_has(const struct session *session, uint64_t sequence)
+{
+    return session->voided_count > 0 && find(session, sequence) != NULL;
+}
+
+const struct refusal *lane_voided_refusal(const struct session *session, uint64_t sequence)
+{
+    const struct voided *voided = session->voided_count == 0 ? NULL : find(session, sequence);
+
+    return voided == NULL ? NULL : voided->refusal;
+}
+
+bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more)
+{
+    uint32_t capacity = session->voided_capacity == 0 ? FIRST_CAPACITY : session->voided_capacity;
+
+    if (more > UINT32_MAX / 2 - session->voided_count)
+        return false;
+    while (capacity < session->voided_count + more)
+        capacity *= 2;
+    if (capacity == session->voided_capacity)
+        return true;
+    struct voided *list = sized_pool_take(&lane->bytes, capacity * sizeof *list);
+    if (list == NULL)
+        return false;
+    if (session->voided_count > 0)
+        memcpy(list, session->voided, session->voided_count * sizeof *list);
+    sized_pool_give(
+        &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);
+    session->voided = list;
+    session->voided_capacity = capacity;
+    return true;
+}
+
+struct voided *lane_voided_put(struct session *session, uint64_t sequence)
+{
+    const uint32_t place = place_of(session, sequence);
+    struct voided *voided = &session->voided[place];
+
+    if (place < session->voided_count && voided->sequence == sequence)
+        return voided;
+    memmove(voided + 1, voided, (session->voided_count - place) * sizeof *voided);
+    session->voided_count++;
+    *voided = (struct voided){.sequence = sequence};
+    return voided;
+}
+
+/* What a commit named although no part of it is here is of no use once the commit covers it: no part will come. */
+static void drop_useless(struct session *session)
+{
+    const struct part *part = session->first;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < session->voided_count; i++) {
+        const struct voided voided = session->voided[i];
+        while (part != NULL && part->sequence < voided.sequence)
+            part = part->next;
+        const bool here =
+            (part != NULL && part->sequence == voided.sequence) ||
+            (session->applying != NULL && session->applying->sequence == voided.sequence) ||
+            voided.refusal != NULL;
+        if (here || voided.sequence <= session->mark || voided.sequence > session->commit_through)
+            session->voided[kept++] = voided;
+    }
+    session->voided_count = kept;
+}
+
+enum sumac_reason lane_voided_add(
+    struct lane *lane, struct session *session, uint64_t sequence, struct refusal *refusal)
+{
+    struct voided *voided = find(session, sequence);
+
+    if (voided == NULL) {
+        if (session->voided_count >= VOIDED_PER_SESSION_MAX)
+            drop_useless(session);
+        if (session->voided_count >= VOIDED_PER_SESSION_MAX)
+            return SUMAC_REASON_TOO_MANY_REFUSED;
+        if (!lane_voided_reserve(lane, session, 1))
+            return SUMAC_REASON_OUT_OF_MEMORY;
+        voided = lane_voided_put(session, sequence);
+    }
+    if (refusal != NULL) {
+        pool_give(&lane->refusals_pool, voided->refusal);
+        voided->refusal = refusal;
+    }
+    return SUMAC_REASON_UNSPECIFIED;
+}
+
+static void drop_first(struct lane *lane, struct session *session, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        pool_give(&lane->refusals_pool, session->voided[i].refusal);
+    session->voided_count -= count;
+    if (count > 0)
+        memmove(
+            session->voided, session->voided + count,
+            session->voided_count * sizeof *session->voided);
+}
+
+void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acked_through)
+{
+    const uint64_t through = acked_through < session->mark ? acked_through : session->mark;
+
+    if (through <= session->acked_through)
+        return;
+    session->acked_through = through;
+    drop_first(lane, session, place_of(session, through + 1));
+}
+
+void lane_voided_forget(struct lane *lane, struct session *session, uint64_t sequence)
+{
+    struct voided *voided = find(session, sequence);
+
+    if (voided == NULL)
+        return;
+    pool_give(&lane->refusals_pool, voided->refusal);
+    session->voided_count--;
+    memmove(
+        voided, voided + 1,
+        (session->voided_count - (size_t)(voided - session->voided)) * sizeof *voided);
+}
+
+void lane_voided_drop_reasons(struct lane *lane, struct session *session)
+{
+    for (uint32_t i = 0; i < session->voided_count; i++) {
+        pool_give(&lane->refusals_pool, session->voided[i].refusal);
+        session->voided[i].refusal = NULL;
+    }
+}
+
+void lane_voided_drop(struct lane *lane, struct session *session)
+{
+    drop_first(lane, session, session->voided_count);
+    sized_pool_give(
+        &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);
+    session->voided = NULL;
+    session->voided_capacity = 0;
+}

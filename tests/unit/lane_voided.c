@@ -1,0 +1,298 @@
+/* lane_voided.c -- what is remembered of refused pushes: as long as it is wanted, and no more than that. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_state.h"
+#include "lane_talk.h"
+
+#define VARIABLE 5u
+
+static uint64_t begin(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.staging_bytes_max = 16u << 20;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+/* A push of one element to this ps alone. */
+static struct talk_part part(uint64_t sequence, uint64_t previous, const float *value)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = value,
+        .count = 1};
+}
+
+static const float nan_value[] = {NAN};
+static const float one[] = {1};
+
+static void send_refused(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous)
+{
+    const struct talk_part sent = part(sequence, previous, nan_value);
+
+    talk_part(talk, stream, &sent);
+}
+
+static const struct session *session_of(const struct talk *talk) { return talk->lane->sessions; }
+
+/* Pushes 1, 3, 5 … are refused here, 2, 4, 6 … go elsewhere: what the client knows of is always beyond the mark. */
+static void what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t pushes = 4 * VOIDED_PER_SESSION_MAX;
+
+    for (uint64_t sequence = 1; sequence < pushes; sequence += 2) {
+        send_refused(talk, stream, sequence, sequence == 1 ? 0 : sequence - 2);
+        talk_commit(talk, stream, sequence + 1, sequence, sequence + 1);
+        assert_null(strstr(talk->text, "end of stream"));
+        talk_forget(talk);
+    }
+
+    assert_int_equal(session_of(talk)->voided_count, 0);
+    assert_int_equal(session_of(talk)->acked_through, session_of(talk)->mark);
+}
+
+static void what_is_staged_here_is_not_forgotten_whatever_is_acknowledged(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part staged = part(1, 0, one), bad = part(2, 1, nan_value);
+    staged.eager = bad.eager = false;
+    talk_part(talk, stream, &staged);
+    talk_part(talk, stream, &bad);
+    talk_commit(talk, stream, 0, 1, 1000); /* given: neither has had its turn */
+
+    talk_commit(talk, stream, 2, 2, 1000);
+
+    talk_expect(talk, "staged 1\nrefused 2 NON_FINITE\ndone 1 voided\ndone 2 voided\n");
+}
+
+/* The acknowledgement that comes with a part makes room for it. */
+static void an_acknowledgement_counts_before_the_parts_of_its_message(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t last = VOIDED_PER_SESSION_MAX;
+    wire_commit commit = WIRE_COMMIT_INIT;
+    for (uint64_t sequence = 1; sequence <= last; sequence++)
+        send_refused(talk, stream, sequence, sequence - 1);
+    talk_forget(talk);
+    struct talk_part sent = part(last + 1, last, nan_value);
+    commit.commit_through = commit.acked_through = last;
+    sent.commit = &commit;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1025 NON_FINITE\ndone 1025 voided\n");
+    assert_int_equal(session_of(talk)->voided_count, 1);
+}
+
+/* Eager parts that are refused and never acknowledged: the stream ends, and on the next one the client can say what it has
+ * heard and send the part again. */
+static void refused_parts_that_nobody_acknowledges_are_bounded(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t last = VOIDED_PER_SESSION_MAX;
+    for (uint64_t sequence = 1; sequence <= last; sequence++)
+        send_refused(talk, stream, sequence, sequence - 1);
+    assert_null(strstr(talk->text, "end of stream"));
+    talk_forget(talk);
+
+    send_refused(talk, stream, last + 1, last);
+
+    talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
+    assert_int_equal(session_of(talk)->voided_count, last);
+    assert_int_equal(session_of(talk)->counts.refused, last);
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_commit(talk, again, last, 0, last);
+    talk_forget(talk);
+    send_refused(talk, again, last + 1, last);
+    talk_expect(talk, "refused 1025 NON_FINITE\ndone 1025 voided\n");
+}
+
+/* A client may name every refused push to every ps, also those that have no part there. */
+static void what_was_refused_elsewhere_and_has_no_part_here_takes_no_room(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    for (uint64_t sequence = 1; sequence <= 4 * VOIDED_PER_SESSION_MAX; sequence++)
+        talk_commit(talk, stream, sequence, sequence, sequence);
+
+    talk_expect(talk, "");
+    assert_true(session_of(talk)->voided_count <= VOIDED_PER_SESSION_MAX);
+}
+
+static void on_a_new_stream_only_unacknowledged_refusals_are_said_again(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    for (uint64_t sequence = 1; sequence <= 3; sequence++)
+        send_refused(talk, stream, sequence, sequence - 1);
+    talk_commit(talk, stream, 3, 0, 2);
+    talk_hang_up(talk, stream);
+    talk_forget(talk);
+
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+
+    talk_expect(talk, "greeting\nrefused 3 NON_FINITE\n");
+    send_refused(talk, again, 3, 2); /* and its part is not taken twice */
+    talk_expect(talk, "refused 3 NON_FINITE\ndone 3 voided\n");
+    assert_int_equal(session_of(talk)->counts.refused, 3);
+}
+
+static void a_refusal_that_is_heard_meanwhile_is_not_said(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    send_refused(talk, stream, 1, 0);
+    talk_forget(talk);
+    talk->deaf = stream;
+    send_refused(talk, stream, 1, 0);
+    talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
+    send_refused(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 1);
+
+    talk_writable(talk, stream);
+
+    talk_expect(talk, "done 1 voided\n");
+}
+
+/* A part counts when it is here whole, a refused one as well: what is cut off comes again. */
+static void a_refused_part_that_is_cut_off_counts_when_it_is_whole(void **state)
+{
+    struct talk *const talk = *state;
+    uint64_t stream = begin(talk);
+    wire_part header = WIRE_PART_INIT;
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    piece.shard_id = VARIABLE;
+    piece.bytes = 4;
+    header.sequence = 1;
+    header.first = true;
+    header.bytes = 8;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+    for (uint64_t generation = 2; generation < 7; generation++) {
+        talk_push(talk, stream, &request, nan_value, 4);
+        talk_hang_up(talk, stream);
+        stream = talk_push_stream(talk, 1, generation);
+    }
+    assert_int_equal(session_of(talk)->counts.refused, 0);
+    talk_forget(talk);
+
+    send_refused(talk, stream, 1, 0);
+
+    talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
+    assert_int_equal(session_of(talk)->counts.refused, 1);
+    assert_int_equal(session_of(talk)->counts.non_finite, 1);
+    assert_int_equal(talk->lane->counts.refused, 1);
+}
+
+/* ---- settle, when memory is short ---- */
+
+static void order_decide(struct talk *talk, uint64_t final, uint64_t voided_count)
+{
+    static uint64_t voided[8 * VOIDED_PER_SESSION_MAX];
+    uint8_t id[16];
+    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    memset(id, 1, sizeof id);
+    for (uint64_t i = 0; i < voided_count; i++)
+        voided[i] = i + 1;
+    decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    decide.final = final;
+    decide.voided = voided;
+    decide.n_voided = voided_count;
+    order.decide = &decide;
+    talk_order(talk, &order);
+}
+
+/* What it could not void it would apply. */
+static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t many = 8 * VOIDED_PER_SESSION_MAX; /* the refusals of many ps together */
+    float held = 0;
+    struct talk_part staged = part(many, 0, one);
+    staged.eager = false;
+    talk_part(talk, stream, &staged);
+    talk_hang_up(talk, stream);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk->out_of_memory = true;
+    order_decide(talk, many, many);
+    talk_expect(talk, "report 6 error OUT_OF_MEMORY\n");
+    talk->out_of_memory = false;
+    order_decide(talk, many, many);
+
+    talk_expect(talk, "report 7\n");
+    assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)&held, sizeof held), sizeof held);
+    assert_float_equal(held, 0, 0);
+}
+
+/* The order is answered later, and whole. */
+static void a_close_is_reported_when_there_is_memory_for_it(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part bad = part(1, 0, nan_value);
+    bad.eager = false;
+    talk_part(talk, stream, &bad);
+    talk->deaf =
+        talk->coordinator; /* given: reports that nobody takes have used up what there was */
+    talk->out_of_memory = true;
+    for (int i = 0; i < 64; i++)
+        talk_open(talk, 1);
+    talk_close(talk, 1);
+    talk->deaf = 0;
+    talk_writable(talk, talk->coordinator);
+    assert_null(strstr(talk->text, "commit_through"));
+
+    talk->out_of_memory = false;
+    talk_tick(talk, 100);
+
+    assert_non_null(strstr(talk->text, " commit_through 0 voided 1\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark),
+        talk_test(what_is_staged_here_is_not_forgotten_whatever_is_acknowledged),
+        talk_test(an_acknowledgement_counts_before_the_parts_of_its_message),
+        talk_test(refused_parts_that_nobody_acknowledges_are_bounded),
+        talk_test(what_was_refused_elsewhere_and_has_no_part_here_takes_no_room),
+        talk_test(on_a_new_stream_only_unacknowledged_refusals_are_said_again),
+        talk_test(a_refusal_that_is_heard_meanwhile_is_not_said),
+        talk_test(a_refused_part_that_is_cut_off_counts_when_it_is_whole),
+        talk_test(a_decision_that_cannot_be_kept_is_not_obeyed),
+        talk_test(a_close_is_reported_when_there_is_memory_for_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
