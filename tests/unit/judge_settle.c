@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "judge_state.h"
 #include "judge_world.h"
 
 static struct world *world_of_two(void)
@@ -110,6 +111,107 @@ static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one
     assert_int_equal(joined->attempt, 2);
     assert_int_equal(joined->previous_final, 9);
     assert_int_equal(joined->previous_voided, 1);
+    world_free(world);
+}
+
+/* ---- when memory is short ---- */
+
+/* What ps 0 does not know to be refused it would have applied. */
+static void a_refused_push_that_cannot_be_kept_is_not_decided_past(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[0].commit_through = 9;
+    world->ps[1].commit_through = 4;
+    world->ps[1].voided[0] = 9;
+    world->ps[1].voided[1] = 7;
+    world->ps[1].voided_count = 2;
+    world->out_of_memory = true;
+
+    const uint64_t leave = world_leave(world, joined->session_id, true); /* when */
+    world_pass(world, 3 * SECOND);
+
+    assert_null(world_told(world, 0, ORDER_DECIDE)); /* then */
+    assert_null(world_answer(world, leave));
+    assert_true(world_logged(
+        world, "settle of worker 0 waits for memory: the list of refused pushes of ps 1"));
+    assert_true(
+        world_waits(world, "settle of worker 0 waits for memory for what was refused, as ps 1"));
+    world->out_of_memory = false;
+    world_pass(world, 2 * SECOND);
+    assert_int_equal(world_told(world, 0, ORDER_DECIDE)->final, 9);
+    assert_int_equal(world_told(world, 0, ORDER_DECIDE)->voided_count, 2);
+    assert_int_equal(world_told(world, 0, ORDER_DECIDE)->voided[0], 7);
+    assert_int_equal(world_told(world, 0, ORDER_DECIDE)->voided[1], 9);
+    assert_int_equal(world_answer(world, leave)->final, 9);
+    world_free(world);
+}
+
+static void a_ps_that_has_no_memory_to_close_is_asked_again(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[1].out_of_memory = true;
+
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    world_pass(world, 3 * SECOND);
+    assert_true(world_told_count(world, 1, ORDER_CLOSE) > 1);
+    assert_int_equal(world_told_count(world, 0, ORDER_CLOSE), 1); /* the other has answered */
+    assert_null(world_told(world, 0, ORDER_DECIDE));
+    assert_null(world_answer(world, leave));
+    world->ps[1].out_of_memory = false;
+    world_pass(world, 2 * SECOND);
+    assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
+    world_free(world);
+}
+
+static void a_ps_that_has_no_memory_for_a_decision_is_told_again(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[1].silent = true;
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    const struct world_order *close = &world->ps[1].queue[world->ps[1].queued - 1];
+    assert_int_equal(close->kind, ORDER_CLOSE);
+    world_report_answer(world, 1, close->number); /* given: it was closed before */
+    world_up(world, 1);
+    world_settle_down(world);
+    world->ps[1].out_of_memory = true;
+    world->ps[1].silent = false;
+
+    world_pass(world, 3 * SECOND);
+
+    assert_null(world_answer(world, leave));
+    assert_true(world_logged(world, "the decision of ps 1 cannot be kept"));
+    world->ps[1].out_of_memory = false;
+    world_pass(world, 2 * SECOND);
+    assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
+    world_free(world);
+}
+
+static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    struct pool *orders = &world->judge->orders_pool;
+    void *used[256];
+    size_t used_count = 0;
+    world->out_of_memory = true; /* given: no room for an order */
+    while ((used[used_count] = pool_take(orders)) != NULL)
+        used_count++;
+
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    world_pass(world, SECOND);
+    assert_null(world_told(world, 0, ORDER_CLOSE));
+    while (used_count > 0)
+        pool_give(orders, used[--used_count]);
+    world_pass(world, SECOND);
+
+    assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
     world_free(world);
 }
 
@@ -284,6 +386,10 @@ int main(void)
         cmocka_unit_test(a_session_ends_at_the_largest_commit_with_all_that_was_voided),
         cmocka_unit_test(nothing_is_decided_before_every_ps_has_reported),
         cmocka_unit_test(without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_pushes),
+        cmocka_unit_test(a_refused_push_that_cannot_be_kept_is_not_decided_past),
+        cmocka_unit_test(a_ps_that_has_no_memory_to_close_is_asked_again),
+        cmocka_unit_test(a_ps_that_has_no_memory_for_a_decision_is_told_again),
+        cmocka_unit_test(a_settle_that_had_no_memory_for_its_order_gives_it_later),
         cmocka_unit_test(a_retried_leave_is_answered_with_the_same_final),
         cmocka_unit_test(
             the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended),

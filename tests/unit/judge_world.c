@@ -164,6 +164,18 @@ static struct lane_event event_of(struct world *world, enum lane_event_kind kind
 
 /* ---- the world ---- */
 
+static void *take(void *context, size_t bytes)
+{
+    const struct world *world = context;
+    return world->out_of_memory ? NULL : memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_give(&memory_heap, data, bytes);
+}
+
 struct world *world_prepare(uint32_t ps_count, uint32_t workers)
 {
     struct world *world = calloc(1, sizeof(*world));
@@ -187,6 +199,7 @@ struct world *world_prepare(uint32_t ps_count, uint32_t workers)
     for (uint32_t ps = 0; ps < WORLD_PS_MAX; ps++)
         world->ps[ps].incarnation = 70 + ps;
     world->ps[0].up = true;
+    world->memory = (struct memory){.take = take, .give = give, .context = world};
     arena_init(&world->arena, &memory_heap, 64u << 20);
     assert_true(out_init(&world->out, &memory_heap, &world->arena));
     return world;
@@ -194,7 +207,7 @@ struct world *world_prepare(uint32_t ps_count, uint32_t workers)
 
 void world_begin(struct world *world)
 {
-    world->judge = judge_create(&world->config, &memory_heap);
+    world->judge = judge_create(&world->config, &world->memory);
     assert_non_null(world->judge);
     const struct lane_event event = event_of(world, LANE_EVENT_START);
     judge_start(world->judge, &event, &world->out);
@@ -264,7 +277,9 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
     wire_close_report close = WIRE_CLOSE_REPORT_INIT;
     message.answers = order->number;
-    if (order->kind == ORDER_ADD_SHARDS && from->out_of_memory) {
+    const bool needs_memory = order->kind == ORDER_ADD_SHARDS || order->kind == ORDER_CLOSE ||
+                              order->kind == ORDER_DECIDE;
+    if (needs_memory && from->out_of_memory) {
         message.status = SUMAC_RESOURCE_EXHAUSTED;
         message.reason = (Sumac__V1__Reason)SUMAC_REASON_OUT_OF_MEMORY;
         message.message = (char *)"no memory";
@@ -275,7 +290,7 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
     }
     if (order->kind == ORDER_OPEN)
         message.clock = from->clock;
-    if (order->kind == ORDER_CLOSE) {
+    if (order->kind == ORDER_CLOSE && !from->out_of_memory) {
         close.session_id = (wire_bytes){16, (uint8_t *)order->session_id};
         close.commit_through = from->commit_through;
         close.voided = from->voided;
@@ -468,6 +483,20 @@ size_t world_told_count(const struct world *world, uint32_t ps, enum world_order
     for (size_t i = 0; i < world->ps[ps].told_count; i++)
         count += world->ps[ps].told[i].kind == kind;
     return count;
+}
+
+bool world_waits(struct world *world, const char *text)
+{
+    char **waits = NULL;
+    arena_reset(&world->arena);
+    out_reset(&world->out);
+    uint64_t left_out = 0;
+    const uint32_t count =
+        judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
+    bool found = false;
+    for (uint32_t i = 0; i < count; i++)
+        found = found || strstr(waits[i], text) != NULL;
+    return found;
 }
 
 bool world_logged(const struct world *world, const char *text)

@@ -59,7 +59,7 @@ struct world_ps {
     uint64_t clock;                             /* what it answers to open */
     bool never_opens;                           /* answers everything but open */
     const char *refuses;                        /* answers a hello with this; NULL: takes it */
-    bool out_of_memory;                         /* cannot make shards */
+    bool out_of_memory;                         /* cannot make shards, close or decide */
     struct world_order queue[WORLD_ORDERS_MAX]; /* not answered */
     size_t queued;
     struct world_order told[WORLD_ORDERS_MAX * 4]; /* all it ever got, but signs of life */
@@ -86,6 +86,8 @@ struct world_answer {
 
 struct world {
     struct lane_config config;
+    struct memory memory;
+    bool out_of_memory; /* the judge gets no more */
     struct judge *judge;
     struct arena arena;
     struct out out;
@@ -145,6 +147,8 @@ world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonc
 const struct world_order *
 world_told(const struct world *world, uint32_t ps, enum world_order_kind kind);
 size_t world_told_count(const struct world *world, uint32_t ps, enum world_order_kind kind);
+/* Is one of the sentences of Stats.waits this? */
+bool world_waits(struct world *world, const char *text);
 bool world_logged(const struct world *world, const char *text);
 
 #endif

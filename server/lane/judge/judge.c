@@ -47,7 +47,6 @@ static void init_pools(struct judge *judge, const struct memory *memory)
     pool_init(&judge->sessions_pool, memory, sizeof(struct judge_session), 16);
     pool_init(&judge->orders_pool, memory, sizeof(struct judge_order), 64);
     pool_init(&judge->calls_pool, memory, sizeof(struct judge_call), 64);
-    pool_init(&judge->voided_pool, memory, sizeof(struct judge_voided), 1);
 }
 
 static void *take_zeroed(const struct memory *memory, size_t bytes)
@@ -89,11 +88,15 @@ void judge_destroy(struct judge *judge)
         judge->first_variable = variable->next;
         memory_give(judge->memory, variable, variable->record_bytes);
     }
+    for (struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+        judge_voided_drop(judge, &task->voided);
+    for (struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next)
+        judge_voided_drop(judge, &session->voided);
     pool_deinit(&judge->tasks_pool);
     pool_deinit(&judge->sessions_pool);
     pool_deinit(&judge->orders_pool);
     pool_deinit(&judge->calls_pool);
-    pool_deinit(&judge->voided_pool);
     memory_give(judge->memory, judge->peers, peers_bytes);
     memory_give(judge->memory, judge->by_name, index_bytes);
     memory_give(judge->memory, judge->by_id, index_bytes);
@@ -252,6 +255,7 @@ void judge_tick(struct judge *judge, const struct lane_event *event, struct out 
     if (judge->phase == JUDGE_RUNNING) {
         judge_leases_tick(judge);
         judge_calls_tick(judge);
+        judge_orders_tick(judge);
     }
     judge_peers_tick(judge);
     judge_run_tick(judge);

@@ -39,9 +39,10 @@
 #define JUDGE_VARIABLES_MAX 65536u
 #define JUDGE_SHARDS_MAX 4096u /* of one variable */
 #define JUDGE_NAME_BYTES_MAX 1024u
-#define JUDGE_CALLS_MAX 4096u     /* creates and deletes that wait */
-#define JUDGE_ORDERS_MAX 8192u    /* not yet answered; beyond it creates and deletes are refused */
-#define JUDGE_VOIDED_MAX 8192u    /* of one session: the pushes it may have in flight */
+#define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
+#define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
+#define JUDGE_VOIDED_MAX (LANE_PS_MAX * 1024u) /* of one session: what every ps may remember */
+#define JUDGE_AGAIN_MS 1000u      /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u    /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u      /* each ps hears from ps 0 at least so often */
 #define JUDGE_BUCKETS 8192u       /* of the two indexes of variables; a power of two */
@@ -77,8 +78,8 @@ static inline bool judge_mask_empty(const struct judge_mask *mask)
 }
 
 struct judge_voided {
-    uint32_t count;
-    uint64_t sequence[JUDGE_VOIDED_MAX];
+    uint32_t count, capacity;
+    uint64_t sequence[]; /* ascending */
 };
 
 struct judge_task {
@@ -144,6 +145,8 @@ struct judge_order {
     struct judge_session *session;   /* of open, close, decide */
     struct judge_variable *variable; /* of add_shards, publish, delete */
     struct judge_mask pending;       /* ps that have not answered */
+    struct judge_mask again;         /* of them, those that this is to be given to again, … */
+    uint64_t again_us;               /* … not before this; memory was short */
 };
 
 struct judge_peer {
@@ -232,7 +235,7 @@ enum judge_phase {
 struct judge {
     const struct lane_config *config;
     const struct memory *memory;
-    struct pool tasks_pool, sessions_pool, orders_pool, calls_pool, voided_pool;
+    struct pool tasks_pool, sessions_pool, orders_pool, calls_pool;
 
     /* Of the present step. */
     struct out *out;
@@ -323,6 +326,10 @@ struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps); /*
 void judge_order_answered(
     struct judge *judge, struct judge_order *order, uint32_t ps, const wire_peer_report *report);
 bool judge_order_room(const struct judge *judge);
+/* What there was no memory for is done again. */
+void judge_orders_tick(struct judge *judge);
+/* A ps whose answer to an order of this session could not be made, or kept, for want of memory; ps_count: none. */
+uint32_t judge_order_short(const struct judge *judge, const struct judge_session *session);
 
 /* sessions.c: records of tasks and sessions. */
 void judge_tasks_start(struct judge *judge);
@@ -340,6 +347,9 @@ void judge_renewed(struct judge *judge, const wire_bytes *id);
  * RUN_ENDED. */
 struct judge_session *
 judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id);
+
+/* voided.c */
+/* False: no memory, or more than JUDGE_VOIDED_MAX. */
 bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence);
 void judge_voided_drop(struct judge *judge, struct judge_voided **set);
 
@@ -358,7 +368,8 @@ void judge_join_complete(struct judge *judge, struct judge_session *session);
 void judge_renew(struct judge *judge, const struct lane_event *event);
 void judge_leave(struct judge *judge, const struct lane_event *event);
 void judge_settle(struct judge *judge, struct judge_session *session);
-void judge_close_reported(
+/* False: what it voids cannot be kept for want of memory, and must not be decided without. */
+bool judge_close_reported(
     struct judge *judge, struct judge_session *session, const wire_peer_report *report);
 void judge_close_complete(struct judge *judge, struct judge_session *session);
 void judge_decide_complete(struct judge *judge, struct judge_session *session);

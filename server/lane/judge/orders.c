@@ -143,10 +143,14 @@ static const char *const order_names[JUDGE_ORDER_KINDS] = {
     [JUDGE_ORDER_END] = "end",
 };
 
-static void take_answer(
+/* False: for want of memory it was not obeyed, or its answer was not kept. What a settle does not know it must not decide. */
+static bool take_answer(
     struct judge *judge, const struct judge_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
+    const bool settles = order->kind == JUDGE_ORDER_CLOSE || order->kind == JUDGE_ORDER_DECIDE;
+    if (settles && report->status != 0 && (int)report->reason == SUMAC_REASON_OUT_OF_MEMORY)
+        return false;
     if (order->kind == JUDGE_ORDER_OPEN)
         judge_join_opened(judge, order->session, ps, report);
     else if (order->kind == JUDGE_ORDER_ADD_SHARDS)
@@ -155,7 +159,67 @@ static void take_answer(
         out_log(
             judge->out, "ps %u did not obey %s: %s", ps, order_names[order->kind], report->message);
     else if (order->kind == JUDGE_ORDER_CLOSE)
-        judge_close_reported(judge, order->session, report);
+        return judge_close_reported(judge, order->session, report);
+    return true;
+}
+
+/* It stays pending, and is given to this ps again a little later. */
+static void put_off(struct judge *judge, struct judge_order *order, uint32_t ps)
+{
+    if (order->again_us == 0)
+        out_log(
+            judge->out,
+            "settle of %s waits for memory: %s of ps %u cannot be kept, and is asked for again "
+            "until it can",
+            order->session->label,
+            order->kind == JUDGE_ORDER_CLOSE ? "the list of refused pushes" : "the decision", ps);
+    judge_mask_add(&order->again, ps);
+    order->again_us = judge->now_us + judge_ms(JUDGE_AGAIN_MS);
+}
+
+uint32_t judge_order_short(const struct judge *judge, const struct judge_session *session)
+{
+    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+        for (uint32_t ps = 0; order->session == session && ps < judge->ps_count; ps++)
+            if (judge_mask_has(&order->again, ps))
+                return ps;
+    return judge->ps_count;
+}
+
+/* The ps that had no memory for it get it as the next one; what they have been given after it, they get once more. */
+static void give_again(struct judge *judge, struct judge_order *order)
+{
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
+        struct judge_peer *peer = &judge->peers[ps];
+        if (!judge_mask_has(&order->again, ps))
+            continue;
+        if (peer->next_order == NULL || peer->next_order->number > order->number)
+            peer->next_order = order;
+    }
+    order->again_us = judge->now_us + judge_ms(JUDGE_AGAIN_MS);
+}
+
+/* A session that moves on by an order that there was no memory for. */
+static void order_missing(struct judge *judge, struct judge_session *session)
+{
+    if (session->orders > 0)
+        return;
+    if (session->state == JUDGE_SESSION_OPENING)
+        judge_order_session(judge, JUDGE_ORDER_OPEN, session);
+    else if (session->state == JUDGE_SESSION_CLOSING)
+        judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
+    else if (session->state == JUDGE_SESSION_DECIDING)
+        judge_order_session(judge, JUDGE_ORDER_DECIDE, session);
+}
+
+void judge_orders_tick(struct judge *judge)
+{
+    for (struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next)
+        order_missing(judge, session);
+    for (struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+        if (order->again_us != 0 && judge->now_us >= order->again_us)
+            give_again(judge, order);
 }
 
 void judge_order_answered(
@@ -163,12 +227,15 @@ void judge_order_answered(
 {
     if (!judge_mask_has(&order->pending, ps))
         return;
+    if (report != NULL && !take_answer(judge, order, ps, report)) {
+        put_off(judge, order, ps);
+        return;
+    }
     judge_mask_remove(&order->pending, ps);
+    judge_mask_remove(&order->again, ps);
     struct judge_peer *peer = &judge->peers[ps];
     if (peer->next_order == order) /* answered on an older stream, before it was given again */
         peer->next_order = judge_order_next(order->next, ps);
-    if (report != NULL)
-        take_answer(judge, order, ps, report);
     if (!judge_mask_empty(&order->pending))
         return;
     const struct judge_order done = *order;

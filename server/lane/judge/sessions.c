@@ -167,27 +167,3 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
     session->heard_us = judge->now_us;
     return session;
 }
-
-/* ---- voided sequences ---- */
-
-bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence)
-{
-    if (*set == NULL)
-        *set = pool_take(&judge->voided_pool);
-    if (*set == NULL)
-        return false;
-    for (uint32_t i = 0; i < (*set)->count; i++)
-        if ((*set)->sequence[i] == sequence)
-            return true;
-    if ((*set)->count == JUDGE_VOIDED_MAX)
-        return false;
-    (*set)->sequence[(*set)->count++] = sequence;
-    return true;
-}
-
-void judge_voided_drop(struct judge *judge, struct judge_voided **set)
-{
-    if (*set != NULL)
-        pool_give(&judge->voided_pool, *set);
-    *set = NULL;
-}

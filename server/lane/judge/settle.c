@@ -21,21 +21,20 @@ void judge_settle(struct judge *judge, struct judge_session *session)
     judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
 }
 
-void judge_close_reported(
+bool judge_close_reported(
     struct judge *judge, struct judge_session *session, const wire_peer_report *report)
 {
     const wire_close_report *close = report->close_report;
     if (close == NULL || session->state != JUDGE_SESSION_CLOSING)
-        return;
+        return true;
     if (close->commit_through > session->final)
         session->final = close->commit_through;
     if (!rule_holds(judge->config->broken, RULE_carry_refusals))
-        return;
+        return true;
     for (size_t i = 0; i < close->n_voided; i++)
         if (!judge_voided_add(judge, &session->voided, close->voided[i]))
-            out_log(
-                judge->out, "ps 0 cannot keep voided push %llu of %s: more than %u are voided",
-                (unsigned long long)close->voided[i], session->label, JUDGE_VOIDED_MAX);
+            return false;
+    return true;
 }
 
 void judge_close_complete(struct judge *judge, struct judge_session *session)

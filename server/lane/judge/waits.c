@@ -41,6 +41,11 @@ static const char *settle_wait(const struct judge *judge, const struct judge_ses
         return out_text(
             judge->out, "settle of %s waits for %s", session->label,
             judge_peer_text(judge, missing));
+    const uint32_t short_of_memory = judge_order_short(judge, session);
+    if (short_of_memory < judge->ps_count)
+        return out_text(
+            judge->out, "settle of %s waits for memory for what was refused, as %s has it",
+            session->label, judge_peer_text(judge, short_of_memory));
     return out_text(judge->out, "settle of %s is under way", session->label);
 }
 

@@ -1,0 +1,64 @@
+/* voided.c -- the union of what the ps report as voided when a session is closed: every one of them, or none is decided. */
+#include "judge_state.h"
+
+#include <string.h>
+
+#define FIRST_CAPACITY 64u
+
+static size_t bytes_of(uint32_t capacity)
+{
+    return sizeof(struct judge_voided) + capacity * sizeof(uint64_t);
+}
+
+static bool grow(struct judge *judge, struct judge_voided **set)
+{
+    const struct judge_voided *held = *set;
+    const uint32_t capacity = held == NULL ? FIRST_CAPACITY : 2 * held->capacity;
+    if (capacity > JUDGE_VOIDED_MAX)
+        return false;
+    struct judge_voided *grown = memory_take(judge->memory, bytes_of(capacity));
+    if (grown == NULL)
+        return false;
+    grown->count = held == NULL ? 0 : held->count;
+    grown->capacity = capacity;
+    if (grown->count > 0)
+        memcpy(grown->sequence, held->sequence, grown->count * sizeof(uint64_t));
+    judge_voided_drop(judge, set);
+    *set = grown;
+    return true;
+}
+
+/* The first place whose sequence is not below this one. */
+static uint32_t place_of(const struct judge_voided *set, uint64_t sequence)
+{
+    uint32_t low = 0, high = set == NULL ? 0 : set->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (set->sequence[middle] < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence)
+{
+    const uint32_t place = place_of(*set, sequence);
+    if (*set != NULL && place < (*set)->count && (*set)->sequence[place] == sequence)
+        return true;
+    if ((*set == NULL || (*set)->count == (*set)->capacity) && !grow(judge, set))
+        return false;
+    uint64_t *at = &(*set)->sequence[place];
+    memmove(at + 1, at, ((*set)->count - place) * sizeof(*at));
+    *at = sequence;
+    (*set)->count++;
+    return true;
+}
+
+void judge_voided_drop(struct judge *judge, struct judge_voided **set)
+{
+    if (*set != NULL)
+        memory_give(judge->memory, *set, bytes_of((*set)->capacity));
+    *set = NULL;
+}
