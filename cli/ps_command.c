@@ -29,7 +29,7 @@ static const struct option_row rows[] = {
     {"threads", "N", "threads that compute beside the ps's own (spare processors, at most 3)",
      OPTION_NUMBER, SERVER(threads)},
     {"staging-max", "SIZE",
-     "pushes that are received and not applied yet, all sessions together (2G)", OPTION_SIZE,
+     "pushes that are received and not applied yet, all sessions together (2304M)", OPTION_SIZE,
      SERVER(staging_bytes_max)},
     {"sessions-max", "N", "clients at a time; each may use staging-max / N of the staging (32)",
      OPTION_COUNT, SERVER(sessions_max)},

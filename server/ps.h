@@ -37,7 +37,7 @@ struct ps_options {
     uint32_t terminate_ms;          /* 5 000 */
     uint32_t sessions_max;          /* 32 */
     uint32_t streams_max;           /* 1 024 calls on one connection */
-    uint64_t staging_bytes_max;     /* 2 GiB */
+    uint64_t staging_bytes_max;     /* 2304 MiB: each of 32 sessions a part of 64 MiB */
     uint64_t view_bytes_max;        /* as much as the state */
     uint64_t grpc_memory_bytes_max; /* 256 MiB */
 };

@@ -27,7 +27,7 @@ void ps_options_fill(struct ps_options *options)
     options->terminate_ms = either_ms(options->terminate_ms, 5000);
     options->sessions_max = options->sessions_max != 0 ? options->sessions_max : 32;
     options->streams_max = options->streams_max != 0 ? options->streams_max : 1024;
-    options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2) << 30);
+    options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2304) << 20);
     options->grpc_memory_bytes_max =
         either_bytes(options->grpc_memory_bytes_max, UINT64_C(256) << 20);
     if (options->threads == PS_THREADS_DEFAULT) {

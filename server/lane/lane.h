@@ -47,7 +47,7 @@ struct lane_config {
     uint32_t report_ms;         /* 5 000: how often a wait says so */
     uint32_t terminate_ms;      /* 5 000: how long SIGTERM waits for what is in flight */
     uint32_t sessions_max;      /* 32 */
-    uint64_t staging_bytes_max; /* 2 GiB; a session's grant is this / sessions_max */
+    uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
     uint64_t view_bytes_max;    /* 0: as much as the state */
     uint64_t state_bytes_max;   /* values and slots; 0: as much as the memory gives */
     uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */

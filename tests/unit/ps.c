@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "ps_state.h"
+#include "room.h"
 
 /* The configuration made of a TF_CONFIG, and the status it came to. */
 static enum sumac_status configure(
@@ -76,7 +77,10 @@ static void limits_left_out_have_their_defaults(void **state)
     assert_int_equal(config.lane.rejoin_first_ms, 60000);
     assert_int_equal(config.lane.ps_lost_ms, 60000);
     assert_int_equal(config.lane.sessions_max, 32);
-    assert_true(config.lane.staging_bytes_max == UINT64_C(2) << 30);
+    assert_int_equal(config.lane.terminate_ms, 5000);
+    assert_true(config.lane.staging_bytes_max == UINT64_C(2304) << 20);
+    const uint64_t grant = config.lane.staging_bytes_max / config.lane.sessions_max;
+    assert_true(wire_part_cost(UINT64_C(64) << 20, 1024, 1) <= grant);
     assert_true(options.grpc_memory_bytes_max == UINT64_C(256) << 20);
     assert_true(options.threads <= 3);
     assert_string_equal(options.bind_host, "0.0.0.0");
