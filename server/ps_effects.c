@@ -176,6 +176,7 @@ void ps_carry_out(struct ps *ps, const struct lane_effect *effect)
     case LANE_EFFECT_EXIT:
         if (effect->text != NULL && effect->text[0] != '\0')
             ps_log(ps->index, "%s", effect->text);
+        ps->end = effect->error;
         ps_exit(ps, effect->exit_code);
         break;
     case LANE_EFFECT_WAKE:

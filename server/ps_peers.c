@@ -80,6 +80,7 @@ static void closed(struct rpc_call *call, const struct sumac_error *error)
         .kind = LANE_EVENT_PEER_DOWN,
         .ps = peer->index,
         .text = error->status == SUMAC_OK ? "it ended the stream" : error->text,
+        .reason = error->reason,
     };
     ps_step(peer->ps, &event);
 }

@@ -27,6 +27,16 @@ static enum lane_call_kind kind_of(const wire_message *request)
     return call_kinds[i].kind;
 }
 
+/* An exit that no event of the lane decided (no memory, a second signal) has no reason of its own. */
+static void tell_end(const struct ps *ps, struct rpc_call *call)
+{
+    if (ps->end.status != SUMAC_OK)
+        rpc_call_finish(call, ps->end.status, ps->end.reason, ps->end.text);
+    else
+        rpc_call_finish(
+            call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "the ps is about to exit");
+}
+
 /* The call's link; until it has one it is the newcomer's. NULL: there is no room for it, or the ps is about to exit. */
 static struct ps_link *enter(struct rpc_call *call)
 {
@@ -36,8 +46,7 @@ static struct ps_link *enter(struct rpc_call *call)
     if (link != NULL)
         rpc_call_set_user(call, link);
     else if (ps->exiting)
-        rpc_call_finish(
-            call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "the ps is about to exit");
+        tell_end(ps, call);
     else
         rpc_call_finish(
             call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -239,15 +248,11 @@ void ps_services_tick(struct ps *ps, uint64_t now_us)
 
 void ps_services_end(struct ps *ps)
 {
-    const bool ended = ps->exit_code == 0;
     for (uint32_t i = 0; i < ps->links.used; i++) {
         struct ps_link *const link = &ps->links.slots[i];
         if (link->call == NULL || link->finished)
             continue;
         link->finished = true;
-        rpc_call_finish(
-            link->call, ended ? SUMAC_FAILED_PRECONDITION : SUMAC_UNAVAILABLE,
-            ended ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_UNSPECIFIED,
-            ended ? "the run has ended" : "the ps is about to exit");
+        tell_end(ps, link->call);
     }
 }

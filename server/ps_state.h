@@ -110,6 +110,7 @@ struct ps {
     uint64_t recorded; /* the last record that is on disk, or needs none */
     bool exiting;
     int exit_code;
+    struct sumac_error end; /* what streams and calls are told that an exit ends */
 };
 
 /* ps.c */

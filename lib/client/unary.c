@@ -98,6 +98,8 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
             "ps %" PRIu32
             " at %s ended a call well and did not answer it: is it a ps of this release?",
             ps, client->peers[ps].address);
+    if (given->reason == SUMAC_REASON_UNSPECIFIED && client->ended)
+        given = &client->end; /* the session knows why nobody answers */
     if (given->reason != SUMAC_REASON_UNSPECIFIED) {
         if (error != NULL)
             *error = *given;

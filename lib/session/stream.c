@@ -77,15 +77,22 @@ fail_restarted(const struct session *session, const struct link *link, struct su
         ps_address(session, link->ps));
 }
 
-/* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless it is leaving anyway. */
+/* A ps ends its streams with PS_MISSING only as it exits. */
+static bool is_reason_to_stop(enum sumac_reason reason)
+{
+    return reason >= SUMAC_REASON_STATE_LOST || reason == SUMAC_REASON_PS_MISSING;
+}
+
+/* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless it is leaving anyway:
+ * then the answer to the leave says how the run stands. */
 static bool
 is_final(struct session *session, const struct link *link, const struct sumac_error *given)
 {
     struct sumac_error error;
-    if (given == NULL || given->reason < SUMAC_REASON_STATE_LOST)
+    if (given == NULL || !is_reason_to_stop(given->reason))
         return false;
     if (session->phase == PHASE_LEAVING) {
-        session->closed_seen = true;
+        session->closed_seen |= given->reason == SUMAC_REASON_RUN_ENDED;
         return true;
     }
     if (given->reason == SUMAC_REASON_WRONG_CLUSTER && is_known(session, link))

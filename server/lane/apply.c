@@ -263,7 +263,8 @@ static void complete(struct lane *lane, struct part *part)
 static void no_memory(struct lane *lane)
 {
     lane_shutdown_lost(
-        lane, "ps %u has no memory for a block that a reader still needs", lane->index);
+        lane, SUMAC_REASON_STATE_LOST, "ps %u has no memory for a block that a reader still needs",
+        lane->index);
 }
 
 /* Run the part's slices here, up to its end or to the bound on what is copied. False: no memory. */

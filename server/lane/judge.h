@@ -45,6 +45,8 @@ void judge_heard(struct judge *judge, const uint8_t session_id[16], uint64_t now
 void judge_tick(struct judge *judge, const struct lane_event *event, struct out *out);
 /* SIGTERM: no more joins or creates. */
 void judge_terminate(struct judge *judge, const struct lane_event *event, struct out *out);
+/* The time for telling the others is over: what ps 0 itself is to do is ordered at once. */
+void judge_end_now(struct judge *judge, const struct lane_event *event, struct out *out);
 
 /* For Stats: sentences for what is being waited for ("join of worker 1 waits for ps 1 at h2:2222, never heard from"), and
  * how many there was no room for. */

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "error.h"
+
 #define STEP_ARENA_BYTES_MAX                                                                       \
     (512u << 20) /* far above what one step makes: answers end at about 1 MiB */
 #define STRINGS_ARENA_BYTES_MAX (8u << 20)
@@ -277,6 +279,9 @@ static void end_overflowed(struct lane *lane)
         return;
     effect->exit_code = LANE_EXIT_NO_MEMORY;
     effect->text = "no memory for what this ps has to say: it ends";
+    (void)fail(
+        &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+        "ps %u ends, and its state with it: %s", lane->index, effect->text);
 }
 
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects)

@@ -24,8 +24,8 @@
 #define LANE_COPIED_PULL_BYTES_MAX 262144u
 #define LANE_PULL_CHUNK_BYTES 262144u
 #define LANE_PIECES_PER_PART_MAX 65536u
-#define LANE_EXIT_NO_MEMORY                                                                        \
-    137 /* as of a process that the system killed for want of memory */
+#define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
+#define LANE_QUIET_MS 3000u     /* a sign of life comes each second: by then one is really late */
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
@@ -55,7 +55,7 @@ struct lane_config {
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
     uint64_t step_bytes_max; /* texts and messages of one step; 0: 512 MiB */
-    uint32_t broken; /* rules.h */
+    uint32_t broken;         /* rules.h */
 };
 
 enum lane_event_kind {
@@ -67,8 +67,8 @@ enum lane_event_kind {
     LANE_EVENT_PULL,            /* stream, pull_request */
     LANE_EVENT_ORDER,           /* stream, order: from ps 0 */
     LANE_EVENT_REPORT,          /* ps, report: to ps 0, from that ps */
-    LANE_EVENT_PEER_UP,   /* ps: the stream to it is writable (each time: the last order is out) */
-    LANE_EVENT_PEER_DOWN, /* ps, text: no stream to it; the driver goes on trying */
+    LANE_EVENT_PEER_UP, /* ps: the stream to it is writable (each time: the last order is out) */
+    LANE_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it; the driver goes on trying */
     LANE_EVENT_CALL,      /* call, call_kind, request: an unary call */
     LANE_EVENT_CALL_CANCELLED, /* call: its client is gone */
     LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */
@@ -102,6 +102,7 @@ struct lane_event {
     uint64_t hold, job, record;
     uint64_t resident_bytes; /* with TICK and CALL_STATS, for Stats */
     const char *text;
+    enum sumac_reason reason;
     const wire_message *request; /* of a call: wire_join_request … */
     const wire_push_request *push_request;
     const wire_pull_request *pull_request;
@@ -124,8 +125,8 @@ enum lane_effect_kind {
     LANE_EFFECT_RECORD,       /* record, record_kind, bytes: journal it */
     LANE_EFFECT_LOG,          /* text: one line, noun then value */
     LANE_EFFECT_SERVING,      /* serving: what health says */
-    LANE_EFFECT_EXIT,         /* exit_code, text: flush what is out, then exit */
-    LANE_EFFECT_WAKE,         /* at_us: a TICK is wanted then (the earliest counts) */
+    LANE_EFFECT_EXIT, /* exit_code, text, error: flush what is out, end what is open with the error, exit */
+    LANE_EFFECT_WAKE, /* at_us: a TICK is wanted then (the earliest counts) */
 };
 
 /* Bytes to send. hold 0: copied by the driver at once; else lent until RELEASED(hold), one RELEASED for each. */

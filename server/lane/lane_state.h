@@ -240,7 +240,8 @@ struct stream {
     struct pull *first_pull, *last_pull;
     uint32_t pull_count;
     struct report *first_report, *last_report;
-    bool attended; /* in the list of those to look after at the end of the step */
+    bool alive_due; /* ps 0 gave a sign of life and is owed one */
+    bool attended;  /* in the list of those to look after at the end of the step */
     struct stream *next_attended;
 };
 
@@ -268,6 +269,7 @@ struct lane {
     char *ps_addresses[LANE_PS_MAX]; /* NULL: unknown */
     uint64_t ps_incarnations[LANE_PS_MAX];
     uint64_t coordinator_incarnation; /* 0: not met */
+    uint64_t coordinator_secret;      /* that its later hellos must repeat */
     uint64_t
         coordinator_hello; /* the number of its last hello: those before are of older streams */
     uint64_t coordinator_heard_us;
@@ -292,6 +294,7 @@ struct lane {
     bool terminating, ended, end_answered, exited;
     uint64_t end_number;
     int exit_code;
+    enum sumac_reason exit_reason;
     char exit_text[SUMAC_ERROR_TEXT_BYTES];
     uint64_t exit_by_us; /* SIGTERM waits no longer */
     uint64_t last_step_us, report_due_us, renew_due_us, pull_due_us, wake_us;
@@ -489,6 +492,11 @@ void lane_orders_fill(struct lane *lane);
 
 /* reports.c: what ps 0 is told */
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error);
+/* To a stream whose hello was not taken. */
+void lane_report_refusal(
+    struct lane *lane, struct stream *stream, uint64_t number, const struct sumac_error *error);
+/* A sign of life, as ps 0 gave one. */
+void lane_report_alive(struct lane *lane, struct stream *stream);
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock);
 /* What the order close_number of the session is answered with, once there is memory for it. */
 void lane_report_close(struct lane *lane, struct session *session);
@@ -524,8 +532,8 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);
 void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end);
 /* Has ps 0 been silent for too long? And the line that says what this ps waits for. */
 void lane_shutdown_watch(struct lane *lane);
-void lane_shutdown_lost(struct lane *lane, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Exit when nothing is in flight any more. */
 void lane_shutdown_check(struct lane *lane);
 

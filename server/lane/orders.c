@@ -37,7 +37,7 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
         (hello->coordinator_incarnation != lane->coordinator_incarnation ||
          hello->epoch != lane->epoch)) {
         lane_shutdown_lost(
-            lane,
+            lane, SUMAC_REASON_STATE_LOST,
             "ps 0 came back without its state: it was incarnation %016llx, epoch %llu, and is "
             "%016llx, epoch %llu",
             (unsigned long long)lane->coordinator_incarnation, (unsigned long long)lane->epoch,
@@ -50,7 +50,7 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
             continue;
         if (known != 0 && known != told) {
             lane_shutdown_lost(
-                lane,
+                lane, SUMAC_REASON_STATE_LOST,
                 "ps %u came back without its state: it was incarnation %016llx and is %016llx", i,
                 (unsigned long long)known, (unsigned long long)told);
             return true;
@@ -87,44 +87,88 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
     return false;
 }
 
-static void obey_hello(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+/* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody can dial. */
+static bool
+check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
     const wire_peer_hello *hello = order->hello;
-    struct sumac_error error;
+    const bool same = hello->coordinator_incarnation == lane->coordinator_incarnation;
+    const uint64_t silent_us = lane->now_us - lane->coordinator_heard_us;
 
-    if (stream != NULL && hello->coordinator_incarnation == lane->coordinator_incarnation &&
-        order->number <= lane->coordinator_hello) {
+    if (!lane->any_hello)
+        return true;
+    if (same && hello->coordinator_secret != lane->coordinator_secret) {
+        lane_stream_fail(
+            lane, stream, SUMAC_PERMISSION_DENIED, SUMAC_REASON_UNSPECIFIED,
+            "hello %llu of ps 0: it does not know what ps 0 told ps %u in its first hello",
+            (unsigned long long)order->number, lane->index);
+        return false;
+    }
+    if (same && order->number <= lane->coordinator_hello) {
         lane_stream_fail(
             lane, stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
             "hello %llu of ps 0: a stream that began with hello %llu has taken its place",
             (unsigned long long)order->number, (unsigned long long)lane->coordinator_hello);
-        return;
+        return false;
     }
-    if (stream != NULL) {
-        if (lane->coordinator != NULL && lane->coordinator != stream)
-            lane_stream_fail(
-                lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
-                "a later stream of ps 0 has taken this one's place");
-        lane->coordinator = stream;
-        lane->coordinator_hello = order->number;
+    if (!same && lane->coordinator != NULL && silent_us < LANE_QUIET_MS * UINT64_C(1000)) {
+        lane_stream_fail(
+            lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
+            "ps %u obeys the ps 0 of incarnation %016llx, heard from %llu ms ago, and not the one "
+            "of incarnation %016llx",
+            lane->index, (unsigned long long)lane->coordinator_incarnation,
+            (unsigned long long)(silent_us / 1000),
+            (unsigned long long)hello->coordinator_incarnation);
+        return false;
     }
-    if (refuse_hello(lane, hello, &error)) {
-        lane_report_answer(lane, order->number, &error);
-        return;
+    return true;
+}
+
+/* A hello that is refused changes nothing: the stream that orders came on stays the one. */
+static bool take_coordinator(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    struct sumac_error error;
+
+    if (!check_coordinator(lane, stream, order))
+        return false;
+    if (refuse_hello(lane, order->hello, &error)) {
+        stream->hello = false;
+        if (lane->coordinator == stream)
+            lane->coordinator = NULL;
+        lane_report_refusal(lane, stream, order->number, &error);
+        return false;
     }
+    if (lane->coordinator != NULL && lane->coordinator != stream)
+        lane_stream_fail(
+            lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "a later stream of ps 0 has taken this one's place");
+    lane->coordinator = stream;
+    lane->coordinator_hello = order->number;
+    lane->coordinator_heard_us = lane->now_us;
+    stream->hello = true;
+    return true;
+}
+
+/* False: nothing else that the message says is obeyed. */
+static bool obey_hello(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+{
+    const wire_peer_hello *hello = order->hello;
+
+    if (stream != NULL && !take_coordinator(lane, stream, order))
+        return false;
     if (lost_by(lane, hello))
-        return;
+        return false;
     if (!lane->any_hello && lane->index != 0)
         out_log(
             &lane->out, "ps %u was called by ps 0 at %s", lane->index,
             hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address");
     lane->any_hello = true;
     lane->coordinator_incarnation = hello->coordinator_incarnation;
+    lane->coordinator_secret = hello->coordinator_secret;
     learn_cluster(lane, hello);
-    if (stream != NULL)
-        stream->hello = true;
     lane_report_answer(lane, order->number, NULL);
     lane_reports_assigned_again(lane);
+    return true;
 }
 
 static bool
@@ -366,7 +410,6 @@ static void obey(struct lane *lane, struct stream *stream, const wire_peer_order
         const void *given;
         void (*obey)(struct lane *, struct stream *, const wire_peer_order *);
     } table[] = {
-        {order->hello, obey_hello},
         {order->open, obey_open},
         {order->add_shards, obey_add_shards},
         {order->publish, obey_publish},
@@ -380,10 +423,14 @@ static void obey(struct lane *lane, struct stream *stream, const wire_peer_order
         {order->rollback, obey_unsupported},
     };
 
+    if (order->hello != NULL && !obey_hello(lane, stream, order))
+        return;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (table[i].given != NULL)
             table[i].obey(lane, stream, order);
     }
+    if (order->alive && stream != NULL)
+        lane_report_alive(lane, stream);
 }
 
 void lane_order_received(struct lane *lane, const struct lane_event *event)
@@ -404,7 +451,8 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
             "an order on a stream whose hello was not taken");
         return;
     }
-    lane->coordinator_heard_us = lane->now_us;
+    if (stream == lane->coordinator)
+        lane->coordinator_heard_us = lane->now_us;
     obey(lane, stream, event->order);
 }
 

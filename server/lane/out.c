@@ -143,17 +143,23 @@ void out_fail(
     va_end(arguments);
 }
 
-void out_exit(struct out *out, int exit_code, const char *format, ...)
+enum sumac_status out_status_of_end(enum sumac_reason reason)
+{
+    if (reason == SUMAC_REASON_RUN_ENDED)
+        return SUMAC_FAILED_PRECONDITION;
+    return reason == SUMAC_REASON_STATE_LOST ? SUMAC_DATA_LOSS : SUMAC_UNAVAILABLE;
+}
+
+void out_exit(
+    struct out *out, int exit_code, enum sumac_reason reason, const char *why, const char *line)
 {
     struct lane_effect *effect = out_add(out, LANE_EFFECT_EXIT);
-    va_list arguments;
 
     if (effect == NULL)
         return;
     effect->exit_code = exit_code;
-    va_start(arguments, format);
-    effect->text = text_of(out, format, arguments);
-    va_end(arguments);
+    effect->text = out_text(out, "%s", line);
+    (void)fail(&effect->error, out_status_of_end(reason), reason, "%s", why);
 }
 
 void out_wake(struct out *out, uint64_t at_us)

@@ -35,8 +35,11 @@ void out_reply_or_fail(
 void out_fail(
     struct out *out, uint64_t call, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
-void out_exit(struct out *out, int exit_code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* What goes with the reason for which a run, or a ps, has ended. */
+enum sumac_status out_status_of_end(enum sumac_reason reason);
+/* `why` is said on every stream and call that the exit ends, `line` (may be "") in the log. Both are copied. */
+void out_exit(
+    struct out *out, int exit_code, enum sumac_reason reason, const char *why, const char *line);
 void out_wake(struct out *out, uint64_t at_us);
 /* Formatted text in the arena; never NULL. */
 char *out_text(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -81,11 +81,19 @@ static wire_peer_report *pack(struct lane *lane, const struct report *report)
     return message;
 }
 
+static void put_in_line(struct lane *lane, struct stream *stream, struct report *report)
+{
+    if (stream->last_report != NULL)
+        stream->last_report->next = report;
+    else
+        stream->first_report = report;
+    stream->last_report = report;
+    lane_stream_attend(lane, stream);
+}
+
 /* To the judge at once, or in line for ps 0. False: the judge could not be told, for want of memory. */
 static bool submit(struct lane *lane, struct report *report)
 {
-    struct stream *stream = lane->coordinator;
-
     if (lane->judge != NULL) {
         const wire_peer_report *message = pack(lane, report);
         if (message != NULL)
@@ -93,12 +101,7 @@ static bool submit(struct lane *lane, struct report *report)
         free_report(lane, report);
         return message != NULL;
     }
-    if (stream->last_report != NULL)
-        stream->last_report->next = report;
-    else
-        stream->first_report = report;
-    stream->last_report = report;
-    lane_stream_attend(lane, stream);
+    put_in_line(lane, lane->coordinator, report);
     return true;
 }
 
@@ -111,6 +114,29 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
     if (error != NULL)
         report->error = *error;
     (void)submit(lane, report);
+}
+
+void lane_report_refusal(
+    struct lane *lane, struct stream *stream, uint64_t number, const struct sumac_error *error)
+{
+    struct report *report = stream->first_report != NULL ? NULL : pool_take(&lane->reports_pool);
+
+    if (report == NULL) { /* one that hears nothing of the last refusal is told no other */
+        lane_stream_fail(
+            lane, stream, error->status, error->reason, "hello %llu of ps 0 again: %s",
+            (unsigned long long)number, error->text);
+        return;
+    }
+    report->answers = number;
+    report->record = lane->last_record;
+    report->error = *error;
+    put_in_line(lane, stream, report);
+}
+
+void lane_report_alive(struct lane *lane, struct stream *stream)
+{
+    stream->alive_due = true;
+    lane_stream_attend(lane, stream);
 }
 
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
@@ -213,6 +239,17 @@ void lane_reports_renew(struct lane *lane)
     if (message == NULL || !add_renewed(lane, message))
         return;
     lane->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
+    stream->alive_due = false;
+    send(lane, stream, message, 0);
+}
+
+static void send_alive(struct lane *lane, struct stream *stream)
+{
+    const wire_peer_report *message = new_message(lane, 0);
+
+    if (message == NULL)
+        return;
+    stream->alive_due = false;
     send(lane, stream, message, 0);
 }
 
@@ -223,12 +260,15 @@ void lane_reports_flush(struct lane *lane, struct stream *stream)
     if (report == NULL) {
         if (stream == lane->coordinator)
             lane_reports_renew(lane);
+        if (stream->alive_due && stream->writable)
+            send_alive(lane, stream);
         return;
     }
     const wire_peer_report *message = pack(lane, report);
     if (message == NULL)
         return;
     send(lane, stream, message, report->record);
+    stream->alive_due = false; /* any report is a sign of life */
     stream->first_report = report->next;
     if (stream->first_report == NULL)
         stream->last_report = NULL;

@@ -10,12 +10,12 @@
 
 #include "text.h"
 
-static void exit_now(struct lane *lane, int exit_code, const char *text)
+static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
 {
     if (lane->exited)
         return;
     lane->exited = true;
-    out_exit(&lane->out, exit_code, "%s", text);
+    out_exit(&lane->out, exit_code, reason, text, text);
 }
 
 static void stop_serving(struct lane *lane)
@@ -28,7 +28,7 @@ static void stop_serving(struct lane *lane)
         effect->serving = false;
 }
 
-void lane_shutdown_lost(struct lane *lane, const char *format, ...)
+void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char *format, ...)
 {
     char text[SUMAC_ERROR_TEXT_BYTES];
     va_list arguments;
@@ -37,7 +37,7 @@ void lane_shutdown_lost(struct lane *lane, const char *format, ...)
     text_print_line_values(text, sizeof text, format, arguments);
     va_end(arguments);
     stop_serving(lane);
-    exit_now(lane, LANE_EXIT_PS_LOST, text);
+    exit_now(lane, LANE_EXIT_PS_LOST, reason, text);
 }
 
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
@@ -48,6 +48,7 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
     lane->exit_by_us = lane->now_us + (uint64_t)lane->config.terminate_ms * 1000;
     if (!lane->ended) {
         lane->exit_code = EXIT_TERMINATED;
+        lane->exit_reason = SUMAC_REASON_TERMINATED;
         text_print_line(
             lane->exit_text, sizeof lane->exit_text, "ps %u was terminated before the run ended",
             lane->index);
@@ -65,6 +66,7 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
         return;
     lane->ended = true;
     lane->exit_code = (int)end->exit_code;
+    lane->exit_reason = (enum sumac_reason)end->reason;
     text_print_line(lane->exit_text, sizeof lane->exit_text, "%s", end->message);
     if (!lane->terminating)
         lane->exit_by_us = lane->now_us + (uint64_t)lane->config.terminate_ms * 1000;
@@ -118,6 +120,12 @@ void lane_shutdown_check(struct lane *lane)
     const bool late = lane->now_us >= lane->exit_by_us;
     if (in_flight(lane) && !late)
         return;
+    if (lane->judge != NULL && !lane->ended) { /* it tells the others first */
+        if (!late)
+            return;
+        judge_end_now(lane->judge, lane->event, &lane->out);
+        lane_orders_obey_own(lane);
+    }
     if (lane->ended && !lane->end_answered) {
         lane->end_answered = true;
         lane_report_answer(lane, lane->end_number, NULL);
@@ -129,7 +137,7 @@ void lane_shutdown_check(struct lane *lane)
         if (in_flight(lane) && !late)
             return;
     }
-    exit_now(lane, lane->exit_code, lane->exit_text);
+    exit_now(lane, lane->exit_code, lane->exit_reason, lane->exit_text);
 }
 
 /* Told of others, a ps gives up after ps_lost_ms; told only itself, it waits for its first call. */
@@ -146,6 +154,15 @@ static const char *coordinator_address(const struct lane *lane)
                                                                : "an address that it was not told";
 }
 
+/* Before that no sign of life of ps 0 is late enough to speak of. */
+static uint64_t quiet_ms(const struct lane *lane)
+{
+    const uint32_t half_ms = lane->config.ps_lost_ms / 2;
+    const uint32_t late_ms = half_ms < LANE_QUIET_MS ? half_ms : LANE_QUIET_MS;
+
+    return lane->config.report_ms > late_ms ? lane->config.report_ms : late_ms;
+}
+
 void lane_shutdown_watch(struct lane *lane)
 {
     if (lane->index == 0 || lane->exited || lane->ended)
@@ -153,11 +170,12 @@ void lane_shutdown_watch(struct lane *lane)
     const unsigned long long silent_ms = (lane->now_us - lane->coordinator_heard_us) / 1000;
     if (gives_up(lane)) {
         lane_shutdown_lost(
-            lane, "ps 0 at %s is lost with its state: ps %u has not heard from it for %llu ms",
+            lane, lane->any_hello ? SUMAC_REASON_STATE_LOST : SUMAC_REASON_PS_MISSING,
+            "ps 0 at %s is lost with its state: ps %u has not heard from it for %llu ms",
             coordinator_address(lane), lane->index, silent_ms);
         return;
     }
-    const bool silent = lane->any_hello && silent_ms >= lane->config.report_ms;
+    const bool silent = lane->any_hello && silent_ms >= quiet_ms(lane);
     if (lane->now_us < lane->report_due_us || (lane->joined_once && !silent))
         return;
     lane->report_due_us = lane->now_us + (uint64_t)lane->config.report_ms * 1000;

@@ -3,8 +3,10 @@ import signal
 import time
 import unittest
 
+import grpc
+
 from cluster import Cluster
-from wire import Client, DEADLINE_S, commit, floats, health_pb2, part
+from wire import Client, DEADLINE_S, commit, floats, health_pb2, part, sessions_pb2, types_pb2
 
 PS_LOST_MS = 1500
 SAYS = r"ps {ps} (at 127\.0\.0\.1:{port}|came back).*state"
@@ -56,6 +58,19 @@ class Lost(unittest.TestCase):
     def test_another_ps_is_killed(self):
         self.check_killed(1)
 
+    def test_a_ps_that_is_silent_is_lost_in_its_time_for_everybody(self):
+        """It is suspended and keeps its connections; with nothing to order, only its own signs of life are missing."""
+        cluster = self.cluster(workers=1, options=["--ps-lost-ms", "3000"])
+        member = cluster.member()
+        member.wait_for("^joined$")
+        cluster.ps[1].signal(signal.SIGSTOP)
+        # The bound is of keepalive, which finds it after 40 s: that must not be what tells ps 0.
+        self.assertGreaterEqual(cluster.ps[0].wait(20), 128)
+        self.assertRegex(cluster.ps[0].text(), SAYS.format(ps=1, port=cluster.ports[1]))
+        member.say("pull w")
+        member.wait_for(r"^refused \w+ \w+ .*ps 1 ")
+        self.assertGreaterEqual(member.wait(), 128)
+
     def check_restarted(self, victim):
         """With the default of 60 s no wait may be what tells them."""
         cluster = self.cluster(workers=2)
@@ -103,17 +118,58 @@ class Terminated(unittest.TestCase):
         cluster.ps[1].signal(signal.SIGTERM)
         cluster.ps[1].wait_for("finishes what is in flight")
         self.assertEqual(next(watch).status, health_pb2.HealthCheckResponse.NOT_SERVING)
-        for session, voided in zip(streams, ([], [1], [])):
-            for stream in session:
-                stream.send(commit(1, voided=voided))
-        for session, voided in zip(streams, (False, True, False)):
-            for stream in session:
-                done = stream.next().done[0]
+        for ps in range(2):     # when the last one is done on ps 1, that exits, and ps 0 ends the run
+            for session, voided in zip(streams, ([], [1], [])):
+                session[ps].send(commit(1, voided=voided))
+            for session, voided in zip(streams, (False, True, False)):
+                done = session[ps].next().done[0]
                 self.assertEqual((done.sequence, done.voided), (1, voided))
+            if ps == 0:
+                self.assertEqual(clients[0].pull(0, variable.shards[0]), floats(2, 2, 2, 2))
         self.assertEqual(cluster.ps[1].wait(), 143)
-        self.assertEqual(clients[0].pull(0, variable.shards[0]), floats(2, 2, 2, 2))
         self.assertGreaterEqual(cluster.ps[0].wait(), 128)
         self.assertRegex(cluster.ps[0].text(), SAYS.format(ps=1, port=cluster.ports[1]))
+
+    def check_told(self, victim):
+        """With the default of 60 s no wait may be what tells them."""
+        cluster = Cluster(workers=2)
+        self.addCleanup(cluster.stop)
+        idle, raw = cluster.member(0), Client(cluster.addresses(), task=1)
+        self.addCleanup(raw.close)
+        idle.wait_for("^joined$")
+        stream = raw.open_push(1 - victim)[0]
+        cluster.ps[victim].signal(signal.SIGTERM)
+        self.assertEqual(cluster.ps[victim].wait(), 143)
+        with self.assertRaises(grpc.RpcError) as raised:
+            stream.next()
+        self.assertIn("sumac-reason", dict(raised.exception.trailing_metadata()), raised.exception.details())
+        self.assertEqual(dict(raised.exception.trailing_metadata())["sumac-reason"], str(types_pb2.REASON_TERMINATED))
+        self.assertRegex(raised.exception.details(), rf"ps {victim} .*terminated")
+        idle.say("pull w")
+        idle.wait_for(rf"^refused UNAVAILABLE TERMINATED .*ps {victim}", patience_s=30)
+        self.assertGreaterEqual(idle.wait(30), 128)
+        self.assertGreaterEqual(cluster.ps[1 - victim].wait(30), 128)
+
+    def test_ps_0_is_terminated_and_everybody_is_told_why(self):
+        self.check_told(0)
+
+    def test_another_ps_is_terminated_and_everybody_is_told_why(self):
+        self.check_told(1)
+
+    def test_sigterm_while_ps_0_tells_of_the_end_changes_nothing(self):
+        cluster = Cluster(workers=1, options=["--terminate-ms", "60000"])
+        self.addCleanup(cluster.stop)
+        client = Client(cluster.addresses())
+        self.addCleanup(client.close)
+        cluster.ps[1].signal(signal.SIGSTOP)
+        left = client.ps[0].sessions.Leave.future(
+            sessions_pb2.LeaveRequest(session_id=client.joined.session_id, done=True), timeout=DEADLINE_S)
+        cluster.ps[0].wait_for("leaves as done")
+        cluster.ps[0].signal(signal.SIGTERM)
+        cluster.ps[0].wait_for("finishes what is in flight")
+        cluster.ps[1].signal(signal.SIGCONT)
+        left.result()
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
 
     def test_every_worker_hears_which_ps_was_terminated(self):
         cluster = Cluster(workers=3, options=["--ps-lost-ms", str(PS_LOST_MS)])

@@ -295,8 +295,10 @@ static void a_join_after_sigterm_is_refused(void **state)
     world_terminate(world);
 
     assert_int_equal(world_answer(world, waiting)->status, SUMAC_UNAVAILABLE);
+    assert_int_equal(world_answer(world, waiting)->reason, SUMAC_REASON_TERMINATED);
     const uint64_t late = world_join(world, "worker", 0, 2);
     assert_int_equal(world_answer(world, late)->status, SUMAC_UNAVAILABLE);
+    assert_int_equal(world_answer(world, late)->reason, SUMAC_REASON_TERMINATED);
     world_free(world);
 }
 

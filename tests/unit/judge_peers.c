@@ -197,6 +197,95 @@ static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
     world_free(world);
 }
 
+/* Its stream stays, nothing was ordered: only its own signs of life are missing. */
+static void a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 1);
+    world_all_up(world);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world_pass(world, 5 * SECOND);
+    world->ps[2].mute = true;
+
+    for (int i = 0; i < 58; i++) {
+        world_pass(world, SECOND);
+        world_renew(world, joined->session_id);
+    }
+    assert_false(world->exited);
+    assert_true(world_logged(world, "ps 0 waits for ps 2 at h2:1, last heard from"));
+    world_pass(world, 3 * SECOND); /* and the end does not wait for it once more */
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, LANE_EXIT_PS_LOST);
+    assert_int_equal(world->exit_error.reason, SUMAC_REASON_STATE_LOST);
+    assert_non_null(strstr(world_told(world, 1, ORDER_END)->text, "ps 2 at h2:1"));
+    assert_null(world_told(world, 2, ORDER_END));
+    world_free(world);
+}
+
+/* As a suspended host's, whose connection only keepalive finds out about. */
+static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world_pass(world, 5 * SECOND);
+    world->ps[1].mute = true;
+    for (int i = 0; i < 40; i++) {
+        world_pass(world, SECOND);
+        world_renew(world, joined->session_id);
+    }
+
+    world_down(world, 1);
+    for (int i = 0; i < 21; i++) {
+        world_pass(world, SECOND);
+        world_renew(world, joined->session_id);
+    }
+
+    assert_true(world->exited);
+    world_free(world);
+}
+
+static void a_healthy_ps_is_not_waited_for_however_often_a_line_is_due(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 1);
+    world->config.report_ms = 250;
+    world_begin(world);
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+    world->log[0] = '\0';
+
+    world_pass(world, 8 * SECOND);
+
+    assert_false(world_logged(world, "waits for"));
+    world_free(world);
+}
+
+static void a_ps_that_was_terminated_ends_the_run_at_once(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 1);
+    world_all_up(world);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+
+    world_ended(world, 2, SUMAC_REASON_TERMINATED, "ps 2 was terminated before the run ended");
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, leave)->reason, SUMAC_REASON_TERMINATED);
+    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, LANE_EXIT_PS_LOST);
+    assert_int_equal(world_told(world, 1, ORDER_END)->reason, SUMAC_REASON_TERMINATED);
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, LANE_EXIT_PS_LOST);
+    assert_int_equal(world->exit_error.reason, SUMAC_REASON_TERMINATED);
+    assert_string_equal(
+        world->exit_error.text,
+        "ps 2 at h2:1 has ended and its state with it: ps 2 was terminated before the run ended");
+    world_free(world);
+}
+
 static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
 {
     (void)state;
@@ -297,6 +386,10 @@ int main(void)
         cmocka_unit_test(each_ps_hears_about_every_second_that_ps_0_lives),
         cmocka_unit_test(another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which),
         cmocka_unit_test(a_ps_that_is_not_reached_for_too_long_ends_the_run),
+        cmocka_unit_test(a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over),
+        cmocka_unit_test(a_stream_that_breaks_late_does_not_begin_the_wait_anew),
+        cmocka_unit_test(a_healthy_ps_is_not_waited_for_however_often_a_line_is_due),
+        cmocka_unit_test(a_ps_that_was_terminated_ends_the_run_at_once),
         cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),

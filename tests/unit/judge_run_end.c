@@ -102,6 +102,27 @@ static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
     world_free(world);
 }
 
+/* It said that it exits for the run's end: its answer was on the way. */
+static void a_ps_that_ended_with_the_run_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world->ps[1].never_ends = true;
+    join_and_leave(world, "worker", 0, true);
+    assert_non_null(world_told(world, 1, ORDER_END));
+    assert_false(world->exited);
+
+    world_ended(world, 1, SUMAC_REASON_RUN_ENDED, "every listed member has left as done");
+    world_settle_down(world);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 0);
+    assert_int_equal(world->exit_error.status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(world->exit_error.reason, SUMAC_REASON_RUN_ENDED);
+    world_free(world);
+}
+
 static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **state)
 {
     (void)state;
@@ -269,6 +290,7 @@ int main(void)
         cmocka_unit_test(ps_0_tells_itself_only_when_the_others_have_answered),
         cmocka_unit_test(a_run_waits_for_a_ps_that_has_not_heard_of_the_end),
         cmocka_unit_test(a_ps_whose_stream_is_lost_with_the_end_is_told_again),
+        cmocka_unit_test(a_ps_that_ended_with_the_run_is_not_waited_for),
         cmocka_unit_test(a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone),
         cmocka_unit_test(a_member_that_gave_up_may_come_back_for_a_while),
         cmocka_unit_test(without_members_for_a_while_a_run_ends_with_143_when_none_was_done),

@@ -57,6 +57,7 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
     } else if (order->end != NULL) {
         kept.kind = ORDER_END;
         kept.exit_code = order->end->exit_code;
+        kept.reason = (enum sumac_reason)order->end->reason;
         snprintf(kept.text, sizeof(kept.text), "%s", order->end->message);
     } else {
         assert_true(order->alive);
@@ -134,6 +135,7 @@ static void keep_effect(struct world *world, const struct lane_effect *effect)
     case LANE_EFFECT_EXIT:
         world->exited = true;
         world->exit_code = effect->exit_code;
+        world->exit_error = effect->error;
         break;
     case LANE_EFFECT_LOG:
         snprintf(world->log + used, sizeof(world->log) - used, "%s\n", effect->text);
@@ -253,9 +255,15 @@ void world_all_up(struct world *world)
 
 void world_down(struct world *world, uint32_t ps)
 {
+    world_ended(world, ps, SUMAC_REASON_UNSPECIFIED, "connection refused");
+}
+
+void world_ended(struct world *world, uint32_t ps, enum sumac_reason reason, const char *why)
+{
     struct lane_event event = event_of(world, LANE_EVENT_PEER_DOWN);
     event.ps = ps;
-    event.text = "connection refused";
+    event.text = why;
+    event.reason = reason;
     world->ps[ps].up = false;
     world->ps[ps].queued = 0;
     judge_peer_down(world->judge, &event, &world->out);
@@ -311,8 +319,9 @@ static bool obey_one(struct world *world, uint32_t ps)
     memmove(&from->queue[0], &from->queue[1], from->queued * sizeof(order));
     if (ps != 0)
         peer_up(world, ps);
-    const bool answered = !from->mute && !(from->never_opens && order.kind == ORDER_OPEN);
-    if (order.number != 0 && answered)
+    const bool answered = !from->mute && !(from->never_opens && order.kind == ORDER_OPEN) &&
+                          !(from->never_ends && order.kind == ORDER_END);
+    if (answered)
         answer_order(world, ps, &order);
     return true;
 }

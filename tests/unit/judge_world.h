@@ -45,6 +45,7 @@ struct world_order {
     uint64_t expected_incarnation;
     size_t addresses;
     uint32_t exit_code;
+    enum sumac_reason reason;
     char text[512];
 };
 
@@ -58,6 +59,7 @@ struct world_ps {
     size_t voided_count;
     uint64_t clock;                             /* what it answers to open */
     bool never_opens;                           /* answers everything but open */
+    bool never_ends;                            /* answers everything but end */
     const char *refuses;                        /* answers a hello with this; NULL: takes it */
     bool out_of_memory;                         /* cannot make shards, close or decide */
     struct world_order queue[WORLD_ORDERS_MAX]; /* not answered */
@@ -101,6 +103,7 @@ struct world {
     bool dialled[WORLD_PS_MAX];
     bool exited;
     int exit_code;
+    struct sumac_error exit_error;
 };
 
 /* A world of ps_count ps whose configuration lists `workers` workers; no ps but ps 0 is up. */
@@ -113,6 +116,8 @@ void world_free(struct world *world);
 void world_up(struct world *world, uint32_t ps);
 void world_all_up(struct world *world);
 void world_down(struct world *world, uint32_t ps);
+/* It exited, and said why on its stream. */
+void world_ended(struct world *world, uint32_t ps, enum sumac_reason reason, const char *why);
 /* Let every ps that is up answer all it was told, and what follows from that. */
 void world_settle_down(struct world *world);
 /* Let time pass in steps of a quarter second, with a tick after each and the ps answering. */

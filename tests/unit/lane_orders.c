@@ -1,4 +1,4 @@
-/* lane_orders.c -- what ps 0 orders and is told; how a ps comes to its end. */
+/* lane_orders.c -- what ps 0 orders and is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,8 +47,14 @@ static void send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t
     talk_part(talk, stream, &sent);
 }
 
-/* A hello on a new stream, from this incarnation of ps 0, expecting that one of this ps. */
-static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
+/* What a hello on a new stream says, and what the same message orders besides. */
+struct greeting {
+    uint64_t coordinator, secret; /* of ps 0 */
+    uint64_t expected;            /* the incarnation of this ps */
+    wire_end *end;
+};
+
+static void greet(struct talk *talk, const struct greeting *greeting)
 {
     char *addresses[] = {"h0:1", "h1:1"};
     wire_peer_hello said = WIRE_PEER_HELLO_INIT;
@@ -58,13 +64,23 @@ static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
     said.protocol_version = WIRE_PROTOCOL_VERSION;
     said.cluster_id = 0xC1;
     said.epoch = 1;
-    said.coordinator_incarnation = coordinator;
+    said.coordinator_incarnation = greeting->coordinator;
+    said.coordinator_secret = greeting->secret;
     said.index = 1;
     said.ps_addresses = addresses;
     said.n_ps_addresses = 2;
-    said.expected_incarnation = expected;
+    said.expected_incarnation = greeting->expected;
     order.hello = &said;
+    order.end = greeting->end;
     talk_order(talk, &order);
+}
+
+/* From this incarnation of ps 0, expecting that one of this ps. */
+static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
+{
+    const struct greeting greeting = {coordinator, TALK_SECRET, expected, NULL};
+
+    greet(talk, &greeting);
 }
 
 /* ---- settling ---- */
@@ -373,170 +389,7 @@ static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state
     talk_expect(talk, "report 6\n");
 }
 
-/* ---- ends ---- */
-
-static void another_ps_0_means_that_the_state_is_lost(void **state)
-{
-    struct talk *const talk = *state;
-    (void)begin(talk);
-
-    hello(talk, 0x2000, 0x1001);
-
-    talk_expect(talk, "end of stream UNSPECIFIED\nexit 138\n");
-}
-
-static void a_ps_that_came_back_empty_says_so(void **state)
-{
-    struct talk *const talk = *state;
-    (void)begin(talk);
-
-    hello(talk, 0x1000, 0x999);
-
-    talk_expect(talk, "end of stream UNSPECIFIED\nreport 5 error STATE_LOST\n");
-}
-
-static void a_ps_gives_up_when_ps_0_is_silent(void **state)
-{
-    struct talk *const talk = *state;
-    (void)begin(talk);
-    for (int i = 0; i < 59; i++)
-        talk_tick(talk, 1000);
-    talk_forget(talk);
-    talk->shows_logs = true;
-
-    talk_tick(talk, 1000);
-
-    talk_expect(talk, "exit 138\n");
-}
-
-static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
-{
-    struct talk *const talk = *state;
-    (void)begin(talk);
-
-    talk_tick(talk, 300000);
-
-    talk_expect(talk, "report renewed 1\n");
-}
-
-/* Its sleep is shorter than a lease, and longer than it would wait for ps 0. */
-static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
-{
-    struct talk *const talk = *state;
-    struct lane_config config = talk_config();
-    config.ps_lost_ms = config.lease_ms / 5;
-    (void)begin_with(talk, &config);
-
-    talk_tick(talk, config.lease_ms / 2);
-
-    talk_expect(talk, "report renewed 1\n");
-}
-
-static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
-{
-    struct talk *const talk = *state;
-    struct lane_config config = talk_config();
-    config.ps_count = 0;
-    talk->memory = memory_heap;
-    talk->now_us = config.started_us;
-    talk->lane = lane_create(&config, &memory_heap);
-    talk->shows_logs = true;
-
-    for (int i = 0; i < 5; i++)
-        talk_tick(talk, 1000);
-    talk_expect(
-        talk, "log ps 1 waits for its first call from ps 0 at an address that it was not told\n");
-    talk->shows_logs = false;
-    for (int i = 0; i < 100; i++)
-        talk_tick(talk, 1000);
-
-    talk_expect(talk, "");
-}
-
-static void sigterm_finishes_what_is_in_flight(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    send(talk, stream, 1, 0);
-    talk_forget(talk);
-
-    talk_step(talk, &terminate);
-    talk_expect(talk, "");
-    send(talk, stream, 2, 1); /* neither taken nor answered */
-    talk_expect(talk, "");
-    talk_commit(talk, stream, 1, 0, 0);
-
-    talk_expect(talk, "done 1 [1]\nexit 143\n");
-}
-
-static void sigterm_does_not_wait_for_ever(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    send(talk, stream, 1, 0);
-    talk_step(talk, &terminate);
-    talk_forget(talk);
-
-    talk_tick(talk, 5000);
-
-    assert_non_null(strstr(talk->text, "exit 143\n"));
-}
-
-static void the_end_is_answered_before_the_exit(void **state)
-{
-    struct talk *const talk = *state;
-    (void)begin(talk);
-    wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-    end.message = "every listed member has left as done";
-    order.end = &end;
-
-    talk_order(talk, &order);
-
-    talk_expect(talk, "report 5\nexit 0\n");
-}
-
-/* ---- ps 0 itself, and calls ---- */
-
-/* What is staged and not committed holds the exit up for a while; the signal comes in it. */
-static void sigterm_after_the_end_keeps_the_ends_code(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-    send(talk, stream, 1, 0);
-    end.message = "every listed member has left as done";
-    order.end = &end;
-    talk_order(talk, &order);
-    talk_step(talk, &terminate);
-    assert_null(strstr(talk->text, "exit"));
-
-    talk_tick(talk, 5000);
-
-    assert_non_null(strstr(talk->text, "exit 0\n"));
-}
-
-static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-    send(talk, stream, 1, 0);
-    talk_writable(talk, stream);
-    talk_forget(talk);
-    end.exit_code = LANE_EXIT_PS_LOST;
-    end.message = "ps 0 is lost with its state";
-    order.end = &end;
-
-    talk_order(talk, &order);
-
-    assert_non_null(strstr(talk->text, "exit 138\n"));
-}
+/* ---- calls ---- */
 
 static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
 {
@@ -609,37 +462,6 @@ static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
               "staged 0\n");
 }
 
-static void ps_0_obeys_its_own_orders_within_the_step(void **state)
-{
-    struct talk *const talk = *state;
-    static const char *const alone[] = {"h0:1"};
-    struct lane_config config = talk_config();
-    config.index = 0;
-    config.ps_addresses = alone;
-    config.ps_count = 1;
-    talk_start(talk, &config);
-    uint8_t nonce[16] = {3};
-    wire_task_name task = WIRE_TASK_NAME_INIT;
-    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .call = 1,
-        .call_kind = LANE_CALL_JOIN,
-        .request = &join.base,
-        .random = {21, 22}};
-    task.job = "worker";
-    join.protocol_version = WIRE_PROTOCOL_VERSION;
-    join.nonce = (wire_bytes){.len = sizeof nonce, .data = nonce};
-    join.role = SUMAC__V1__ROLE__ROLE_MEMBER;
-    join.task = &task;
-    join.local_replicas = 1;
-    talk_forget(talk);
-
-    talk_step(talk, &call);
-
-    talk_expect(talk, "reply JoinReply\n");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -660,21 +482,9 @@ int main(void)
         talk_test(an_order_given_twice_does_nothing_more),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
-        talk_test(another_ps_0_means_that_the_state_is_lost),
-        talk_test(a_ps_that_came_back_empty_says_so),
-        talk_test(a_ps_gives_up_when_ps_0_is_silent),
-        talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
-        talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
-        talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
-        talk_test(sigterm_finishes_what_is_in_flight),
-        talk_test(sigterm_does_not_wait_for_ever),
-        talk_test(the_end_is_answered_before_the_exit),
-        talk_test(sigterm_after_the_end_keeps_the_ends_code),
-        talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
         talk_test(lists_and_stats_need_no_session),
         talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
-        talk_test(ps_0_obeys_its_own_orders_within_the_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,7 @@ void talk_start(struct talk *talk, const struct lane_config *config)
     hello.cluster_id = CLUSTER_ID;
     hello.epoch = EPOCH;
     hello.coordinator_incarnation = 0x1000;
+    hello.coordinator_secret = TALK_SECRET;
     hello.index = config->index;
     hello.n_ps_addresses = hello.n_ps_incarnations = 2;
     hello.ps_addresses = addresses;
@@ -303,7 +304,13 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         say_reply(talk, effect->reply);
         break;
     case LANE_EFFECT_EXIT:
-        say(talk, "exit %d\n", effect->exit_code);
+        say(talk, "exit %d %s\n", effect->exit_code, sumac_reason_name(effect->error.reason));
+        break;
+    case LANE_EFFECT_ORDER:
+        talk->ordered = effect->order->number;
+        talk->ordered_end = effect->order->end != NULL;
+        if (talk->ordered_end)
+            talk->ordered_exit_code = effect->order->end->exit_code;
         break;
     case LANE_EFFECT_RECORD:
         talk->last_record = effect->record;

@@ -5,7 +5,7 @@
  * ends of streams become lines of the transcript, and each message and text must be one that its reader can read:
  *
  *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting · closed 3 voided 2 · rejoin
- *     pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12 · end of stream MALFORMED · exit 143
+ *     pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12 · end of stream MALFORMED · exit 143 TERMINATED
  */
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
@@ -14,6 +14,7 @@
 
 #define TALK_TEXT_BYTES 65536
 #define TALK_PIECES_MAX 4096u
+#define TALK_SECRET 0x5ec4e7u /* of ps 0 */
 
 struct talk {
     struct memory memory;
@@ -23,6 +24,10 @@ struct talk {
     uint64_t now_us;
     uint64_t streams, orders;
     uint64_t coordinator; /* the stream that orders come on */
+    uint64_t
+        ordered; /* number of the last order that this lane, as ps 0, gave another ps; 0: answered */
+    uint32_t ordered_exit_code; /* if it was the end */
+    bool ordered_end;
     char text[TALK_TEXT_BYTES];
     size_t text_used;
     uint64_t deaf;       /* a stream whose reader has stopped: it is not told that it is writable */

@@ -504,6 +504,36 @@ static void a_stream_ended_with_a_reason_to_stop_ends_the_session(void **state)
     talk_close(&talk);
 }
 
+static void a_ps_that_exits_for_want_of_another_ends_the_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+
+    lost_with(&talk, SUMAC_REASON_PS_MISSING);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_PS_MISSING);
+    talk_close(&talk);
+}
+
+/* What becomes of the run, the answer to the leave says. */
+static void a_ps_that_was_terminated_does_not_make_a_leave_good(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+
+    lost_with(&talk, SUMAC_REASON_TERMINATED);
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_call_failed(&talk, SESSION_CALL_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
+    talk_close(&talk);
+}
+
 static void a_run_that_ends_with_the_leave_is_no_error(void **state)
 {
     (void)state;
@@ -614,6 +644,8 @@ int main(void)
         cmocka_unit_test(a_ps_that_takes_a_part_and_never_answers_is_lost_too),
         cmocka_unit_test(a_ps_that_owes_nothing_may_be_silent),
         cmocka_unit_test(a_stream_ended_with_a_reason_to_stop_ends_the_session),
+        cmocka_unit_test(a_ps_that_exits_for_want_of_another_ends_the_session),
+        cmocka_unit_test(a_ps_that_was_terminated_does_not_make_a_leave_good),
         cmocka_unit_test(a_run_that_ends_with_the_leave_is_no_error),
         cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
         cmocka_unit_test(a_session_without_memory_ends_and_says_so),

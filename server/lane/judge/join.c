@@ -213,11 +213,11 @@ static enum sumac_status check_phase(const struct judge *judge, struct sumac_err
 {
     if (judge->phase != JUDGE_RUNNING)
         return fail(
-            error, SUMAC_FAILED_PRECONDITION, judge->end_reason, "the run is over: %s",
+            error, out_status_of_end(judge->end_reason), judge->end_reason, "the run is over: %s",
             judge->end_text);
     if (judge->terminating)
         return fail(
-            error, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
             "ps 0 was told to stop (SIGTERM) and takes no more joins");
     return SUMAC_OK;
 }

@@ -156,6 +156,7 @@ void judge_start(struct judge *judge, const struct lane_event *event, struct out
 {
     begin(judge, event, out);
     judge->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
+    judge->secret = event->random[1];
     judge->next_report_us = judge->now_us + judge_ms(judge->config->report_ms);
     judge_tasks_start(judge);
     judge_peers_start(judge);
@@ -216,7 +217,7 @@ void judge_peer_down(struct judge *judge, const struct lane_event *event, struct
     if (event->ps >= judge->ps_count || event->ps == judge->config->index)
         return;
     begin(judge, event, out);
-    judge_stream_down(judge, event->ps, event->text);
+    judge_stream_down(judge, event->ps, event->text, event->reason);
     finish(judge);
 }
 
@@ -269,10 +270,18 @@ void judge_terminate(struct judge *judge, const struct lane_event *event, struct
     begin(judge, event, out);
     judge->terminating = true;
     judge_joins_fail(
-        judge, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+        judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop (SIGTERM) and takes no more joins");
     judge_calls_fail(
-        judge, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+        judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop (SIGTERM) and changes no variables any more");
+    judge_run_check(judge);
+    finish(judge);
+}
+
+void judge_end_now(struct judge *judge, const struct lane_event *event, struct out *out)
+{
+    begin(judge, event, out);
+    judge_run_end_now(judge);
     finish(judge);
 }

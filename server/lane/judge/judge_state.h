@@ -160,10 +160,12 @@ struct judge_peer {
     uint64_t hello; /* number of the stream's hello; 0: not given yet */
     uint64_t incarnation;
     uint64_t heard_us;   /* the last report */
-    uint64_t given_us;   /* the last order, of any kind */
+    uint64_t alive_us;   /* the last sign of life that it was given */
     uint64_t down_us;    /* when the last stream was lost */
+    uint64_t up_us;      /* when the present stream was opened */
     uint64_t silent_us;  /* since when an answer, or a stream, is missing; 0: nothing is */
     uint32_t unanswered; /* orders given on this stream, hello included */
+    bool ended;          /* it ended its last stream as it exited */
     struct judge_order *next_order;
 };
 
@@ -264,6 +266,7 @@ struct judge {
     uint64_t memberless_since_us;
 
     uint64_t cluster_id;
+    uint64_t secret; /* told the other ps alone */
     uint64_t membership_epoch;
     uint64_t membership_told; /* the last epoch that the ps were told */
     uint32_t ps_count;        /* 0: not known yet */
@@ -297,6 +300,10 @@ void judge_peers_start(struct judge *judge);
 enum sumac_status
 judge_peers_learn(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
 bool judge_peers_all_met(const struct judge *judge);
+/* Met, and neither a sign of life nor an answer that was due has come for ps_lost_ms. */
+bool judge_peer_is_lost(const struct judge *judge, uint32_t ps);
+/* Is a sign of life, or an answer, so late that one should speak of it? */
+bool judge_peer_is_late(const struct judge *judge, uint32_t ps);
 /* The first ps that is not met or not reachable; ps_count: none. */
 uint32_t judge_peers_missing(const struct judge *judge);
 /* Give every writable stream what is due. */
@@ -305,7 +312,9 @@ void judge_peers_tick(struct judge *judge);
 /* A stream is there and its last order is out; a first one after it was down (or ever) is a new
  * stream. */
 void judge_stream_up(struct judge *judge, uint32_t ps);
-void judge_stream_down(struct judge *judge, uint32_t ps, const char *text);
+/* `reason` of the exit that ended it; UNSPECIFIED: it broke. */
+void judge_stream_down(
+    struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason);
 void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report);
 /* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
 const char *judge_peer_text(const struct judge *judge, uint32_t ps);
@@ -424,6 +433,9 @@ void judge_run_check(struct judge *judge);
 void judge_state_lost(struct judge *judge, const char *text);
 /* A ps never appeared: those who wait are told, and the run is over before it began. */
 void judge_ps_missing(struct judge *judge, const char *text);
+/* A ps that had been met has ended of its own, and said why. */
+void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text);
+void judge_run_end_now(struct judge *judge);
 void judge_end_complete(struct judge *judge);
 
 /* waits.c */

@@ -372,6 +372,7 @@ static bool pack_end(struct judge *judge, wire_peer_order *message)
     *end = (wire_end)WIRE_END_INIT;
     end->exit_code = (uint32_t)judge->exit_code;
     end->message = judge->end_text;
+    end->reason = (Sumac__V1__Reason)judge->end_reason;
     message->end = end;
     return true;
 }

@@ -160,7 +160,6 @@ static bool send_order(struct judge *judge, uint32_t ps, const wire_peer_order *
     effect->ps = ps;
     effect->order = message;
     peer->writable = is_self(judge, ps);
-    peer->given_us = judge->now_us;
     if (message->number != 0) {
         peer->unanswered++;
         if (peer->silent_us == 0 && !is_self(judge, ps))
@@ -194,6 +193,7 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
     hello->cluster_id = judge->cluster_id;
     hello->epoch = JUDGE_EPOCH;
     hello->coordinator_incarnation = judge->config->incarnation;
+    hello->coordinator_secret = judge->secret;
     hello->index = ps;
     hello->n_ps_addresses = hello->n_ps_incarnations = judge->ps_count;
     hello->ps_addresses = addresses;
@@ -235,22 +235,40 @@ void judge_peers_give(struct judge *judge)
 static void give_alive(struct judge *judge, uint32_t ps)
 {
     const struct judge_peer *peer = &judge->peers[ps];
-    const bool due = judge->now_us - peer->given_us >= judge_ms(JUDGE_ALIVE_MS);
+    const uint32_t quarter_ms = judge->config->ps_lost_ms / 4;
+    const uint32_t alive_ms = quarter_ms < JUDGE_ALIVE_MS ? quarter_ms : JUDGE_ALIVE_MS;
+    const bool due = judge->now_us - peer->alive_us >= judge_ms(alive_ms);
     if (is_self(judge, ps) || !peer->up || !peer->writable || !peer->greeted || !due)
         return;
     wire_peer_order *message = new_order(judge);
     if (message == NULL)
         return;
     message->alive = true;
-    send_order(judge, ps, message);
+    if (send_order(judge, ps, message))
+        judge->peers[ps].alive_us = judge->now_us;
 }
 
-static bool is_lost(const struct judge *judge, uint32_t ps)
+/* How long nothing has been heard of it that was due by now: a stream, an answer, a sign of life. */
+static uint64_t overdue_us(const struct judge *judge, uint32_t ps)
 {
     const struct judge_peer *peer = &judge->peers[ps];
-    const bool silent = peer->silent_us != 0 &&
-                        judge->now_us - peer->silent_us >= judge_ms(judge->config->ps_lost_ms);
-    return peer->met && silent;
+    if (is_self(judge, ps))
+        return 0;
+    const uint64_t heard_us = peer->up_us > peer->heard_us ? peer->up_us : peer->heard_us;
+    const uint64_t quiet_us = peer->up ? judge->now_us - heard_us : 0;
+    const uint64_t silent_us = peer->silent_us == 0 ? 0 : judge->now_us - peer->silent_us;
+    return quiet_us > silent_us ? quiet_us : silent_us;
+}
+
+bool judge_peer_is_lost(const struct judge *judge, uint32_t ps)
+{
+    return judge->peers[ps].met && overdue_us(judge, ps) >= judge_ms(judge->config->ps_lost_ms);
+}
+
+bool judge_peer_is_late(const struct judge *judge, uint32_t ps)
+{
+    const uint32_t half_ms = judge->config->ps_lost_ms / 2;
+    return overdue_us(judge, ps) >= judge_ms(half_ms < LANE_QUIET_MS ? half_ms : LANE_QUIET_MS);
 }
 
 static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
@@ -262,7 +280,7 @@ static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
 void judge_peers_tick(struct judge *judge)
 {
     for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_RUNNING; ps++) {
-        if (is_lost(judge, ps))
+        if (judge_peer_is_lost(judge, ps))
             judge_state_lost(
                 judge, out_text(
                            judge->out, "%s, is lost with its state: not reached for %u ms",
@@ -284,6 +302,8 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     struct judge_peer *peer = &judge->peers[ps];
     if (!peer->up) {
         peer->up = true;
+        peer->ended = false;
+        peer->up_us = judge->now_us;
         peer->hello = 0;
         peer->unanswered = 0;
         peer->next_order = judge_order_next(judge->first_order, ps);
@@ -293,19 +313,26 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     peer->writable = true;
 }
 
-void judge_stream_down(struct judge *judge, uint32_t ps, const char *text)
+void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
     struct judge_peer *peer = &judge->peers[ps];
+    const bool greeted = peer->greeted;
     if (peer->greeted && judge->phase == JUDGE_RUNNING)
         out_log(
             judge->out, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
             text == NULL ? "closed" : text);
+    if (peer->silent_us == 0) /* it may have been silent for a while before the stream broke */
+        peer->silent_us = peer->up_us > peer->heard_us ? peer->up_us : peer->heard_us;
     if (peer->silent_us == 0)
         peer->silent_us = judge->now_us;
     if (peer->up)
         peer->down_us = judge->now_us;
     peer->up = peer->writable = peer->greeted = false;
     set_text(peer->trouble, sizeof(peer->trouble), text);
+    const bool exit = reason >= SUMAC_REASON_STATE_LOST || reason == SUMAC_REASON_PS_MISSING;
+    peer->ended = greeted && exit;
+    if (peer->ended)
+        judge_ps_ended(judge, ps, reason, text);
 }
 
 /* ---- reports ---- */
@@ -350,7 +377,10 @@ static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
 {
     if (answers && peer->unanswered > 0)
         peer->unanswered--;
-    peer->silent_us = peer->unanswered > 0 ? judge->now_us : 0;
+    if (peer->unanswered == 0)
+        peer->silent_us = 0;
+    else if (answers) /* a sign of life is no answer */
+        peer->silent_us = judge->now_us;
 }
 
 static void hear_hello(struct judge *judge, uint32_t ps, const wire_peer_report *report)

@@ -7,7 +7,8 @@
 #include "judge_state.h"
 #include "text.h"
 
-#define EXIT_CODE_NOBODY_DONE 143 /* as after SIGTERM: a scheduler may try again */
+#define EXIT_TERMINATED 143       /* as a shell says of SIGTERM */
+#define EXIT_CODE_NOBODY_DONE 143 /* likewise: a scheduler may try again */
 
 static void tell_self(struct judge *judge)
 {
@@ -23,7 +24,8 @@ static struct judge_mask others_to_tell(const struct judge *judge, bool well)
 {
     struct judge_mask others = {{0}};
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
-        if (ps != judge->config->index && (well || judge->peers[ps].greeted))
+        if (ps != judge->config->index &&
+            (well || (judge->peers[ps].greeted && !judge_peer_is_lost(judge, ps))))
             judge_mask_add(&others, ps);
     return others;
 }
@@ -69,6 +71,42 @@ void judge_ps_missing(struct judge *judge, const char *text)
     fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, judge->end_text);
 }
 
+/* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last one's leave. */
+static bool any_settling(const struct judge *judge)
+{
+    const struct judge_session *session = judge->first_session;
+    while (session != NULL && session->state != JUDGE_SESSION_CLOSING &&
+           session->state != JUDGE_SESSION_DECIDING)
+        session = session->next;
+    return session != NULL;
+}
+
+static void terminated(struct judge *judge)
+{
+    end_run(
+        judge, EXIT_TERMINATED, SUMAC_REASON_TERMINATED,
+        "ps 0 was terminated before the run ended, and its state goes with it");
+    fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, judge->end_text);
+}
+
+/* Its state goes with it, whatever it was that ended it. */
+void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
+{
+    if (judge->phase == JUDGE_ENDING)
+        judge_run_tick(judge); /* it is told, or need not be */
+    if (judge->phase != JUDGE_RUNNING || reason == SUMAC_REASON_RUN_ENDED)
+        return;
+    if (judge->terminating) { /* no settle will be through without it */
+        terminated(judge);
+        return;
+    }
+    const char *why = out_text(
+        judge->out, "ps %u at %s has ended and its state with it: %s", ps, judge->peers[ps].address,
+        text == NULL ? "it did not say why" : text);
+    end_run(judge, LANE_EXIT_PS_LOST, reason, why);
+    fail_all(judge, SUMAC_UNAVAILABLE, reason, judge->end_text);
+}
+
 /* ---- a run that ends well ---- */
 
 static bool all_listed_done(const struct judge *judge)
@@ -101,13 +139,20 @@ static bool any_member(const struct judge *judge)
 
 void judge_run_check(struct judge *judge)
 {
-    if (judge->phase != JUDGE_RUNNING || !judge->member_joined || any_member(judge))
+    if (judge->phase != JUDGE_RUNNING)
         return;
-    if (all_listed_done(judge)) {
+    const bool memberless = judge->member_joined && !any_member(judge);
+    if (memberless && all_listed_done(judge)) {
         end_run(judge, 0, SUMAC_REASON_RUN_ENDED, "every listed member has left as done");
         fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, judge->end_text);
         return;
     }
+    if (judge->terminating && !any_settling(judge)) {
+        terminated(judge);
+        return;
+    }
+    if (judge->terminating || !memberless)
+        return;
     const uint32_t patience_ms =
         some_listed_never_joined(judge) ? judge->config->rejoin_first_ms : judge->config->rejoin_ms;
     if (judge->now_us - judge->memberless_since_us < judge_ms(patience_ms))
@@ -135,7 +180,8 @@ void judge_end_complete(struct judge *judge)
     if (judge->phase == JUDGE_ENDING)
         tell_self(judge);
     else
-        out_exit(judge->out, judge->exit_code, "%s", ""); /* the reason was logged at once */
+        out_exit(/* the reason was logged at once */
+                 judge->out, judge->exit_code, judge->end_reason, judge->end_text, "");
 }
 
 /* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or the order was: so it
@@ -148,19 +194,34 @@ static bool is_gone(const struct judge *judge, uint32_t ps)
     const uint64_t down_us = judge->now_us - peer->down_us;
     if (peer->up)
         return false;
+    if (peer->ended)
+        return true;
     return !well || (told && down_us >= judge_ms(judge->config->terminate_ms));
+}
+
+/* Those who will not answer, or need not, have answered. */
+static void excuse(struct judge *judge, bool everybody)
+{
+    struct judge_order *end = judge->phase == JUDGE_ENDING ? find_end(judge) : NULL;
+    for (uint32_t ps = 0; end != NULL && ps < judge->ps_count && judge->phase == JUDGE_ENDING; ps++)
+        if (everybody || is_gone(judge, ps))
+            judge_order_answered(judge, end, ps, NULL);
+}
+
+void judge_run_end_now(struct judge *judge)
+{
+    if (judge->phase == JUDGE_RUNNING)
+        terminated(judge);
+    if (judge->phase == JUDGE_ENDING)
+        out_log(judge->out, "ps 0 ends without an answer from all ps");
+    excuse(judge, true);
 }
 
 void judge_run_tick(struct judge *judge)
 {
     judge_run_check(judge);
-    struct judge_order *end = judge->phase == JUDGE_ENDING ? find_end(judge) : NULL;
-    if (end == NULL)
-        return;
-    const bool late = judge->now_us >= judge->end_until_us;
+    const bool late = judge->phase == JUDGE_ENDING && judge->now_us >= judge->end_until_us;
     if (late)
         out_log(judge->out, "ps 0 ends without an answer from all ps");
-    for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_ENDING; ps++)
-        if (late || is_gone(judge, ps))
-            judge_order_answered(judge, end, ps, NULL);
+    excuse(judge, late);
 }

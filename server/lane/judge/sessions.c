@@ -148,8 +148,8 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
     struct judge_session *session = judge_session_find(judge, id->data, id->len);
     if (judge->phase != JUDGE_RUNNING) {
         out_fail(
-            judge->out, call, SUMAC_FAILED_PRECONDITION, judge->end_reason, "the run is over: %s",
-            judge->end_text);
+            judge->out, call, out_status_of_end(judge->end_reason), judge->end_reason,
+            "the run is over: %s", judge->end_text);
         return NULL;
     }
     if (session == NULL) {

@@ -140,7 +140,7 @@ void judge_leave(struct judge *judge, const struct lane_event *event)
     }
     if (judge->phase != JUDGE_RUNNING && session->state != JUDGE_SESSION_SETTLED) {
         out_fail(
-            judge->out, event->call, SUMAC_FAILED_PRECONDITION, judge->end_reason,
+            judge->out, event->call, out_status_of_end(judge->end_reason), judge->end_reason,
             "the run is over: %s", judge->end_text);
         return;
     }

@@ -87,7 +87,7 @@ void judge_report_waits(struct judge *judge)
     judge->next_report_us = judge->now_us + judge_ms(judge->config->report_ms);
     bool any_missing = false;
     for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
-        if (judge->peers[ps].met && judge->peers[ps].silent_us == 0)
+        if (judge->peers[ps].met && !judge_peer_is_late(judge, ps))
             continue;
         any_missing = true;
         out_log(judge->out, "ps 0 waits for %s", judge_peer_text(judge, ps));

@@ -1,0 +1,519 @@
+/* lane_ends.c -- how a ps comes to its end: whose word it takes for it, SIGTERM, and ps 0 that tells the others first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define VARIABLE 5u
+
+static const float one[] = {1, 1, 1, 1};
+
+static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
+{
+    talk_start(talk, config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+static uint64_t begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    return begin_with(talk, &config);
+}
+
+static struct talk_part part(uint64_t sequence, uint64_t previous)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = one,
+        .count = 4};
+}
+
+static void send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous)
+{
+    const struct talk_part sent = part(sequence, previous);
+
+    talk_part(talk, stream, &sent);
+}
+
+/* What a hello on a new stream says, and what the same message orders besides. */
+struct greeting {
+    uint64_t coordinator, secret; /* of ps 0 */
+    uint64_t expected;            /* the incarnation of this ps */
+    wire_end *end;
+};
+
+static void greet(struct talk *talk, const struct greeting *greeting)
+{
+    char *addresses[] = {"h0:1", "h1:1"};
+    wire_peer_hello said = WIRE_PEER_HELLO_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    said.protocol_version = WIRE_PROTOCOL_VERSION;
+    said.cluster_id = 0xC1;
+    said.epoch = 1;
+    said.coordinator_incarnation = greeting->coordinator;
+    said.coordinator_secret = greeting->secret;
+    said.index = 1;
+    said.ps_addresses = addresses;
+    said.n_ps_addresses = 2;
+    said.expected_incarnation = greeting->expected;
+    order.hello = &said;
+    order.end = greeting->end;
+    talk_order(talk, &order);
+}
+
+/* From this incarnation of ps 0, expecting that one of this ps. */
+static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
+{
+    const struct greeting greeting = {coordinator, TALK_SECRET, expected, NULL};
+
+    greet(talk, &greeting);
+}
+
+/* ---- whose word it takes ---- */
+
+/* Its own stream was lost with it. */
+static void another_ps_0_means_that_the_state_is_lost(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    talk_hang_up(talk, talk->coordinator);
+
+    hello(talk, 0x2000, 0x1001);
+
+    talk_expect(talk, "exit 138 STATE_LOST\n");
+}
+
+static void another_ps_0_is_refused_while_the_present_one_is_heard(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    const uint64_t present = talk->coordinator;
+
+    hello(talk, 0x2000, 0x1001);
+    talk_expect(talk, "end of stream BUSY\n");
+    talk->orders = 4;
+    talk->coordinator = present;
+    talk_open(talk, 2);
+    talk_expect(talk, "report 5\n");
+
+    for (int i = 0; i < 3; i++)
+        talk_tick(talk, 1000);
+    talk_forget(talk);
+    hello(talk, 0x2000, 0x1001);
+    talk_expect(talk, "end of stream UNSPECIFIED\nexit 138 STATE_LOST\n");
+}
+
+/* Everybody may ask for the incarnation; the secret is told only to the other ps. */
+static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    const uint64_t present = talk->coordinator;
+    wire_end end = WIRE_END_INIT;
+    const struct greeting forged = {0x1000, TALK_SECRET + 1, 0x1001, &end};
+
+    talk->orders = UINT64_C(1) << 62;
+    greet(talk, &forged);
+    talk_expect(talk, "end of stream UNSPECIFIED\n");
+
+    talk->orders = 4;
+    talk->coordinator = present;
+    talk_open(talk, 2);
+    talk_expect(talk, "report 5\n");
+    hello(talk, 0x1000, 0x1001);
+    talk_expect(talk, "end of stream UNSPECIFIED\nreport 6\n");
+}
+
+static void a_ps_that_came_back_empty_says_so(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    hello(talk, 0x1000, 0x999);
+
+    talk_expect(talk, "report 5 error STATE_LOST\n");
+}
+
+static void what_comes_with_a_hello_that_is_refused_is_not_obeyed(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    wire_end end = WIRE_END_INIT;
+    end.exit_code = 3;
+    const struct greeting old = {0x1000, TALK_SECRET, 0x1001, &end};
+    const struct greeting other = {0x1000, TALK_SECRET, 0x999, &end};
+
+    talk->orders = 0;
+    greet(talk, &old);
+    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk->orders = 4;
+    greet(talk, &other);
+    talk_expect(talk, "report 5 error STATE_LOST\n");
+
+    talk_open(talk, 2); /* nor what comes after it */
+    talk_expect(talk, "end of stream MALFORMED\n");
+}
+
+static void a_sign_of_life_is_answered_by_one(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    order.alive = true;
+
+    talk_order(talk, &order);
+
+    talk_expect(talk, "report\n");
+}
+
+static void a_ps_gives_up_when_ps_0_is_silent(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    for (int i = 0; i < 59; i++)
+        talk_tick(talk, 1000);
+    talk_forget(talk);
+    talk->shows_logs = true;
+
+    talk_tick(talk, 1000);
+
+    talk_expect(talk, "exit 138 STATE_LOST\n");
+}
+
+static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    talk_tick(talk, 300000);
+
+    talk_expect(talk, "report renewed 1\n");
+}
+
+/* Its sleep is shorter than a lease, and longer than it would wait for ps 0. */
+static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.ps_lost_ms = config.lease_ms / 5;
+    (void)begin_with(talk, &config);
+
+    talk_tick(talk, config.lease_ms / 2);
+
+    talk_expect(talk, "report renewed 1\n");
+}
+
+static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.ps_count = 0;
+    talk->memory = memory_heap;
+    talk->now_us = config.started_us;
+    talk->lane = lane_create(&config, &memory_heap);
+    talk->shows_logs = true;
+
+    for (int i = 0; i < 5; i++)
+        talk_tick(talk, 1000);
+    talk_expect(
+        talk, "log ps 1 waits for its first call from ps 0 at an address that it was not told\n");
+    talk->shows_logs = false;
+    for (int i = 0; i < 100; i++)
+        talk_tick(talk, 1000);
+
+    talk_expect(talk, "");
+}
+
+static void sigterm_finishes_what_is_in_flight(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+
+    talk_step(talk, &terminate);
+    talk_expect(talk, "");
+    send(talk, stream, 2, 1); /* neither taken nor answered */
+    talk_expect(talk, "");
+    talk_commit(talk, stream, 1, 0, 0);
+
+    talk_expect(talk, "done 1 [1]\nexit 143 TERMINATED\n");
+}
+
+static void sigterm_does_not_wait_for_ever(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    send(talk, stream, 1, 0);
+    talk_step(talk, &terminate);
+    talk_forget(talk);
+
+    talk_tick(talk, 5000);
+
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
+}
+
+static void the_end_is_answered_before_the_exit(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    end.message = "every listed member has left as done";
+    end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
+    order.end = &end;
+
+    talk_order(talk, &order);
+
+    talk_expect(talk, "report 5\nexit 0 RUN_ENDED\n");
+}
+
+/* What is staged and not committed holds the exit up for a while; the signal comes in it. */
+static void sigterm_after_the_end_keeps_the_ends_code(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    send(talk, stream, 1, 0);
+    end.message = "every listed member has left as done";
+    end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
+    order.end = &end;
+    talk_order(talk, &order);
+    talk_step(talk, &terminate);
+    assert_null(strstr(talk->text, "exit"));
+
+    talk_tick(talk, 5000);
+
+    assert_non_null(strstr(talk->text, "exit 0 RUN_ENDED\n"));
+}
+
+static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    send(talk, stream, 1, 0);
+    talk_writable(talk, stream);
+    talk_forget(talk);
+    end.exit_code = LANE_EXIT_PS_LOST;
+    end.message = "ps 0 is lost with its state";
+    end.reason = (Sumac__V1__Reason)SUMAC_REASON_STATE_LOST;
+    order.end = &end;
+
+    talk_order(talk, &order);
+
+    assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
+}
+
+/* ---- ps 0 and another ps, which the test plays ---- */
+
+/* ps 1 has taken the last order, answers it, and takes the next, until there is none or it is the end. */
+static void ps_1_answers(struct talk *talk)
+{
+    while (talk->ordered != 0 && !talk->ordered_end) {
+        wire_peer_report report = WIRE_PEER_REPORT_INIT;
+        const struct lane_event answer = {.kind = LANE_EVENT_REPORT, .ps = 1, .report = &report};
+        const struct lane_event taken = {.kind = LANE_EVENT_PEER_UP, .ps = 1};
+        report.answers = talk->ordered;
+        report.ps_incarnation = 0x1001;
+        talk->ordered = 0;
+        talk_step(talk, &answer);
+        talk_step(talk, &taken);
+    }
+}
+
+static void join_at_ps_0(struct talk *talk)
+{
+    static uint8_t nonce[16] = {3};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .call = 1,
+        .call_kind = LANE_CALL_JOIN,
+        .request = &join.base,
+        .random = {21, 22}};
+    task.job = "worker";
+    join.protocol_version = WIRE_PROTOCOL_VERSION;
+    join.nonce = (wire_bytes){.len = sizeof nonce, .data = nonce};
+    join.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    join.task = &task;
+    join.local_replicas = 1;
+
+    talk_step(talk, &call);
+}
+
+/* ps 0 of a cluster that lists worker 0, which has joined. */
+static void begin_as_ps_0(struct talk *talk, uint32_t ps_count)
+{
+    static const char *const jobs[] = {"worker"};
+    static const uint32_t indices[] = {0};
+    const struct lane_event up = {.kind = LANE_EVENT_PEER_UP, .ps = 1};
+    struct lane_config config = talk_config();
+    config.index = 0;
+    config.ps_count = ps_count;
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.member_count = 1;
+    talk_start(talk, &config);
+    if (ps_count > 1)
+        talk_step(talk, &up);
+    ps_1_answers(talk);
+    talk_forget(talk);
+    join_at_ps_0(talk);
+    ps_1_answers(talk);
+    talk_expect(talk, "reply JoinReply\n");
+}
+
+static void ps_0_obeys_its_own_orders_within_the_step(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_as_ps_0(talk, 1);
+}
+
+static void leave_at_ps_0(struct talk *talk)
+{
+    uint64_t id[2] = {21, 22};
+    wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 2, .call_kind = LANE_CALL_LEAVE, .request = &leave.base};
+    leave.session_id = (wire_bytes){.len = sizeof id, .data = (uint8_t *)id};
+    leave.done = true;
+
+    talk_step(talk, &call);
+}
+
+static void end_is_answered(struct talk *talk)
+{
+    assert_true(talk->ordered_end);
+    talk->ordered_end = false;
+    ps_1_answers(talk);
+}
+
+static void sigterm_while_ps_0_tells_the_others_the_end_changes_neither(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    begin_as_ps_0(talk, 2);
+    leave_at_ps_0(talk);
+    ps_1_answers(talk);
+    talk_expect(talk, "reply LeaveReply\n");
+
+    talk_step(talk, &terminate);
+    talk_tick(talk, 1000);
+    talk_expect(talk, "");
+    assert_int_equal(talk->ordered_exit_code, 0);
+    end_is_answered(talk);
+
+    talk_expect(talk, "exit 0 RUN_ENDED\n");
+}
+
+static void sigterm_waits_for_the_others_no_longer_than_it_may(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    begin_as_ps_0(talk, 2);
+    leave_at_ps_0(talk);
+    ps_1_answers(talk);
+    talk_forget(talk);
+    talk_step(talk, &terminate);
+
+    for (int i = 0; i < 4; i++)
+        talk_tick(talk, 1000);
+    talk_expect(talk, "");
+    talk_tick(talk, 1000);
+
+    talk_expect(talk, "exit 0 RUN_ENDED\n");
+}
+
+static void sigterm_of_ps_0_ends_the_run_on_every_ps(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    begin_as_ps_0(talk, 2);
+
+    talk_step(talk, &terminate);
+    talk_expect(talk, "");
+    assert_int_equal(talk->ordered_exit_code, 143);
+    end_is_answered(talk);
+
+    talk_expect(talk, "exit 143 TERMINATED\n");
+}
+
+/* It is the last one's: the run has ended when it is through. */
+static void sigterm_of_ps_0_lets_a_leave_be_answered(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    begin_as_ps_0(talk, 2);
+    leave_at_ps_0(talk);
+
+    talk_step(talk, &terminate);
+    ps_1_answers(talk);
+    talk_expect(talk, "reply LeaveReply\n");
+    end_is_answered(talk);
+
+    talk_expect(talk, "exit 0 RUN_ENDED\n");
+}
+
+static void sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    begin_as_ps_0(talk, 2);
+    leave_at_ps_0(talk); /* ps 1 does not answer the close */
+    talk_step(talk, &terminate);
+
+    talk_tick(talk, 5000);
+
+    talk_expect(talk, "failed TERMINATED\nexit 143 TERMINATED\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(another_ps_0_means_that_the_state_is_lost),
+        talk_test(another_ps_0_is_refused_while_the_present_one_is_heard),
+        talk_test(who_does_not_know_the_secret_of_ps_0_is_not_ps_0),
+        talk_test(a_ps_that_came_back_empty_says_so),
+        talk_test(what_comes_with_a_hello_that_is_refused_is_not_obeyed),
+        talk_test(a_sign_of_life_is_answered_by_one),
+        talk_test(a_ps_gives_up_when_ps_0_is_silent),
+        talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
+        talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
+        talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
+        talk_test(sigterm_finishes_what_is_in_flight),
+        talk_test(sigterm_does_not_wait_for_ever),
+        talk_test(the_end_is_answered_before_the_exit),
+        talk_test(sigterm_after_the_end_keeps_the_ends_code),
+        talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
+        talk_test(ps_0_obeys_its_own_orders_within_the_step),
+        talk_test(sigterm_while_ps_0_tells_the_others_the_end_changes_neither),
+        talk_test(sigterm_waits_for_the_others_no_longer_than_it_may),
+        talk_test(sigterm_of_ps_0_ends_the_run_on_every_ps),
+        talk_test(sigterm_of_ps_0_lets_a_leave_be_answered),
+        talk_test(sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
