@@ -48,11 +48,12 @@ find(const struct activity *rows, uint32_t count, const char *name, uint64_t att
 
 static void add_client(struct sample *sample, const wire_session_stats *session)
 {
-    struct activity *client =
-        find(sample->clients, sample->client_count, session->task, session->attempt);
+    char name[sizeof sample->clients->name];
+    text_print_line(name, sizeof name, "%s", session->task);
+    struct activity *client = find(sample->clients, sample->client_count, name, session->attempt);
     if (client == NULL) {
         client = &sample->clients[sample->client_count++];
-        text_print_line(client->name, sizeof client->name, "%s", session->task);
+        memcpy(client->name, name, sizeof name);
         text_print_line(client->state, sizeof client->state, "%s", session->state);
         client->attempt = session->attempt;
     }

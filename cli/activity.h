@@ -6,7 +6,7 @@
 #include "histogram.h"
 
 struct activity {
-    char name[64];  /* "ps 0", "worker 1", "observer" */
+    char name[96];  /* "ps 0", "worker 1", "observer" */
     char state[16]; /* of a client: open, closing, done, lost */
     uint64_t attempt;
     uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;

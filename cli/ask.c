@@ -155,7 +155,8 @@ void answers_deinit(struct answers *answers)
 enum sumac_status
 ask_addresses(const struct ps_list *some, struct ps_list *all, struct sumac_error *error)
 {
-    const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    request.after_id = UINT64_MAX; /* no variables */
     const struct inquiry inquiry = {WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base};
     struct answers answers = {0};
     enum sumac_status status = SUMAC_UNAVAILABLE;

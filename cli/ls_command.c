@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask.h"
+#include "catalogue.h"
 #include "command.h"
 #include "find_cluster.h"
 #include "json.h"
@@ -44,19 +44,14 @@ const struct command ls_command = {
     .run = list,
 };
 
-static const wire_list_reply *reply_of(const struct answers *answers, uint32_t ps)
-{
-    return (const wire_list_reply *)(const void *)answers->replies[ps];
-}
-
 /* The shard as the ps that holds it knows it; NULL when that ps has not got the variable (any
  * more). */
 static const wire_shard *
-held_shard(const struct answers *answers, const wire_variable *variable, const wire_shard *shard)
+held_shard(const struct page *page, const wire_variable *variable, const wire_shard *shard)
 {
-    if (shard->ps >= answers->count)
+    if (shard->ps >= page->answers.count)
         return NULL;
-    const wire_list_reply *reply = reply_of(answers, shard->ps);
+    const wire_list_reply *reply = page_of(page, shard->ps);
     for (size_t i = 0; i < reply->n_variables; i++) {
         if (reply->variables[i]->variable_id != variable->variable_id)
             continue;
@@ -78,12 +73,12 @@ static struct sumac_shape shape_of(const wire_variable *variable)
 /* ---- a table */
 
 static void add_shard(
-    struct table *table, const struct answers *answers, const wire_variable *variable,
+    struct table *table, const struct page *page, const wire_variable *variable,
     const wire_shard *shard)
 {
     char shape_text[160], bytes_text[32];
     const struct sumac_shape shape = shape_of(variable);
-    const wire_shard *held = held_shard(answers, variable, shard);
+    const wire_shard *held = held_shard(page, variable, shard);
     const int function = variable->function != NULL ? (int)variable->function->function : 0;
     table_add(table, "%s", variable->name);
     table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
@@ -103,17 +98,23 @@ static void add_shard(
     table_add(table, "%s", held != NULL && held->last_worker[0] ? held->last_worker : "-");
 }
 
-static bool print_table(const struct answers *answers)
+static void add_page(struct table *table, const struct page *page)
+{
+    const wire_list_reply *first = page_of(page, 0);
+    for (size_t i = 0; i < page->count; i++)
+        for (size_t j = 0; j < first->variables[i]->n_shards; j++)
+            add_shard(table, page, first->variables[i], first->variables[i]->shards[j]);
+}
+
+static bool print_table(const struct catalogue *catalogue)
 {
     static const char *const titles[] = {"NAME",     "DTYPE",      "SHAPE",  "AGGREGATION",
                                          "FUNCTION", ">VERSION",   ">BYTES", ">PS",
                                          "SHARD",    "LAST WORKER"};
     struct table table = {.titles = titles, .columns = sizeof titles / sizeof titles[0]};
-    const wire_list_reply *first = reply_of(answers, 0);
-    for (size_t i = 0; i < first->n_variables; i++)
-        for (size_t j = 0; j < first->variables[i]->n_shards; j++)
-            add_shard(&table, answers, first->variables[i], first->variables[i]->shards[j]);
-    if (first->n_variables == 0)
+    for (uint32_t i = 0; i < catalogue->page_count; i++)
+        add_page(&table, &catalogue->pages[i]);
+    if (catalogue->pages[0].count == 0)
         fprintf(stderr, "sumac ls: the run has no variables yet\n");
     const bool printed = table_print(&table, stdout);
     table_deinit(&table);
@@ -123,10 +124,10 @@ static bool print_table(const struct answers *answers)
 /* ---- JSON */
 
 static struct value *
-shard_to_json(const struct answers *answers, const wire_variable *variable, const wire_shard *shard)
+shard_to_json(const struct page *page, const wire_variable *variable, const wire_shard *shard)
 {
     struct value *json = value_object();
-    const wire_shard *held = held_shard(answers, variable, shard);
+    const wire_shard *held = held_shard(page, variable, shard);
     value_put(json, "ps", value_number(shard->ps));
     value_put(json, "first_row", value_number(shard->first_row));
     value_put(json, "rows", value_number(shard->rows));
@@ -150,7 +151,7 @@ static struct value *function_to_json(const wire_function *function)
     return json;
 }
 
-static struct value *variable_to_json(const struct answers *answers, const wire_variable *variable)
+static struct value *variable_to_json(const struct page *page, const wire_variable *variable)
 {
     struct value *json = value_object();
     struct value *shape = value_array();
@@ -158,7 +159,7 @@ static struct value *variable_to_json(const struct answers *answers, const wire_
     for (size_t i = 0; i < variable->n_shape; i++)
         value_add(shape, value_number(variable->shape[i]));
     for (size_t i = 0; i < variable->n_shards; i++)
-        value_add(shards, shard_to_json(answers, variable, variable->shards[i]));
+        value_add(shards, shard_to_json(page, variable, variable->shards[i]));
     value_put(json, "name", value_text(variable->name));
     value_put(json, "dtype", value_text(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
     value_put(json, "shape", shape);
@@ -171,14 +172,16 @@ static struct value *variable_to_json(const struct answers *answers, const wire_
     return json;
 }
 
-static bool print_json(const struct answers *answers)
+static bool print_json(const struct catalogue *catalogue)
 {
     struct value *json = value_object();
     struct value *variables = value_array();
-    const wire_list_reply *first = reply_of(answers, 0);
-    for (size_t i = 0; i < first->n_variables; i++)
-        value_add(variables, variable_to_json(answers, first->variables[i]));
-    value_put(json, "epoch", value_number(first->epoch));
+    for (uint32_t i = 0; i < catalogue->page_count; i++) {
+        const struct page *page = &catalogue->pages[i];
+        for (size_t j = 0; j < page->count; j++)
+            value_add(variables, variable_to_json(page, page_of(page, 0)->variables[j]));
+    }
+    value_put(json, "epoch", value_number(page_of(&catalogue->pages[0], 0)->epoch));
     value_put(json, "variables", variables);
     const bool printed = value_print(json, stdout);
     value_free(json);
@@ -188,19 +191,15 @@ static bool print_json(const struct answers *answers)
 /* ---- the command */
 
 static enum sumac_status ask_all(
-    const struct ls_options *options, char **names, int name_count, struct answers *answers,
+    const struct ls_options *options, char **names, int name_count, struct catalogue *catalogue,
     struct sumac_error *error)
 {
     struct ps_list some = {0}, all = {0};
     enum sumac_status status = find_cluster(options->ps, &some, error);
     if (status == SUMAC_OK)
         status = ask_addresses(&some, &all, error);
-    wire_list_request request = WIRE_LIST_REQUEST_INIT;
-    request.names = names;
-    request.n_names = (size_t)name_count;
-    const struct inquiry inquiry = {WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base};
     if (status == SUMAC_OK)
-        status = ask_every(&all, &inquiry, answers, error);
+        status = catalogue_ask(&all, names, (size_t)name_count, catalogue, error);
     ps_list_deinit(&some);
     ps_list_deinit(&all);
     return status;
@@ -213,11 +212,11 @@ static int list(const struct command *command, int argc, char **argv)
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &name_count);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    struct answers answers = {0};
+    struct catalogue catalogue = {0};
     struct sumac_error error = {0};
-    if (ask_all(&options, argv, name_count, &answers, &error) != SUMAC_OK)
+    if (ask_all(&options, argv, name_count, &catalogue, &error) != SUMAC_OK)
         return command_failed(command, &error);
-    const bool printed = options.json ? print_json(&answers) : print_table(&answers);
-    answers_deinit(&answers);
+    const bool printed = options.json ? print_json(&catalogue) : print_table(&catalogue);
+    catalogue_deinit(&catalogue);
     return printed ? EXIT_FINE : EXIT_FAILED;
 }

@@ -13,8 +13,10 @@
 #include "options.h"
 #include "sumac/client.h"
 #include "table.h"
+#include "text.h"
 
 #define INTERVAL_MS 500
+#define WAIT_BYTES 2048 /* a variable's name has up to 1024 */
 #define SCREEN_BYTES_MAX 65536 /* written at once: no flicker */
 
 struct stats_options {
@@ -169,6 +171,23 @@ static bool print_memory(const struct answers *answers, FILE *file)
     return printed;
 }
 
+static void print_waits(const wire_stats_reply *reply, FILE *file)
+{
+    char line[WAIT_BYTES];
+    for (size_t i = 0; i < reply->n_waits; i++) {
+        text_print_line(line, sizeof line, "ps %u: %s", reply->ps, reply->waits[i]);
+        fprintf(file, "%s\n", line);
+    }
+    if (reply->waits_left_out > 0)
+        fprintf(
+            file, "ps %u: %" PRIu64 " other waits are left out\n", reply->ps,
+            reply->waits_left_out);
+    if (reply->sessions_left_out > 0)
+        fprintf(
+            file, "ps %u: %" PRIu64 " other sessions are left out\n", reply->ps,
+            reply->sessions_left_out);
+}
+
 static bool print_tables(const struct answers *answers, const struct sample *sample, FILE *file)
 {
     bool printed = print_ps(sample, file);
@@ -179,8 +198,7 @@ static bool print_tables(const struct answers *answers, const struct sample *sam
     fputc('\n', file);
     printed = print_memory(answers, file) && printed;
     for (uint32_t i = 0; i < answers->count; i++)
-        for (size_t j = 0; j < stats_of(answers, i)->n_waits; j++)
-            fprintf(file, "ps %u: %s\n", stats_of(answers, i)->ps, stats_of(answers, i)->waits[j]);
+        print_waits(stats_of(answers, i), file);
     return printed && ferror(file) == 0;
 }
 
@@ -281,6 +299,8 @@ static struct value *ps_to_json(const wire_stats_reply *reply, const struct acti
     value_put(json, "version", value_text(reply->version));
     value_put(json, "memory", memory_to_json(reply->memory));
     value_put(json, "waits", waits);
+    value_put(json, "waits_left_out", value_number(reply->waits_left_out));
+    value_put(json, "sessions_left_out", value_number(reply->sessions_left_out));
     return json;
 }
 
@@ -314,7 +334,7 @@ static enum sumac_status ask_stats(
     if (status != SUMAC_OK || sample_take(answers, now_us(), sample))
         return status;
     answers_deinit(answers);
-    snprintf(error->text, sizeof error->text, "no memory");
+    text_print(error->text, sizeof error->text, "no memory");
     return error->status = SUMAC_RESOURCE_EXHAUSTED;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 void table_add(struct table *table, const char *format, ...)
 {
     char *cell = NULL;
@@ -23,10 +25,12 @@ void table_add(struct table *table, const char *format, ...)
         }
     }
     va_end(values);
-    if (cell == NULL)
+    if (cell == NULL) {
         table->failed = true;
-    else
-        table->cells[table->cell_count++] = cell;
+        return;
+    }
+    text_make_line(cell);
+    table->cells[table->cell_count++] = cell;
 }
 
 static size_t characters(const char *text)

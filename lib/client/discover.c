@@ -83,9 +83,6 @@ static void take_list(struct probe *probe, const wire_list_reply *reply)
         client->cluster_id = reply->cluster_id;
     if (reply->epoch > client->epoch)
         client->epoch = reply->epoch;
-    for (size_t i = 0; i < reply->n_variables; i++)
-        if (reply->variables[i]->published)
-            client_learn(client, reply->variables[i]);
     if (search->until == CLIENT_SEARCH_JOINED || reply->n_ps_addresses <= client->peer_count ||
         reply->n_ps_addresses > SESSION_PS_MAX)
         return;
@@ -125,8 +122,9 @@ static const struct rpc_handler handler = {.message = answered, .closed = closed
 static void ask(struct probe *probe, uint64_t until_us)
 {
     struct sumac_client *client = probe->search->client;
-    const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
     struct rpc_channel *channel = client_channel(client, probe->ps, SESSION_PULL_STREAM);
+    request.after_id = UINT64_MAX; /* no variables */
     if (channel == NULL ||
         rpc_channel_call(
             channel, &sumac__v1__variables__descriptor, VARIABLES_LIST, &request.base, until_us,

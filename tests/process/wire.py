@@ -73,6 +73,17 @@ class Ps:
         self.observe = observe_pb2_grpc.ObserveStub(self.channel)
         self.health = health_pb2_grpc.HealthStub(self.channel)
 
+    def pages(self):
+        """The catalogue, answer by answer."""
+        request = variables_pb2.ListRequest()
+        more = True
+        while more:
+            page = self.variables.List(request, timeout=DEADLINE_S)
+            yield page
+            more = page.more
+            if more:
+                request.after_id = page.variables[-1].variable_id
+
     def close(self):
         self.channel.close()
 

@@ -1,0 +1,111 @@
+/* catalogue.c -- the catalogue as every ps has it, read page by page.
+ *
+ * The ps's answers end at different variables, since each tells more of the shards that it holds itself: a page goes as far as
+ * the shortest of them, and the next one begins there.
+ */
+#include "catalogue.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+
+/* What is still to be asked for. */
+struct rest {
+    wire_list_request request;
+    char **names;
+    size_t name_count;
+    bool more;
+};
+
+static bool says_nothing(const wire_list_reply *reply)
+{
+    return reply->more && reply->n_variables == 0;
+}
+
+/* Variables of the first ps's answer that every ps has come to, and what is left after them. */
+static void measure(struct page *page, struct rest *rest)
+{
+    const wire_list_reply *first = page_of(page, 0);
+    uint64_t through = UINT64_MAX;
+    page->count = first->n_variables;
+    rest->more = false;
+    for (uint32_t ps = 0; ps < page->answers.count; ps++) {
+        const wire_list_reply *reply = page_of(page, ps);
+        if (!reply->more)
+            continue;
+        rest->more = true;
+        const uint64_t last = reply->variables[reply->n_variables - 1]->variable_id;
+        through = last < through ? last : through;
+        if (rest->name_count > 0 && reply->n_variables < page->count)
+            page->count = reply->n_variables;
+    }
+    if (rest->name_count > 0) {
+        rest->names += page->count;
+        rest->name_count -= page->count;
+        rest->more = rest->name_count > 0;
+        return;
+    }
+    while (page->count > 0 && first->variables[page->count - 1]->variable_id > through)
+        page->count--;
+    rest->request.after_id = through;
+}
+
+static enum sumac_status ask_page(
+    const struct ps_list *list, struct rest *rest, struct page *page, struct sumac_error *error)
+{
+    const struct inquiry inquiry = {WIRE_VARIABLES, WIRE_VARIABLES_LIST, &rest->request.base};
+    const uint64_t after_id = rest->request.after_id;
+    rest->request.names = rest->names;
+    rest->request.n_names =
+        rest->name_count < WIRE_LIST_NAMES_MAX ? rest->name_count : WIRE_LIST_NAMES_MAX;
+    enum sumac_status status = ask_every(list, &inquiry, &page->answers, error);
+    if (status != SUMAC_OK)
+        return status;
+    bool sound = true;
+    for (uint32_t ps = 0; ps < page->answers.count; ps++)
+        sound = sound && !says_nothing(page_of(page, ps));
+    if (sound)
+        measure(page, rest);
+    if (!sound || (rest->more && page->count == 0 && rest->request.after_id <= after_id)) {
+        answers_deinit(&page->answers);
+        return fail(
+            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "a ps's list of variables does not go on: is it a ps of this release?");
+    }
+    return SUMAC_OK;
+}
+
+enum sumac_status catalogue_ask(
+    const struct ps_list *list, char **names, size_t name_count, struct catalogue *catalogue,
+    struct sumac_error *error)
+{
+    struct catalogue made = {0};
+    struct rest rest = {
+        .request = WIRE_LIST_REQUEST_INIT, .names = names, .name_count = name_count, .more = true};
+    enum sumac_status status = SUMAC_OK;
+    while (status == SUMAC_OK && rest.more) {
+        struct page *pages = realloc(made.pages, (made.page_count + 1) * sizeof *pages);
+        if (pages == NULL) {
+            status = fail(
+                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "no memory for the list of variables");
+            break;
+        }
+        made.pages = pages;
+        status = ask_page(list, &rest, &pages[made.page_count], error);
+        made.page_count += status == SUMAC_OK;
+    }
+    if (status == SUMAC_OK)
+        *catalogue = made;
+    else
+        catalogue_deinit(&made);
+    return status;
+}
+
+void catalogue_deinit(struct catalogue *catalogue)
+{
+    for (uint32_t i = 0; i < catalogue->page_count; i++)
+        answers_deinit(&catalogue->pages[i].answers);
+    free(catalogue->pages);
+    *catalogue = (struct catalogue){0};
+}
