@@ -16,6 +16,7 @@ struct ps_words {
 };
 
 #define STAGING_BYTES_MIN 65536u
+#define PULLS_BYTES_MIN 1048576u
 #define GRPC_MEMORY_BYTES_MIN 8388608u /* with less it answers nobody */
 #define UNSAID UINT32_MAX              /* a number that was not given */
 #define SERVER(member) offsetof(struct ps_words, server.member)
@@ -35,6 +36,12 @@ static const struct option_row rows[] = {
      OPTION_COUNT, SERVER(sessions_max)},
     {"view-max", "SIZE", "old values kept for long pulls (as much as the variables take)",
      OPTION_SIZE, SERVER(view_bytes_max)},
+    {"pulls-max", "SIZE",
+     "pulls that wait or are under way, at most half of it for readers without a session (64M)",
+     OPTION_SIZE, SERVER(pulls_bytes_max)},
+    {"state-max", "SIZE",
+     "variables with their slots (three quarters of the memory, divided by the ps of this host)",
+     OPTION_SIZE, SERVER(state_bytes_max)},
     {"grpc-memory-max", "SIZE", "gRPC's own buffers (256M)", OPTION_SIZE,
      SERVER(grpc_memory_bytes_max)},
     {"streams-max", "N", "calls at a time on one connection (1024)", OPTION_COUNT,
@@ -63,17 +70,19 @@ const struct command ps_command = {
     .name = "ps",
     .summary = "be a parameter server",
     .arguments = "",
-    .about = "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps "
-             "and workers and says\n"
-             "which ps this one is. It waits for the workers, in whatever order the processes "
-             "start, and ends with\n"
-             "the run: 0 when the workers are done; 143 when all of them are gone, or after "
-             "SIGTERM; 128 and more\n"
-             "when another ps is lost or the port is taken (226); 2 when TF_CONFIG or an option is "
-             "wrong.\n"
-             "Variables live in memory, bounded by: the process itself + values and slots + "
-             "view-max + staging-max +\n"
-             "grpc-memory-max. `sumac stats` prints each term.",
+    .about =
+        "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps "
+        "and workers and says\n"
+        "which ps this one is. It waits for the workers, in whatever order the processes "
+        "start, and ends with\n"
+        "the run: 0 when the workers are done; 143 when all of them are gone, or after "
+        "SIGTERM; 128 and more\n"
+        "when another ps is lost or the port is taken (226); 2 when TF_CONFIG or an option is "
+        "wrong.\n"
+        "Variables live in memory, bounded by: the process itself + variables with their slots "
+        "(state-max) + view-max +\n"
+        "staging-max + pulls-max + a fixed part for each session + grpc-memory-max. `sumac "
+        "stats` prints each term.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
@@ -119,6 +128,10 @@ static bool check(const struct ps_options *options)
         fprintf(
             stderr, "sumac ps: --staging-max %llu takes no push; give at least 64K\n",
             (unsigned long long)options->staging_bytes_max);
+    else if (options->pulls_bytes_max != 0 && options->pulls_bytes_max < PULLS_BYTES_MIN)
+        fprintf(
+            stderr, "sumac ps: --pulls-max %llu answers no pull; give at least 1M\n",
+            (unsigned long long)options->pulls_bytes_max);
     else if (
         options->grpc_memory_bytes_max != 0 &&
         options->grpc_memory_bytes_max < GRPC_MEMORY_BYTES_MIN)

@@ -135,30 +135,27 @@ static bool print_clients(const struct sample *sample, FILE *file)
 static uint64_t bound(const wire_memory_stats *memory)
 {
     return memory->base_bytes + memory->state_bytes + memory->view_bytes_max +
-           memory->staging_bytes_max + memory->grpc_memory_bytes_max;
+           memory->staging_bytes_max + memory->pulls_bytes_max + memory->sessions_bytes_max +
+           memory->grpc_memory_bytes_max;
 }
 
 static bool print_memory(const struct answers *answers, FILE *file)
 {
-    static const char *const titles[] = {"MEMORY",    ">RESIDENT", ">BASE",   ">STATE",
-                                         ">VIEWS",    ">MAX",      ">STAGED", ">MAX",
-                                         ">GRPC MAX", ">BOUND",    ">ADDRESS"};
+    static const char *const titles[] = {
+        "MEMORY", ">RESIDENT", ">BASE", ">STATE",        ">VIEWS",    ">MAX",   ">STAGED",
+        ">MAX",   ">PULLS",    ">MAX",  ">SESSIONS MAX", ">GRPC MAX", ">BOUND", ">ADDRESS"};
     struct table table = {.titles = titles, .columns = sizeof titles / sizeof titles[0]};
     for (uint32_t i = 0; i < answers->count; i++) {
         const wire_stats_reply *reply = stats_of(answers, i);
         const wire_memory_stats *memory = reply->memory;
         if (memory == NULL)
             continue;
-        const uint64_t figures[] = {
-            memory->resident_bytes,
-            memory->base_bytes,
-            memory->state_bytes,
-            memory->view_bytes,
-            memory->view_bytes_max,
-            memory->staged_bytes,
-            memory->staging_bytes_max,
-            memory->grpc_memory_bytes_max,
-            bound(memory)};
+        const uint64_t figures[] = {memory->resident_bytes,        memory->base_bytes,
+                                    memory->state_bytes,           memory->view_bytes,
+                                    memory->view_bytes_max,        memory->staged_bytes,
+                                    memory->staging_bytes_max,     memory->pull_bytes,
+                                    memory->pulls_bytes_max,       memory->sessions_bytes_max,
+                                    memory->grpc_memory_bytes_max, bound(memory)};
         table_add(&table, "ps %u", reply->ps);
         for (size_t j = 0; j < sizeof figures / sizeof figures[0]; j++) {
             char text[32];
@@ -280,6 +277,10 @@ static struct value *memory_to_json(const wire_memory_stats *memory)
     value_put(json, "view_bytes_max", value_number(memory->view_bytes_max));
     value_put(json, "staged_bytes", value_number(memory->staged_bytes));
     value_put(json, "staging_bytes_max", value_number(memory->staging_bytes_max));
+    value_put(json, "state_bytes_max", value_number(memory->state_bytes_max));
+    value_put(json, "pull_bytes", value_number(memory->pull_bytes));
+    value_put(json, "pulls_bytes_max", value_number(memory->pulls_bytes_max));
+    value_put(json, "sessions_bytes_max", value_number(memory->sessions_bytes_max));
     value_put(json, "grpc_memory_bytes_max", value_number(memory->grpc_memory_bytes_max));
     value_put(json, "bound_bytes", value_number(bound(memory)));
     return json;

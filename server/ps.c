@@ -96,7 +96,6 @@ static bool start_lane(struct ps *ps)
     config->started_us = ps_now_us();
     ps->resident_bytes = ps_resident_bytes();
     config->base_bytes = ps->resident_bytes;
-    config->state_bytes_max = ps_memory_bytes();
     ps->lane = lane_create(config, &memory_heap);
     if (ps->lane == NULL)
         return false;

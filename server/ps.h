@@ -39,6 +39,8 @@ struct ps_options {
     uint32_t streams_max;           /* 1 024 calls on one connection */
     uint64_t staging_bytes_max;     /* 2304 MiB: each of 32 sessions a part of 64 MiB */
     uint64_t view_bytes_max;        /* as much as the state */
+    uint64_t pulls_bytes_max;       /* 64 MiB */
+    uint64_t state_bytes_max;       /* three quarters of the memory, divided by the ps of this host */
     uint64_t grpc_memory_bytes_max; /* 256 MiB */
 };
 

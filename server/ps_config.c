@@ -15,6 +15,25 @@ static uint64_t either_bytes(uint64_t given, uint64_t otherwise)
     return given != 0 ? given : otherwise;
 }
 
+static size_t host_bytes(const char *address)
+{
+    const char *const colon = strrchr(address, ':');
+    return colon == NULL ? strlen(address) : (size_t)(colon - address);
+}
+
+/* How many ps the configuration puts on the host of this one, itself included: they share its memory. */
+static uint32_t ps_count_on_host(const struct sumac_cluster *cluster)
+{
+    const struct sumac_job *const job = sumac_cluster_job(cluster, "ps");
+    const char *const own = sumac_cluster_address(cluster, "ps", cluster->task_index);
+    uint32_t count = 0;
+    for (uint32_t i = 0; own != NULL && job != NULL && i < job->task_count; i++) {
+        const char *const other = job->tasks[i].address;
+        count += host_bytes(other) == host_bytes(own) && memcmp(other, own, host_bytes(own)) == 0;
+    }
+    return count > 0 ? count : 1;
+}
+
 void ps_options_fill(struct ps_options *options)
 {
     if (options->bind_host == NULL)
@@ -28,6 +47,9 @@ void ps_options_fill(struct ps_options *options)
     options->sessions_max = options->sessions_max != 0 ? options->sessions_max : 32;
     options->streams_max = options->streams_max != 0 ? options->streams_max : 1024;
     options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2304) << 20);
+    options->pulls_bytes_max = either_bytes(options->pulls_bytes_max, LANE_PULLS_BYTES_MAX);
+    options->state_bytes_max = either_bytes(
+        options->state_bytes_max, ps_memory_bytes() / 4 * 3 / ps_count_on_host(options->cluster));
     options->grpc_memory_bytes_max =
         either_bytes(options->grpc_memory_bytes_max, UINT64_C(256) << 20);
     if (options->threads == PS_THREADS_DEFAULT) {
@@ -122,6 +144,8 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->sessions_max = options->sessions_max;
     lane->staging_bytes_max = options->staging_bytes_max;
     lane->view_bytes_max = options->view_bytes_max;
+    lane->pulls_bytes_max = options->pulls_bytes_max;
+    lane->state_bytes_max = options->state_bytes_max;
     lane->grpc_memory_bytes_max = options->grpc_memory_bytes_max;
 }
 

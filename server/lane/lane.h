@@ -26,6 +26,7 @@
 #define LANE_PIECES_PER_PART_MAX 65536u
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
 #define LANE_QUIET_MS 3000u     /* a sign of life comes each second: by then one is really late */
+#define LANE_PULLS_BYTES_MAX 67108864u
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
@@ -49,6 +50,7 @@ struct lane_config {
     uint32_t sessions_max;      /* 32 */
     uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
     uint64_t view_bytes_max;    /* 0: as much as the state */
+    uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
     uint64_t state_bytes_max;   /* values and slots; 0: as much as the memory gives */
     uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */
     bool records; /* emit RECORD and make answers wait for them (durability journal) */

@@ -152,6 +152,7 @@ struct session {
     struct part *receiving; /* only without the rule generation */
     uint64_t staged_bytes;  /* of its parts, as room.h counts them */
     uint64_t answer_bytes;  /* of answers that wait for its push stream */
+    uint64_t pull_bytes;    /* of its pulls */
     bool closing, closed, done;
     uint64_t final;
     uint64_t close_number;  /* order to be answered as soon as there is memory for it; 0: none */
@@ -202,6 +203,8 @@ struct pull {
     uint32_t timeout_ms;
     struct pull_piece *pieces;
     uint32_t piece_count, piece_capacity;
+    uint64_t room_bytes; /* what it takes of pulls_bytes_max, … */
+    bool refused_room;   /* and whether of what is kept for those that are refused */
     uint64_t bytes;
     bool active; /* its first message is out: `view` is open */
     struct view view;
@@ -283,11 +286,15 @@ struct lane {
     struct session *first_waiting, *last_waiting; /* for busy shards, in their turn */
     struct job *jobs;
     uint64_t last_part, last_job, last_batch, last_record;
-    uint64_t marking;      /* number of the part whose marks are on its shards (piece.c) */
-    uint64_t staged_bytes; /* of all sessions' parts, and of answers that wait */
-    uint32_t half_applied; /* sessions with a part that is applied in half */
-    uint32_t filling;      /* variables that do not have their values yet */
-    bool any_hello;        /* ps 0 has spoken to this ps */
+    uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
+    uint64_t staged_bytes;       /* of all sessions' parts, and of answers that wait */
+    uint64_t pull_bytes;         /* of all pulls, … */
+    uint64_t refused_pull_bytes; /* of those refused at once, … */
+    uint64_t reader_pull_bytes;  /* of those without a session, … */
+    uint64_t common_pull_bytes;  /* and of sessions' beyond their shares (pull_room.c) */
+    uint32_t half_applied;       /* sessions with a part that is applied in half */
+    uint32_t filling;            /* variables that do not have their values yet */
+    bool any_hello;              /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */
     bool serving;
@@ -317,6 +324,11 @@ static inline uint32_t lane_pull_chunk_bytes(const struct lane *lane)
 {
     return lane->config.pull_chunk_bytes == 0 ? LANE_PULL_CHUNK_BYTES
                                               : lane->config.pull_chunk_bytes;
+}
+
+static inline uint64_t pulls_bytes_max(const struct lane *lane)
+{
+    return lane->config.pulls_bytes_max == 0 ? LANE_PULLS_BYTES_MAX : lane->config.pulls_bytes_max;
 }
 
 static inline uint64_t grant_bytes(const struct lane *lane)
@@ -424,6 +436,9 @@ void lane_session_remove(struct session *session, struct part *part);
 void lane_session_drop_parts(struct lane *lane, struct session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct session *session);
+/* The most that sessions keep beside their grants of staging and pulls: refused parts and why, answers that say so again, the
+ * slices of vector work, an array of a part as it grows; of closed ones what was voided. */
+uint64_t lane_sessions_bytes_max(const struct lane *lane);
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
 
 /* voided.c: what some ps refused, and why */
@@ -480,6 +495,19 @@ void lane_pull_attend_all(struct lane *lane);
 void lane_pull_describe_wait(
     const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
     size_t text_bytes);
+/* pull_room.c: what pulls take while they wait or are under way, of a bound that is shared out */
+/* Is there room for a pull with so many pieces? False: *error says how much there is. */
+bool lane_pull_has_room(
+    const struct lane *lane, const struct session *session, const struct pull *pull,
+    uint64_t pieces, struct sumac_error *error);
+/* For one that is refused, until its answer is read. False: there is no room for that either. */
+bool lane_pull_take_last_room(struct lane *lane, struct pull *pull);
+
+void lane_pull_take_room(
+    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces);
+void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull);
+/* The session is forgotten: its pulls are those of a reader without one. */
+void lane_pull_disown(struct lane *lane, struct session *session);
 void lane_pulled_flush(struct lane *lane, struct stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);
 

@@ -87,8 +87,9 @@ void lane_pull_requeue(struct stream *stream, struct pull *pull)
     link_last(stream, pull);
 }
 
-static void free_pull(struct lane *lane, struct pull *pull)
+static void free_pull(struct lane *lane, struct stream *stream, struct pull *pull)
 {
+    lane_pull_give_room(lane, stream->session, pull);
     if (pull->active)
         close_view(lane, pull);
     for (uint32_t i = 0; i < pull->piece_count; i++)
@@ -100,7 +101,7 @@ static void free_pull(struct lane *lane, struct pull *pull)
 void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull)
 {
     unlink_pull(stream, pull);
-    free_pull(lane, pull);
+    free_pull(lane, stream, pull);
 }
 
 void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull)
@@ -209,25 +210,29 @@ static void check_request(
             session->task, lane->index);
 }
 
-static void read_request(
+/* False: there is no room for it, not even to say so. */
+static bool read_request(
     struct lane *lane, const struct stream *stream, struct pull *pull,
     const wire_pull_request *request)
 {
     check_request(lane, stream, request, &pull->error);
-    if (pull->error.status != SUMAC_OK)
-        return;
+    if (pull->error.status != SUMAC_OK ||
+        !lane_pull_has_room(lane, stream->session, pull, request->n_pieces, &pull->error))
+        return lane_pull_take_last_room(lane, pull);
+    lane_pull_take_room(lane, stream->session, pull, request->n_pieces);
     pull->piece_capacity = (uint32_t)request->n_pieces;
     pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
     if (pull->pieces == NULL) {
         (void)fail(
             &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a pull", lane->index);
-        return;
+        return true;
     }
     for (size_t i = 0; i < request->n_pieces; i++) {
         if (!read_piece(lane, pull, request->pieces[i], &pull->error))
-            return;
+            break;
     }
+    return true;
 }
 
 static void cancel(struct lane *lane, struct stream *stream, uint64_t request)
@@ -240,26 +245,36 @@ static void cancel(struct lane *lane, struct stream *stream, uint64_t request)
     }
 }
 
+static void refuse_last(struct lane *lane, struct stream *stream, uint64_t request)
+{
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+        "ps %u has no room for pull %llu beside %u others of its stream, of at most %u, and %llu "
+        "bytes of refused pulls whose answers were not read, of at most %llu",
+        lane->index, (unsigned long long)request, stream->pull_count, PULLS_PER_STREAM_MAX,
+        (unsigned long long)lane->refused_pull_bytes,
+        (unsigned long long)pulls_bytes_max(lane) / 8);
+}
+
 static void add(struct lane *lane, struct stream *stream, const wire_pull_request *request)
 {
     struct pull *pull =
         stream->pull_count == PULLS_PER_STREAM_MAX ? NULL : pool_take(&lane->pulls_pool);
 
-    if (pull == NULL) {
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-            "ps %u has no room for pull %llu beside %u others", lane->index,
-            (unsigned long long)request->request, stream->pull_count);
+    if (pull != NULL) {
+        pull->request = request->request;
+        pull->after_sequence = request->after_sequence;
+        pull->timeout_ms = request->timeout_ms == 0 ? TIMEOUT_MS_DEFAULT : request->timeout_ms;
+        pull->started_us = lane->now_us;
+        pull->deadline_us = lane->now_us + (uint64_t)pull->timeout_ms * 1000;
+    }
+    if (pull == NULL || !read_request(lane, stream, pull, request)) {
+        pool_give(&lane->pulls_pool, pull);
+        refuse_last(lane, stream, request->request);
         return;
     }
-    pull->request = request->request;
-    pull->after_sequence = request->after_sequence;
-    pull->timeout_ms = request->timeout_ms == 0 ? TIMEOUT_MS_DEFAULT : request->timeout_ms;
-    pull->started_us = lane->now_us;
-    pull->deadline_us = lane->now_us + (uint64_t)pull->timeout_ms * 1000;
     if (pull->deadline_us < lane->pull_due_us)
         lane->pull_due_us = pull->deadline_us;
-    read_request(lane, stream, pull, request);
     link_last(stream, pull);
     lane_stream_attend(lane, stream);
 }

@@ -54,6 +54,7 @@ static void free_session(struct lane *lane, struct session *session)
     if (session->receiving != NULL)
         lane_part_destroy(lane, session->receiving);
     lane_voided_drop(lane, session);
+    lane_pull_disown(lane, session);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->session != session)
             continue;
@@ -181,4 +182,27 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
             slowest = session->clock;
     }
     return slowest == UINT64_MAX ? otherwise : slowest;
+}
+
+/* A list that has grown has less than twice the places that it needs, and while it grows there are two of them. */
+static uint64_t voided_bytes_max(void)
+{
+    return 3 * VOIDED_PER_SESSION_MAX * sizeof(struct voided);
+}
+
+static uint64_t session_bytes_max(void)
+{
+    const uint64_t refused = VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
+                             PARTS_PER_SESSION_MAX * sizeof(struct part) + voided_bytes_max();
+    const uint64_t slices =
+        SLICES_PER_JOB_MAX * (sizeof(struct update_slice) + sizeof(struct block *));
+    const uint64_t growing = LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2;
+
+    return sizeof(struct session) + refused + ANSWERS_BESIDE_BYTES_MAX + slices + growing;
+}
+
+uint64_t lane_sessions_bytes_max(const struct lane *lane)
+{
+    return lane->config.sessions_max * session_bytes_max() +
+           CLOSED_SESSIONS_MAX * (sizeof(struct session) + voided_bytes_max());
 }

@@ -300,9 +300,10 @@ static enum sumac_status check_room(
         return SUMAC_OK;
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "variable %s: ps %u has memory for %llu bytes more, its shards have %llu%s", given->name,
-        this_ps, (unsigned long long)free_bytes, (unsigned long long)bytes,
-        lists > 1 ? ", and their slots as much each" : "");
+        "variable %s: ps %u has room for %llu bytes more (of %llu, its --state-max), its shards "
+        "have %llu%s",
+        given->name, this_ps, (unsigned long long)free_bytes, (unsigned long long)bytes_max,
+        (unsigned long long)bytes, lists > 1 ? ", and their slots as much each" : "");
 }
 
 /* Undo a half-made variable. */

@@ -86,7 +86,9 @@ class Reading(unittest.TestCase):
             memory = ps["memory"]
             self.assertEqual(ps["pushes"], 2)
             self.assertEqual(memory["bound_bytes"], memory["base_bytes"] + memory["state_bytes"] + memory["view_bytes_max"]
-                             + memory["staging_bytes_max"] + memory["grpc_memory_bytes_max"])
+                             + memory["staging_bytes_max"] + memory["pulls_bytes_max"] + memory["sessions_bytes_max"]
+                             + memory["grpc_memory_bytes_max"])
+            self.assertLessEqual(memory["state_bytes"], memory["state_bytes_max"])
             self.assertLessEqual(memory["resident_bytes"], memory["bound_bytes"])
         (worker,) = [client for client in document["clients"] if client["name"] == "worker 0"]
         self.assertEqual((worker["pushes"], worker["push_bytes"]), (4, 2 * ROWS * COLUMNS * 4))
@@ -273,6 +275,7 @@ class Words(unittest.TestCase):
                                     ("--lease-ms", "0", "at least 1, not 0"),
                                     ("--staging-max", "0", "not 0"),
                                     ("--staging-max", "1", "takes no push; give at least 64K"),
+                                    ("--pulls-max", "1K", "answers no pull; give at least 1M"),
                                     ("--grpc-memory-max", "1K", "give at least 8M")):
             with self.subTest(option=option, value=value):
                 code, _, errors = sumac("ps", option, value)

@@ -203,7 +203,7 @@ class Refused(Talk):
     def test_a_variable_larger_than_the_memory_is_named_and_leaves_nothing(self):
         for columns in (10**12, 10**15, 10**18):       # on each ps 4 TB, 4 PB, and 4 EB
             answer = self.ask(f"make huge float32 2,{columns} 2 assign", "refused RESOURCE_EXHAUSTED OUT_OF_MEMORY (.*)")
-            self.assertRegex(answer.group(1), rf"variable huge: ps \d has memory for \d+ bytes.* {4 * columns}")
+            self.assertRegex(answer.group(1), rf"variable huge: ps \d has room for \d+ bytes.* {4 * columns}")
         code, text = self.cluster.sumac("ls")
         self.assertEqual(code, 0)
         self.assertNotIn("huge", text)

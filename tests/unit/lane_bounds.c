@@ -190,7 +190,91 @@ static void a_stream_has_so_many_pulls(void **state)
 
     talk_pull(talk, stream, PULLS_PER_STREAM_MAX + 1, VARIABLE, 1, 1);
 
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream BUSY\n");
+}
+
+#define PULL_BYTES ((sizeof(struct pull) + 15) / 16 * 16 + 64) /* of one piece */
+
+/* A lane with room for 128 pulls: 16 of them refused, 56 of readers, 28 of all sessions, and 7 for each of four. */
+static void begin_with_room_for_pulls(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.pulls_bytes_max = 128 * PULL_BYTES;
+    (void)begin_with(talk, &config);
+    talk_open(talk, 2);
+    talk_forget(talk);
+}
+
+/* Pulls that wait, until one is refused. Returns how many wait. */
+static uint32_t pull_until_refused(struct talk *talk, uint64_t stream)
+{
+    for (uint32_t request = 1; request <= 64; request++) {
+        char refused[32];
+        talk_pull(talk, stream, request, VARIABLE, 1, 1);
+        (void)snprintf(refused, sizeof refused, "pulled %u error BUSY\n", request);
+        const bool is_refused = strcmp(talk->text, refused) == 0;
+        if (!is_refused)
+            talk_expect(talk, "");
+        talk_forget(talk);
+        if (is_refused)
+            return request - 1;
+    }
+    return 64;
+}
+
+/* What a session has of its own nobody else can take. */
+static void pulls_that_wait_share_a_bound(void **state)
+{
+    struct talk *const talk = *state;
+    begin_with_room_for_pulls(talk);
+    const uint64_t stream = talk_pull_stream(talk, 1), other = talk_pull_stream(talk, 2);
+    talk_forget(talk);
+
+    assert_int_equal(pull_until_refused(talk, stream), 28 + 7);
+    assert_int_equal(pull_until_refused(talk, other), 7);
+
+    for (uint32_t request = 1; request <= 28 + 7; request++) /* all that was taken is free again */
+        talk_cancel(talk, stream, request);
+    talk_cancel(talk, other, 1);
+    assert_int_equal(pull_until_refused(talk, other), 28 + 1);
+    talk_hang_up(talk, other);
+    assert_int_equal(pull_until_refused(talk, stream), 28 + 7);
+}
+
+/* Readers without a session wait for busy shards, or are too slow to read. */
+static void readers_without_a_session_have_at_most_half(void **state)
+{
+    struct talk *const talk = *state;
+    begin_with_room_for_pulls(talk);
+    const uint64_t stream = talk_pull_stream(talk, 1), reader = talk_pull_stream(talk, 0);
+    talk->deaf = reader;
+    talk_forget(talk);
+
+    const uint32_t refused = 16 * PULL_BYTES / ((sizeof(struct pull) + 15) / 16 * 16);
+    for (uint32_t request = 0; request <= 56 + refused; request++) /* the first is said at once */
+        talk_pull(talk, reader, 1 + request, VARIABLE, 1, 0);
+    talk_expect(talk, "pulled 1 [0] 0\n");
+    talk_pull(talk, stream, 1, VARIABLE, 1, 0); /* whoever has a session is served all the same */
+    talk_expect(talk, "pulled 1 [0] 0\n");
+
+    talk_pull(talk, reader, 999, VARIABLE, 1, 0);
+    talk_expect(talk, "end of stream BUSY\n");
+    talk_pull(talk, stream, 2, VARIABLE, 1, 0);
+    talk_expect(talk, "pulled 2 [0] 0\n");
+}
+
+/* One of 65 536 pieces that are not there takes as much as any. */
+static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
+{
+    struct talk *const talk = *state;
+    begin_with_room_for_pulls(talk);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+
+    talk_pull(talk, stream, 1, VARIABLE, TALK_PIECES_MAX, 1);
+
+    talk_expect(talk, "pulled 1 error BUSY\n");
 }
 
 static void a_part_names_so_many_functions(void **state)
@@ -261,6 +345,9 @@ int main(void)
         talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),
         talk_test(answers_that_fill_a_message_go_on_in_the_next),
         talk_test(a_stream_has_so_many_pulls),
+        talk_test(pulls_that_wait_share_a_bound),
+        talk_test(readers_without_a_session_have_at_most_half),
+        talk_test(pieces_take_room_for_as_long_as_their_pull_waits),
         talk_test(a_part_names_so_many_functions),
         talk_test(a_ps_remembers_so_many_closed_sessions),
     };

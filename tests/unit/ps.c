@@ -82,8 +82,30 @@ static void limits_left_out_have_their_defaults(void **state)
     const uint64_t grant = config.lane.staging_bytes_max / config.lane.sessions_max;
     assert_true(wire_part_cost(UINT64_C(64) << 20, 1024, 1) <= grant);
     assert_true(options.grpc_memory_bytes_max == UINT64_C(256) << 20);
+    assert_true(config.lane.pulls_bytes_max == UINT64_C(64) << 20);
+    assert_true(config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3);
     assert_true(options.threads <= 3);
     assert_string_equal(options.bind_host, "0.0.0.0");
+    drop(&config, &cluster);
+}
+
+/* Those of one host share its memory. */
+static void a_ps_may_fill_its_share_of_the_memory(void **state)
+{
+    (void)state;
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        configure(
+            "{\"cluster\":{\"ps\":[\"ab:1\",\"a:1\",\"a:2\",\"abc:1\",\"a:3\"]},"
+            "\"task\":{\"type\":\"ps\",\"index\":2}}",
+            &options, &cluster, &config, &error),
+        SUMAC_OK);
+
+    assert_true(config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3 / 3);
     drop(&config, &cluster);
 }
 
@@ -254,10 +276,12 @@ static void a_log_line_is_one_printable_line_whatever_a_peer_said(void **state)
     char line[128];
 
     ps_log_line(
-        0, 0, "variable \x1b]0;a\a\n1970-01-01T00:00:00.000Z ps 0: forged\xc2\x9b is gone", line, sizeof line);
+        0, 0, "variable \x1b]0;a\a\n1970-01-01T00:00:00.000Z ps 0: forged\xc2\x9b is gone", line,
+        sizeof line);
 
     assert_string_equal(
-        line, "1970-01-01T00:00:00.000Z ps 0: variable ?]0;a??1970-01-01T00:00:00.000Z ps 0: forged?? is gone\n");
+        line, "1970-01-01T00:00:00.000Z ps 0: variable ?]0;a??1970-01-01T00:00:00.000Z ps 0: "
+              "forged?? is gone\n");
 }
 
 static void random_bits_go_on_after_a_page(void **state)
@@ -288,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_lane_is_told_all_ps_and_all_members),
         cmocka_unit_test(limits_left_out_have_their_defaults),
+        cmocka_unit_test(a_ps_may_fill_its_share_of_the_memory),
         cmocka_unit_test(a_ps_that_is_told_only_itself_is_told_of_none),
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),

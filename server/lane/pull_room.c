@@ -1,0 +1,119 @@
+/* pull_room.c -- what pulls take of memory while they wait or are under way, and who may take how much.
+ *
+ *   pulls_bytes_max: | readers without a session, 7/16 | all sessions, 7/32 | a share for each session, 7/32 | refused, 1/8 |
+ *
+ * A session takes its share first, then of what is for all sessions: nobody takes another's share. A pull that finds no room
+ * is answered so; until that answer is read it takes of the last eighth, and beyond that its stream ends.
+ */
+#include "lane_state.h"
+
+#include "error.h"
+
+#define PULL_ROOM_BYTES ((sizeof(struct pull) + 15) / 16 * 16)
+
+/* What is not kept for the refused. */
+static uint64_t admitted_bytes(const struct lane *lane)
+{
+    return pulls_bytes_max(lane) - pulls_bytes_max(lane) / 8;
+}
+
+static uint64_t share_bytes(const struct lane *lane)
+{
+    return admitted_bytes(lane) / 4 / lane->config.sessions_max;
+}
+
+static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
+{
+    const uint64_t share = share_bytes(lane);
+
+    return bytes > share ? bytes - share : 0;
+}
+
+static uint64_t bytes_of(uint64_t pieces)
+{
+    return PULL_ROOM_BYTES + sized_pool_bytes(pieces * sizeof(struct pull_piece));
+}
+
+static bool refuse_reader(
+    const struct lane *lane, const struct pull *pull, uint64_t pieces, struct sumac_error *error)
+{
+    (void)fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+        "pull %llu of %llu pieces takes %llu bytes: ps %u keeps %llu for pulls of readers without "
+        "a session, and %llu are taken: pull again later, or join",
+        (unsigned long long)pull->request, (unsigned long long)pieces,
+        (unsigned long long)bytes_of(pieces), lane->index,
+        (unsigned long long)admitted_bytes(lane) / 2, (unsigned long long)lane->reader_pull_bytes);
+    return false;
+}
+
+bool lane_pull_has_room(
+    const struct lane *lane, const struct session *session, const struct pull *pull,
+    uint64_t pieces, struct sumac_error *error)
+{
+    const uint64_t bytes = bytes_of(pieces), admitted = admitted_bytes(lane);
+
+    if (session == NULL)
+        return lane->reader_pull_bytes + bytes <= admitted / 2 ||
+               refuse_reader(lane, pull, pieces, error);
+    const uint64_t common =
+        beyond_share(lane, session->pull_bytes + bytes) - beyond_share(lane, session->pull_bytes);
+    if (lane->common_pull_bytes + common <= admitted / 4)
+        return true;
+    (void)fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+        "pull %llu of %llu pieces takes %llu bytes beside %llu of session %s: ps %u keeps %llu for "
+        "each session and %llu for all, of which %llu are taken: wait for other pulls, or pull "
+        "less at once",
+        (unsigned long long)pull->request, (unsigned long long)pieces, (unsigned long long)bytes,
+        (unsigned long long)session->pull_bytes, session->task, lane->index,
+        (unsigned long long)share_bytes(lane), (unsigned long long)admitted / 4,
+        (unsigned long long)lane->common_pull_bytes);
+    return false;
+}
+
+static void change_session(struct lane *lane, struct session *session, uint64_t pull_bytes)
+{
+    lane->common_pull_bytes -= beyond_share(lane, session->pull_bytes);
+    lane->common_pull_bytes += beyond_share(lane, pull_bytes);
+    session->pull_bytes = pull_bytes;
+}
+
+bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
+{
+    if (lane->refused_pull_bytes + PULL_ROOM_BYTES > pulls_bytes_max(lane) / 8)
+        return false;
+    pull->room_bytes = PULL_ROOM_BYTES;
+    pull->refused_room = true;
+    lane->pull_bytes += pull->room_bytes;
+    lane->refused_pull_bytes += pull->room_bytes;
+    return true;
+}
+
+void lane_pull_take_room(
+    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces)
+{
+    pull->room_bytes = bytes_of(pieces);
+    lane->pull_bytes += pull->room_bytes;
+    if (session == NULL)
+        lane->reader_pull_bytes += pull->room_bytes;
+    else
+        change_session(lane, session, session->pull_bytes + pull->room_bytes);
+}
+
+void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull)
+{
+    lane->pull_bytes -= pull->room_bytes;
+    if (pull->refused_room)
+        lane->refused_pull_bytes -= pull->room_bytes;
+    else if (session == NULL)
+        lane->reader_pull_bytes -= pull->room_bytes;
+    else
+        change_session(lane, session, session->pull_bytes - pull->room_bytes);
+}
+
+void lane_pull_disown(struct lane *lane, struct session *session)
+{
+    lane->reader_pull_bytes += session->pull_bytes;
+    change_session(lane, session, 0);
+}
