@@ -204,6 +204,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
     lane_orders_fill(lane);
     lane_reports_close_again(lane);
     lane_pull_tick(lane);
+    lane_place_tick(lane);
     lane_shutdown_watch(lane);
     if (lane->judge != NULL)
         judge_tick(lane->judge, event, &lane->out);
@@ -247,8 +248,10 @@ static void forgive_sleep(struct lane *lane)
 {
     const uint64_t jump_us = lane->now_us - lane->last_step_us;
 
-    if (jump_us > patience_us(lane) / 2)
+    if (jump_us > patience_us(lane) / 2) {
         lane->coordinator_heard_us += jump_us;
+        lane_place_excuse(lane, jump_us);
+    }
     lane->last_step_us = lane->now_us;
 }
 
@@ -257,7 +260,7 @@ static void wake(struct lane *lane)
 {
     uint64_t due = lane->now_us + patience_us(lane) / 4;
 
-    due = earlier(due, lane->pull_due_us);
+    due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
     if (lane->filling > 0)
         due = lane->now_us;
     if (lane->terminating || lane->ended)

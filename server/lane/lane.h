@@ -27,6 +27,8 @@
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
 #define LANE_QUIET_MS 3000u     /* a sign of life comes each second: by then one is really late */
 #define LANE_PULLS_BYTES_MAX 67108864u
+#define LANE_STREAMS_MAX 8192u
+#define LANE_HELLO_MS_MAX 5000u
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
@@ -48,6 +50,7 @@ struct lane_config {
     uint32_t report_ms;         /* 5 000: how often a wait says so */
     uint32_t terminate_ms;      /* 5 000: how long SIGTERM waits for what is in flight */
     uint32_t sessions_max;      /* 32 */
+    uint32_t streams_max;       /* that are open; 0: LANE_STREAMS_MAX, shared out (places.c) */
     uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
     uint64_t view_bytes_max;    /* 0: as much as the state */
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */

@@ -160,6 +160,7 @@ struct session {
     bool waits_for_shards;
     struct session *next_waiting;
     struct stream *push_stream;
+    uint32_t stream_count; /* of both kinds */
     bool has_generation;
     uint64_t generation;
     uint64_t heard_us, heard_told_us;
@@ -227,6 +228,9 @@ struct report {
     uint64_t clock;
 };
 
+/* In which bound a stream counts (places.c). */
+enum place { PLACE_NONE, PLACE_STRANGER, PLACE_READER, PLACE_SESSION, PLACE_COORDINATOR };
+
 struct stream {
     struct stream *next, *prev;
     uint64_t id;
@@ -246,6 +250,9 @@ struct stream {
     bool alive_due; /* ps 0 gave a sign of life and is owed one */
     bool attended;  /* in the list of those to look after at the end of the step */
     struct stream *next_attended;
+    enum place place;
+    struct stream *next_stranger, *previous_stranger; /* by stranger_since_us */
+    uint64_t stranger_since_us;
 };
 
 /* Bytes lent to the driver. Its address is the number that RELEASED gives back. */
@@ -281,6 +288,8 @@ struct lane {
     struct id_map stream_map;
     struct stream *first_stream;
     struct stream *attended;
+    struct stream *first_stranger, *last_stranger; /* oldest first */
+    uint32_t stranger_count, reader_streams;
     struct session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
     uint32_t closed_count;
     struct session *first_waiting, *last_waiting; /* for busy shards, in their turn */
@@ -353,6 +362,18 @@ void lane_stream_end(struct lane *lane, struct stream *stream);
 /* Everything that the writable streams have to say. */
 void lane_stream_flush(struct lane *lane);
 wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stream);
+
+/* places.c: how many streams there may be of each sort */
+void lane_place_enter(struct lane *lane, struct stream *stream);
+/* It has said hello: whose is it? False: there is no place for it, it was closed. */
+bool lane_place_take(struct lane *lane, struct stream *stream);
+/* Its session is no longer open. */
+void lane_place_estrange(struct lane *lane, struct stream *stream);
+void lane_place_leave(struct lane *lane, struct stream *stream);
+void lane_place_tick(struct lane *lane);
+uint64_t lane_place_due_us(const struct lane *lane);
+/* Nobody was listened to for so long. */
+void lane_place_excuse(struct lane *lane, uint64_t slept_us);
 
 /* answers.c: what is to be said on a push stream, coalesced */
 void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part);

@@ -135,6 +135,8 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
         stream->hello = false;
         if (lane->coordinator == stream)
             lane->coordinator = NULL;
+        if (stream->place == PLACE_COORDINATOR)
+            lane_place_estrange(lane, stream);
         lane_report_refusal(lane, stream, order->number, &error);
         return false;
     }
@@ -146,7 +148,7 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
     lane->coordinator_hello = order->number;
     lane->coordinator_heard_us = lane->now_us;
     stream->hello = true;
-    return true;
+    return stream->place == PLACE_COORDINATOR || lane_place_take(lane, stream);
 }
 
 /* False: nothing else that the message says is obeyed. */

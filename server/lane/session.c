@@ -92,6 +92,15 @@ static void forget_oldest(struct lane *lane)
     free_session(lane, oldest);
 }
 
+/* What is left of it is to be said soon, and its places are others'. */
+static void estrange_streams(struct lane *lane, const struct session *session)
+{
+    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (stream->session == session && !stream->ended)
+            lane_place_estrange(lane, stream);
+    }
+}
+
 void lane_session_end(struct lane *lane, struct session *session)
 {
     struct session **link = &lane->sessions;
@@ -100,6 +109,9 @@ void lane_session_end(struct lane *lane, struct session *session)
         link = &(*link)->next;
     if (*link == NULL)
         return;
+    if (rule_holds(
+            lane->config.broken, RULE_tell_closed_client)) /* a stream's end would tell it, too */
+        estrange_streams(lane, session);
     *link = session->next;
     session->next = lane->closed_sessions;
     lane->closed_sessions = session;

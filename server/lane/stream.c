@@ -33,6 +33,7 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event)
     if (lane->first_stream != NULL)
         lane->first_stream->prev = stream;
     lane->first_stream = stream;
+    lane_place_enter(lane, stream);
 }
 
 void lane_stream_attend(struct lane *lane, struct stream *stream)
@@ -59,6 +60,7 @@ void lane_stream_end(struct lane *lane, struct stream *stream)
     if (stream->ended)
         return;
     stream->ended = true;
+    lane_place_leave(lane, stream);
     if (stream->receiving != NULL)
         lane_part_destroy(lane, stream->receiving);
     stream->receiving = NULL;
@@ -209,15 +211,17 @@ static bool take_hello(struct lane *lane, struct stream *stream, const wire_hell
     stream->stale = is_stale(lane, stream, hello);
     lane_stream_attend(lane, stream);
     if (stream->stale || hello->session_id.len == 0)
-        return true;
+        return lane_place_take(lane, stream);
     struct session *session = lane_session_find(lane, hello->session_id.data);
     if (session == NULL) {
         stream->rejoin_due = stream->kind == LANE_STREAM_PUSH;
-        return true;
+        return lane_place_take(lane, stream);
     }
     if (stream->kind == LANE_STREAM_PUSH && !take_over(lane, stream, session))
         return false;
     stream->session = session;
+    if (!lane_place_take(lane, stream))
+        return false;
     lane_session_heard(lane, session);
     if (stream->kind == LANE_STREAM_PUSH)
         lane_answers_refused_again(lane, session);

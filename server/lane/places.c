@@ -1,0 +1,174 @@
+/* places.c -- how many streams there may be of each sort, and how long one may stay without saying whose it is.
+ *
+ *   strangers   a quarter: no hello yet, or one that serves nobody. The oldest gives way to a new one, and none stays
+ *               longer than LANE_HELLO_MS_MAX: whoever says hello at once gets in, however many do not
+ *   readers     half: pulls without a session
+ *   sessions    a quarter, in equal shares
+ *
+ * ps 0's stream is one, and has its place. So nobody's streams shut out those of another sort.
+ */
+#include "lane_state.h"
+
+#include <assert.h>
+
+static uint32_t places(const struct lane *lane)
+{
+    return lane->config.streams_max == 0 ? LANE_STREAMS_MAX : lane->config.streams_max;
+}
+
+/* A push stream and a pull stream at least. */
+static uint32_t share_of_session(const struct lane *lane)
+{
+    const uint32_t share = places(lane) / 4 / lane->config.sessions_max;
+    return share < 2 ? 2 : share;
+}
+
+static void link_stranger(struct lane *lane, struct stream *stream)
+{
+    stream->place = PLACE_STRANGER;
+    stream->stranger_since_us = lane->now_us;
+    stream->next_stranger = NULL;
+    stream->previous_stranger = lane->last_stranger;
+    if (lane->last_stranger != NULL)
+        lane->last_stranger->next_stranger = stream;
+    else
+        lane->first_stranger = stream;
+    lane->last_stranger = stream;
+    lane->stranger_count++;
+}
+
+static void unlink_stranger(struct lane *lane, struct stream *stream)
+{
+    if (stream->previous_stranger != NULL)
+        stream->previous_stranger->next_stranger = stream->next_stranger;
+    else
+        lane->first_stranger = stream->next_stranger;
+    if (stream->next_stranger != NULL)
+        stream->next_stranger->previous_stranger = stream->previous_stranger;
+    else
+        lane->last_stranger = stream->previous_stranger;
+    lane->stranger_count--;
+}
+
+void lane_place_enter(struct lane *lane, struct stream *stream)
+{
+    const uint32_t strangers_max = places(lane) / 4;
+
+    if (lane->stranger_count >= strangers_max)
+        lane_stream_fail(
+            lane, lane->first_stranger, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "%u streams have not said whose they are on ps %u, the most that are kept, and this is "
+            "the oldest of them: say hello at once, or try again later",
+            lane->stranger_count, lane->index);
+    link_stranger(lane, stream);
+}
+
+void lane_place_leave(struct lane *lane, struct stream *stream)
+{
+    switch (stream->place) {
+    case PLACE_NONE:
+    case PLACE_COORDINATOR:
+        break;
+    case PLACE_STRANGER:
+        unlink_stranger(lane, stream);
+        break;
+    case PLACE_READER:
+        lane->reader_streams--;
+        break;
+    case PLACE_SESSION:
+        stream->session->stream_count--;
+        break;
+    }
+    stream->place = PLACE_NONE;
+}
+
+void lane_place_estrange(struct lane *lane, struct stream *stream)
+{
+    lane_place_leave(lane, stream);
+    link_stranger(lane, stream);
+}
+
+static bool take_reader(struct lane *lane, struct stream *stream)
+{
+    const uint32_t readers_max = places(lane) / 2;
+
+    if (lane->reader_streams >= readers_max) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "%u streams of readers without a session are open on ps %u, the most that are served: "
+            "try "
+            "again later",
+            lane->reader_streams, lane->index);
+        return false;
+    }
+    lane_place_leave(lane, stream);
+    stream->place = PLACE_READER;
+    lane->reader_streams++;
+    return true;
+}
+
+static bool take_session(struct lane *lane, struct stream *stream)
+{
+    struct session *session = stream->session;
+
+    if (session->stream_count >= share_of_session(lane)) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "session %s has %u streams open on ps %u, the most that it may have: close some, or "
+            "try "
+            "again later",
+            session->task, session->stream_count, lane->index);
+        return false;
+    }
+    lane_place_leave(lane, stream);
+    stream->place = PLACE_SESSION;
+    session->stream_count++;
+    return true;
+}
+
+bool lane_place_take(struct lane *lane, struct stream *stream)
+{
+    assert(stream->place == PLACE_STRANGER && stream->hello);
+    if (stream->kind == LANE_STREAM_PEER) {
+        lane_place_leave(lane, stream);
+        stream->place = PLACE_COORDINATOR;
+        return true;
+    }
+    if (stream->session != NULL && !stream->session->closed)
+        return take_session(lane, stream);
+    if (stream->kind == LANE_STREAM_PULL && stream->session == NULL && !stream->stale)
+        return take_reader(lane, stream);
+    lane_place_estrange(lane, stream); /* it is told what it has to know, and may go then */
+    return true;
+}
+
+static void end_stranger(struct lane *lane, struct stream *stream)
+{
+    if (!stream->hello)
+        lane_stream_fail(
+            lane, stream, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "no hello on this stream for %u ms: it is what a client says first", LANE_HELLO_MS_MAX);
+    else
+        lane_stream_fail(
+            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
+            "this stream is of no session that is open on ps %u: join again", lane->index);
+}
+
+void lane_place_tick(struct lane *lane)
+{
+    while (lane->first_stranger != NULL && lane->now_us >= lane_place_due_us(lane))
+        end_stranger(lane, lane->first_stranger);
+}
+
+uint64_t lane_place_due_us(const struct lane *lane)
+{
+    return lane->first_stranger == NULL
+               ? UINT64_MAX
+               : lane->first_stranger->stranger_since_us + (uint64_t)LANE_HELLO_MS_MAX * 1000;
+}
+
+void lane_place_excuse(struct lane *lane, uint64_t slept_us)
+{
+    for (struct stream *at = lane->first_stranger; at != NULL; at = at->next_stranger)
+        at->stranger_since_us += slept_us;
+}

@@ -1,0 +1,172 @@
+/* lane_places.c -- streams of one sort never shut out those of another, and nobody stays who says nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_state.h"
+#include "lane_talk.h"
+
+#define STREAMS 16u /* 4 strangers, 8 readers, 4 of sessions: 2 for each, which is the least */
+
+static void begin(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.streams_max = STREAMS;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_open(talk, 2);
+    talk_forget(talk);
+}
+
+static void a_stream_on_which_no_hello_comes_ends_after_five_seconds(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    talk_stream(talk, LANE_STREAM_PUSH);
+    talk_tick(talk, 1000);
+    talk_stream(talk, LANE_STREAM_PULL);
+    talk_stream(talk, LANE_STREAM_PEER);
+
+    talk_tick(talk, 3999);
+    talk_expect(talk, "");
+    talk_tick(talk, 1);
+    talk_expect(talk, "end of stream TIMED_OUT\n");
+    talk_tick(talk, 1000);
+    talk_expect(talk, "end of stream TIMED_OUT\nend of stream TIMED_OUT\n");
+}
+
+static void a_stream_that_somebody_owns_stays(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    talk_push_stream(talk, 1, 1);
+    talk_pull_stream(talk, 1);
+    talk_pull_stream(talk, 0);
+    talk_forget(talk);
+
+    for (int i = 0; i < 10; i++)
+        talk_tick(talk, 2000);
+
+    assert_null(strstr(talk->text, "end of stream"));
+}
+
+static void a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    talk_tick(talk, 1000);
+    talk_push_stream(talk, 3, 1);
+    talk_expect(talk, "greeting\nrejoin\n");
+
+    talk_tick(talk, 4999);
+    talk_expect(talk, "");
+    talk_tick(talk, 1);
+
+    talk_expect(talk, "end of stream SESSION_UNKNOWN\n");
+}
+
+static void who_was_not_listened_to_has_not_been_silent(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    talk_stream(talk, LANE_STREAM_PUSH);
+
+    talk_tick(talk, 60000); /* this process stood still */
+    talk_expect(talk, "");
+    talk_tick(talk, 4999);
+    talk_expect(talk, "");
+    talk_tick(talk, 1);
+
+    talk_expect(talk, "end of stream TIMED_OUT\n");
+}
+
+static void the_oldest_stranger_gives_way_to_who_says_hello_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    for (uint32_t i = 0; i < STREAMS / 4; i++)
+        talk_stream(talk, i % 2 == 0 ? LANE_STREAM_PUSH : LANE_STREAM_PEER);
+    talk_expect(talk, "");
+
+    talk_push_stream(talk, 1, 1);
+    talk_expect(talk, "end of stream BUSY\ngreeting\n");
+    talk_stream(talk, LANE_STREAM_PULL); /* in the place that it left */
+    talk_expect(talk, "");
+    talk_pull_stream(talk, 0);
+    talk_expect(talk, "end of stream BUSY\ngreeting\n");
+}
+
+static void readers_take_half_of_the_places_at_most(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    uint64_t reader = 0;
+    for (uint32_t i = 0; i < STREAMS / 2; i++)
+        reader = talk_pull_stream(talk, 0);
+    talk_forget(talk);
+
+    talk_pull_stream(talk, 0);
+    talk_expect(talk, "end of stream BUSY\n");
+    talk_pull_stream(talk, 1); /* a session's is none of them */
+    talk_expect(talk, "greeting\n");
+
+    talk_hang_up(talk, reader);
+    talk_pull_stream(talk, 0);
+    talk_expect(talk, "greeting\n");
+}
+
+static void every_session_has_a_share(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    talk_push_stream(talk, 1, 1);
+    const uint64_t pulls = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+
+    talk_pull_stream(talk, 1);
+    talk_expect(talk, "end of stream BUSY\n");
+    talk_push_stream(talk, 1, 2); /* in the place of the one before */
+    talk_expect(talk, "end of stream UNSPECIFIED\ngreeting\n");
+    talk_push_stream(talk, 2, 1);
+    talk_expect(talk, "greeting\n");
+
+    talk_hang_up(talk, pulls);
+    talk_pull_stream(talk, 1);
+    talk_expect(talk, "greeting\n");
+}
+
+static void streams_of_a_closed_session_are_strangers(void **state)
+{
+    struct talk *const talk = *state;
+    begin(talk);
+    talk_push_stream(talk, 1, 1);
+    talk_pull_stream(talk, 1);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+    talk_forget(talk);
+
+    talk_tick(talk, 4999);
+    talk_expect(talk, "");
+    talk_tick(talk, 1);
+
+    talk_expect(talk, "end of stream SESSION_UNKNOWN\nend of stream SESSION_UNKNOWN\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_stream_on_which_no_hello_comes_ends_after_five_seconds),
+        talk_test(a_stream_that_somebody_owns_stays),
+        talk_test(a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds),
+        talk_test(who_was_not_listened_to_has_not_been_silent),
+        talk_test(the_oldest_stranger_gives_way_to_who_says_hello_at_once),
+        talk_test(readers_take_half_of_the_places_at_most),
+        talk_test(every_session_has_a_share),
+        talk_test(streams_of_a_closed_session_are_strangers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
