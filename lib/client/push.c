@@ -2,6 +2,7 @@
 #include "client_state.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <time.h>
 
 #include "error.h"
@@ -118,6 +119,11 @@ enum sumac_status sumac_client_push(
         .finishes_step = wanted->finishes_step};
     const struct deltas all = {
         .items = deltas, .count = count, .earlier_pull = wanted->earlier_pull};
+    if (!isfinite(wanted->weight))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "push: weight is %g; give how many examples or replicas the deltas stand for",
+            wanted->weight);
     pthread_mutex_lock(&client->lock);
     struct transfer *transfer = transfer_take(client);
     enum sumac_status status = transfer == NULL

@@ -2,6 +2,7 @@
 #include "lane_state.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 
 #include "text.h"
@@ -97,6 +98,13 @@ static void check_header(struct lane *lane, struct part *part, const wire_part *
             lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "push %llu is synchronous: ps %u applies asynchronous pushes only",
             (unsigned long long)part->sequence, lane->index);
+    } else if (!isfinite(header->weight)) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %llu has weight %g: it is how many examples or replicas the push stands for",
+            (unsigned long long)part->sequence, header->weight);
+        lane_part_expected(part, "a finite number");
+        lane_part_given(part, "%g", header->weight);
     } else if (header->n_functions > FUNCTIONS_PER_PART_MAX) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,

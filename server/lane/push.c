@@ -28,6 +28,67 @@ static enum part_mode mode_of(struct lane *lane, struct session *session, const 
     return lane->terminating || lane->ended ? PART_DROP : PART_STAGE;
 }
 
+/* Has what this part is to follow come and gone, or does a staged one say otherwise? Then its turn would never come. */
+static bool can_follow(struct lane *lane, struct stream *stream, const wire_part *header)
+{
+    const struct session *session = stream->session;
+    const struct part *before = session->last, *after = NULL;
+    const uint64_t applied =
+        session->applying != NULL ? session->applying->sequence : session->mark;
+    const char *trouble = NULL;
+    uint64_t other = applied;
+
+    while (before != NULL && before->sequence > header->sequence) {
+        after = before;
+        before = before->prev;
+    }
+    if (header->sequence <= applied)
+        return true;
+    if (header->previous >= header->sequence) {
+        trouble = "which is not before it";
+        other = header->sequence;
+    } else if (header->previous < applied) {
+        trouble = "and its mark has come to a later one";
+    } else if (before != NULL && before->sequence == header->sequence) {
+        trouble =
+            before->previous == header->previous ? NULL : "as it is staged it follows another";
+        other = before->previous;
+    } else if (before != NULL && header->previous < before->sequence) {
+        trouble = "and a later one than that is staged";
+        other = before->sequence;
+    } else if (after != NULL && after->previous < header->sequence) {
+        trouble = "and one that is staged follows an earlier one than this";
+        other = after->sequence;
+    }
+    if (trouble == NULL)
+        return true;
+    lane_stream_fail(
+        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %llu of session %s says that it follows push %llu on ps %u, %s: %llu; a part names "
+        "the "
+        "session's last push before it that has a part there",
+        (unsigned long long)header->sequence, session->task, (unsigned long long)header->previous,
+        lane->index, trouble, (unsigned long long)other);
+    return false;
+}
+
+/* Only what is new counts: a client whose connection was cut sends all again. */
+static bool
+may_come(struct lane *lane, struct stream *stream, const wire_part *header, enum part_mode mode)
+{
+    const struct session *session = stream->session;
+
+    if (mode == PART_STAGE && session->part_count >= PARTS_PER_SESSION_MAX) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
+            "push %llu: session %s has %u parts on ps %u that are not done, the most that are "
+            "taken: wait until some are done, or commit them",
+            (unsigned long long)header->sequence, session->task, session->part_count, lane->index);
+        return false;
+    }
+    return can_follow(lane, stream, header);
+}
+
 static struct part *begin(struct lane *lane, struct stream *stream, const wire_part *header)
 {
     struct session *session = stream->session;
@@ -44,13 +105,9 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
                           : "parts interleave on one stream");
         return NULL;
     }
-    if (session->part_count >= PARTS_PER_SESSION_MAX) {
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
-            "session %s has %u parts on ps %u that are not done, the most that are taken",
-            session->task, session->part_count, lane->index);
+    const enum part_mode mode = mode_of(lane, session, header);
+    if (!may_come(lane, stream, header, mode))
         return NULL;
-    }
     struct part *part = lane_part_create(lane, session, header);
     if (part == NULL) {
         lane_stream_fail(
@@ -58,7 +115,7 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
             "ps %u has no memory for a part", lane->index);
         return NULL;
     }
-    part->mode = mode_of(lane, session, header);
+    part->mode = mode;
     *slot = part;
     if (part->mode == PART_STAGE)
         lane_part_begin(lane, part, header);

@@ -55,7 +55,26 @@ static void a_session_has_so_many_parts_that_are_not_done(void **state)
 
     send(talk, stream, PARTS_PER_SESSION_MAX + 1, PARTS_PER_SESSION_MAX);
 
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+}
+
+/* With all of them under way the connection is cut: those that come again are no more than before. */
+static void parts_that_are_sent_again_do_not_count_again(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    for (uint64_t sequence = 1; sequence <= PARTS_PER_SESSION_MAX; sequence++)
+        send(talk, stream, sequence, sequence - 1);
+    talk_hang_up(talk, stream);
+    talk_forget(talk);
+
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    for (uint64_t sequence = 1; sequence <= PARTS_PER_SESSION_MAX; sequence++)
+        send(talk, again, sequence, sequence - 1);
+    talk_commit(talk, again, PARTS_PER_SESSION_MAX, 0, 0);
+
+    assert_null(strstr(talk->text, "end of stream"));
+    assert_non_null(strstr(talk->text, "done 1024 [1024]\n"));
 }
 
 static void a_session_has_so_many_voided_pushes(void **state)
@@ -340,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_session_has_so_many_parts_that_are_not_done),
+        talk_test(parts_that_are_sent_again_do_not_count_again),
         talk_test(a_session_has_so_many_voided_pushes),
         talk_test(answers_that_are_not_read_take_of_the_grant),
         talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),

@@ -149,6 +149,34 @@ static void without_follow_previous_a_part_overtakes(void **state)
     talk_expect(talk, "staged 7\ndone 7 [1]\n");
 }
 
+/* What it says to follow is below the mark, or not before it, or a staged neighbour says otherwise: it would wait for ever. */
+static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct {
+        uint64_t sequence, previous;
+    } wrong[] = {{9, 9}, {9, 12}, {9, 1}, {9, 3}, {6, 5}, {5, 2}, {7, 4}};
+    const struct streams streams = begin(talk);
+    uint64_t stream = streams.push;
+    send(talk, stream, 1, 0, one);
+    send(talk, stream, 2, 1, one);
+    talk_commit(talk, stream, 2, 0, 0);
+    send(talk, stream, 5, 4, one); /* given: mark 2, and 5 waits for 4, 7 for 5 */
+    send(talk, stream, 7, 5, one);
+    talk_forget(talk);
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        send(talk, stream, wrong[i].sequence, wrong[i].previous, one);
+        talk_expect(talk, "end of stream MALFORMED\n");
+        stream = talk_push_stream(talk, 1, 2 + i);
+        talk_expect(talk, "greeting\n");
+    }
+
+    send(talk, stream, 4, 2, one); /* and nothing has changed */
+    talk_commit(talk, stream, 7, 0, 0);
+    talk_expect(talk, "staged 4\ndone 4 [3]\ndone 5 [4]\ndone 7 [5]\n");
+}
+
 static void a_voided_push_takes_its_turn_and_changes_nothing(void **state)
 {
     struct talk *const talk = *state;
@@ -280,7 +308,7 @@ static void a_stream_of_a_larger_generation_ends_the_older_one(void **state)
     talk_expect(talk, "");
 }
 
-static void a_stream_of_a_smaller_generation_is_refused(void **state)
+static void a_stream_of_no_larger_generation_is_refused(void **state)
 {
     struct talk *const talk = *state;
     (void)begin(talk);
@@ -288,6 +316,8 @@ static void a_stream_of_a_smaller_generation_is_refused(void **state)
     talk_forget(talk);
 
     (void)talk_push_stream(talk, 1, 4);
+    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    (void)talk_push_stream(talk, 1, 5); /* nor one of the same: whose answers would they be? */
 
     talk_expect(talk, "end of stream UNSPECIFIED\n");
 }
@@ -370,6 +400,32 @@ static void a_payload_that_is_longer_than_its_pieces_ends_the_stream(void **stat
     talk_expect(talk, "end of stream MALFORMED\n");
 }
 
+/* The sum of both pieces, modulo 2^64, is what came. */
+static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    wire_piece first = WIRE_PIECE_INIT, second = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&first, &second};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    first.shard_id = second.shard_id = VARIABLE;
+    first.bytes = UINT64_C(1) << 63;
+    second.bytes = (UINT64_C(1) << 63) + 8;
+    header.sequence = 1;
+    header.first = header.last = true;
+    header.bytes = 8;
+    header.pieces = pieces;
+    header.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, streams.push, &request, one, 8);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+}
+
 static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state)
 {
     struct talk *const talk = *state;
@@ -416,6 +472,7 @@ int main(void)
         talk_test(an_eager_part_carries_its_own_commit),
         talk_test(a_part_waits_for_the_one_before_it),
         talk_test(without_follow_previous_a_part_overtakes),
+        talk_test(a_part_whose_turn_can_never_come_ends_the_stream),
         talk_test(a_voided_push_takes_its_turn_and_changes_nothing),
         talk_test(without_done_says_voided_a_voided_push_looks_applied),
         talk_test(answers_of_a_stream_that_is_not_read_go_out_together),
@@ -424,7 +481,7 @@ int main(void)
         talk_test(a_part_sent_again_on_a_new_stream_is_staged_once),
         talk_test(a_part_that_broke_off_is_dropped),
         talk_test(a_stream_of_a_larger_generation_ends_the_older_one),
-        talk_test(a_stream_of_a_smaller_generation_is_refused),
+        talk_test(a_stream_of_no_larger_generation_is_refused),
         talk_test(without_generation_an_older_stream_is_still_taken),
         talk_test(a_stream_for_another_incarnation_is_greeted_and_not_obeyed),
         talk_test(a_stream_of_another_epoch_is_greeted_and_not_obeyed),
@@ -432,6 +489,7 @@ int main(void)
         talk_test(a_stream_that_says_no_hello_is_ended),
         talk_test(a_payload_that_is_longer_than_its_pieces_ends_the_stream),
         talk_test(a_part_that_goes_on_without_a_beginning_ends_the_stream),
+        talk_test(pieces_whose_sizes_wrap_around_end_the_stream),
         talk_test(no_answer_overtakes_the_record_it_waits_for),
     };
 

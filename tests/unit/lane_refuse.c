@@ -357,11 +357,11 @@ static void parts_that_together_exceed_the_grant_are_refused(void **state)
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part sent = part(1, 0);
     talk_part(talk, stream, &sent);
-    sent.sequence = 2;
+    sent.previous = sent.sequence++;
     talk_part(talk, stream, &sent);
     talk_forget(talk);
 
-    sent.sequence = 3;
+    sent.previous = sent.sequence++;
     talk_part(talk, stream, &sent);
 
     talk_expect(talk, "refused 3 PART_TOO_LARGE\n");
@@ -416,6 +416,22 @@ static void an_option_allows_what_is_not_finite(void **state)
     talk_part(talk, stream, &sent);
 
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+/* It would be summed up: one of them, and the session's weight is no number any more. */
+static void a_weight_that_is_not_finite_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+
+    sent.weight = NAN;
+    talk_part(talk, stream, &sent);
+    sent = part(2, 1);
+    sent.weight = -INFINITY;
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 MALFORMED\nrefused 2 MALFORMED\n");
 }
 
 static void a_synchronous_part_is_of_a_later_release(void **state)
@@ -593,6 +609,7 @@ int main(void)
         talk_test(room_is_free_again_when_a_part_is_done),
         talk_test(a_value_that_is_not_finite_is_refused),
         talk_test(an_option_allows_what_is_not_finite),
+        talk_test(a_weight_that_is_not_finite_is_refused),
         talk_test(a_synchronous_part_is_of_a_later_release),
         talk_test(fewer_bytes_than_declared_are_refused),
         talk_test(more_bytes_than_declared_are_refused),

@@ -163,7 +163,7 @@ struct sumac_delta {
 };
 
 struct sumac_push_options {
-    double weight;           /* examples or replicas the deltas stand for; not above 0: 1 */
+    double weight;           /* finite: examples or replicas the deltas stand for; not above 0: 1 */
     bool non_finite_allowed; /* else a value that is not finite refuses the push */
     bool finishes_step;      /* the last push of a step: the session's clock advances */
     bool earlier_pull;       /* computed from the pull before the last one: for the staleness */
