@@ -129,6 +129,10 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "a variable's name is UTF-8, and this one is not");
+    if (text_has_control(options->name, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "the variable's name has a control character, shown here as ?: %s", options->name);
     if (options->shape.rank > SUMAC_RANK_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,

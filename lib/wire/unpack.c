@@ -36,22 +36,23 @@ bool wire_has_payload(const wire_type *type)
            strcmp(field->name, "payload") == 0;
 }
 
-static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message);
+static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message, bool *some);
 
-/* Is the string, or every string of the submessage, that `member` points to valid? */
+/* Is the string, or every string of the submessage, that `member` points to valid? *some: there is one that is not empty. */
 static const ProtobufCFieldDescriptor *
-bad_value(const ProtobufCFieldDescriptor *field, const void *member)
+bad_value(const ProtobufCFieldDescriptor *field, const void *member, bool *some)
 {
     if (field->type == PROTOBUF_C_TYPE_STRING) {
         const char *text = *(char *const *)member;
+        *some = *some || (text != NULL && text != field->default_value);
         return text == NULL || text_is_utf8(text, strlen(text)) ? NULL : field;
     }
     const wire_message *message = *(wire_message *const *)member;
-    return message == NULL ? NULL : first_bad_string(message);
+    return message == NULL ? NULL : first_bad_string(message, some);
 }
 
 static const ProtobufCFieldDescriptor *
-bad_member(const wire_message *message, const ProtobufCFieldDescriptor *field)
+bad_member(const wire_message *message, const ProtobufCFieldDescriptor *field, bool *some)
 {
     const uint8_t *base = (const uint8_t *)message;
     const void *member = base + field->offset;
@@ -59,7 +60,7 @@ bad_member(const wire_message *message, const ProtobufCFieldDescriptor *field)
         const size_t count = *(const size_t *)(const void *)(base + field->quantifier_offset);
         void *const *items = *(void *const *const *)member;
         for (size_t i = 0; i < count; i++) {
-            const ProtobufCFieldDescriptor *bad = bad_value(field, &items[i]);
+            const ProtobufCFieldDescriptor *bad = bad_value(field, &items[i], some);
             if (bad != NULL)
                 return bad;
         }
@@ -68,21 +69,86 @@ bad_member(const wire_message *message, const ProtobufCFieldDescriptor *field)
     if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
         *(const uint32_t *)(const void *)(base + field->quantifier_offset) != field->id)
         return NULL;
-    return bad_value(field, member);
+    return bad_value(field, member, some);
 }
 
 /* The recursion ends: no message type of proto/ contains itself (a test reads the descriptor set).
  */
-static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message)
+static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message, bool *some)
 {
     const wire_type *type = message->descriptor;
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
         if (field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
-        const ProtobufCFieldDescriptor *bad = bad_member(message, field);
+        const ProtobufCFieldDescriptor *bad = bad_member(message, field, some);
         if (bad != NULL)
             return bad;
+    }
+    return NULL;
+}
+
+/* ---- a NUL in a string
+ *
+ * It ends the string in the message, so it is looked for in the bytes that the message was made of.
+ */
+
+static uint64_t read_varint(const uint8_t **at, const uint8_t *end)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        const uint8_t byte = *(*at)++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            break;
+    }
+    return value;
+}
+
+static const ProtobufCFieldDescriptor *
+first_cut_string(const wire_type *type, const uint8_t *bytes, size_t count);
+
+/* Of a field of `count` bytes. */
+static const ProtobufCFieldDescriptor *
+cut_value(const ProtobufCFieldDescriptor *field, const uint8_t *bytes, size_t count)
+{
+    if (field == NULL)
+        return NULL;
+    if (field->type == PROTOBUF_C_TYPE_STRING)
+        return memchr(bytes, 0, count) != NULL ? field : NULL;
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+        return first_cut_string(field->descriptor, bytes, count);
+    return NULL;
+}
+
+/* The bytes are those of a message of this type: they have been unpacked. */
+static const ProtobufCFieldDescriptor *
+first_cut_string(const wire_type *type, const uint8_t *bytes, size_t count)
+{
+    const uint8_t *at = bytes, *const end = bytes + count;
+    if (count == 0 || memchr(bytes, 0, count) == NULL)
+        return NULL;
+    while (at < end) {
+        const uint64_t tag = read_varint(&at, end);
+        uint64_t skipped = 0;
+        if ((tag & 7) == PROTOBUF_C_WIRE_TYPE_64BIT)
+            skipped = 8;
+        else if ((tag & 7) == PROTOBUF_C_WIRE_TYPE_32BIT)
+            skipped = 4;
+        else /* a number, or a length */
+            skipped = read_varint(&at, end);
+        if ((tag & 7) == PROTOBUF_C_WIRE_TYPE_VARINT)
+            continue;
+        if (skipped > (size_t)(end - at))
+            break;
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+        const ProtobufCFieldDescriptor *cut = (tag & 7) == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED
+                                                  ? cut_value(field, at, (size_t)skipped)
+                                                  : NULL;
+        if (cut != NULL)
+            return cut;
+        at += skipped;
     }
     return NULL;
 }
@@ -103,11 +169,17 @@ static enum sumac_status unpack_header(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "malformed %s: its %zu bytes are not that message", type->name, bytes);
-    const ProtobufCFieldDescriptor *bad = first_bad_string(message);
+    bool some = false;
+    const ProtobufCFieldDescriptor *bad = first_bad_string(message, &some);
     if (bad != NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "malformed %s: string field `%s` is not UTF-8", type->name, bad->name);
+    const ProtobufCFieldDescriptor *cut = some ? first_cut_string(type, header, bytes) : NULL;
+    if (cut != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "malformed %s: string field `%s` has a NUL in it", type->name, cut->name);
     *unpacked = message;
     return SUMAC_OK;
 }

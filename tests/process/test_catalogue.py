@@ -1,12 +1,13 @@
 """A catalogue of more than one answer, and names that are hard to print: read by Python, by the C client, by the commands."""
 import json
+import os
 import subprocess
 import unittest
 
 import grpc
 
 from cluster import PATIENCE_S, SUMAC, Cluster
-from wire import DEADLINE_S, Client, commit, floats, part, variables_pb2
+from wire import DEADLINE_S, Client, commit, floats, part, sessions_pb2, types_pb2, variables_pb2
 
 SHARDS = 4096       # the most that a variable may have: four such variables are more than one answer
 VARIABLES = 7
@@ -66,6 +67,65 @@ class Catalogue(unittest.TestCase):
                 self.client.ps[1].variables.List(variables_pb2.ListRequest(names=["v0"] * count), timeout=DEADLINE_S)
             self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
             self.assertIn("twice" if count <= 1000 else "1000 are the most", raised.exception.details())
+
+
+class HardToPrint(unittest.TestCase):
+    """Names that would write to a terminal, forge a line of the log, or be cut in two."""
+
+    def setUp(self):
+        self.cluster = Cluster(ps=1, workers=1)
+        self.addCleanup(self.cluster.stop)
+        self.client = Client(self.cluster.addresses())
+        self.addCleanup(self.client.close)
+        self.ps = ("--ps", self.cluster.addresses()[0])
+
+    def assert_refused(self, call, *arguments):
+        with self.assertRaises(grpc.RpcError) as raised:
+            call(*arguments)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertTrue(raised.exception.details().isprintable())
+
+    def test_control_characters_are_refused_and_nul_is_not_cut(self):
+        for name in ("a\0b", "\x1b]0;title\x07", "a\nb", "\x7f", "\u009b2J"):
+            self.assert_refused(self.client.create, name, [1], types_pb2.DATA_TYPE_FLOAT32, 1)
+            self.assert_refused(self.join, name)
+        self.assertEqual([list(page.variables) for page in self.client.ps[0].pages()], [[]])
+        for process in self.cluster.processes:
+            self.assertTrue(all(line.isprintable() for line in process.lines))
+
+    def join(self, job, role=sessions_pb2.ROLE_MEMBER):
+        return self.client.ps[0].sessions.Join(sessions_pb2.JoinRequest(
+            protocol_version=1, nonce=os.urandom(16), role=role, local_replicas=1,
+            task=sessions_pb2.TaskName(job=job, index=0)), timeout=DEADLINE_S)
+
+    def test_a_long_job_name_is_whole_wherever_it_is_said(self):
+        job = "é" * 31
+        shard = self.client.create("w", [4], shards=1).shards[0]
+        self.client.joined = self.join(job, sessions_pb2.ROLE_OBSERVER)
+        push, _ = self.client.open_push(0)
+        push.send(part(1, shard, floats(1, 2, 3, 4)))
+        push.send(commit(1))
+        while not push.next().done:
+            pass
+        push.end()
+        self.assertEqual(next(self.client.ps[0].pages()).variables[0].shards[0].last_worker, f"{job} 0")
+        for command in (("ls",), ("stats", "--interval-ms", "10"), ("get", "w")):
+            code, output, errors = sumac(*command, *self.ps)
+            self.assertEqual((code, errors), (0, ""))
+            self.assertTrue(f"{job} 0" in output or command[0] == "get")
+        member = self.cluster.member()     # who joins asks for the ps first
+        member.wait_for("joined")
+
+    def test_a_long_name_that_is_refused_is_said_in_whole_characters(self):
+        shard = self.client.create("x" + "é" * 511, [4], shards=1).shards[0]
+        push, _ = self.client.open_push(0)
+        for sequence, offset in ((1, 4), (2, 400), (3, 40000)):
+            push.send(part(sequence, shard, floats(1, 2, 3, 4), previous=sequence - 1, offset=offset))
+            answer = push.next()
+            while not answer.refused:
+                answer = push.next()
+            self.assertIn("é", answer.refused[0].message)
+        push.end()
 
 
 if __name__ == "__main__":

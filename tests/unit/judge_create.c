@@ -218,6 +218,9 @@ static void names_that_are_none_are_refused(void **state)
     assert_refused(&two, &definition, SUMAC_REASON_BAD_NAME, "1025 bytes");
     define(&definition, "w\xff");
     assert_refused(&two, &definition, SUMAC_REASON_BAD_NAME, "not UTF-8");
+    define(&definition, "w\n\x1b[2J\xc2\x9b");
+    assert_refused(
+        &two, &definition, SUMAC_REASON_BAD_NAME, "a control character, shown here as ?: w??[2J??");
     define(&definition, "w/part_12");
     assert_refused(&two, &definition, SUMAC_REASON_BAD_NAME, "w/part_12");
 

@@ -302,6 +302,37 @@ static void a_join_after_sigterm_is_refused(void **state)
     world_free(world);
 }
 
+static void jobs_that_cannot_be_printed_are_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+    const char *const jobs[] = {"wor\nker", "\x1b]0;a\a", "w\x7f", "w\xc2\x80"};
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct world_answer *answer =
+            world_answer(world, world_join(world, jobs[i], 0, i + 1));
+        assert_int_equal(answer->status, SUMAC_INVALID_ARGUMENT);
+        assert_int_equal(answer->reason, SUMAC_REASON_BAD_NAME);
+        assert_non_null(strstr(answer->text, "a control character, shown here as ?: "));
+    }
+    /* Nor may a member be listed under such a name. */
+    uint8_t nonce[16] = {9};
+    wire_task_name task = WIRE_TASK_NAME_INIT, listed = WIRE_TASK_NAME_INIT;
+    wire_task_name *members[] = {&task, &listed};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    task.job = "worker";
+    listed.job = "wor\nker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    request.members = members;
+    request.n_members = 2;
+    assert_int_equal(
+        world_answer(world, world_join_as(world, &request))->reason, SUMAC_REASON_BAD_NAME);
+    assert_null(strstr(world->log, "\nker"));
+    world_free(world);
+}
+
 static void the_statistics_say_what_is_waited_for(void **state)
 {
     (void)state;
@@ -310,8 +341,7 @@ static void the_statistics_say_what_is_waited_for(void **state)
     world_join(world, "worker", 1, 1);
 
     uint64_t left_out = 77;
-    const uint32_t count =
-        judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
+    const uint32_t count = judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
 
     assert_int_equal(count, 2);
     assert_int_equal(left_out, 0);
@@ -342,6 +372,7 @@ int main(void)
         cmocka_unit_test(an_observer_joins_without_a_task_and_settles_nobody),
         cmocka_unit_test(a_task_that_is_not_listed_is_a_new_membership),
         cmocka_unit_test(a_join_after_sigterm_is_refused),
+        cmocka_unit_test(jobs_that_cannot_be_printed_are_refused),
         cmocka_unit_test(the_statistics_say_what_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,10 @@ enum sumac_status judge_name_check(const char *name, struct sumac_error *error)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "the variable's name is not UTF-8");
+    if (text_has_control(name, strlen(name)))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "the variable's name has a control character, shown here as ?: %s", name);
     if (ends_like_a_shard(name))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,

@@ -173,6 +173,20 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
     answer(judge, session);
 }
 
+static enum sumac_status check_job(const char *job, struct sumac_error *error)
+{
+    if (strlen(job) > JUDGE_JOB_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "join's job name has %zu bytes, at most %u may be: %s", strlen(job),
+            JUDGE_JOB_BYTES_MAX, job);
+    if (text_has_control(job, strlen(job)))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "join's job name has a control character, shown here as ?: %s", job);
+    return SUMAC_OK;
+}
+
 /* ---- the request ---- */
 
 static enum sumac_status check_request(
@@ -202,11 +216,10 @@ static enum sumac_status check_request(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "join of a member names no task");
-    if (named && strlen(request->task->job) > JUDGE_JOB_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "join's job name has more than %u bytes", JUDGE_JOB_BYTES_MAX);
-    return SUMAC_OK;
+    enum sumac_status status = named ? check_job(request->task->job, error) : SUMAC_OK;
+    for (size_t i = 0; i < request->n_members && status == SUMAC_OK; i++)
+        status = check_job(request->members[i]->job, error);
+    return status;
 }
 
 static enum sumac_status check_phase(const struct judge *judge, struct sumac_error *error)
