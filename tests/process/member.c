@@ -5,6 +5,8 @@
  *     pull NAME                                         -> "pulled NAME FIRST LAST same|mixed"
  *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way between the two lines
  *     flood NAME VALUE COUNT                            -> "flooding", then after COUNT pushes "flooded"
+ *     together NAME VALUE COUNT                         -> "under way", then after all of COUNT pushes "together"
+ *     in_turn NAME OTHER COUNT                          -> "in turn": COUNT times a push of NaN to NAME, refused, and one of 1 to OTHER
  *     delete NAME                                       -> "deleted"
  *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
  *     leave done|undone                                 -> "left"
@@ -186,6 +188,56 @@ static enum sumac_status flood(struct member *member, char *const *words)
     return status;
 }
 
+/* That many pushes under way at once, all of the same tensor. */
+static enum sumac_status together(struct member *member, char *const *words)
+{
+    const uint64_t count = strtoull(words[3], NULL, 10);
+    struct sumac_push **begun = calloc(count, sizeof *begun);
+    struct sumac_variable *variable = NULL;
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_delta delta = {0};
+    enum sumac_status status =
+        sumac_client_find(member->client, words[1], &variable, &member->error);
+    if (status == SUMAC_OK)
+        status = allocate(variable, &buffer, &delta.value);
+    if (status != SUMAC_OK)
+        goto end;
+    delta.variable = variable;
+    fill(
+        delta.value.dtype, sumac_tensor_data(&delta.value),
+        sumac_tensor_bytes(&delta.value) / sumac_dtype_bytes(delta.value.dtype),
+        strtod(words[2], NULL));
+    uint64_t made = 0;
+    while (status == SUMAC_OK && made < count) {
+        status = sumac_client_push(member->client, &delta, 1, NULL, &begun[made], &member->error);
+        made += status == SUMAC_OK;
+    }
+    say("under way");
+    for (uint64_t i = 0; i < made; i++) {
+        const enum sumac_status over = sumac_push_wait(begun[i], 0, &member->error);
+        status = status == SUMAC_OK ? over : status;
+    }
+    if (status == SUMAC_OK)
+        say("together");
+end:
+    sumac_buffer_unref(buffer);
+    free(begun);
+    return status;
+}
+
+static enum sumac_status in_turn(struct member *member, char *const *words)
+{
+    enum sumac_status status = SUMAC_OK;
+    for (uint64_t i = strtoull(words[3], NULL, 10); status == SUMAC_OK && i > 0; i--) {
+        status = push(member, words[1], "nan", NULL);
+        if (status == SUMAC_INVALID_ARGUMENT && member->error.reason == SUMAC_REASON_NON_FINITE)
+            status = push(member, words[2], "1", NULL);
+    }
+    if (status == SUMAC_OK)
+        say("in turn");
+    return status;
+}
+
 /* What is done to its end and then said: false when the line is none of these. */
 static bool
 whole(struct member *member, char *const *words, size_t count, enum sumac_status *status)
@@ -223,6 +275,10 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return pull(member, words[1]);
     if (count == 4 && strcmp(words[0], "flood") == 0)
         return flood(member, words);
+    if (count == 4 && strcmp(words[0], "together") == 0)
+        return together(member, words);
+    if (count == 4 && strcmp(words[0], "in_turn") == 0)
+        return in_turn(member, words);
     if (count >= 3 && strcmp(words[0], "push") == 0) {
         status = push(member, words[1], words[2], count > 3 ? words[3] : NULL);
         if (status == SUMAC_OK)

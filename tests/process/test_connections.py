@@ -1,10 +1,13 @@
 """A network that breaks: TCP connections are cut after a seeded number of bytes, in both directions, and the sums stay exact."""
 import random
+import signal
 import socket
 import threading
+import time
 import unittest
 
-from cluster import Cluster
+import wire
+from cluster import Cluster, PATIENCE_S
 
 CUTS = 200
 PUSHES = 400
@@ -20,7 +23,7 @@ class CuttingProxy:
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.closing = False
+        self.ends = []
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -33,6 +36,7 @@ class CuttingProxy:
             with self.lock:
                 cut_after = [self.random.randrange(100, 60_000), self.random.randrange(100, 20_000)]
                 self.random.shuffle(cut_after)
+                self.ends += [near, far]
             for source, sink, limit in ((near, far, cut_after[0]), (far, near, cut_after[1])):
                 threading.Thread(target=self.forward, args=(source, sink, limit), daemon=True).start()
 
@@ -62,6 +66,15 @@ class CuttingProxy:
 
     def close(self):
         self.listener.close()
+
+    def cut_all(self):
+        with self.lock:
+            for end in self.ends:
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+            self.ends.clear()
 
 
 class Connections(unittest.TestCase):
@@ -99,6 +112,42 @@ class Connections(unittest.TestCase):
             member.say("leave done")
             member.wait_for("^left$")
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_a_full_window_gets_through_a_cut_connection(self):
+        """1024 pushes wait for a ps that is suspended when every connection is cut: each is sent again, and all are done once."""
+        cluster = Cluster()
+        self.addCleanup(cluster.stop)
+        proxies = [CuttingProxy(port, 0, [0]) for port in cluster.ports]
+        for proxy in proxies:
+            self.addCleanup(proxy.close)
+        member = cluster.member(0, ps_addresses=[f"127.0.0.1:{proxy.port}" for proxy in proxies])
+        member.wait_for("^joined$")
+        member.say("create w int64 2 4 2 assign_add")
+        member.wait_for("^created w$")
+        member.say("push w 1")
+        member.wait_for("^pushed$")
+        cluster.ps[1].signal(signal.SIGSTOP)
+        member.say("together w 1 1024")
+        member.wait_for("^under way$")
+        self.wait_for_staged(cluster, 1024)
+        for proxy in proxies:
+            proxy.cut_all()
+        cluster.ps[1].signal(signal.SIGCONT)
+        member.wait_for("^together$")
+        member.say("pull w")
+        member.wait_for("^pulled w 1025 1025 same$")
+        self.assertNotIn("TOO_MANY", member.text())
+        member.say("leave done")
+        member.wait_for("^left$")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def wait_for_staged(self, cluster, parts):
+        """Until ps 0 holds so many parts: each takes at least half a kilobyte of its staging."""
+        deadline = time.monotonic() + PATIENCE_S
+        ps = wire.Ps(f"127.0.0.1:{cluster.ports[0]}")
+        self.addCleanup(ps.close)
+        while ps.observe.Stats(wire.observe_pb2.StatsRequest()).memory.staged_bytes < parts * 512:
+            self.assertLess(time.monotonic(), deadline, "ps 0 does not stage all parts")
 
 
 if __name__ == "__main__":
