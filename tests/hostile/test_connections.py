@@ -1,0 +1,131 @@
+"""Connections, streams and frames that no gRPC library would make."""
+import os
+import socket
+import unittest
+
+import grpc
+
+import http2
+from attack import Attack, DEADLINE_S, MIB, sessions_pb2, transfer_pb2
+from wire import Stream, health_pb2, observe_pb2
+
+PULL, STATS = b"/sumac.v1.Transfer/Pull", b"/sumac.v1.Observe/Stats"
+
+
+class Connections(Attack):
+    def connect(self, ps=0, **more):
+        connection = http2.Connection(self.addresses[ps], **more)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_a_rapid_reset_of_some_thousand_streams_is_survived(self):
+        connection = self.connect()
+        for number in range(3000):
+            stream = 2 * number + 1
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(PULL)) +
+                            http2.frame(http2.RST_STREAM, 0, stream, b"\0\0\0\x08"))
+
+    def test_headers_that_go_on_without_end_are_survived(self):
+        connection = self.connect()
+        connection.send(http2.frame(http2.HEADERS, 0, 1, http2.request(PULL)))
+        filler = http2.header(b"x" * 100, b"y" * 16000)
+        for _ in range(20 * MIB // len(filler)):
+            if not connection.send(http2.frame(http2.CONTINUATION, 0, 1, filler)):
+                break
+        self.nobody_was_harmed()
+
+    def test_a_call_with_a_megabyte_of_metadata_is_refused(self):
+        ps = self.ps()
+        with self.assertRaises(grpc.RpcError):
+            ps.observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S, metadata=[(f"x-{n}", "y" * 16384) for n in range(64)])
+
+    def test_compressed_messages_are_answered_or_refused(self):
+        channel = grpc.insecure_channel(self.addresses[0], compression=grpc.Compression.Gzip)
+        self.addCleanup(channel.close)
+        call = channel.unary_unary("/sumac.v1.Observe/Stats", request_serializer=None, response_deserializer=None)
+        try:
+            call(b"\x0a" + b"\x80\x80\x40" + bytes(MIB), timeout=DEADLINE_S, compression=grpc.Compression.Gzip)
+        except grpc.RpcError:
+            pass
+
+    def test_garbage_and_other_protocols_end_only_their_connection(self):
+        starts = [b"GET / HTTP/1.1\r\nHost: ps\r\n\r\n", os.urandom(100000), b"\0" * 1000, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+                  http2.PREFACE[:10], http2.PREFACE + b"\xff" * 1000, http2.PREFACE + http2.frame(99, 255, 77, b"x" * 100),
+                  http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0, b"x"), http2.PREFACE + http2.frame(http2.DATA, 1, 0, b"x"),
+                  http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0) + http2.frame(http2.HEADERS, 5, 1, os.urandom(5000)),
+                  http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0) + http2.frame(http2.WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff") * 3]
+        for start in starts:
+            connection = self.connect(greet=False)
+            connection.send(start)
+            connection.close()
+
+    def test_bodies_that_are_no_grpc_message_are_refused(self):
+        bodies = [b"\0\xff\xff\xff\xff", http2.message(b"\xff" * 10), http2.message(b"", compressed=1), b"\x07\0\0\0\0", b"abc",
+                  http2.message(b"x" * 100)[:50]]
+        connection = self.connect()
+        for number, body in enumerate(bodies):
+            stream = 2 * number + 1
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(STATS)) +
+                            http2.frame(http2.DATA, http2.END_STREAM, stream, body))
+
+    def test_methods_and_headers_that_do_not_exist_are_refused(self):
+        connection = self.connect()
+        paths = (b"/nobody/Nothing", b"", b"/", b"x" * 10000, b"/sumac.v1.Transfer/", b"/sumac.v1.Transfer/Push\0")
+        for number, path in enumerate(paths):
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, 2 * number + 1,
+                                        http2.request(path, (b"grpc-timeout", b"99999999999999H"), (b"grpc-encoding", b"rot13"))))
+
+    def test_many_pings_and_settings_are_survived(self):
+        connection = self.connect()
+        for _ in range(200):
+            if not connection.send(http2.frame(http2.PING, 0, 0, b"12345678") * 100 + http2.frame(http2.SETTINGS, 0, 0) * 100):
+                break
+
+    def test_a_reader_whose_window_is_closed_holds_up_nobody(self):
+        connection = self.connect(window=0)
+        hello = transfer_pb2.PullRequest(hello=transfer_pb2.Hello(protocol_version=1)).SerializeToString()
+        shard = self.victim.shards[0]
+        pull = transfer_pb2.PullRequest(request=1, pieces=[transfer_pb2.Piece(shard_id=shard.shard_id, layout_epoch=1)]).SerializeToString()
+        for number in range(300):
+            stream = 2 * number + 1
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(PULL)) +
+                            http2.frame(http2.DATA, 0, stream, http2.message(hello) + http2.message(pull)))
+        self.nobody_was_harmed()
+
+    def test_streams_without_a_hello_shut_nobody_out(self):
+        for _ in range(20):
+            connection = self.connect()
+            connection.send(b"".join(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * number + 1, http2.request(PULL))
+                                     for number in range(900)))
+        self.nobody_was_harmed()
+        self.ps().health.Check(health_pb2.HealthCheckRequest(), timeout=DEADLINE_S)
+
+    def test_a_stream_without_a_hello_is_ended(self):
+        for method in (self.ps().transfer.Push, self.ps().transfer.Pull):
+            stream = Stream(method)
+            with self.assertRaises(grpc.RpcError) as raised:
+                stream.next()
+            self.assertNotEqual(raised.exception.details(), "Deadline Exceeded")
+            stream.cancel()
+
+    def test_half_a_request_is_waited_for_by_nobody_else(self):
+        connection = self.connect()
+        for number in range(50):
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * number + 1, http2.request(b"/sumac.v1.Sessions/Join")))
+            connection.send(http2.frame(http2.DATA, 0, 2 * number + 1, b"\0\0\0\x10\0"))
+        self.nobody_was_harmed()
+
+    def test_thousands_of_connections_opened_and_closed_leave_none(self):
+        before = self.descriptors()
+        host, port = self.addresses[0].rsplit(":", 1)
+        for _ in range(2000):
+            socket.create_connection((host, int(port)), timeout=DEADLINE_S).close()
+        self.nobody_was_harmed()
+        self.assertLessEqual(self.descriptors(), before + 20)
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.cluster.ps[0].child.pid}/fd"))
+
+
+if __name__ == "__main__":
+    unittest.main()
