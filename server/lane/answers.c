@@ -263,32 +263,58 @@ static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer 
     return record;
 }
 
+/* What is due, as far as one message takes it. False: no memory. */
+static bool
+compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uint64_t *record)
+{
+    const uint32_t waiting = stream->answer_count;
+
+    if (stream->greeting_due) {
+        message->greeting = lane_stream_greeting(lane, stream);
+        if (message->greeting == NULL)
+            return false;
+    }
+    if (waiting > 0)
+        *record = fill(lane, stream, message);
+    if (waiting > 0 && stream->answer_count == waiting)
+        return false;
+    const bool closes = stream->closed_due && stream->first_answer == NULL;
+    if (closes && stream->session != NULL) {
+        message->closed = make_closed(lane, stream->session);
+        if (message->closed == NULL)
+            return false;
+        if (stream->session->closed) /* nothing is said of its pushes after that */
+            lane_voided_drop_reasons(lane, stream->session);
+        if (*record < lane->last_record)
+            *record = lane->last_record;
+    }
+    message->rejoin = stream->rejoin_due;
+    stream->greeting_due = stream->rejoin_due = false;
+    stream->closed_due = stream->closed_due && !closes;
+    return true;
+}
+
+/* A client whose stream has ended opens another, and sends again all that is not done. */
 void lane_answers_flush(struct lane *lane, struct stream *stream)
 {
     if (!stream->greeting_due && !stream->closed_due && !stream->rejoin_due &&
         stream->answer_count == 0)
         return;
     wire_push_answer *message = arena_take(&lane->arena, sizeof *message);
-    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_ANSWER);
-    if (message == NULL || effect == NULL)
+    uint64_t record = 0;
+    if (message != NULL)
+        *message = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
+    if (message == NULL || !compose(lane, stream, message, &record)) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for its answers to pushes", lane->index);
         return;
-    *message = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
-    if (stream->greeting_due)
-        message->greeting = lane_stream_greeting(lane, stream);
-    if (stream->answer_count > 0)
-        effect->after_record = fill(lane, stream, message);
-    const bool closes = stream->closed_due && stream->first_answer == NULL;
-    if (closes && stream->session != NULL) {
-        message->closed = make_closed(lane, stream->session);
-        if (stream->session->closed) /* nothing is said of its pushes after that */
-            lane_voided_drop_reasons(lane, stream->session);
-        if (effect->after_record < lane->last_record)
-            effect->after_record = lane->last_record;
     }
-    message->rejoin = stream->rejoin_due;
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_ANSWER);
+    if (effect == NULL)
+        return;
+    effect->after_record = record;
     effect->stream = stream->id;
     effect->push_answer = message;
     stream->writable = false;
-    stream->greeting_due = stream->rejoin_due = false;
-    stream->closed_due = stream->closed_due && !closes;
 }

@@ -15,9 +15,7 @@ static void init_pools(struct lane *lane)
 {
     const struct memory *memory = lane->memory;
 
-    arena_init(
-        &lane->arena, memory,
-        lane->config.step_bytes_max == 0 ? STEP_ARENA_BYTES_MAX : lane->config.step_bytes_max);
+    arena_init(&lane->arena, memory, STEP_ARENA_BYTES_MAX);
     arena_init(&lane->strings, memory, STRINGS_ARENA_BYTES_MAX);
     store_init(&lane->store, memory, lane->config.block_bytes, lane->config.view_bytes_max);
     lane->store.state_bytes_max = lane->config.state_bytes_max;
@@ -94,6 +92,15 @@ static bool copy_config(struct lane *lane)
     return true;
 }
 
+/* What ps 0 reports to itself has a place from the start: nobody would ask for it again. */
+static bool reserve_report(struct lane *lane)
+{
+    struct report *report = pool_take(&lane->reports_pool);
+
+    pool_give(&lane->reports_pool, report);
+    return report != NULL;
+}
+
 struct lane *lane_create(const struct lane_config *config, const struct memory *memory)
 {
     struct lane *lane = memory_take(memory, sizeof *lane);
@@ -113,7 +120,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->renew_due_us = config->started_us + (uint64_t)config->lease_ms * 1000 / 4;
     lane->pull_due_us = lane->wake_us = UINT64_MAX;
     init_pools(lane);
-    if (out_init(&lane->out, memory, &lane->arena) && copy_config(lane) &&
+    if (out_init(&lane->out, memory, &lane->arena) && reserve_report(lane) && copy_config(lane) &&
         (config->index != 0 || (lane->judge = judge_create(&lane->config, memory)) != NULL))
         return lane;
     lane_destroy(lane);

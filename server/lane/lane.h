@@ -59,7 +59,6 @@ struct lane_config {
     bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
-    uint64_t step_bytes_max; /* texts and messages of one step; 0: 512 MiB */
     uint32_t broken;         /* rules.h */
 };
 

@@ -228,19 +228,39 @@ static bool say(struct lane *lane, struct message *message, struct pull *pull)
     return compose(lane, message, pull, is_long ? lane_pull_chunk_bytes(lane) : pull->bytes);
 }
 
+/* What a message lends that is not sent. */
+static void take_back(struct lane *lane, const struct message *message)
+{
+    for (uint32_t i = 0; i < message->payload_count; i++) {
+        const struct lane_event released = {.hold = message->payload[i].hold};
+        lane_pulled_released(lane, &released);
+    }
+}
+
+/* The greeting, and the next message of the pull (NULL: none has its turn). False: no memory. */
+static bool
+begin(struct lane *lane, const struct stream *stream, struct message *message, struct pull *pull)
+{
+    message->answer = arena_take(&lane->arena, sizeof *message->answer);
+    if (message->answer == NULL)
+        return false;
+    *message->answer = (wire_pull_answer)WIRE_PULL_ANSWER_INIT;
+    if (stream->greeting_due)
+        message->answer->greeting = lane_stream_greeting(lane, stream);
+    if (stream->greeting_due && message->answer->greeting == NULL)
+        return false;
+    return pull == NULL || say(lane, message, pull);
+}
+
 void lane_pulled_flush(struct lane *lane, struct stream *stream)
 {
     struct pull *pull = stream->stale ? NULL : choose(lane, stream);
 
     if (!stream->greeting_due && pull == NULL)
         return;
-    struct message message = {.answer = arena_take(&lane->arena, sizeof *message.answer)};
-    if (message.answer == NULL)
-        return;
-    *message.answer = (wire_pull_answer)WIRE_PULL_ANSWER_INIT;
-    if (stream->greeting_due)
-        message.answer->greeting = lane_stream_greeting(lane, stream);
-    if (pull != NULL && !say(lane, &message, pull)) {
+    struct message message = {.answer = NULL};
+    if (!begin(lane, stream, &message, pull)) {
+        take_back(lane, &message);
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a pull's answer", lane->index);

@@ -24,16 +24,22 @@ static void free_report(struct lane *lane, struct report *report)
     pool_give(&lane->reports_pool, report);
 }
 
+static wire_peer_report message_of(const struct lane *lane, uint64_t answers)
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+
+    message.answers = answers;
+    message.ps_incarnation = lane->config.incarnation;
+    message.epoch = lane->epoch;
+    return message;
+}
+
 static wire_peer_report *new_message(struct lane *lane, uint64_t answers)
 {
     wire_peer_report *message = arena_take(&lane->arena, sizeof *message);
 
-    if (message == NULL)
-        return NULL;
-    *message = (wire_peer_report)WIRE_PEER_REPORT_INIT;
-    message->answers = answers;
-    message->ps_incarnation = lane->config.incarnation;
-    message->epoch = lane->epoch;
+    if (message != NULL)
+        *message = message_of(lane, answers);
     return message;
 }
 
@@ -60,22 +66,29 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     return true;
 }
 
-static wire_peer_report *pack(struct lane *lane, const struct report *report)
+/* What needs no memory; the texts and numbers are the report's own. */
+static void fill_in(struct report *report, wire_peer_report *message)
+{
+    message->status = (uint32_t)report->error.status;
+    message->reason = (Sumac__V1__Reason)report->error.reason;
+    message->message = report->error.text;
+    message->clock = report->clock;
+    message->assigned = &report->assigned;
+    message->n_assigned = report->assigned != 0;
+}
+
+/* Outlives the report. */
+static wire_peer_report *pack(struct lane *lane, struct report *report)
 {
     wire_peer_report *message = new_message(lane, report->answers);
     uint64_t *assigned = arena_take(&lane->arena, sizeof *assigned);
 
     if (message == NULL || assigned == NULL)
         return NULL;
-    message->status = (uint32_t)report->error.status;
-    message->reason = (Sumac__V1__Reason)report->error.reason;
+    fill_in(report, message);
     message->message = out_text(&lane->out, "%s", report->error.text);
-    message->clock = report->clock;
-    if (report->assigned != 0) {
-        *assigned = report->assigned;
-        message->assigned = assigned;
-        message->n_assigned = 1;
-    }
+    *assigned = report->assigned;
+    message->assigned = assigned;
     if (report->is_close && !pack_close(lane, report, message))
         return NULL;
     return message;
@@ -95,11 +108,13 @@ static void put_in_line(struct lane *lane, struct stream *stream, struct report 
 static bool submit(struct lane *lane, struct report *report)
 {
     if (lane->judge != NULL) {
-        const wire_peer_report *message = pack(lane, report);
-        if (message != NULL)
-            judge_report(lane->judge, lane->event, lane->index, message, &lane->out);
+        wire_peer_report message = message_of(lane, report->answers);
+        fill_in(report, &message);
+        const bool whole = !report->is_close || pack_close(lane, report, &message);
+        if (whole)
+            judge_report(lane->judge, lane->event, lane->index, &message, &lane->out);
         free_report(lane, report);
-        return message != NULL;
+        return whole;
     }
     put_in_line(lane, lane->coordinator, report);
     return true;

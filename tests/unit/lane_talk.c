@@ -24,6 +24,9 @@ static void *take(void *context, size_t bytes)
 
     if (talk->out_of_memory)
         return NULL;
+    if (talk->scarce && talk->takes_left == 0)
+        return NULL;
+    talk->takes_left -= talk->scarce;
     talk->bytes_taken += bytes;
     return memory_take(&memory_heap, bytes);
 }

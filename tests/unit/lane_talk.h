@@ -19,7 +19,9 @@
 struct talk {
     struct memory memory;
     uint64_t bytes_taken; /* of the source, not given back */
-    bool out_of_memory;   /* the source gives no more */
+    bool scarce;          /* the source gives `takes_left` times more, and then nothing */
+    uint32_t takes_left;
+    bool out_of_memory; /* the source gives no more */
     struct lane *lane;
     uint64_t now_us;
     uint64_t streams, orders;

@@ -412,7 +412,7 @@ const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_
         return NULL;
     *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
     message->number = order->number;
-    if (!pack_body(judge, order, message))
+    if (!pack_body(judge, order, message) || judge->out->texts_short)
         return NULL;
     judge->packed_order = order;
     judge->packed = message;

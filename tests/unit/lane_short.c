@@ -1,0 +1,373 @@
+/* lane_short.c -- a lane that is short of memory: whoever asks is answered, and every stream is answered or ended.
+ *
+ * Each conversation is held again and again, with a little more memory each time: for the texts and messages of a step, then
+ * from the source.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_state.h"
+#include "lane_talk.h"
+
+#define STEP_BYTES_MAX 49152u /* more than any step of these conversations needs */
+#define TAKES_MAX 40u
+#define VARIABLE 5u
+#define CALLS_MAX 16u
+
+static const float values[16] = {1};
+
+/* Without memory, as far as `limit` goes. */
+typedef void shortage(struct talk *talk, uint32_t limit);
+
+static void short_steps(struct talk *talk, uint32_t limit) { talk->lane->arena.bytes_max = limit; }
+
+static void short_source(struct talk *talk, uint32_t limit)
+{
+    talk->scarce = true;
+    talk->takes_left = limit;
+}
+
+/* There is memory again, and time passes. */
+static void recover(struct talk *talk)
+{
+    talk->lane->arena.bytes_max = 64u << 20;
+    talk->scarce = false;
+    for (int i = 0; i < 5; i++)
+        talk_tick(talk, 1000);
+}
+
+static bool was_said(const struct talk *talk, const char *what)
+{
+    return strstr(talk->text, what) != NULL;
+}
+
+static struct talk *begin(void **state, struct lane_config *config)
+{
+    struct talk *talk;
+    assert_int_equal(talk_setup(state), 0);
+    talk = *state;
+    *config = talk_config();
+    config->staging_bytes_max = 1u << 20;
+    config->view_bytes_max = 1u << 20;
+    config->report_ms = 1000000;
+    return talk;
+}
+
+/* ---- ps 1 ---- */
+
+static void call_catalogue(struct talk *talk)
+{
+    const wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    const wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
+
+    talk_step(talk, &call);
+    assert_true(was_said(talk, "reply ListReply\n") || was_said(talk, "failed OUT_OF_MEMORY\n"));
+    talk_forget(talk);
+    call.call_kind = LANE_CALL_STATS;
+    call.request = &stats.base;
+    talk_step(talk, &call);
+    assert_true(was_said(talk, "reply StatsReply") || was_said(talk, "failed OUT_OF_MEMORY\n"));
+    talk_forget(talk);
+}
+
+/* A lane with two variables and a session, which is short of memory from now on. */
+static struct talk *begin_short(void **state, shortage *run_short, uint32_t limit)
+{
+    struct lane_config config;
+    struct talk *talk = begin(state, &config);
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 16, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, VARIABLE + 1, 64, UPDATE_ASSIGN_ADD); /* long to pull */
+    talk_forget(talk);
+    run_short(talk, limit);
+    return talk;
+}
+
+static bool is_over(const struct talk *talk)
+{
+    return was_said(talk, "exit 137\n") || was_said(talk, "end of stream");
+}
+
+/* Nothing but hellos. */
+static void converse_hellos(void **state, shortage *run_short, uint32_t limit)
+{
+    struct talk *talk = begin_short(state, run_short, limit);
+
+    (void)talk_push_stream(talk, 1, 1);
+    recover(talk);
+    assert_true(is_over(talk) || was_said(talk, "greeting\n"));
+    talk_forget(talk);
+    run_short(talk, limit);
+    (void)talk_pull_stream(talk, 1);
+    recover(talk);
+    assert_true(is_over(talk) || was_said(talk, "greeting\n"));
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+/* One that is good, and one that is refused. */
+static void converse_pushes(void **state, shortage *run_short, uint32_t limit)
+{
+    struct talk *talk = begin_short(state, run_short, limit);
+    struct talk_part part = {
+        .sequence = 1, .shard = VARIABLE, .shards = 1, .values = values, .count = 16};
+
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_part(talk, stream, &part);
+    part.sequence = 2;
+    part.previous = 1;
+    part.offset = 1000;
+    talk_part(talk, stream, &part);
+    talk_commit(talk, stream, 2, 0, 0);
+    recover(talk);
+
+    if (!is_over(talk)) {
+        assert_true(was_said(talk, "greeting\n"));
+        assert_true(was_said(talk, "done 1 [1]\n") || was_said(talk, "refused 1 OUT_OF_MEMORY\n"));
+        assert_true(was_said(talk, "refused 2 "));
+    }
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+/* A short one, a long one, and one of nothing. */
+static void converse_pulls(void **state, shortage *run_short, uint32_t limit)
+{
+    struct talk *talk = begin_short(state, run_short, limit);
+
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    talk_pull(talk, stream, 1, VARIABLE, 1, 0);
+    talk_pull(talk, stream, 2, VARIABLE + 1, 1, 0);
+    talk_pull(talk, stream, 3, 4711, 1, 0);
+    recover(talk);
+
+    if (!is_over(talk)) {
+        assert_true(was_said(talk, "greeting\n"));
+        assert_true(was_said(talk, "pulled 1 "));
+        assert_true(was_said(talk, "pulled 2 "));
+        assert_true(was_said(talk, "pulled 3 error "));
+    }
+    assert_int_equal(talk->lane->store.view_bytes, 0);
+    assert_int_equal(talk->lane->holds_pool.used, 0); /* what was not sent is not lent */
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+/* Orders, the catalogue, the statistics. */
+static void converse_orders(void **state, shortage *run_short, uint32_t limit)
+{
+    struct talk *talk = begin_short(state, run_short, limit);
+
+    call_catalogue(talk);
+    talk_open(talk, 2);
+    talk_add(talk, 7, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_delete(talk, VARIABLE);
+    talk_close(talk, 1);
+    recover(talk);
+
+    if (!is_over(talk)) /* every order was answered, well or not */
+        for (uint64_t number = talk->orders - 4; number <= talk->orders; number++) {
+            char answer[32];
+            (void)snprintf(answer, sizeof answer, "report %llu", (unsigned long long)number);
+            if (!was_said(talk, answer))
+                print_error("limit %u: no %s\n%s", limit, answer, talk->text);
+            assert_true(was_said(talk, answer));
+        }
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+static void with_short_steps_a_ps_answers_or_ends_its_streams(void **state)
+{
+    for (uint32_t limit = 0; limit < STEP_BYTES_MAX; limit += limit < 4096 ? 16 : 1024) {
+        converse_hellos(state, short_steps, limit);
+        converse_pushes(state, short_steps, limit);
+        converse_pulls(state, short_steps, limit);
+        converse_orders(state, short_steps, limit);
+    }
+}
+
+static void with_an_empty_source_a_ps_answers_or_ends_its_streams(void **state)
+{
+    for (uint32_t limit = 0; limit < TAKES_MAX; limit++) {
+        converse_hellos(state, short_source, limit);
+        converse_pushes(state, short_source, limit);
+        converse_pulls(state, short_source, limit);
+        converse_orders(state, short_source, limit);
+    }
+}
+
+/* ---- ps 0 ---- */
+
+/* The calls of one conversation, and how often each was answered. */
+struct calls {
+    struct talk *talk;
+    uint32_t made, answered[CALLS_MAX + 1];
+    uint8_t session[16]; /* of the last join that was answered */
+    bool no_memory;      /* it ended for want of it */
+};
+
+static void step(struct calls *calls, struct lane_event event)
+{
+    struct lane_effects effects;
+
+    event.now_us = calls->talk->now_us;
+    event.random[0] = event.random[1] = calls->talk->now_us + calls->made;
+    lane_step(calls->talk->lane, &event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        const struct lane_effect *effect = &effects.items[i];
+        calls->no_memory |=
+            effect->kind == LANE_EFFECT_EXIT && effect->exit_code == LANE_EXIT_NO_MEMORY;
+        if (effect->kind != LANE_EFFECT_REPLY && effect->kind != LANE_EFFECT_FAIL)
+            continue;
+        calls->answered[effect->call]++;
+        if (effect->kind == LANE_EFFECT_REPLY &&
+            effect->reply->descriptor == &sumac__v1__join_reply__descriptor)
+            memcpy(
+                calls->session, ((const wire_join_reply *)effect->reply)->session_id.data,
+                sizeof calls->session);
+    }
+}
+
+static void call(struct calls *calls, enum lane_call_kind kind, const wire_message *request)
+{
+    assert_true(calls->made < CALLS_MAX);
+    step(
+        calls,
+        (struct lane_event){
+            .kind = LANE_EVENT_CALL, .call = ++calls->made, .call_kind = kind, .request = request});
+}
+
+static void join(struct calls *calls, uint32_t index)
+{
+    uint8_t nonce[16] = {(uint8_t)(index + 1)};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    task.job = "worker";
+    task.index = index;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    call(calls, LANE_CALL_JOIN, &request.base);
+}
+
+static void create(struct calls *calls, const char *name)
+{
+    uint64_t shape[] = {4};
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+
+    function.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
+    variable.name = (char *)name;
+    variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    variable.shape = shape;
+    variable.n_shape = 1;
+    variable.function = &function;
+    request.variable = &variable;
+    request.session_id = (wire_bytes){sizeof calls->session, calls->session};
+    call(calls, LANE_CALL_CREATE, &request.base);
+}
+
+static void delete (struct calls *calls, const char *name)
+{
+    wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+
+    request.name = (char *)name;
+    request.session_id = (wire_bytes){sizeof calls->session, calls->session};
+    call(calls, LANE_CALL_DELETE, &request.base);
+}
+
+/* Every kind of request, on top of a session and a variable that are there already. */
+static void ask_all(struct calls *calls)
+{
+    const wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    const wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    wire_renew_request renew = WIRE_RENEW_REQUEST_INIT;
+    wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
+
+    call(calls, LANE_CALL_LIST, &list.base);
+    call(calls, LANE_CALL_STATS, &stats.base);
+    create(calls, "v");
+    create(calls, "w");
+    delete (calls, "v");
+    renew.session_id = leave.session_id = (wire_bytes){sizeof calls->session, calls->session};
+    call(calls, LANE_CALL_RENEW, &renew.base);
+    join(calls, 1);
+    call(calls, LANE_CALL_LEAVE, &leave.base);
+}
+
+/* A name that there was no room for is not an empty one. */
+static void assert_nothing_is_nameless(const struct lane *lane)
+{
+    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+        assert_memory_equal(session->task, "worker ", strlen("worker "));
+    for (const struct variable *variable = lane->store.first; variable != NULL;
+         variable = variable->next)
+        assert_string_not_equal(variable->name, "");
+}
+
+static void ask_everything(void **state, shortage *run_short, uint32_t limit)
+{
+    static const char *const addresses[] = {"h0:1"};
+    struct lane_config config;
+    struct calls calls = {.talk = begin(state, &config)};
+    config.index = 0;
+    config.ps_addresses = addresses;
+    config.ps_count = 1;
+    talk_start(calls.talk, &config);
+    join(&calls, 0);
+    create(&calls, "v");
+    assert_int_equal(calls.answered[1] + calls.answered[2], 2);
+
+    run_short(calls.talk, limit);
+    ask_all(&calls);
+    assert_nothing_is_nameless(calls.talk->lane);
+    for (int i = 0; i < 200; i++) { /* longer than any call waits */
+        if (i == 10) {              /* there is memory again */
+            calls.talk->scarce = false;
+            calls.talk->lane->arena.bytes_max = 64u << 20;
+        }
+        calls.talk->now_us += 1000000;
+        step(&calls, (struct lane_event){.kind = LANE_EVENT_TICK});
+    }
+
+    for (uint32_t i = 1; i <= calls.made && !calls.no_memory; i++) {
+        if (calls.answered[i] != 1)
+            print_error("limit %u: call %u has %u answers\n", limit, i, calls.answered[i]);
+        assert_int_equal(calls.answered[i], 1);
+    }
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+static void with_short_steps_ps_0_answers_every_call(void **state)
+{
+    for (uint32_t limit = 0; limit < STEP_BYTES_MAX; limit += limit < 4096 ? 16 : 1024)
+        ask_everything(state, short_steps, limit);
+}
+
+static void with_an_empty_source_ps_0_answers_every_call(void **state)
+{
+    for (uint32_t limit = 0; limit < TAKES_MAX; limit++)
+        ask_everything(state, short_source, limit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_short_steps_a_ps_answers_or_ends_its_streams),
+        cmocka_unit_test(with_an_empty_source_a_ps_answers_or_ends_its_streams),
+        cmocka_unit_test(with_short_steps_ps_0_answers_every_call),
+        cmocka_unit_test(with_an_empty_source_ps_0_answers_every_call),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
