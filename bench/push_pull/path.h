@@ -16,7 +16,7 @@
 enum op {
     OP_PUSH,       /* bytes there, float-added to an array, answered when they are in it */
     OP_PULL,       /* a small request there, bytes back */
-    OP_ROUND_TRIP, /* bytes there and the same bytes back */
+    OP_ROUND_TRIP, /* bytes there and as many bytes back */
     OP_COUNT
 };
 
@@ -44,6 +44,7 @@ struct path {
     void (*close)(void *state);
     const char
         *serve; /* the argument that makes this program the path's server; NULL: `sumac ps` */
+    bool adds_round_trips; /* what a round trip brings there is added like a push */
     unsigned server_count;
     pid_t servers[SERVERS_MAX];
     uint32_t ports[SERVERS_MAX];

@@ -129,6 +129,12 @@ static double interface_bytes(void)
     return (double)bytes;
 }
 
+static bool adds(const struct row *row)
+{
+    return row->work.op == OP_PUSH ||
+           (row->work.op == OP_ROUND_TRIP && row->path->adds_round_trips);
+}
+
 static void run_round(struct bench *bench, struct row *row, unsigned round)
 {
     struct work work = row->work;
@@ -139,7 +145,7 @@ static void run_round(struct bench *bench, struct row *row, unsigned round)
     row->cpu_seconds += cpu_seconds(row->path) - cpu;
     row->interface_bytes += interface_bytes() - bytes;
     row->rounds = round + 1;
-    if (work.op == OP_PUSH)
+    if (adds(row))
         row->path->pushed_sum +=
             work.count * sum_floats(bench->values, (size_t)work.bytes / sizeof(float));
 }
@@ -152,7 +158,7 @@ static void warm_up(struct bench *bench, struct row *row)
     work.latency_ns = row->latency_ns; /* the first round writes over them */
     work.count = work.count < WINDOW_MAX ? 2 : WINDOW_MAX;
     client_run(row->path, &work);
-    if (work.op == OP_PUSH)
+    if (adds(row))
         row->path->pushed_sum +=
             work.count * sum_floats(bench->values, (size_t)work.bytes / sizeof(float));
 }

@@ -172,15 +172,59 @@ static void pull_all(struct job *job, const struct work *work)
     sumac_buffer_unref(fetch.into.buffer);
 }
 
-static void run(void *state, const struct work *work)
+/* A push, and a pull that waits for it on the ps: both are begun before either is waited for. */
+static void round_trip_all(struct job *job, const struct work *work)
 {
-    if (work->op == OP_PUSH)
-        push_all(state, work);
-    else
-        pull_all(state, work);
+    struct sumac_push *pushes[WINDOW_MAX];
+    struct sumac_pull *pulls[WINDOW_MAX];
+    struct sumac_error error;
+    struct sumac_variable *variable = variable_of(job, work->bytes);
+    const struct sumac_delta delta = {
+        .variable = variable, .value = tensor_of((float *)(uintptr_t)work->values, work->bytes)};
+    const struct sumac_fetch fetch = {
+        .variable = variable, .into = tensor_of(work->into, work->bytes)};
+    unsigned asked = 0;
+    for (unsigned heard = 0; heard < work->count; heard++) {
+        for (; asked < work->count && asked - heard < work->window; asked++) {
+            work->latency_ns[asked] = now_ns();
+            check(
+                sumac_client_push(
+                    job->client, &delta, 1, NULL, &pushes[asked % WINDOW_MAX], &error),
+                &error);
+            check(
+                sumac_client_pull(job->client, &fetch, 1, NULL, &pulls[asked % WINDOW_MAX], &error),
+                &error);
+        }
+        check(sumac_pull_wait(pulls[heard % WINDOW_MAX], 60000, &error), &error);
+        check(sumac_push_wait(pushes[heard % WINDOW_MAX], 60000, &error), &error);
+        work->latency_ns[heard] = now_ns() - work->latency_ns[heard];
+    }
+    sumac_buffer_unref(delta.value.buffer);
+    sumac_buffer_unref(fetch.into.buffer);
 }
 
-static bool does(const struct work *work) { return work->op != OP_ROUND_TRIP; }
+static void run(void *state, const struct work *work)
+{
+    switch (work->op) {
+    case OP_PUSH:
+        push_all(state, work);
+        return;
+    case OP_PULL:
+        pull_all(state, work);
+        return;
+    case OP_ROUND_TRIP:
+        round_trip_all(state, work);
+        return;
+    case OP_COUNT:
+        return;
+    }
+}
+
+static bool does(const struct work *work)
+{
+    (void)work;
+    return true;
+}
 
 static bool does_two(const struct work *work)
 {
@@ -227,6 +271,7 @@ struct path sumac_path = {
     .run = run,
     .sum = sum,
     .close = close_job,
+    .adds_round_trips = true,
     .server_count = 1};
 
 struct path sumac_two_path = {

@@ -1,0 +1,92 @@
+/* operations.c -- `operations push|pull BYTES COUNT`: so many of them, one after the other, as the cluster's only worker.
+ *
+ * TF_CONFIG names the cluster. What counts their instructions runs it twice with different counts: the difference is the operations'.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sumac/client.h"
+
+static void check(enum sumac_status status, const struct sumac_error *error)
+{
+    if (status == SUMAC_OK)
+        return;
+    fprintf(stderr, "operations: %s: %s\n", sumac_status_name(status), error->text);
+    exit(1);
+}
+
+static struct sumac_variable *make_variable(struct sumac_client *client, uint64_t elements)
+{
+    struct sumac_variable *variable;
+    struct sumac_error error;
+    const struct sumac_variable_options options = {
+        .name = "w",
+        .dtype = SUMAC_FLOAT32,
+        .shape = {.rank = 1, .extent = {elements}},
+        .initializer = SUMAC_INITIALIZER_ZEROS,
+        .function = {.name = "assign_add"}};
+    check(sumac_client_create(client, &options, &variable, &error), &error);
+    return variable;
+}
+
+static struct sumac_tensor make_tensor(uint64_t elements)
+{
+    float *values = calloc(elements, sizeof *values);
+    const struct sumac_place host = {.kind = SUMAC_PLACE_HOST};
+    const struct sumac_shape shape = {.rank = 1, .extent = {elements}};
+    struct sumac_buffer *buffer;
+    struct sumac_tensor tensor;
+    if (values == NULL ||
+        sumac_buffer_wrap(values, elements * sizeof *values, host, NULL, NULL, &buffer) !=
+            SUMAC_OK ||
+        sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &shape, &tensor) != SUMAC_OK)
+        exit(1);
+    return tensor;
+}
+
+static void
+push(struct sumac_client *client, struct sumac_variable *variable, struct sumac_tensor tensor)
+{
+    const struct sumac_delta delta = {.variable = variable, .value = tensor};
+    struct sumac_push *push;
+    struct sumac_error error;
+    check(sumac_client_push(client, &delta, 1, NULL, &push, &error), &error);
+    check(sumac_push_wait(push, 60000, &error), &error);
+}
+
+static void
+pull(struct sumac_client *client, struct sumac_variable *variable, struct sumac_tensor tensor)
+{
+    const struct sumac_fetch fetch = {.variable = variable, .into = tensor};
+    struct sumac_pull *pull;
+    struct sumac_error error;
+    check(sumac_client_pull(client, &fetch, 1, NULL, &pull, &error), &error);
+    check(sumac_pull_wait(pull, 60000, &error), &error);
+}
+
+int main(int argc, char **argv)
+{
+    struct sumac_client *client;
+    struct sumac_cluster cluster;
+    struct sumac_error error;
+    if (argc != 4) {
+        fprintf(stderr, "usage: operations push|pull BYTES COUNT\n");
+        return 2;
+    }
+    const uint64_t elements = strtoull(argv[2], NULL, 10) / sizeof(float);
+    const unsigned long count = strtoul(argv[3], NULL, 10);
+    sumac_tune_malloc();
+    check(sumac_cluster_from_environment(NULL, &cluster, &error), &error);
+    const struct sumac_client_options options = {.cluster = &cluster};
+    check(sumac_client_open(&options, &client, &error), &error);
+    struct sumac_variable *variable = make_variable(client, elements);
+    const struct sumac_tensor tensor = make_tensor(elements);
+    for (unsigned long i = 0; i < count; i++)
+        strcmp(argv[1], "push") == 0 ? push(client, variable, tensor)
+                                     : pull(client, variable, tensor);
+    check(sumac_client_leave(client, SUMAC_LEAVING_DONE, &error), &error);
+    sumac_client_close(client);
+    sumac_cluster_deinit(&cluster);
+    return 0;
+}
