@@ -95,8 +95,6 @@ static bool check(const struct run_options *options, const struct run_plan *plan
     const char *wrong = NULL;
     if (plan->program[0] == NULL)
         wrong = "which program? sumac run [options] -- PROGRAM [argument…]";
-    else if (options->ps == 0 || options->workers == 0 || options->replicas == 0)
-        wrong = "a run needs at least one ps, one worker and one replica";
     else if (options->ps > RUN_RECORD_PS_MAX || options->workers > RUN_PROCESSES_MAX - options->ps)
         wrong = "at most 256 ps, and 512 processes altogether";
     if (wrong != NULL)

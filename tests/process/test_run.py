@@ -225,7 +225,7 @@ class Misuse(unittest.TestCase):
         self.assertIn("which program?", self.refused("--ps", "2"))
 
     def test_no_ps(self):
-        self.assertIn("at least one ps", self.refused("--ps", "0", "--", "true"))
+        self.assertIn("--ps wants a whole number, at least 1, not 0", self.refused("--ps", "0", "--", "true"))
 
     def test_too_many(self):
         self.assertIn("at most", self.refused("--workers", "100000", "--", "true"))
