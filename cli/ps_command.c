@@ -32,7 +32,9 @@ static const struct option_row rows[] = {
     {"staging-max", "SIZE",
      "pushes that are received and not applied yet, all sessions together (2304M)", OPTION_SIZE,
      SERVER(staging_bytes_max)},
-    {"sessions-max", "N", "clients at a time; each may use staging-max / N of the staging (32)",
+    {"sessions-max", "N",
+     "clients at a time; each may use staging-max / N of the staging (the chiefs and workers of "
+     "TF_CONFIG, whose places nobody else takes, and 8 observers; at least 32)",
      OPTION_COUNT, SERVER(sessions_max)},
     {"view-max", "SIZE", "old values kept for long pulls (as much as the variables take)",
      OPTION_SIZE, SERVER(view_bytes_max)},

@@ -18,9 +18,7 @@
 #include "run_ports.h"
 #include "run_record.h"
 
-#define SESSIONS_MIN 32  /* clients at a time, however few workers there are */
-#define SESSIONS_SPARE 8 /* observers, and workers that start again */
-#define ATTEMPTS_MAX 5   /* clusters started because a port was taken in the meantime */
+#define ATTEMPTS_MAX 5 /* clusters started because a port was taken in the meantime */
 
 struct run_options {
     uint32_t ps, workers, replicas;
@@ -65,15 +63,11 @@ const struct command run_command = {
  * A ps that is told to terminate has lost its workers already: what is in flight is all there is. */
 static char *ps_options(const struct run_options *options)
 {
-    const uint32_t sessions_max = options->workers + SESSIONS_SPARE > SESSIONS_MIN
-                                      ? options->workers + SESSIONS_SPARE
-                                      : SESSIONS_MIN;
     const char *asked = options->ps_options != NULL ? options->ps_options : "";
     const size_t bytes = strlen(asked) + 64;
     char *text = malloc(bytes);
     if (text != NULL)
-        snprintf(
-            text, bytes, "--terminate-ms 1000 --sessions-max %" PRIu32 " %s", sessions_max, asked);
+        snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
     return text;
 }
 

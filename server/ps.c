@@ -187,15 +187,27 @@ static void turn(struct ps *ps)
 
 /* ---- the end */
 
+/* A connection that is closed with bytes unread is reset, and what its client was told last is lost with it: whoever is
+ * still sending is listened to for a while. */
+static int linger(struct ps *ps)
+{
+    int number = 0;
+    const uint64_t end_us = ps_now_us() + (uint64_t)PS_LINGER_MS * 1000u;
+    while (ps_now_us() < end_us && (number = ps_signals_take(ps)) == 0)
+        rpc_poll(ps->poller, end_us);
+    return number;
+}
+
 /* What was said before the end goes out, within PS_DRAIN_MS_MAX; another signal is not kept waiting. */
 static void drain(struct ps *ps)
 {
     int number = 0;
+    if (ps_services_end(ps) > 0)
+        number = linger(ps);
     rpc_server_drain(ps->server);
-    ps_services_end(ps);
     const uint64_t end_us = ps_now_us() + (uint64_t)PS_DRAIN_MS_MAX * 1000u;
     uint64_t now_us;
-    while ((now_us = ps_now_us()) < end_us && (number = ps_signals_take(ps)) == 0 &&
+    while (number == 0 && (now_us = ps_now_us()) < end_us && (number = ps_signals_take(ps)) == 0 &&
            ps_peers_end(ps) + rpc_server_calls(ps->server) > 0) {
         const uint64_t until_us = now_us + (uint64_t)PS_TICK_MS_MAX * 1000u;
         rpc_poll(ps->poller, until_us < end_us ? until_us : end_us);

@@ -35,7 +35,7 @@ struct ps_options {
     uint32_t ps_lost_ms;            /* 60 000 */
     uint32_t report_ms;             /* 5 000 */
     uint32_t terminate_ms;          /* 5 000 */
-    uint32_t sessions_max;          /* 32 */
+    uint32_t sessions_max;          /* the listed chiefs and workers and 8 more, at least 32 */
     uint32_t streams_max;           /* 1 024 calls on one connection */
     uint64_t staging_bytes_max;     /* 2304 MiB: each of 32 sessions a part of 64 MiB */
     uint64_t view_bytes_max;        /* as much as the state */

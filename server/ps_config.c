@@ -34,6 +34,26 @@ static uint32_t ps_count_on_host(const struct sumac_cluster *cluster)
     return count > 0 ? count : 1;
 }
 
+/* The chiefs and workers, whose leaving ends the run. */
+static const char *const members_jobs[] = {"chief", "worker"};
+
+static uint32_t count_members(const struct sumac_cluster *cluster)
+{
+    uint32_t count = 0;
+    for (size_t n = 0; n < sizeof members_jobs / sizeof members_jobs[0]; n++) {
+        const struct sumac_job *const job = sumac_cluster_job(cluster, members_jobs[n]);
+        count += job != NULL ? job->task_count : 0;
+    }
+    return count;
+}
+
+/* A place for each listed member, and some for observers. */
+static uint32_t default_sessions(const struct sumac_cluster *cluster)
+{
+    const uint32_t places = count_members(cluster) + PS_OBSERVERS_SPARE;
+    return places > PS_SESSIONS_MIN ? places : PS_SESSIONS_MIN;
+}
+
 void ps_options_fill(struct ps_options *options)
 {
     if (options->bind_host == NULL)
@@ -44,7 +64,8 @@ void ps_options_fill(struct ps_options *options)
     options->ps_lost_ms = either_ms(options->ps_lost_ms, 60000);
     options->report_ms = either_ms(options->report_ms, 5000);
     options->terminate_ms = either_ms(options->terminate_ms, 5000);
-    options->sessions_max = options->sessions_max != 0 ? options->sessions_max : 32;
+    if (options->sessions_max == 0)
+        options->sessions_max = default_sessions(options->cluster);
     options->streams_max = options->streams_max != 0 ? options->streams_max : 1024;
     options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2304) << 20);
     options->pulls_bytes_max = either_bytes(options->pulls_bytes_max, LANE_PULLS_BYTES_MAX);
@@ -82,16 +103,10 @@ static enum sumac_status take_addresses(
     return SUMAC_OK;
 }
 
-/* The chiefs and workers, whose leaving ends the run. */
 static enum sumac_status take_members(
     const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
 {
-    static const char *const names[] = {"chief", "worker"};
-    uint32_t count = 0;
-    for (size_t n = 0; n < 2; n++) {
-        const struct sumac_job *const job = sumac_cluster_job(options->cluster, names[n]);
-        count += job != NULL ? job->task_count : 0;
-    }
+    const uint32_t count = count_members(options->cluster);
     config->members_jobs = calloc(count + 1, sizeof *config->members_jobs);
     config->members_indices = calloc(count + 1, sizeof *config->members_indices);
     if (config->members_jobs == NULL || config->members_indices == NULL)
@@ -99,9 +114,9 @@ static enum sumac_status take_members(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for the names of %u members", count);
     for (size_t n = 0; n < 2; n++) {
-        const struct sumac_job *const job = sumac_cluster_job(options->cluster, names[n]);
+        const struct sumac_job *const job = sumac_cluster_job(options->cluster, members_jobs[n]);
         for (uint32_t i = 0; job != NULL && i < job->task_count; i++) {
-            config->members_jobs[config->lane.member_count] = names[n];
+            config->members_jobs[config->lane.member_count] = members_jobs[n];
             config->members_indices[config->lane.member_count++] = job->tasks[i].index;
         }
     }

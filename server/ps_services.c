@@ -246,13 +246,16 @@ void ps_services_tick(struct ps *ps, uint64_t now_us)
     }
 }
 
-void ps_services_end(struct ps *ps)
+uint32_t ps_services_end(struct ps *ps)
 {
+    uint32_t streams = 0;
     for (uint32_t i = 0; i < ps->links.used; i++) {
         struct ps_link *const link = &ps->links.slots[i];
         if (link->call == NULL || link->finished)
             continue;
         link->finished = true;
         tell_end(ps, link->call);
+        streams += link->is_stream && link->stream_kind != LANE_STREAM_PEER;
     }
+    return streams;
 }

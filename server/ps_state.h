@@ -22,8 +22,11 @@
 #define PS_LINKS_MAX (1u << PS_LINK_BITS)
 #define PS_CALLS_PER_METHOD_MAX                                                                    \
     512u /* unary ones that wait: of all seven methods, less than a quarter of the links */
+#define PS_SESSIONS_MIN 32u
+#define PS_OBSERVERS_SPARE 8u /* places beside those of the listed members */
 #define PS_TICK_MS_MAX 100u
 #define PS_DRAIN_MS_MAX 2000u
+#define PS_LINGER_MS 250u
 #define PS_HALF_CLOSED_MS 1000u
 #define PS_REDIAL_MS_MIN 20u
 #define PS_REDIAL_MS_MAX 1000u
@@ -137,8 +140,8 @@ void ps_links_remove(struct ps_links *links, struct ps_link *link);
 enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error);
 /* Half-closed streams to which nothing has been said for a while are over. */
 void ps_services_tick(struct ps *ps, uint64_t now_us);
-/* Every stream and call that is left is told why it ends. */
-void ps_services_end(struct ps *ps);
+/* Every stream and call that is left is told why it ends. Returns how many are clients' streams. */
+uint32_t ps_services_end(struct ps *ps);
 
 /* ps_effects.c */
 void ps_carry_out(struct ps *ps, const struct lane_effect *effect);

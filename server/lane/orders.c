@@ -185,6 +185,21 @@ check_id(struct lane *lane, uint64_t number, const wire_bytes *id, struct sumac_
     return false;
 }
 
+/* What ps 0 may have open at once by its own --sessions-max is what the grants of staging are made for. */
+static enum sumac_status check_places(const struct lane *lane, struct sumac_error *error)
+{
+    uint32_t open = 0;
+
+    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+        open++;
+    if (open < lane->config.sessions_max)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
+        "ps %u has %u sessions open, as many as its --sessions-max; give every ps the same",
+        lane->index, open);
+}
+
 static void obey_open(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
     const uint64_t slowest = lane_session_slowest_clock(lane, 0);
@@ -194,6 +209,10 @@ static void obey_open(struct lane *lane, struct stream *stream, const wire_peer_
     if (!check_id(lane, order->number, &order->open->session_id, &error))
         return;
     if (lane_session_find(lane, order->open->session_id.data) == NULL) {
+        if (check_places(lane, &error) != SUMAC_OK) {
+            lane_report_answer(lane, order->number, &error);
+            return;
+        }
         struct session *session = lane_session_open(lane, order->open);
         if (session == NULL) {
             (void)fail(

@@ -255,11 +255,13 @@ static enum sumac_status check(const wire_variable *given, struct sumac_error *e
                 (shard->rows == 0 ? shard->bytes == 0 : shard->bytes % shard->rows == 0);
         sum += shard->bytes;
     }
-    if (sound && sum == bytes)
+    if (!sound || sum != bytes)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            "variable %s: its shards do not make up its shape", given->name);
+    if (given->initializer == NULL)
         return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-        "variable %s: its shards do not make up its shape", given->name);
+    return initializer_check(given->initializer, (enum sumac_dtype)given->data_type, error);
 }
 
 static enum sumac_status
@@ -278,8 +280,15 @@ read_function(struct variable *variable, const wire_variable *given, struct suma
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
             "variable %s: update function number %d is not known here", given->name,
             (int)function->function);
-    return update_hyperparameters_read(
+    const enum sumac_dtype dtype = (enum sumac_dtype)given->data_type;
+    enum sumac_status status = update_hyperparameters_read(
         variable->function, NULL, function, &variable->hyperparameters, error);
+    if (status == SUMAC_OK)
+        status = update_check(variable->function, variable->function, dtype, given->name, error);
+    if (status == SUMAC_OK)
+        status = update_hyperparameters_check(
+            variable->function, dtype, &variable->hyperparameters, error);
+    return status;
 }
 
 /* Is there room for this ps's shards, with their slots? Memory that is only promised is not found

@@ -17,7 +17,7 @@ struct two {
 
 static struct two two_workers(void)
 {
-    struct two two = {.world = world_new(2, 2)};
+    struct two two = {.world = world_new(2, 3)};
     world_all_up(two.world);
     memcpy(two.first, world_joined(two.world, "worker", 0, 1)->session_id, 16);
     memcpy(two.second, world_joined(two.world, "worker", 1, 2)->session_id, 16);

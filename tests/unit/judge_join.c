@@ -115,6 +115,20 @@ static void before_the_first_join_a_ps_waits_without_limit_and_says_so(void **st
     world_free(world);
 }
 
+static void a_wait_says_so_each_report_ms(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    unsigned lines = 0;
+
+    world_pass(world, 21 * SECOND);
+
+    for (const char *at = world->log; (at = strstr(at, "waits for the first join")) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 4); /* every 5 s */
+    world_free(world);
+}
+
 static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
 {
     (void)state;
@@ -246,6 +260,177 @@ static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
     world_free(world);
 }
 
+static void a_task_that_the_configuration_does_not_list_is_refused_with_the_list(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    const struct world_answer *other = world_answer(world, world_join(world, "worker", 77, 1));
+
+    assert_int_equal(other->status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(other->reason, SUMAC_REASON_WRONG_CLUSTER);
+    assert_non_null(strstr(
+        other->text, "worker 77 is no member of this cluster, which lists worker 0, worker 1: "));
+    world_joined(world, "worker", 1, 2);
+    world_free(world);
+}
+
+static void a_long_list_of_members_is_cut_and_says_how_many_there_are(void **state)
+{
+    (void)state;
+    static const char *jobs[300];
+    static uint32_t indices[300];
+    for (uint32_t i = 0; i < 300; i++) {
+        jobs[i] = "worker";
+        indices[i] = i;
+    }
+    struct world *world = world_prepare(1, 0);
+    world->config.members_jobs = jobs;
+    world->config.members_indices = indices;
+    world->config.member_count = 300;
+    world_begin(world);
+
+    const struct world_answer *other = world_answer(world, world_join(world, "worker", 300, 1));
+
+    assert_non_null(strstr(other->text, "which lists worker 0, worker 1, "));
+    assert_non_null(strstr(other->text, ", … 300 in all: give every task the same cluster"));
+    world_free(world);
+}
+
+static void only_chief_and_workers_are_members(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    const struct world_answer *ps = world_answer(world, world_join(world, "ps", 0, 1));
+    const struct world_answer *banana = world_answer(world, world_join(world, "banana", 0, 2));
+
+    assert_int_equal(ps->status, SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(banana->reason, SUMAC_REASON_BAD_NAME);
+    assert_non_null(strstr(banana->text, "banana 0"));
+    world_joined(world, "chief", 0, 3);
+    world_free(world);
+}
+
+static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+    world_joined(world, "worker", 0, 1);
+
+    const struct world_answer *second = world_answer(world, world_join(world, "worker", 1, 1));
+
+    assert_int_equal(second->status, SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(second->reason, SUMAC_REASON_NONCE_TAKEN);
+    assert_non_null(strstr(
+        second->text, "worker 1 joins with the nonce that worker 0 has joined with: draw 16"));
+    const struct world_answer *observer = world_answer(world, world_join(world, NULL, 0, 1));
+    assert_int_equal(observer->reason, SUMAC_REASON_NONCE_TAKEN);
+    world_joined(world, "worker", 0, 1); /* its own retry */
+    world_free(world);
+}
+
+/* An observer may name its task; it is another client all the same. */
+static void the_same_task_in_another_role_has_another_nonce(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    uint8_t nonce[16] = {1, 0, 1};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    world_joined(world, "worker", 0, 1);
+    task.job = "worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof(nonce), nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    request.task = &task;
+
+    const struct world_answer *observer = world_answer(world, world_join_as(world, &request));
+
+    assert_int_equal(observer->reason, SUMAC_REASON_NONCE_TAKEN);
+    world_free(world);
+}
+
+static void observers_do_not_take_the_places_of_members(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 2);
+    world->config.sessions_max = 4;
+    world_begin(world);
+    world_joined(world, NULL, 0, 90);
+    world_joined(world, NULL, 0, 91);
+
+    const struct world_answer *third = world_answer(world, world_join(world, NULL, 0, 92));
+
+    assert_int_equal(third->reason, SUMAC_REASON_TOO_MANY_SESSIONS);
+    assert_non_null(
+        strstr(third->text, "2 observers are open, and 2 of 4 places are the members'"));
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+    world_joined(world, "worker", 1, 3);
+    world_free(world);
+}
+
+static void without_a_list_half_of_the_places_are_the_members(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+    world->config.sessions_max = 4;
+    world_begin(world);
+    world_joined(world, NULL, 0, 90);
+    world_joined(world, NULL, 0, 91);
+
+    const struct world_answer *third = world_answer(world, world_join(world, NULL, 0, 92));
+
+    assert_int_equal(third->reason, SUMAC_REASON_TOO_MANY_SESSIONS);
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+    world_free(world);
+}
+
+/* A join of worker 0 that names workers 0 to count - 1. */
+static const struct world_answer *join_naming(struct world *world, uint32_t count)
+{
+    static wire_task_name names[5000];
+    static wire_task_name *pointers[5000];
+    static uint8_t nonce[16] = {200};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = "worker";
+        names[i].index = i;
+        pointers[i] = &names[i];
+    }
+    nonce[1]++;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof(nonce), nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &names[0];
+    request.members = pointers;
+    request.n_members = count;
+    const uint64_t join = world_join_as(world, &request);
+    world_settle_down(world);
+    return world_answer(world, join);
+}
+
+static void a_join_that_is_refused_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+    world->config.sessions_max = 2;
+    world_begin(world);
+
+    assert_int_equal(join_naming(world, 5000)->reason, SUMAC_REASON_TOO_MANY_SESSIONS);
+    assert_int_equal(join_naming(world, 1025)->reason, SUMAC_REASON_TOO_MANY_SESSIONS);
+
+    assert_int_equal(world_joined(world, "worker", 4000, 1)->membership_epoch, 1);
+    world_joined(world, "worker", 4001, 2);
+    assert_int_equal(world_told(world, 0, ORDER_MEMBERSHIP)->members, 2);
+    assert_int_equal(join_naming(world, 3)->reason, SUMAC_REASON_TOO_MANY_SESSIONS); /* no place */
+    assert_int_equal(world_joined(world, "worker", 4001, 3)->membership_epoch, 2);
+    world_free(world);
+}
+
 static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
 {
     (void)state;
@@ -273,10 +458,10 @@ static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
     world_free(world);
 }
 
-static void a_task_that_is_not_listed_is_a_new_membership(void **state)
+static void without_a_list_a_task_that_was_not_known_is_a_new_membership(void **state)
 {
     (void)state;
-    struct world *world = world_new(1, 1);
+    struct world *world = world_new(1, 0);
     assert_int_equal(world_joined(world, "worker", 0, 1)->membership_epoch, 1);
 
     const struct world_answer *late = world_joined(world, "worker", 7, 2);
@@ -360,6 +545,7 @@ int main(void)
         cmocka_unit_test(without_the_rule_join_nonce_a_retry_opens_another_session),
         cmocka_unit_test(a_join_waits_for_a_ps_and_a_line_names_it),
         cmocka_unit_test(before_the_first_join_a_ps_waits_without_limit_and_says_so),
+        cmocka_unit_test(a_wait_says_so_each_report_ms),
         cmocka_unit_test(a_ps_that_never_appears_ends_those_who_wait_for_it),
         cmocka_unit_test(the_reason_why_a_ps_is_not_reached_is_said),
         cmocka_unit_test(a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join),
@@ -368,9 +554,17 @@ int main(void)
         cmocka_unit_test(a_join_without_a_whole_nonce_is_refused),
         cmocka_unit_test(more_sessions_than_the_option_allows_are_refused_and_the_option_is_named),
         cmocka_unit_test(a_task_may_come_back_when_all_sessions_are_taken),
+        cmocka_unit_test(a_task_that_the_configuration_does_not_list_is_refused_with_the_list),
+        cmocka_unit_test(a_long_list_of_members_is_cut_and_says_how_many_there_are),
+        cmocka_unit_test(only_chief_and_workers_are_members),
+        cmocka_unit_test(a_nonce_of_another_task_is_refused_and_both_are_named),
+        cmocka_unit_test(the_same_task_in_another_role_has_another_nonce),
+        cmocka_unit_test(observers_do_not_take_the_places_of_members),
+        cmocka_unit_test(without_a_list_half_of_the_places_are_the_members),
+        cmocka_unit_test(a_join_that_is_refused_leaves_nothing_behind),
         cmocka_unit_test(a_joiner_starts_at_the_largest_of_the_slowest_clocks),
         cmocka_unit_test(an_observer_joins_without_a_task_and_settles_nobody),
-        cmocka_unit_test(a_task_that_is_not_listed_is_a_new_membership),
+        cmocka_unit_test(without_a_list_a_task_that_was_not_known_is_a_new_membership),
         cmocka_unit_test(a_join_after_sigterm_is_refused),
         cmocka_unit_test(jobs_that_cannot_be_printed_are_refused),
         cmocka_unit_test(the_statistics_say_what_is_waited_for),

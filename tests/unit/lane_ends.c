@@ -194,6 +194,29 @@ static void a_ps_gives_up_when_ps_0_is_silent(void **state)
     talk_expect(talk, "exit 138 STATE_LOST\n");
 }
 
+/* However often a line is due: a sign of life comes each second. */
+static void a_ps_that_hears_from_ps_0_does_not_say_that_it_waits(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.report_ms = 1000;
+    (void)begin_with(talk, &config);
+    wire_peer_order alive = WIRE_PEER_ORDER_INIT;
+    alive.alive = true;
+    talk->shows_logs = true;
+
+    for (int i = 0; i < 5; i++) {
+        talk_tick(talk, 1050);
+        talk_order(talk, &alive);
+    }
+    assert_null(strstr(talk->text, "waits for"));
+    for (int i = 0; i < 3; i++)
+        talk_tick(talk, 1050);
+
+    assert_non_null(
+        strstr(talk->text, "log ps 1 waits for ps 0 at h0:1, last heard from 3150 ms ago\n"));
+}
+
 static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
 {
     struct talk *const talk = *state;
@@ -231,6 +254,11 @@ static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
         talk_tick(talk, 1000);
     talk_expect(
         talk, "log ps 1 waits for its first call from ps 0 at an address that it was not told\n");
+    for (int i = 0; i < 10; i++) /* and a line each report_ms */
+        talk_tick(talk, 1000);
+    talk_expect(
+        talk, "log ps 1 waits for its first call from ps 0 at an address that it was not told\n"
+              "log ps 1 waits for its first call from ps 0 at an address that it was not told\n");
     talk->shows_logs = false;
     for (int i = 0; i < 100; i++)
         talk_tick(talk, 1000);
@@ -499,6 +527,7 @@ int main(void)
         talk_test(what_comes_with_a_hello_that_is_refused_is_not_obeyed),
         talk_test(a_sign_of_life_is_answered_by_one),
         talk_test(a_ps_gives_up_when_ps_0_is_silent),
+        talk_test(a_ps_that_hears_from_ps_0_does_not_say_that_it_waits),
         talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
         talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),

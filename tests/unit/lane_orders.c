@@ -344,6 +344,43 @@ static void a_variable_is_assigned_when_every_element_is(void **state)
     talk_expect(talk, "staged 4\ndone 4 [4]\nreport assigned 20\n");
 }
 
+static void no_more_sessions_are_opened_than_there_are_grants_for(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk); /* 4 places, one taken */
+    talk_open(talk, 2);
+    talk_open(talk, 3);
+    talk_open(talk, 4);
+    talk_forget(talk);
+
+    talk_open(talk, 5);
+    talk_expect(talk, "report 8 error TOO_MANY_SESSIONS\n");
+    talk_open(talk, 4);
+    talk_close(talk, 4);
+    talk_decide(talk, 4, 0, 0);
+    talk_forget(talk);
+    talk_open(talk, 5);
+
+    talk_expect(talk, "report 12\n");
+}
+
+/* ps 0 has checked all of it; whoever says that it is ps 0 may not have. */
+static void what_no_create_would_make_is_not_made_for_an_order(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+
+    talk_add(talk, 20, 4, 1, SUMAC_INT32, UPDATE_ASSIGN, SUMAC__V1__INITIALIZER__KIND__KIND_NORMAL);
+    talk_add(talk, 21, 4, 1, SUMAC_INT32, UPDATE_ASSIGN, 99);
+    talk_add(talk, 22, 4, 1, SUMAC_INT32, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
+
+    talk_expect(
+        talk, /* add_shards; publish */
+        "report 5 error WRONG_DATA_TYPE\nreport 6 error UNKNOWN_VARIABLE\n"
+        "report 7 error UNSUPPORTED\nreport 8 error UNKNOWN_VARIABLE\n"
+        "report 9 error WRONG_DATA_TYPE\nreport 10 error UNKNOWN_VARIABLE\n");
+}
+
 static void an_order_given_twice_does_nothing_more(void **state)
 {
     struct talk *const talk = *state;
@@ -479,6 +516,8 @@ int main(void)
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
         talk_test(a_shard_that_is_being_filled_is_not_there_yet),
         talk_test(a_variable_is_assigned_when_every_element_is),
+        talk_test(no_more_sessions_are_opened_than_there_are_grants_for),
+        talk_test(what_no_create_would_make_is_not_made_for_an_order),
         talk_test(an_order_given_twice_does_nothing_more),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -78,6 +79,7 @@ static void limits_left_out_have_their_defaults(void **state)
     assert_int_equal(config.lane.ps_lost_ms, 60000);
     assert_int_equal(config.lane.sessions_max, 32);
     assert_int_equal(config.lane.terminate_ms, 5000);
+    assert_int_equal(config.lane.report_ms, 5000);
     assert_true(config.lane.staging_bytes_max == UINT64_C(2304) << 20);
     const uint64_t grant = config.lane.staging_bytes_max / config.lane.sessions_max;
     assert_true(wire_part_cost(UINT64_C(64) << 20, 1024, 1) <= grant);
@@ -107,6 +109,41 @@ static void a_ps_may_fill_its_share_of_the_memory(void **state)
 
     assert_true(config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3 / 3);
     drop(&config, &cluster);
+}
+
+static uint32_t sessions_of(const char *tf_config, uint32_t asked)
+{
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+    options.sessions_max = asked;
+    assert_int_equal(configure(tf_config, &options, &cluster, &config, &error), SUMAC_OK);
+    const uint32_t sessions_max = config.lane.sessions_max;
+    drop(&config, &cluster);
+    return sessions_max;
+}
+
+static void there_is_a_place_for_every_listed_member_and_for_eight_observers(void **state)
+{
+    (void)state;
+    char workers[1024] = "";
+    for (int i = 0; i < 40; i++)
+        snprintf(
+            workers + strlen(workers), sizeof workers - strlen(workers), "%s\"w:%d\"",
+            i == 0 ? "" : ",", i + 1);
+    char many[2048], few[] = "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"w:1\"]},\"task\":{"
+                             "\"type\":\"ps\",\"index\":0}}";
+    snprintf(
+        many, sizeof many,
+        "{\"cluster\":{\"ps\":[\"a:1\"],\"chief\":[\"c:1\"],\"worker\":[%s]},\"task\":{\"type\":"
+        "\"ps\","
+        "\"index\":0}}",
+        workers);
+
+    assert_int_equal(sessions_of(many, 0), 49);
+    assert_int_equal(sessions_of(many, 7), 7);
+    assert_int_equal(sessions_of(few, 0), 32);
 }
 
 /* A ps that some map in the configuration leaves alone in its list waits to be told of the others. */
@@ -313,6 +350,7 @@ int main(void)
         cmocka_unit_test(the_lane_is_told_all_ps_and_all_members),
         cmocka_unit_test(limits_left_out_have_their_defaults),
         cmocka_unit_test(a_ps_may_fill_its_share_of_the_memory),
+        cmocka_unit_test(there_is_a_place_for_every_listed_member_and_for_eight_observers),
         cmocka_unit_test(a_ps_that_is_told_only_itself_is_told_of_none),
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),

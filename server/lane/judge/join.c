@@ -173,54 +173,7 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
     answer(judge, session);
 }
 
-static enum sumac_status check_job(const char *job, struct sumac_error *error)
-{
-    if (strlen(job) > JUDGE_JOB_BYTES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "join's job name has %zu bytes, at most %u may be: %s", strlen(job),
-            JUDGE_JOB_BYTES_MAX, job);
-    if (text_has_control(job, strlen(job)))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "join's job name has a control character, shown here as ?: %s", job);
-    return SUMAC_OK;
-}
-
 /* ---- the request ---- */
-
-static enum sumac_status check_request(
-    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
-{
-    if (request->protocol_version != WIRE_PROTOCOL_VERSION)
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
-            "join speaks protocol version %u, ps 0 version %u: use one release of both",
-            request->protocol_version, WIRE_PROTOCOL_VERSION);
-    if (request->cluster_id != 0 && request->cluster_id != judge->cluster_id)
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "join is meant for cluster %016llx, this is %016llx: the cluster has restarted",
-            (unsigned long long)request->cluster_id, (unsigned long long)judge->cluster_id);
-    if (request->nonce.len != JUDGE_ID_BYTES)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "join's nonce has %zu bytes; give %d random ones", request->nonce.len, JUDGE_ID_BYTES);
-    const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
-    const bool named = request->task != NULL && request->task->job[0] != '\0';
-    if (!member && request->role != SUMAC__V1__ROLE__ROLE_OBSERVER)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "join's role is %u; give member or observer", (uint32_t)request->role);
-    if (member && !named)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "join of a member names no task");
-    enum sumac_status status = named ? check_job(request->task->job, error) : SUMAC_OK;
-    for (size_t i = 0; i < request->n_members && status == SUMAC_OK; i++)
-        status = check_job(request->members[i]->job, error);
-    return status;
-}
 
 static enum sumac_status check_phase(const struct judge *judge, struct sumac_error *error)
 {
@@ -235,6 +188,34 @@ static enum sumac_status check_phase(const struct judge *judge, struct sumac_err
     return SUMAC_OK;
 }
 
+/* ---- a retry ---- */
+
+static bool is_same_task(const struct judge_session *session, const wire_join_request *request)
+{
+    const char *job = request->task == NULL ? "" : request->task->job;
+    const uint32_t index = job[0] == '\0' ? 0 : request->task->index;
+    return session->role == (uint32_t)request->role && session->index == index &&
+           strcmp(session->job, job) == 0;
+}
+
+/* Two clients with one session would each lose what the other pushes. */
+static void refuse_nonce(
+    struct judge *judge, const struct lane_event *event, const struct judge_session *session,
+    const wire_join_request *request)
+{
+    const bool named = request->task != NULL && request->task->job[0] != '\0';
+    const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
+    const char *who = !named ? "an observer"
+                             : out_text(
+                                   judge->out, "%s %u%s", request->task->job, request->task->index,
+                                   member ? "" : ", an observer,");
+    out_fail(
+        judge->out, event->call, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NONCE_TAKEN,
+        "%s joins with the nonce that %s%s has joined with: draw %d random bytes for each client",
+        who, session->label,
+        session->task == NULL && session->job[0] != '\0' ? ", an observer," : "", JUDGE_ID_BYTES);
+}
+
 /* Answer a retry; false: the nonce is new. */
 static bool
 answer_retry(struct judge *judge, const struct lane_event *event, const wire_join_request *request)
@@ -244,6 +225,10 @@ answer_retry(struct judge *judge, const struct lane_event *event, const wire_joi
     struct judge_session *session = judge_session_find_nonce(judge, request->nonce.data);
     if (session == NULL)
         return false;
+    if (!is_same_task(session, request)) {
+        refuse_nonce(judge, event, session, request);
+        return true;
+    }
     refuse(
         judge, session, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
         "a retry of this join took its place");
@@ -258,7 +243,9 @@ answer_retry(struct judge *judge, const struct lane_event *event, const wire_joi
     return true;
 }
 
-/* Members of the configuration, where this ps's own names none: those of every join together, since
+/* ---- the session ---- */
+
+/* Members of the configuration, where this ps's own names none: those of every member's join together, since
  * a task may be told only itself. */
 static void learn_members(struct judge *judge, const wire_join_request *request)
 {
@@ -271,15 +258,6 @@ static void learn_members(struct judge *judge, const wire_join_request *request)
         task->listed = true;
         add_member(judge, task);
     }
-}
-
-static uint32_t count_others(const struct judge *judge, const struct judge_task *task)
-{
-    uint32_t count = 0;
-    for (const struct judge_session *other = judge->first_session; other != NULL;
-         other = other->next)
-        count += other->state != JUDGE_SESSION_SETTLED && (task == NULL || other->task != task);
-    return count;
 }
 
 /* A task has one session: those it had before are settled, or forgotten where no ps knows them. */
@@ -350,32 +328,26 @@ void judge_join(struct judge *judge, const struct lane_event *event)
     struct sumac_error error = {0};
     struct judge_task *task = NULL;
     if (check_phase(judge, &error) != SUMAC_OK ||
-        check_request(judge, request, &error) != SUMAC_OK) {
+        judge_join_check(judge, request, &error) != SUMAC_OK) {
         out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
         return;
     }
     if (answer_retry(judge, event, request))
         return;
-    if (judge_peers_learn(judge, request, &error) != SUMAC_OK) {
+    if (judge_join_admit(judge, request, &error) != SUMAC_OK) {
         out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
         return;
     }
-    learn_members(judge, request);
+    judge_peers_learn(judge, request);
     if (request->role == SUMAC__V1__ROLE__ROLE_MEMBER) {
+        learn_members(judge, request);
         task = judge_task_find_or_add(judge, request->task);
         if (task == NULL) {
             out_fail(
-                judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
-                "ps 0 knows %u tasks already", JUDGE_TASKS_MAX);
+                judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "ps 0 has no memory for another task");
             return;
         }
-    }
-    if (count_others(judge, task) >= judge->config->sessions_max) {
-        out_fail(
-            judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
-            "%u sessions are open: start the ps with a larger --sessions-max",
-            judge->config->sessions_max);
-        return;
     }
     start_join(judge, event, request, task);
 }

@@ -34,6 +34,7 @@
 #define JUDGE_ADDRESS_BYTES_MAX 255
 #define JUDGE_LABEL_BYTES 96
 #define JUDGE_TASKS_MAX 4096u
+#define JUDGE_NAMED_MAX 1024u /* members that joins may name, where the configuration lists none */
 #define JUDGE_SETTLED_MAX                                                                          \
     256u /* sessions remembered after their settle, for retried leaves and joins */
 #define JUDGE_VARIABLES_MAX 65536u
@@ -296,9 +297,11 @@ const char *judge_ago(const struct judge *judge, uint64_t when_us);
 
 /* peers.c: the streams to the ps. */
 void judge_peers_start(struct judge *judge);
-/* Learn addresses; dials those that are new. */
-enum sumac_status
-judge_peers_learn(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
+/* Do the addresses of this join go with what is known? Changes nothing. */
+enum sumac_status judge_peers_check(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error);
+/* Learn addresses that were checked; dials those that are new. */
+void judge_peers_learn(struct judge *judge, const wire_join_request *request);
 bool judge_peers_all_met(const struct judge *judge);
 /* Met, and neither a sign of life nor an answer that was due has come for ps_lost_ms. */
 bool judge_peer_is_lost(const struct judge *judge, uint32_t ps);
@@ -342,6 +345,8 @@ uint32_t judge_order_short(const struct judge *judge, const struct judge_session
 
 /* sessions.c: records of tasks and sessions. */
 void judge_tasks_start(struct judge *judge);
+/* NULL: no such task is known. */
+struct judge_task *judge_task_find(const struct judge *judge, const wire_task_name *name);
 /* NULL when the table is full, or the name too long. */
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name);
 struct judge_session *
@@ -361,6 +366,14 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id);
 /* False: no memory, or more than JUDGE_VOIDED_MAX. */
 bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence);
 void judge_voided_drop(struct judge *judge, struct judge_voided **set);
+
+/* admit.c */
+/* Is it a join at all? */
+enum sumac_status judge_join_check(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error);
+/* May it come in? Changes nothing. */
+enum sumac_status
+judge_join_admit(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
 
 /* join.c */
 void judge_join(struct judge *judge, const struct lane_event *event);

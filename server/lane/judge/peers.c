@@ -60,7 +60,7 @@ void judge_peers_start(struct judge *judge)
 }
 
 /* Only a member knows the whole cluster: a command may have been given the address of one ps. */
-static enum sumac_status check_addresses(
+enum sumac_status judge_peers_check(
     const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
     const size_t count = request->n_ps_addresses;
@@ -90,13 +90,9 @@ static enum sumac_status check_addresses(
     return SUMAC_OK;
 }
 
-enum sumac_status
-judge_peers_learn(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+void judge_peers_learn(struct judge *judge, const wire_join_request *request)
 {
     const size_t count = request->n_ps_addresses;
-    const enum sumac_status status = check_addresses(judge, request, error);
-    if (status != SUMAC_OK)
-        return status;
     bool learnt = judge->ps_count == 0;
     if (judge->ps_count == 0)
         judge->ps_count = (uint32_t)count;
@@ -110,7 +106,6 @@ judge_peers_learn(struct judge *judge, const wire_join_request *request, struct 
     }
     if (learnt)
         meet_self(judge);
-    return SUMAC_OK;
 }
 
 /* ---- who is there ---- */

@@ -16,6 +16,11 @@ static struct judge_task *find_task(const struct judge *judge, const char *job, 
     return task;
 }
 
+struct judge_task *judge_task_find(const struct judge *judge, const wire_task_name *name)
+{
+    return find_task(judge, name->job, name->index);
+}
+
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name)
 {
     if (strlen(name->job) > JUDGE_JOB_BYTES_MAX)
