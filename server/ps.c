@@ -168,6 +168,19 @@ static void compute(struct ps *ps, uint64_t now_us)
     }
 }
 
+/* A look that finds nothing has served at most one socket, or only taken note that a message is out: of many that are
+ * ready the others are still to be served. */
+static void handle_what_is_at_hand(struct ps *ps)
+{
+    uint32_t events = 0, quiet = 0;
+    while (events < PS_EVENTS_PER_TURN_MAX && quiet < PS_LOOKS_PER_TURN && !ps->exiting) {
+        if (rpc_poll(ps->poller, 0) == RPC_POLLED_EVENT)
+            events++;
+        else
+            quiet++;
+    }
+}
+
 static void turn(struct ps *ps)
 {
     const uint64_t now_us = ps_now_us();
@@ -182,7 +195,12 @@ static void turn(struct ps *ps)
         return;
     const bool busy = compute_pool_jobs(ps->pool) > 0;
     const uint64_t due_us = tick_us(ps) < ps->redial_us ? tick_us(ps) : ps->redial_us;
-    rpc_poll(ps->poller, busy ? 0 : due_us);
+    if (ps->turns.first == NULL) {
+        rpc_poll(ps->poller, busy ? 0 : due_us);
+        return;
+    }
+    handle_what_is_at_hand(ps);
+    ps_services_turn(ps);
 }
 
 /* ---- the end */

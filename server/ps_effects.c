@@ -79,6 +79,14 @@ static bool lend_payload(struct ps *ps, const struct lane_effect *effect)
     return true;
 }
 
+static bool is_bulky(const struct lane_effect *effect)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < effect->payload_count; i++)
+        bytes += effect->payload[i].bytes.bytes;
+    return bytes > PS_BULK_BYTES;
+}
+
 static void send(struct ps *ps, const struct lane_effect *effect, const wire_message *message)
 {
     struct ps_link *const link = ps_links_find(&ps->links, effect->stream);
@@ -96,6 +104,7 @@ static void send(struct ps *ps, const struct lane_effect *effect, const wire_mes
     }
     if (link->half_closed)
         link->spoke_us = ps_now_us();
+    ps_turns_note(&ps->turns, link, is_bulky(effect));
     if (effect->kind == LANE_EFFECT_PULLED && effect->pull_answer->last &&
         link->pulls_unanswered > 0)
         link->pulls_unanswered--;

@@ -87,14 +87,27 @@ static void call_closed(struct rpc_call *call, const struct sumac_error *error)
 
 /* ---- streams */
 
+static void tell_writable(struct ps_link *link)
+{
+    struct lane_event event = {
+        .kind = LANE_EVENT_STREAM_WRITABLE, .stream = link->id, .stream_kind = link->stream_kind};
+    ps_step(link->ps, &event);
+}
+
 static void stream_writable(struct rpc_call *call)
 {
     struct ps_link *const link = rpc_call_user(call);
     if (link->call != call || link->ps->exiting)
         return;
-    struct lane_event event = {
-        .kind = LANE_EVENT_STREAM_WRITABLE, .stream = link->id, .stream_kind = link->stream_kind};
-    ps_step(link->ps, &event);
+    if (!ps_turns_wait(&link->ps->turns, link))
+        tell_writable(link);
+}
+
+void ps_services_turn(struct ps *ps)
+{
+    struct ps_link *const link = ps->exiting ? NULL : ps_turns_take(&ps->turns);
+    if (link != NULL && rpc_call_writable(link->call))
+        tell_writable(link);
 }
 
 static void stream_opened(struct rpc_call *call, enum lane_stream_kind kind)
@@ -167,6 +180,7 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
     struct ps *const ps = link->ps;
     struct lane_event event = {
         .kind = LANE_EVENT_STREAM_CLOSED, .stream = link->id, .stream_kind = link->stream_kind};
+    ps_turns_forget(&ps->turns, link);
     ps_links_remove(&ps->links, link);
     if (!ps->exiting)
         ps_step(ps, &event);

@@ -31,6 +31,9 @@
 #define PS_REDIAL_MS_MIN 20u
 #define PS_REDIAL_MS_MAX 1000u
 #define PS_LOOK_ROUND_MS 1000u
+#define PS_BULK_BYTES 65536u         /* from here on a message is one of bulk */
+#define PS_LOOKS_PER_TURN 16u
+#define PS_EVENTS_PER_TURN_MAX 256u /* that go before one message of a long pull */
 
 struct ps;
 
@@ -48,6 +51,15 @@ struct ps_link {
     bool half_closed;  /* its client will send no more */
     uint64_t spoke_us; /* when it last said or was said something, once it is half closed */
     uint32_t pulls_unanswered;
+    bool bulky; /* its last message was of a long pull: the next one waits for its turn */
+    bool waits; /* … and is in the queue */
+    struct ps_link *next_waiting;
+};
+
+/* Streams that may go on with a long pull, in the order in which they became writable. */
+struct ps_turns {
+    struct ps_link *first, *last;
+    uint32_t bulky; /* streams in a long pull */
 };
 
 struct ps_links {
@@ -99,6 +111,7 @@ struct ps {
     struct compute_pool *pool;
     struct ps_links links;
     struct ps_link newcomer; /* whom calls belong to that have no link yet */
+    struct ps_turns turns;
     struct ps_peer peers[LANE_PS_MAX];
     struct release_queue released;
     struct pool helds;
@@ -136,8 +149,20 @@ struct ps_link *ps_links_add(struct ps_links *links, struct ps *ps, struct rpc_c
 struct ps_link *ps_links_find(const struct ps_links *links, uint64_t id);
 void ps_links_remove(struct ps_links *links, struct ps_link *link);
 
+/* ps_turns.c: one message of long pulls after another, and what else has arrived between any two of them */
+/* Is the message that it says now one of a long pull? */
+void ps_turns_note(struct ps_turns *turns, struct ps_link *link, bool bulky);
+/* It may say another: does that wait for its turn? */
+bool ps_turns_wait(struct ps_turns *turns, struct ps_link *link);
+/* It has gone. */
+void ps_turns_forget(struct ps_turns *turns, struct ps_link *link);
+/* The one whose turn it is, out of the queue; NULL: none waits. */
+struct ps_link *ps_turns_take(struct ps_turns *turns);
+
 /* ps_services.c: rpc's handlers, which make events */
 enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error);
+/* Let the stream whose turn it is say the next message of its long pull, if one waits. */
+void ps_services_turn(struct ps *ps);
 /* Half-closed streams to which nothing has been said for a while are over. */
 void ps_services_tick(struct ps *ps, uint64_t now_us);
 /* Every stream and call that is left is told why it ends. Returns how many are clients' streams. */

@@ -281,6 +281,66 @@ static void a_full_table_takes_no_more_until_one_goes(void **state)
     ps_links_deinit(&links);
 }
 
+static void long_pulls_take_turns(void **state)
+{
+    (void)state;
+    struct ps_turns turns = {0};
+    struct ps_link links[3] = {{0}};
+    for (size_t i = 0; i < 3; i++)
+        ps_turns_note(&turns, &links[i], true);
+    assert_null(ps_turns_take(&turns));
+
+    for (size_t i = 0; i < 3; i++)
+        assert_true(ps_turns_wait(&turns, &links[i]));
+    assert_ptr_equal(ps_turns_take(&turns), &links[0]);
+    assert_true(ps_turns_wait(&turns, &links[0])); /* its next message, behind the others */
+
+    assert_ptr_equal(ps_turns_take(&turns), &links[1]);
+    assert_ptr_equal(ps_turns_take(&turns), &links[2]);
+    assert_ptr_equal(ps_turns_take(&turns), &links[0]);
+    assert_null(ps_turns_take(&turns));
+}
+
+static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
+{
+    (void)state;
+    struct ps_turns turns = {0};
+    struct ps_link reader = {0}, other = {0};
+    assert_false(ps_turns_wait(&turns, &reader));
+    ps_turns_note(&turns, &reader, true);
+    ps_turns_note(&turns, &reader, true);
+    assert_false(ps_turns_wait(&turns, &reader));
+
+    ps_turns_note(&turns, &other, true);
+    assert_true(ps_turns_wait(&turns, &reader));
+    assert_ptr_equal(ps_turns_take(&turns), &reader);
+    ps_turns_note(&turns, &other, false);
+    assert_false(ps_turns_wait(&turns, &other));
+    assert_false(ps_turns_wait(&turns, &reader));
+}
+
+static void who_goes_leaves_the_queue(void **state)
+{
+    (void)state;
+    for (size_t gone = 0; gone < 3; gone++) {
+        struct ps_turns turns = {0};
+        struct ps_link links[4] = {{0}};
+        for (size_t i = 0; i < 4; i++)
+            ps_turns_note(&turns, &links[i], true);
+        for (size_t i = 0; i < 3; i++)
+            assert_true(ps_turns_wait(&turns, &links[i]));
+
+        ps_turns_forget(&turns, &links[gone]);
+
+        assert_true(ps_turns_wait(&turns, &links[3]));
+        for (size_t i = 0; i < 4; i++)
+            if (i != gone)
+                assert_ptr_equal(ps_turns_take(&turns), &links[i]);
+        assert_null(ps_turns_take(&turns));
+        assert_int_equal(turns.bulky, 3);
+    }
+}
+
 static void a_log_line_has_its_time_and_its_ps(void **state)
 {
     (void)state;
@@ -357,6 +417,9 @@ int main(void)
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),
         cmocka_unit_test(a_number_is_never_used_again),
         cmocka_unit_test(a_full_table_takes_no_more_until_one_goes),
+        cmocka_unit_test(long_pulls_take_turns),
+        cmocka_unit_test(short_answers_and_a_long_pull_alone_wait_for_no_turn),
+        cmocka_unit_test(who_goes_leaves_the_queue),
         cmocka_unit_test(a_log_line_has_its_time_and_its_ps),
         cmocka_unit_test(a_long_log_line_is_cut_and_still_ends),
         cmocka_unit_test(a_log_line_is_one_printable_line_whatever_a_peer_said),
