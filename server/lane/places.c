@@ -2,7 +2,7 @@
  *
  *   strangers   a quarter: no hello yet, or one that serves nobody. The oldest gives way to a new one, and none stays
  *               longer than LANE_HELLO_MS_MAX: whoever says hello at once gets in, however many do not
- *   readers     half: pulls without a session
+ *   readers     half: pulls without a session that is open
  *   sessions    a quarter, in equal shares
  *
  * ps 0's stream is one, and has its place. So nobody's streams shut out those of another sort.
@@ -23,6 +23,7 @@ static uint32_t share_of_session(const struct lane *lane)
     return share < 2 ? 2 : share;
 }
 
+/* It is told what it has to know, and may go then. */
 static void link_stranger(struct lane *lane, struct stream *stream)
 {
     stream->place = PLACE_STRANGER;
@@ -82,12 +83,6 @@ void lane_place_leave(struct lane *lane, struct stream *stream)
     stream->place = PLACE_NONE;
 }
 
-void lane_place_estrange(struct lane *lane, struct stream *stream)
-{
-    lane_place_leave(lane, stream);
-    link_stranger(lane, stream);
-}
-
 static bool take_reader(struct lane *lane, struct stream *stream)
 {
     const uint32_t readers_max = places(lane) / 2;
@@ -105,6 +100,16 @@ static bool take_reader(struct lane *lane, struct stream *stream)
     stream->place = PLACE_READER;
     lane->reader_streams++;
     return true;
+}
+
+void lane_place_estrange(struct lane *lane, struct stream *stream)
+{
+    if (stream->kind == LANE_STREAM_PULL && !stream->stale) {
+        (void)take_reader(lane, stream); /* it may read on, as anybody */
+        return;
+    }
+    lane_place_leave(lane, stream);
+    link_stranger(lane, stream);
 }
 
 static bool take_session(struct lane *lane, struct stream *stream)
@@ -136,10 +141,8 @@ bool lane_place_take(struct lane *lane, struct stream *stream)
     }
     if (stream->session != NULL && !stream->session->closed)
         return take_session(lane, stream);
-    if (stream->kind == LANE_STREAM_PULL && stream->session == NULL && !stream->stale)
-        return take_reader(lane, stream);
-    lane_place_estrange(lane, stream); /* it is told what it has to know, and may go then */
-    return true;
+    lane_place_estrange(lane, stream);
+    return !stream->ended;
 }
 
 static void end_stranger(struct lane *lane, struct stream *stream)
