@@ -20,10 +20,11 @@ static const struct {
 
 static enum lane_call_kind kind_of(const wire_message *request)
 {
+    const size_t count = sizeof call_kinds / sizeof call_kinds[0];
     size_t i = 0;
-    while (call_kinds[i].request != request->descriptor)
+    while (i < count && call_kinds[i].request != request->descriptor)
         i++;
-    assert(i < sizeof call_kinds / sizeof call_kinds[0]);
+    assert(i < count);
     return call_kinds[i].kind;
 }
 

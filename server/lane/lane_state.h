@@ -12,7 +12,9 @@
  *   chunk:   | run 0 ····· | run 1 ··· | run 2, first half ·|   | second half ······| run 3 ·· |
  *   entries: shards that the part touches, once each, in the order of the pieces
  *
- * Everything comes from pools and is freed by the file that took it.
+ * Everything comes from pools. Sessions, streams, pulls, answers, reports and jobs are given back by the file that took
+ * them. What a part holds is taken where it is filled (part.c, piece.c, staging.c) and given back with the part (part.c);
+ * its refusal goes over to the session, which gives it back when it need not be remembered (voided.c).
  */
 #ifndef LANE_LANE_STATE_H
 #define LANE_LANE_STATE_H

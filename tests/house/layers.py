@@ -54,6 +54,9 @@ NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"
 FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
 
+# Of an enum of the house: the compiler names what a new value has forgotten, unless a `default:` takes it.
+OWN_LABELS = r"(?:LANE|SESSION|JUDGE|FAULT|PART|ANSWER|RECORD|RPC|CLIENT|OPTION|TEXT|PHASE|WORLD|CHILD)_\w+"
+
 complaints = []
 
 
@@ -108,6 +111,19 @@ def check_functions(path, lines):
             begin = number + 1
 
 
+def check_defaults(path, code):
+    """The label before a `default:` says which enum its switch is over."""
+    label = None
+    for number, line in enumerate(code.split("\n"), start=1):
+        found = re.match(r"\s*case (\w+):", line)
+        if re.match(r"\s*switch\b", line):
+            label = None
+        elif found:
+            label = found.group(1)
+        elif re.match(r"\s*default:", line) and label and re.fullmatch(OWN_LABELS, label):
+            complain(path, number, f"a `default:` beside {label}: name the other values")
+
+
 def check_file(path, text, headers):
     code = code_of(text)
     lines = code.split("\n")
@@ -116,6 +132,7 @@ def check_file(path, text, headers):
     if len(lines) > FILE_LINES_MAX:
         complain(path, FILE_LINES_MAX, f"{len(lines)} lines, of at most {FILE_LINES_MAX}")
     check_functions(path, lines)
+    check_defaults(path, code)
     if path.startswith(("tests/", "bench/")):
         return
     check_calls(path, code, NOBODY_CALLS, "nobody calls")

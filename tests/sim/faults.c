@@ -180,7 +180,9 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
         else
             suspend_ps(world, world_below(world, world->ps_count), world_below(world, 2000000));
         break;
-    default:
+    case FAULT_REFUSE: /* what clients do, not what befalls them */
+    case FAULT_PULLS:
+    case FAULT_JOIN:
         break;
     }
 }

@@ -176,8 +176,13 @@ carry_out(struct world *world, struct client *client, const struct session_effec
     case SESSION_EFFECT_WAKE:
         wake(world, client, effect->at_us);
         break;
-    default:
+    case SESSION_EFFECT_JOINED:
+    case SESSION_EFFECT_PUSHED:
+    case SESSION_EFFECT_PULLED:
+    case SESSION_EFFECT_LEFT:
+    case SESSION_EFFECT_ENDED:
         program_effect(world, client, effect);
+        break;
     }
 }
 

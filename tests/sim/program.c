@@ -432,7 +432,14 @@ void program_effect(struct world *world, struct client *client, const struct ses
         checker_ended(world, client->life, &effect->error);
         end(world, client);
         break;
-    default:
+    case SESSION_EFFECT_CALL:
+    case SESSION_EFFECT_OPEN_STREAM:
+    case SESSION_EFFECT_CLOSE_STREAM:
+    case SESSION_EFFECT_SEND_PUSH:
+    case SESSION_EFFECT_SEND_PULL:
+    case SESSION_EFFECT_LOG:
+    case SESSION_EFFECT_WAKE:
+        assert(false); /* the process carries these out */
         break;
     }
 }

@@ -41,9 +41,18 @@ static const wire_message *message_of(const struct lane_effect *effect)
         return &effect->order->base;
     case LANE_EFFECT_REPORT:
         return &effect->report->base;
-    default:
-        return NULL;
+    case LANE_EFFECT_CLOSE_STREAM:
+    case LANE_EFFECT_FAIL:
+    case LANE_EFFECT_DIAL:
+    case LANE_EFFECT_COMPUTE:
+    case LANE_EFFECT_RECORD:
+    case LANE_EFFECT_LOG:
+    case LANE_EFFECT_SERVING:
+    case LANE_EFFECT_EXIT:
+    case LANE_EFFECT_WAKE:
+        break;
     }
+    return NULL;
 }
 
 bool ps_stream_waits(const struct ps *ps, uint64_t stream)
@@ -127,8 +136,17 @@ static void carry_out_message(
     case LANE_EFFECT_FAIL:
         finish_call(world, ps, effect, message);
         break;
-    default:
+    case LANE_EFFECT_EXIT:
         leave(world, ps, effect);
+        break;
+    case LANE_EFFECT_DIAL:
+    case LANE_EFFECT_COMPUTE:
+    case LANE_EFFECT_RECORD:
+    case LANE_EFFECT_LOG:
+    case LANE_EFFECT_SERVING:
+    case LANE_EFFECT_WAKE:
+        assert(false); /* none of them waits for a record */
+        break;
     }
 }
 
@@ -317,7 +335,14 @@ void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *
     case LANE_EFFECT_RECORD:
         record(world, ps, effect);
         return;
-    default:
+    case LANE_EFFECT_ANSWER:
+    case LANE_EFFECT_PULLED:
+    case LANE_EFFECT_CLOSE_STREAM:
+    case LANE_EFFECT_REPLY:
+    case LANE_EFFECT_FAIL:
+    case LANE_EFFECT_ORDER:
+    case LANE_EFFECT_REPORT:
+    case LANE_EFFECT_EXIT:
         break;
     }
     struct lane_effect own = *effect;

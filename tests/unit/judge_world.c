@@ -140,7 +140,16 @@ static void keep_effect(struct world *world, const struct lane_effect *effect)
     case LANE_EFFECT_LOG:
         snprintf(world->log + used, sizeof(world->log) - used, "%s\n", effect->text);
         break;
-    default:
+    case LANE_EFFECT_WAKE:
+        break;
+    case LANE_EFFECT_ANSWER:
+    case LANE_EFFECT_PULLED:
+    case LANE_EFFECT_CLOSE_STREAM:
+    case LANE_EFFECT_REPORT:
+    case LANE_EFFECT_COMPUTE:
+    case LANE_EFFECT_RECORD:
+    case LANE_EFFECT_SERVING:
+        fail_msg("the judge has nothing to do with effect %d", (int)effect->kind);
         break;
     }
 }
@@ -500,8 +509,7 @@ bool world_waits(struct world *world, const char *text)
     arena_reset(&world->arena);
     out_reset(&world->out);
     uint64_t left_out = 0;
-    const uint32_t count =
-        judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
+    const uint32_t count = judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
     bool found = false;
     for (uint32_t i = 0; i < count; i++)
         found = found || strstr(waits[i], text) != NULL;

@@ -326,7 +326,9 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         talk->compute = *effect->compute;
         talk->computes++;
         break;
-    default:
+    case LANE_EFFECT_DIAL:
+    case LANE_EFFECT_SERVING:
+    case LANE_EFFECT_WAKE:
         break;
     }
 }
