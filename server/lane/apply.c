@@ -4,6 +4,9 @@
  * as COMPUTE effects, and its shards are busy until the last is COMPUTED: applies and pulls of a busy shard wait their
  * turn, everything else goes on. One COMPUTE takes only slices that do not depend on each other; where a run writes to
  * what an earlier one of the same COMPUTE wrote, it is left to the next.
+ *
+ * Where there is no memory for a block beside one that a reader needs, views end, and the block is written in place. Bytes
+ * that are on their way are not written to: then the part is stalled, its shards busy, until some of them are RELEASED.
  */
 #include "lane_state.h"
 
@@ -18,7 +21,7 @@
 /* Slices as they are made, and the old blocks that they read. */
 struct batch {
     struct update_slice *slices;
-    struct block **held; /* NULL: they run at once, nothing can take a block away */
+    struct block **held;
     uint32_t count, capacity;
     uint32_t held_count;
     uint64_t copied_bytes;
@@ -127,7 +130,7 @@ static struct block *open_block(
         memcpy(block->data, (*from)->data, block->bytes);
         batch->copied_bytes += block->bytes;
         *from = block;
-    } else if (batch->held != NULL) {
+    } else {
         struct block *old = block->older;
         store_block_lend(old); /* its view may end before the slice has run */
         batch->held[batch->held_count++] = old;
@@ -260,30 +263,33 @@ static void complete(struct lane *lane, struct part *part)
     count_push(lane, part);
 }
 
-static void no_memory(struct lane *lane)
+static void release_held(struct lane *lane, struct block **held, uint32_t *held_count)
 {
-    lane_shutdown_lost(
-        lane, SUMAC_REASON_STATE_LOST, "ps %u has no memory for a block that a reader still needs",
-        lane->index);
+    for (uint32_t i = 0; i < *held_count; i++)
+        store_block_released(&lane->store, held[i]);
+    *held_count = 0;
 }
 
-/* Run the part's slices here, up to its end or to the bound on what is copied. False: no memory. */
+/* Run the part's slices here, up to its end or to the bound on what is copied. False: it cannot go on yet. */
 static bool run_inline(struct lane *lane, struct part *part)
 {
     struct update_slice slices[SLICES_INLINE];
-    struct batch batch = {.slices = slices, .capacity = SLICES_INLINE};
+    struct block *held[SLICES_INLINE];
+    struct batch batch = {.slices = slices, .held = held, .capacity = SLICES_INLINE};
+    bool filled;
 
     do {
         batch.count = 0;
-        if (!fill(lane, &batch, part))
-            return false;
+        filled = fill(lane, &batch, part);
         for (uint32_t i = 0; i < batch.count; i++)
             update_run(&slices[i]);
-    } while (part->next_run < part->run_count && batch.copied_bytes <= COPIED_BYTES_PER_STEP_MAX);
-    return true;
+        release_held(lane, held, &batch.held_count);
+    } while (filled && part->next_run < part->run_count &&
+             batch.copied_bytes <= COPIED_BYTES_PER_STEP_MAX);
+    return filled;
 }
 
-/* Give out the next batch of the job's slices. False: no memory. */
+/* Give out the next batch of the job's slices. False: there is none, at an end or for want of memory. */
 static bool compute(struct lane *lane, struct job *job)
 {
     struct batch batch = {
@@ -291,86 +297,99 @@ static bool compute(struct lane *lane, struct job *job)
         .held = job->held,
         .capacity = job->capacity,
         .number = ++lane->last_batch};
-    const bool filled = fill(lane, &batch, job->part);
+    struct lane_effect *effect = NULL;
 
+    while (effect == NULL) {
+        batch.count = 0;
+        (void)fill(lane, &batch, job->part);
+        if (batch.count == 0)
+            return false;
+        effect = out_add(&lane->out, LANE_EFFECT_COMPUTE);
+        if (effect != NULL)
+            break;
+        for (uint32_t i = 0; i < batch.count; i++) /* no memory to give them out */
+            update_run(&batch.slices[i]);
+        release_held(lane, batch.held, &batch.held_count);
+        batch.number = ++lane->last_batch;
+    }
     job->held_count = batch.held_count;
     job->compute.slice_count = batch.count;
-    struct lane_effect *effect = filled ? out_add(&lane->out, LANE_EFFECT_COMPUTE) : NULL;
-    if (effect != NULL)
-        effect->compute = &job->compute;
-    return effect != NULL;
+    job->compute.job = ++lane->last_job;
+    effect->compute = &job->compute;
+    return true;
 }
 
 static void free_job(struct lane *lane, struct job *job)
 {
-    for (uint32_t i = 0; i < job->held_count; i++)
-        store_block_released(&lane->store, job->held[i]);
+    struct job **link = &lane->jobs;
+
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
+    release_held(lane, job->held, &job->held_count);
     sized_pool_give(&lane->bytes, job->held, job->capacity * sizeof *job->held);
     sized_pool_give(&lane->bytes, job->compute.slices, job->capacity * sizeof *job->compute.slices);
-    pool_give(&lane->jobs_pool, job);
 }
 
+/* The job's next slices, or, when it has no memory for arrays of them, all that are left. True: there are no more. */
+static bool advance(struct lane *lane, struct job *job)
+{
+    struct part *part = job->part;
+
+    if (job->capacity > 0 && compute(lane, job))
+        return false;
+    while (job->capacity == 0 && part->next_run < part->run_count && run_inline(lane, part)) {
+    }
+    job->stalled = part->next_run < part->run_count;
+    lane->stalled_jobs += job->stalled;
+    return !job->stalled;
+}
+
+/* True: all of it has been done at once. */
 static bool start_job(struct lane *lane, struct part *part)
 {
-    struct job *job = pool_take(&lane->jobs_pool);
-    if (job == NULL)
-        return false;
+    struct job *job = &part->session->job;
     uint64_t wanted = 4 * (part->bytes / SLICE_BYTES) + 2ull * part->run_count +
                       part->bytes / lane->store.block_bytes + 2 * SLICES_PER_BLOCK_MAX;
+
     if (wanted > SLICES_PER_JOB_MAX)
         wanted = SLICES_PER_JOB_MAX;
-    job->capacity = (uint32_t)wanted;
-    job->part = part;
-    job->compute.job = ++lane->last_job;
+    *job = (struct job){.next = lane->jobs, .part = part, .capacity = (uint32_t)wanted};
+    lane->jobs = job;
     job->compute.slices =
         sized_pool_take(&lane->bytes, job->capacity * sizeof *job->compute.slices);
     job->held = sized_pool_take(&lane->bytes, job->capacity * sizeof *job->held);
+    if (job->compute.slices == NULL || job->held == NULL) {
+        sized_pool_give(
+            &lane->bytes, job->compute.slices, job->capacity * sizeof *job->compute.slices);
+        sized_pool_give(&lane->bytes, job->held, job->capacity * sizeof *job->held);
+        *job = (struct job){.next = job->next, .part = part};
+    }
     for (uint32_t i = 0; i < part->entry_count; i++)
         part->entries[i].shard->busy = true;
-    job->next = lane->jobs;
-    lane->jobs = job;
-    return job->compute.slices != NULL && job->held != NULL && compute(lane, job);
+    if (!advance(lane, job))
+        return false;
+    free_job(lane, job);
+    return true;
 }
 
 bool lane_apply_begin(struct lane *lane, struct part *part)
 {
     part->position = ++lane->store.position;
-    if (part->bytes <= inline_bytes(lane)) {
-        if (!run_inline(lane, part)) {
-            no_memory(lane);
-            return false;
-        }
-        if (part->next_run == part->run_count) {
-            complete(lane, part);
-            return true;
-        }
-    }
-    if (!start_job(lane, part))
-        no_memory(lane);
-    return false;
+    if (part->bytes <= inline_bytes(lane))
+        (void)run_inline(lane, part);
+    if ((part->bytes > inline_bytes(lane) || part->next_run < part->run_count) &&
+        !start_job(lane, part))
+        return false;
+    complete(lane, part);
+    return true;
 }
 
-void lane_apply_computed(struct lane *lane, const struct lane_event *event)
+static void end_job(struct lane *lane, struct job *job)
 {
-    struct job **link = &lane->jobs;
-
-    while (*link != NULL && (*link)->compute.job != event->job)
-        link = &(*link)->next;
-    struct job *job = *link;
-    if (job == NULL)
-        return;
     struct part *part = job->part;
     struct session *session = part->session;
-    for (uint32_t i = 0; i < job->held_count; i++)
-        store_block_released(&lane->store, job->held[i]);
-    job->held_count = 0;
-    if (part->next_run < part->run_count) {
-        job->compute.job = ++lane->last_job;
-        if (!compute(lane, job))
-            no_memory(lane);
-        return;
-    }
-    *link = job->next;
+
     free_job(lane, job);
     complete(lane, part);
     session->applying = NULL;
@@ -378,6 +397,36 @@ void lane_apply_computed(struct lane *lane, const struct lane_event *event)
     lane_pull_attend_all(lane);
     lane_turn_retry_waiting(lane);
     lane_turn_take(lane, session);
+}
+
+void lane_apply_computed(struct lane *lane, const struct lane_event *event)
+{
+    struct job *job = lane->jobs;
+
+    while (job != NULL && (job->stalled || job->compute.job != event->job))
+        job = job->next;
+    if (job == NULL)
+        return;
+    release_held(lane, job->held, &job->held_count);
+    if (job->part->next_run == job->part->run_count || advance(lane, job))
+        end_job(lane, job);
+}
+
+void lane_apply_retry(struct lane *lane)
+{
+    uint32_t tries = lane->stalled_jobs;
+
+    while (tries-- > 0 && lane->stalled_jobs > 0) {
+        struct job *job = lane->jobs;
+        for (struct job *next = job; next != NULL; next = next->next) {
+            if (next->stalled)
+                job = next; /* the one that has waited longest */
+        }
+        job->stalled = false;
+        lane->stalled_jobs--;
+        if (advance(lane, job))
+            end_job(lane, job);
+    }
 }
 
 bool lane_apply_half(struct lane *lane, struct part *part)
@@ -403,12 +452,11 @@ void lane_apply_other_half(struct lane *lane, struct part *part)
 void lane_apply_drop_jobs(struct lane *lane)
 {
     while (lane->jobs != NULL) {
-        struct job *job = lane->jobs;
-        lane->jobs = job->next;
-        for (uint32_t i = 0; i < job->part->entry_count; i++)
-            job->part->entries[i].shard->busy = false;
-        job->part->session->applying = NULL;
-        lane_part_destroy(lane, job->part);
-        free_job(lane, job);
+        struct part *part = lane->jobs->part;
+        for (uint32_t i = 0; i < part->entry_count; i++)
+            part->entries[i].shard->busy = false;
+        part->session->applying = NULL;
+        free_job(lane, lane->jobs);
+        lane_part_destroy(lane, part);
     }
 }

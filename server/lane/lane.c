@@ -29,14 +29,12 @@ static void init_pools(struct lane *lane)
     pool_init(&lane->pulls_pool, memory, sizeof(struct pull), 16);
     pool_init(&lane->reports_pool, memory, sizeof(struct report), 16);
     pool_init(&lane->holds_pool, memory, sizeof(struct hold), 64);
-    pool_init(&lane->jobs_pool, memory, sizeof(struct job), 8);
     id_map_init(&lane->stream_map, memory);
 }
 
 static void deinit_pools(struct lane *lane)
 {
     id_map_deinit(&lane->stream_map);
-    pool_deinit(&lane->jobs_pool);
     pool_deinit(&lane->holds_pool);
     pool_deinit(&lane->reports_pool);
     pool_deinit(&lane->pulls_pool);
@@ -212,6 +210,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
     lane_reports_close_again(lane);
     lane_pull_tick(lane);
     lane_place_tick(lane);
+    lane_apply_retry(lane);
     lane_shutdown_watch(lane);
     if (lane->judge != NULL)
         judge_tick(lane->judge, event, &lane->out);

@@ -129,8 +129,9 @@ struct job {
     struct job *next;
     struct lane_compute compute;
     struct part *part;
-    struct block **held; /* old blocks that the slices read */
-    uint32_t capacity, held_count;
+    struct block **held;           /* old blocks that the slices read */
+    uint32_t capacity, held_count; /* capacity 0: there was no memory for arrays */
+    bool stalled;                  /* nothing is out: it waits until bytes are RELEASED */
 };
 
 struct session_counts {
@@ -151,6 +152,7 @@ struct session {
     struct part *first, *last; /* by sequence */
     uint32_t part_count;
     struct part *applying;  /* its vector work is out */
+    struct job job;         /* that of `applying` */
     struct part *receiving; /* only without the rule generation */
     uint64_t staged_bytes;  /* of its parts, as room.h counts them */
     uint64_t answer_bytes;  /* of answers that wait for its push stream */
@@ -271,7 +273,7 @@ struct lane {
     struct store store;
     struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
     struct pool streams_pool, sessions_pool, parts_pool, chunks_pool, refusals_pool, answers_pool,
-        pulls_pool, reports_pool, holds_pool, jobs_pool;
+        pulls_pool, reports_pool, holds_pool;
     struct judge *judge; /* ps 0 */
     const struct lane_event *event;
     uint64_t now_us;
@@ -295,7 +297,8 @@ struct lane {
     struct session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
     uint32_t closed_count;
     struct session *first_waiting, *last_waiting; /* for busy shards, in their turn */
-    struct job *jobs;
+    struct job *jobs;                             /* newest first */
+    uint32_t stalled_jobs;
     uint64_t last_part, last_job, last_batch, last_record;
     uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
     uint64_t staged_bytes;       /* of all sessions' parts, and of answers that wait */
@@ -495,6 +498,8 @@ bool lane_apply_is_blocked(const struct part *part);
 /* True: it is applied. False: its vector work is out, and COMPUTED will end it. */
 bool lane_apply_begin(struct lane *lane, struct part *part);
 void lane_apply_computed(struct lane *lane, const struct lane_event *event);
+/* There may be memory for those that are stalled. */
+void lane_apply_retry(struct lane *lane);
 /* Only without the rule apply_in_one_operation: the first half of the runs, and the rest. */
 bool lane_apply_half(struct lane *lane, struct part *part);
 void lane_apply_other_half(struct lane *lane, struct part *part);

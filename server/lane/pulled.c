@@ -292,4 +292,6 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event)
         return;
     store_block_released(&lane->store, hold->block);
     pool_give(&lane->holds_pool, hold);
+    if (lane->stalled_jobs > 0)
+        lane_apply_retry(lane);
 }

@@ -151,6 +151,23 @@ static bool needed(const struct store *store, const struct block *block)
            store->newest_view->position >= block->born;
 }
 
+/* A block beside one that readers need. Where there is no memory for it, views are given up, the oldest first. */
+static struct block *take_beside(struct store *store, const struct block *block)
+{
+    struct block *fresh = store_block_take(store, block->shard, block->index);
+
+    if (fresh == NULL) {
+        sized_pool_trim(&store->bytes);
+        fresh = store_block_take(store, block->shard, block->index);
+    }
+    while (fresh == NULL && store->oldest_view != NULL && needed(store, block)) {
+        end_oldest_view(store);
+        if (needed(store, block))
+            fresh = store_block_take(store, block->shard, block->index);
+    }
+    return fresh;
+}
+
 struct block *store_block_write(
     struct store *store, struct block **place, uint64_t position, const struct block **from)
 {
@@ -161,9 +178,9 @@ struct block *store_block_write(
     *from = block;
     if (!needed(store, block))
         return block;
-    struct block *fresh = store_block_take(store, block->shard, block->index);
+    struct block *fresh = take_beside(store, block);
     if (fresh == NULL)
-        return NULL;
+        return needed(store, block) ? NULL : block;
     fresh->born = position;
     fresh->older = block;
     block->died = position;

@@ -161,7 +161,8 @@ void store_assigned_drop(struct store *store, struct shard *shard);
 
 struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index);
 /* Make a block writable, as the operation at `position`. *from is what to read: the block itself,
- * or the old one, whose bytes have not been copied. NULL when there is no memory. */
+ * or the old one, whose bytes have not been copied. NULL: there is no memory for another one, and bytes of this one are on
+ * their way to a reader. */
 struct block *store_block_write(
     struct store *store, struct block **place, uint64_t position, const struct block **from);
 /* The block that a view at `position` sees. */

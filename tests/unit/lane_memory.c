@@ -1,0 +1,269 @@
+/* lane_memory.c -- where memory runs out: readers are given up, parts that were taken are applied, and the run goes on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define LONG 5u /* eight blocks of 32 KiB */
+#define SMALL 6u
+#define TWIN 7u /* two shards' worth of small variables, each a block that is written whole */
+#define ELEMENTS 65536u
+
+struct streams {
+    uint64_t push, pull;
+};
+
+static float ones[ELEMENTS];
+
+/* inline_bytes decides whether a part is applied here or as vector work. */
+static struct streams begin(struct talk *talk, uint32_t inline_bytes, uint64_t view_bytes_max)
+{
+    struct lane_config config = talk_config();
+    struct streams streams;
+
+    config.block_bytes = 32768;
+    config.pull_chunk_bytes = 32768;
+    config.copied_pull_bytes_max = 64;
+    config.staging_bytes_max = 8u << 20;
+    config.inline_bytes = inline_bytes;
+    config.view_bytes_max = view_bytes_max;
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        ones[i] = 1;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, LONG, ELEMENTS, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, SMALL, 4, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, TWIN, 8192, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, TWIN + 1, 8192, UPDATE_ASSIGN_ADD);
+    streams.push = talk_push_stream(talk, 1, 1);
+    streams.pull = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+    return streams;
+}
+
+/* Staged while there is memory; it is applied with talk_commit. */
+static void
+stage(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard, uint32_t count)
+{
+    const struct talk_part part = {
+        .sequence = sequence,
+        .previous = sequence - 1,
+        .shard = shard,
+        .shards = shard == TWIN ? 2 : 1,
+        .values = ones,
+        .count = count};
+    char staged[32];
+
+    talk_part(talk, stream, &part);
+    (void)snprintf(staged, sizeof staged, "staged %llu\n", (unsigned long long)sequence);
+    talk_expect(talk, staged);
+}
+
+static void expect_all(struct talk *talk, uint64_t shard, uint32_t count, float value)
+{
+    static float held[ELEMENTS];
+
+    assert_int_equal(
+        lane_peek(talk->lane, shard, (uint8_t *)held, sizeof held), count * sizeof(float));
+    for (uint32_t i = 0; i < count; i++)
+        assert_float_equal(held[i], value, 0);
+}
+
+static void no_more_memory(struct talk *talk, uint32_t takes_left)
+{
+    talk->scarce = true;
+    talk->takes_left = takes_left;
+}
+
+/* ---- views are given up ---- */
+
+static void a_reader_is_given_up(struct talk *talk, uint32_t inline_bytes)
+{
+    const struct streams streams = begin(talk, inline_bytes, 0);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0); /* given: a reader that stops after one message */
+    talk_forget(talk);
+    stage(talk, streams.push, 1, LONG, ELEMENTS);
+
+    no_more_memory(talk, 0);
+    talk_commit(talk, streams.push, 1, 0, 0);
+
+    talk_expect(talk, "done 1 [1]\n");
+    expect_all(talk, LONG, ELEMENTS, 1);
+    talk->scarce = false;
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+    talk_expect(talk, "pulled 1 error VIEW_ENDED\n");
+}
+
+static void where_vector_work_finds_no_memory_readers_are_given_up(void **state)
+{
+    a_reader_is_given_up(*state, 64);
+}
+
+static void where_a_part_that_is_applied_at_once_finds_none_they_are_too(void **state)
+{
+    a_reader_is_given_up(*state, 1u << 20);
+}
+
+static void the_oldest_reader_is_given_up_first(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk, 64, 0);
+    const uint64_t other = talk_pull_stream(talk, 1);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_forget(talk);
+    stage(talk, streams.push, 1, LONG, ELEMENTS);
+    talk_commit(talk, streams.push, 1, 0, 0); /* given: old blocks of the first reader's, … */
+    talk_forget(talk);
+    stage(talk, streams.push, 2, TWIN, 8192);
+    talk->deaf = other;
+    talk_pull(talk, other, 2, TWIN, 2, 0); /* … and a second one, of something else */
+    talk_forget(talk);
+
+    no_more_memory(talk, 0);
+    talk_commit(talk, streams.push, 2, 0, 0);
+    talk->scarce = false;
+    talk_expect(talk, "done 2 [1 1]\n");
+
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+    talk_expect(talk, "pulled 1 error VIEW_ENDED\n");
+    talk_writable(talk, other); /* what the first one kept was enough */
+    assert_int_equal(talk->pulled_bytes, 2 * 8192 * sizeof(float));
+    assert_float_equal(*(const float *)(const void *)talk->pulled, 0, 0);
+}
+
+/* ---- bytes that are on their way ---- */
+
+static void a_part_waits_for_bytes(struct talk *talk, uint32_t inline_bytes)
+{
+    const struct streams streams = begin(talk, inline_bytes, 0);
+    talk->holds_released = true;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0); /* given: all is read, nothing released */
+    assert_int_equal(talk->lent_count, 8);
+    talk_forget(talk);
+    stage(talk, streams.push, 1, LONG, ELEMENTS);
+
+    no_more_memory(talk, 0);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk_pull(talk, streams.pull, 2, LONG, 1, 0); /* a pull sees all of the part, or nothing */
+    talk_expect(talk, "");
+    for (uint32_t i = 0; i < talk->lent_count; i++)
+        assert_float_equal(*(const float *)(const void *)talk->lent[i].bytes.data, 0, 0);
+
+    stage(talk, streams.push, 2, SMALL, 4); /* others go on, in their order */
+    talk_release(talk);
+
+    talk->scarce = false;
+    assert_non_null(strstr(talk->text, "done 1 [1]\n"));
+    assert_non_null(strstr(talk->text, "pulled 2 [1]"));
+    expect_all(talk, LONG, ELEMENTS, 1);
+    talk_release(talk);
+}
+
+static void vector_work_waits_for_bytes_that_are_on_their_way(void **state)
+{
+    a_part_waits_for_bytes(*state, 64);
+}
+
+static void so_does_a_part_that_is_applied_at_once(void **state)
+{
+    a_part_waits_for_bytes(*state, 1u << 20);
+}
+
+static void a_ps_that_is_told_to_stop_waits_for_such_a_part(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk, 64, 0);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    talk->holds_released = true;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_forget(talk);
+    stage(talk, streams.push, 1, LONG, ELEMENTS);
+    no_more_memory(talk, 0);
+    talk_commit(talk, streams.push, 1, 0, 0);
+
+    talk_step(talk, &terminate);
+    talk_expect(talk, "");
+    talk_release(talk);
+
+    talk->scarce = false;
+    talk_expect(talk, "done 1 [1]\nexit 143 TERMINATED\n");
+}
+
+/* Whatever is taken last: the part is applied, whole and once, and the ps goes on. */
+static void after_any_number_of_blocks_a_part_that_was_taken_is_applied(void **state)
+{
+    for (uint64_t inline_bytes = 64; inline_bytes <= 1u << 20; inline_bytes <<= 14) {
+        for (uint32_t takes = 0; takes < 40; takes++) {
+            struct talk *const talk = *state;
+            const struct streams streams = begin(talk, (uint32_t)inline_bytes, 0);
+            const uint64_t other = talk_pull_stream(talk, 1);
+            talk->holds_released = true;
+            talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+            talk->deaf = other;
+            talk_pull(talk, other, 2, LONG, 1, 0);
+            talk_forget(talk);
+            stage(talk, streams.push, 1, LONG, ELEMENTS);
+
+            no_more_memory(talk, takes);
+            talk_commit(talk, streams.push, 1, 0, 0);
+            talk->holds_released = false;
+            talk_release(talk);
+
+            talk->scarce = false;
+            assert_non_null(strstr(talk->text, "done 1 [1]\n"));
+            assert_null(strstr(talk->text, "exit"));
+            expect_all(talk, LONG, ELEMENTS, 1);
+            assert_int_equal(talk_teardown(state), 0);
+            assert_int_equal(talk_setup(state), 0);
+        }
+    }
+    begin(*state, 64, 0);
+}
+
+/* ---- a view that ends while a part is being cut up ---- */
+
+/* The first variable's block makes place for a fresh one, and the second's ends the view: the first one's old bytes are still to
+ * be read. */
+static void what_a_part_reads_is_kept_until_it_has_run(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk, 1u << 20, 8192 * sizeof(float)); /* one block */
+    stage(talk, streams.push, 1, TWIN, 8192);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, TWIN, 2, 0);
+    talk_pull(talk, streams.pull, 2, LONG, 1, 0);
+    talk_forget(talk);
+    stage(talk, streams.push, 2, TWIN, 8192);
+
+    talk_commit(talk, streams.push, 2, 0, 0);
+
+    talk_expect(talk, "done 2 [2 2]\n");
+    expect_all(talk, TWIN, 8192, 2);
+    expect_all(talk, TWIN + 1, 8192, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(where_vector_work_finds_no_memory_readers_are_given_up),
+        talk_test(where_a_part_that_is_applied_at_once_finds_none_they_are_too),
+        talk_test(the_oldest_reader_is_given_up_first),
+        talk_test(vector_work_waits_for_bytes_that_are_on_their_way),
+        talk_test(so_does_a_part_that_is_applied_at_once),
+        talk_test(a_ps_that_is_told_to_stop_waits_for_such_a_part),
+        talk_test(after_any_number_of_blocks_a_part_that_was_taken_is_applied),
+        talk_test(what_a_part_reads_is_kept_until_it_has_run),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
