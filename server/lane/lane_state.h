@@ -492,6 +492,11 @@ void lane_turn_take(struct lane *lane, struct session *session);
 void lane_turn_retry_waiting(struct lane *lane);
 void lane_turn_finish(struct lane *lane, struct part *part);
 void lane_turn_finish_halves(struct lane *lane);
+/* Where the push is that a pull, or a part, waits for. */
+const char *lane_turn_whereabouts(const struct session *session, uint64_t sequence);
+/* For what, and for whom, a part that has its place waits. */
+void lane_turn_describe_wait(
+    const struct lane *lane, const struct part *part, char *text, size_t text_bytes);
 
 /* apply.c: a part's runs, all in one operation */
 bool lane_apply_is_blocked(const struct part *part);

@@ -333,20 +333,6 @@ void lane_pull_end_session(struct lane *lane, struct session *session)
     }
 }
 
-/* Where the push is that a pull waits for. */
-static const char *whereabouts(const struct session *session, uint64_t sequence)
-{
-    const struct part *part = lane_session_part(session, sequence);
-
-    if (session->applying != NULL && session->applying->sequence == sequence)
-        return "is being applied";
-    if (part == NULL)
-        return "has not arrived";
-    if (sequence > session->commit_through && !part->eager)
-        return "is staged and not committed";
-    return "waits for its turn";
-}
-
 void lane_pull_describe_wait(
     const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
     size_t text_bytes)
@@ -359,7 +345,7 @@ void lane_pull_describe_wait(
             "pull %llu waits for push %llu of %s, whose part for ps %u %s; its mark is %llu, last "
             "heard from %llu ms ago",
             (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
-            session->task, lane->index, whereabouts(session, pull->after_sequence),
+            session->task, lane->index, lane_turn_whereabouts(session, pull->after_sequence),
             (unsigned long long)session->mark,
             (unsigned long long)(lane->now_us - session->heard_us) / 1000);
         return;

@@ -2,6 +2,7 @@
 #include "lane_state.h"
 
 #define PULL_WAITS_MAX 64u
+#define PART_WAITS_MAX 64u
 #define SESSIONS_SAID_MAX 1000u
 #define WAIT_US_MIN 1000000u /* a shorter wait is how pulling works */
 
@@ -108,7 +109,28 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     return message;
 }
 
-/* The pulls that wait, and what the judge waits for. False: no memory. */
+/* The parts that have had their place for a while, and not their turn. */
+static void say_parts(struct lane *lane, wire_stats_reply *reply)
+{
+    uint32_t said = 0;
+
+    for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
+        for (const struct part *part = session->first; part != NULL; part = part->next) {
+            char text[SUMAC_ERROR_TEXT_BYTES];
+            if (lane->now_us < part->first_us + WAIT_US_MIN)
+                continue;
+            if (said == PART_WAITS_MAX) {
+                reply->waits_left_out++;
+                continue;
+            }
+            lane_turn_describe_wait(lane, part, text, sizeof text);
+            reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
+            said++;
+        }
+    }
+}
+
+/* The pulls and parts that wait, and what the judge waits for. False: no memory. */
 static bool pack_waits(struct lane *lane, wire_stats_reply *reply)
 {
     char **judged = NULL;
@@ -119,7 +141,8 @@ static bool pack_waits(struct lane *lane, wire_stats_reply *reply)
             : judge_waits(lane->judge, lane->now_us, &lane->out, &judged, &left_out);
 
     reply->waits_left_out = left_out;
-    reply->waits = arena_take(&lane->arena, (PULL_WAITS_MAX + judged_count) * sizeof *reply->waits);
+    reply->waits = arena_take(
+        &lane->arena, (PULL_WAITS_MAX + PART_WAITS_MAX + judged_count) * sizeof *reply->waits);
     if (reply->waits == NULL)
         return false;
     for (uint32_t i = 0; i < judged_count; i++)
@@ -137,6 +160,7 @@ static bool pack_waits(struct lane *lane, wire_stats_reply *reply)
             reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
         }
     }
+    say_parts(lane, reply);
     return true;
 }
 

@@ -7,6 +7,8 @@
 
 #include <assert.h>
 
+#include "text.h"
+
 /* Without the rule follow_previous: the first one, whatever was before it. */
 static struct part *next_part(const struct lane *lane, const struct session *session)
 {
@@ -148,4 +150,59 @@ void lane_turn_finish_halves(struct lane *lane)
         finish_half(lane, session);
     for (struct session *session = lane->closed_sessions; session != NULL; session = session->next)
         finish_half(lane, session);
+}
+
+const char *lane_turn_whereabouts(const struct session *session, uint64_t sequence)
+{
+    const struct part *part = lane_session_part(session, sequence);
+
+    if (session->applying != NULL && session->applying->sequence == sequence)
+        return "is being applied";
+    if (part == NULL)
+        return "has not arrived";
+    if (sequence > session->commit_through && !part->eager)
+        return "is staged and not committed";
+    return "waits for its turn";
+}
+
+static const struct shard *find_busy(const struct part *part)
+{
+    for (uint32_t i = 0; i < part->entry_count; i++) {
+        if (part->entries[i].shard->busy)
+            return part->entries[i].shard;
+    }
+    return NULL;
+}
+
+void lane_turn_describe_wait(
+    const struct lane *lane, const struct part *part, char *text, size_t text_bytes)
+{
+    const struct session *session = part->session;
+    const bool is_next = part->previous == session->mark;
+    const bool before_is_here =
+        is_next || session->applying != NULL || lane_session_part(session, part->previous) != NULL;
+    const unsigned long long sequence = part->sequence, previous = part->previous,
+                             heard_ms = (lane->now_us - session->heard_us) / 1000;
+    const struct shard *busy = find_busy(part);
+
+    if (before_is_here && !is_committed(session, part))
+        text_print_line(
+            text, text_bytes,
+            "push %llu of %s is staged on ps %u and waits for its commit: its client has not heard "
+            "from all ps that it concerns, or has stopped; last heard from %llu ms ago",
+            sequence, session->task, lane->index, heard_ms);
+    else if (!is_next)
+        text_print_line(
+            text, text_bytes,
+            "push %llu of %s is staged on ps %u and waits for push %llu before it, whose part "
+            "there "
+            "%s; its mark is %llu, last heard from %llu ms ago",
+            sequence, session->task, lane->index, previous,
+            lane_turn_whereabouts(session, part->previous), (unsigned long long)session->mark,
+            heard_ms);
+    else
+        text_print_line(
+            text, text_bytes, "push %llu of %s waits for %s%s on ps %u%s", sequence, session->task,
+            busy == NULL ? "its turn" : "variable ", busy == NULL ? "" : busy->variable->name,
+            lane->index, busy == NULL ? "" : ", whose shard is being updated");
 }
