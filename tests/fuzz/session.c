@@ -1,0 +1,638 @@
+/* session.c -- a session whose ps say anything: answers, greetings and pulled bytes, valid and mangled.
+ *
+ * The caller's bytes are in buffers of just their size, which are freed as soon as the session has answered: reading or writing elsewhere,
+ * or later, is what the address sanitizer sees. Every push and every pull is answered once, and all memory comes back. The first letters
+ * of each alphabet are what a well-behaved ps says; everything begins with a session that has joined and streams that were greeted.
+ */
+#include "session.h"
+
+#include <string.h>
+
+#include "fuzz.h"
+#include "input.h"
+
+#define PS 2u
+#define TOKENS_MAX 128u
+#define PIECES_MAX 4u
+#define SENT_MAX 64u
+#define PAYLOAD_BYTES_MAX 8192u
+#define FOLLOWING_STEPS_MAX 10000u
+#define CLUSTER_ID 42u
+
+static const char *const addresses[] = {"h0:1", "h1:1"};
+
+/* A push or a pull that the caller waits for. */
+struct asked {
+    bool waits;
+    uint32_t count;
+    uint8_t *data[PIECES_MAX];
+};
+
+struct pulled {
+    uint64_t request, bytes;
+    uint64_t shard_id;
+    size_t pieces;
+};
+
+struct peer {
+    uint64_t generation[2]; /* of the streams that were asked for, by lane; 0: none */
+    bool writable_due[2];
+    bool held; /* its streams are not told that they are writable */
+    uint64_t sequences[SENT_MAX];
+    uint32_t sent, staged, done; /* parts that came whole; how many were answered so far */
+    uint64_t commit_through;
+    struct pulled pulls[SENT_MAX];
+    uint32_t pull_count;
+};
+
+struct world {
+    struct memory memory;
+    uint64_t bytes_taken, takes_left;
+    struct session *session;
+    uint64_t now_us, drawn, tokens;
+    struct asked asked[TOKENS_MAX];
+    struct peer peers[PS];
+    bool joins, ended; /* a join is under way */
+};
+
+static void *take(void *context, size_t bytes)
+{
+    struct world *world = context;
+
+    if (world->takes_left == 0)
+        return NULL;
+    if (world->takes_left != UINT64_MAX)
+        world->takes_left--;
+    world->bytes_taken += bytes;
+    return memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    struct world *world = context;
+
+    world->bytes_taken -= bytes;
+    memory_give(&memory_heap, data, bytes);
+}
+
+/* ---- what the session wants */
+
+static void answered(struct world *world, uint64_t token)
+{
+    MUST(token > 0 && token <= world->tokens);
+    struct asked *asked = &world->asked[token];
+    MUST(asked->waits); /* once */
+    asked->waits = false;
+    for (uint32_t i = 0; i < asked->count; i++)
+        free(asked->data[i]);
+}
+
+/* The session had no memory to answer with: its end is the answer to everything. */
+static void give_up(struct world *world)
+{
+    for (uint64_t token = 1; token <= world->tokens; token++)
+        if (world->asked[token].waits)
+            answered(world, token);
+}
+
+static void note_push(struct world *world, const struct session_effect *effect)
+{
+    struct peer *peer = &world->peers[effect->ps];
+    const wire_push_request *request = effect->push_request;
+    uint64_t named = 0, came = 0;
+    volatile uint8_t read = 0;
+
+    MUST(wire_packed_bytes(&request->base, 0) > 0 || effect->payload_count > 0);
+    for (size_t i = 0; i < request->n_parts; i++) {
+        const wire_part *part = request->parts[i];
+        for (size_t j = 0; j < part->n_pieces; j++)
+            named += part->pieces[j]->bytes;
+        if (part->last && peer->sent < SENT_MAX)
+            peer->sequences[peer->sent++] = part->sequence;
+    }
+    for (uint32_t i = 0; i < effect->payload_count; i++) {
+        const struct session_bytes *bytes = &effect->payload[i];
+        came += bytes->bytes.bytes;
+        MUST(world->asked[bytes->token].waits);
+        for (size_t j = 0; j < bytes->bytes.bytes; j++)
+            read = (uint8_t)(read + bytes->bytes.data[j]);
+    }
+    MUST(named == came);
+    if (request->commit != NULL && request->commit->commit_through > peer->commit_through)
+        peer->commit_through = request->commit->commit_through;
+}
+
+static void note_pull(struct world *world, const struct session_effect *effect)
+{
+    struct peer *peer = &world->peers[effect->ps];
+    const wire_pull_request *request = effect->pull_request;
+
+    (void)wire_packed_bytes(&request->base, 0);
+    if (request->request == 0 || request->cancel || request->n_pieces == 0 ||
+        peer->pull_count == SENT_MAX)
+        return;
+    struct pulled *pull = &peer->pulls[peer->pull_count++];
+    *pull = (struct pulled){.request = request->request, .pieces = request->n_pieces};
+    pull->bytes = request->pieces[0]->bytes;
+    pull->shard_id = request->pieces[0]->shard_id;
+}
+
+static void carry_out(struct world *world, const struct session_effect *effect)
+{
+    struct peer *peer = effect->ps < PS ? &world->peers[effect->ps] : NULL;
+
+    switch (effect->kind) {
+    case SESSION_EFFECT_CALL:
+        world->joins = world->joins || effect->call == SESSION_CALL_JOIN;
+        break;
+    case SESSION_EFFECT_OPEN_STREAM:
+        MUST(peer != NULL);
+        peer->generation[effect->lane] = effect->generation;
+        peer->writable_due[effect->lane] = true;
+        if (effect->lane == SESSION_PUSH_STREAM)
+            peer->staged = peer->done = peer->sent = 0;
+        break;
+    case SESSION_EFFECT_CLOSE_STREAM:
+        break;
+    case SESSION_EFFECT_SEND_PUSH:
+        MUST(peer != NULL && effect->generation == peer->generation[SESSION_PUSH_STREAM]);
+        note_push(world, effect);
+        peer->writable_due[SESSION_PUSH_STREAM] = true;
+        break;
+    case SESSION_EFFECT_SEND_PULL:
+        MUST(peer != NULL && effect->generation == peer->generation[SESSION_PULL_STREAM]);
+        note_pull(world, effect);
+        peer->writable_due[SESSION_PULL_STREAM] = true;
+        break;
+    case SESSION_EFFECT_PUSHED:
+    case SESSION_EFFECT_PULLED:
+        answered(world, effect->token);
+        break;
+    case SESSION_EFFECT_LEFT:
+    case SESSION_EFFECT_ENDED:
+        MUST(!world->ended);
+        world->ended = true;
+        if (effect->error.reason == SUMAC_REASON_OUT_OF_MEMORY)
+            give_up(world);
+        break;
+    case SESSION_EFFECT_JOINED:
+    case SESSION_EFFECT_LOG:
+    case SESSION_EFFECT_WAKE:
+        break;
+    }
+}
+
+static void step(struct world *world, struct session_event *event)
+{
+    struct session_effects effects;
+
+    event->now_us = world->now_us;
+    event->wall_us = world->now_us;
+    event->random[0] = ++world->drawn;
+    event->random[1] = ++world->drawn;
+    session_step(world->session, event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        carry_out(world, &effects.items[i]);
+}
+
+static bool follow_one(struct world *world)
+{
+    for (uint32_t ps = 0; ps < PS; ps++) {
+        struct peer *peer = &world->peers[ps];
+        for (uint32_t lane = 0; lane < 2 && !peer->held; lane++) {
+            struct session_event writable = {
+                .kind = SESSION_EVENT_STREAM_WRITABLE,
+                .ps = ps,
+                .lane = (enum session_lane)lane,
+                .generation = peer->generation[lane]};
+            if (!peer->writable_due[lane])
+                continue;
+            peer->writable_due[lane] = false;
+            step(world, &writable);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void world_step(struct world *world, struct session_event *event)
+{
+    uint32_t steps = 0;
+
+    step(world, event);
+    while (follow_one(world))
+        MUST(++steps < FOLLOWING_STEPS_MAX);
+}
+
+static void tick(struct world *world, uint64_t later_us)
+{
+    struct session_event event = {.kind = SESSION_EVENT_TICK};
+
+    world->now_us += later_us;
+    world_step(world, &event);
+}
+
+/* ---- what the ps say */
+
+static void joined(struct world *world, struct input *input)
+{
+    static uint8_t id[17] = {7};
+    uint64_t incarnations[] = {100, 101, 102};
+    wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+    struct session_event event = {.kind = SESSION_EVENT_JOINED, .join_reply = &reply};
+
+    if (!world->joins)
+        return;
+    world->joins = false;
+    reply.cluster_id = CLUSTER_ID;
+    reply.epoch = 1;
+    reply.session_id = (wire_bytes){.len = 16, .data = id};
+    reply.attempt = 1;
+    reply.lease_ms = 9000;
+    reply.ps_lost_ms = 60000;
+    reply.n_ps_addresses = reply.n_ps_incarnations = PS;
+    reply.ps_addresses = (char **)(uintptr_t)addresses;
+    reply.ps_incarnations = incarnations;
+    if (input != NULL && sometimes(input)) {
+        reply.session_id.len = below(input, 18);
+        reply.lease_ms = below(input, 3);
+        reply.ps_lost_ms = below(input, 3);
+        reply.n_ps_addresses = below(input, 3);
+        reply.n_ps_incarnations = below(input, 4);
+        reply.epoch = below(input, 3);
+    }
+    world_step(world, &event);
+}
+
+static void call_failed(struct world *world, struct input *input)
+{
+    static const uint64_t statuses[] = {
+        SUMAC_UNAVAILABLE, SUMAC_DEADLINE_EXCEEDED, SUMAC_ABORTED, SUMAC_FAILED_PRECONDITION,
+        SUMAC_RESOURCE_EXHAUSTED};
+    const struct sumac_error error = {
+        .status = (enum sumac_status)one_of(input, statuses, 5),
+        .reason = (enum sumac_reason)below(input, 70),
+        .text = "it failed"};
+    struct session_event event = {
+        .kind = SESSION_EVENT_CALL_FAILED,
+        .call = (enum session_call)below(input, 3),
+        .error = &error};
+
+    if (event.call == SESSION_CALL_JOIN && !world->joins)
+        return;
+    world_step(world, &event);
+}
+
+static void greet(struct world *world, struct input *input, uint32_t ps, bool pull)
+{
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    wire_push_answer push_answer = WIRE_PUSH_ANSWER_INIT;
+    wire_pull_answer pull_answer = WIRE_PULL_ANSWER_INIT;
+    const enum session_lane lane = pull ? SESSION_PULL_STREAM : SESSION_PUSH_STREAM;
+    struct session_event event = {
+        .kind = pull ? SESSION_EVENT_PULL_ANSWER : SESSION_EVENT_PUSH_ANSWER,
+        .ps = ps,
+        .lane = lane,
+        .generation = world->peers[ps].generation[lane]};
+
+    greeting.epoch = 1;
+    greeting.ps_incarnation = 100 + ps;
+    greeting.cluster_id = CLUSTER_ID;
+    greeting.staging_grant_bytes = 1000000;
+    if (input != NULL && sometimes(input)) {
+        greeting.epoch = below(input, 3);
+        greeting.ps_incarnation = 99 + below(input, 3);
+        greeting.mark = below(input, 4) * 1000;
+        greeting.staging_grant_bytes = below(input, 4) * 60;
+    }
+    push_answer.greeting = pull_answer.greeting = &greeting;
+    event.push_answer = pull ? NULL : &push_answer;
+    event.pull_answer = pull ? &pull_answer : NULL;
+    world_step(world, &event);
+}
+
+/* An answer as a ps would give it, unless the input says otherwise. */
+static void answer(struct world *world, struct input *input)
+{
+    static const uint64_t odd[] = {0, 1, 2, UINT64_MAX, 7, 1000};
+    const uint32_t ps = below(input, PS), pick = below(input, 16);
+    struct peer *peer = &world->peers[ps];
+    uint64_t versions[8] = {1, 2, 3, 4, 5, 6, 7, 8}, voided[2], resend;
+    wire_staged staged = WIRE_STAGED_INIT, *all_staged[] = {&staged, &staged};
+    wire_refused refused = WIRE_REFUSED_INIT, *all_refused[] = {&refused};
+    wire_done done = WIRE_DONE_INIT, *all_done[] = {&done, &done};
+    wire_give_way give_way = WIRE_GIVE_WAY_INIT, *all_give_way[] = {&give_way};
+    wire_closed closed = WIRE_CLOSED_INIT;
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    struct session_event event = {
+        .kind = SESSION_EVENT_PUSH_ANSWER, .ps = ps, .push_answer = &answer};
+
+    staged.sequence = peer->staged < peer->sent ? peer->sequences[peer->staged] : 0;
+    done.sequence = peer->done < peer->sent ? peer->sequences[peer->done] : 0;
+    if (pick >= 12) {
+        staged.sequence = one_of(input, odd, 6);
+        done.sequence = one_of(input, odd, 6);
+    }
+    refused.sequence = give_way.sequence = staged.sequence;
+    resend = done.sequence;
+    staged.round = give_way.round = below(input, 2);
+    done.versions = versions;
+    done.n_versions = sometimes(input) ? below(input, 9) : 1;
+    done.voided = sometimes(input);
+    refused.status = SUMAC_INVALID_ARGUMENT;
+    refused.reason = (Sumac__V1__Reason)SUMAC_REASON_NON_FINITE;
+    closed.final = one_of(input, odd, 6);
+    closed.decided = below(input, 2) == 1;
+    closed.n_voided = below(input, 3);
+    closed.voided = voided;
+    voided[0] = voided[1] = staged.sequence;
+    answer.staged = all_staged;
+    answer.refused = all_refused;
+    answer.done = all_done;
+    answer.give_way = all_give_way;
+    answer.resend = &resend;
+    if (pick < 5 || pick == 12) {
+        answer.n_staged = 1;
+        peer->staged += peer->staged < peer->sent;
+    } else if (pick < 9 || pick == 13) {
+        answer.n_done = 1;
+        peer->done += peer->done < peer->sent;
+    } else if (pick == 9) {
+        answer.n_refused = 1;
+        peer->staged += peer->staged < peer->sent;
+    } else if (pick == 10) {
+        answer.n_staged = answer.n_done = 2;
+    } else if (pick == 11) {
+        answer.n_resend = below(input, 2);
+        answer.n_give_way = below(input, 2);
+    } else if (pick == 14) {
+        answer.closed = &closed;
+    } else {
+        answer.rejoin = sometimes(input);
+        answer.durable_through = done.sequence;
+    }
+    event.generation = peer->generation[SESSION_PUSH_STREAM] - sometimes(input);
+    world_step(world, &event);
+}
+
+static void pull_answer(struct world *world, struct input *input)
+{
+    static uint8_t payload[PAYLOAD_BYTES_MAX];
+    const uint32_t ps = below(input, PS), pick = below(input, 8);
+    struct peer *peer = &world->peers[ps];
+    wire_piece pieces[2] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT},
+               *pointers[] = {&pieces[0], &pieces[1]};
+    uint64_t versions[PIECES_MAX + 1] = {1, 2, 3, 4, 5};
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    struct span spans[2];
+    struct session_event event = {
+        .kind = SESSION_EVENT_PULL_ANSWER,
+        .ps = ps,
+        .lane = SESSION_PULL_STREAM,
+        .pull_answer = &answer,
+        .payload = spans};
+
+    if (peer->pull_count == 0)
+        return;
+    struct pulled *pull = &peer->pulls[below(input, 2) % peer->pull_count];
+    answer.request = pull->request + (pick == 7);
+    answer.position = 1 + sometimes(input);
+    answer.pieces = pointers;
+    answer.n_pieces = pick == 6 ? below(input, 3) : 1;
+    answer.versions = versions;
+    answer.n_versions = pick == 5 ? below(input, PIECES_MAX + 2) : pull->pieces;
+    answer.last = pick != 4;
+    answer.version_epoch = 1;
+    pieces[0].shard_id = pieces[1].shard_id = pull->shard_id + sometimes(input);
+    pieces[0].bytes = sometimes(input) ? next(input) * 4u : pull->bytes;
+    pieces[0].offset_bytes = sometimes(input) ? next(input) * 4u : 0;
+    pieces[1].bytes = sometimes(input) ? UINT64_MAX : 8;
+    pieces[1].offset_bytes = sometimes(input) ? UINT64_MAX : pieces[0].bytes;
+    if (sometimes(input)) {
+        answer.status = SUMAC_ABORTED;
+        answer.reason = (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED;
+    }
+    uint64_t bytes = pieces[0].bytes + (answer.n_pieces > 1 ? pieces[1].bytes : 0);
+    if (answer.n_pieces == 0 || sometimes(input))
+        bytes = next(input);
+    if (bytes > PAYLOAD_BYTES_MAX)
+        bytes = 0;
+    spans[0] = (struct span){.data = payload, .bytes = bytes / 2};
+    spans[1] = (struct span){.data = payload + bytes / 2, .bytes = bytes - bytes / 2};
+    event.payload_spans = bytes == 0 ? 0 : bytes == 1 ? 1 : 2;
+    if (bytes == 1)
+        spans[0] = spans[1];
+    event.generation = peer->generation[SESSION_PULL_STREAM];
+    if (answer.last && pick < 4)
+        *pull = peer->pulls[--peer->pull_count];
+    world_step(world, &event);
+}
+
+static void lose(struct world *world, struct input *input)
+{
+    static const uint64_t statuses[] = {
+        SUMAC_UNAVAILABLE, SUMAC_ABORTED, SUMAC_RESOURCE_EXHAUSTED, SUMAC_INVALID_ARGUMENT,
+        SUMAC_FAILED_PRECONDITION};
+    const uint32_t ps = below(input, PS), lane = below(input, 2);
+    const struct sumac_error error = {
+        .status = (enum sumac_status)one_of(input, statuses, 5),
+        .reason = (enum sumac_reason)(sometimes(input) ? below(input, 70) : 0),
+        .text = "reset"};
+    struct session_event event = {
+        .kind = SESSION_EVENT_STREAM_LOST,
+        .ps = ps,
+        .lane = (enum session_lane)lane,
+        .generation = world->peers[ps].generation[lane],
+        .error = &error};
+
+    world->peers[ps].writable_due[lane] = false;
+    world->peers[ps].pull_count = 0;
+    world_step(world, &event);
+}
+
+/* ---- what the caller wants */
+
+static uint32_t make_pieces(struct asked *asked, struct session_piece *pieces, struct input *input)
+{
+    static const uint64_t sizes[] = {16, 4, 64, 256, 0, 1024};
+    const uint32_t count = 1 + below(input, PIECES_MAX);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t ps = below(input, PS);
+        const uint64_t bytes = one_of(input, sizes, 6);
+        asked->data[i] = calloc(1, bytes == 0 ? 1 : bytes);
+        MUST(asked->data[i] != NULL);
+        pieces[i] = (struct session_piece){
+            .ps = ps,
+            .shard_id = 10 + ps,
+            .layout_epoch = 1,
+            .bytes = bytes,
+            .data = asked->data[i]};
+    }
+    asked->count = count;
+    return count;
+}
+
+static void ask(struct world *world, struct input *input, bool pull)
+{
+    struct session_piece pieces[PIECES_MAX];
+    struct session_push push = {.pieces = pieces, .weight = 1};
+    struct session_pull request = {.pieces = pieces, .timeout_ms = 5000};
+    struct session_event event = {
+        .kind = pull ? SESSION_EVENT_PULL : SESSION_EVENT_PUSH, .push = &push, .pull = &request};
+
+    if (world->tokens + 1 >= TOKENS_MAX)
+        return;
+    struct asked *asked = &world->asked[++world->tokens];
+    asked->waits = true;
+    push.token = request.token = world->tokens;
+    push.piece_count = request.piece_count = make_pieces(asked, pieces, input);
+    push.finishes_step = below(input, 2) == 1;
+    request.after_own_pushes = push.finishes_step;
+    world_step(world, &event);
+}
+
+static void caller(struct world *world, struct input *input)
+{
+    struct session_event event = {.kind = SESSION_EVENT_CANCEL_PULL};
+
+    switch (below(input, 16)) {
+    case 0:
+        event.token = world->tokens - below(input, 4) % (world->tokens + 1);
+        break;
+    case 1:
+        event.kind = SESSION_EVENT_LEAVE;
+        event.done = below(input, 2) == 1;
+        break;
+    case 2:
+        event.kind = SESSION_EVENT_RENEWED;
+        break;
+    case 3:
+        event.kind = sometimes(input) ? SESSION_EVENT_LEFT : SESSION_EVENT_RENEWED;
+        break;
+    default:
+        event.kind = SESSION_EVENT_TICK;
+        break;
+    }
+    world_step(world, &event);
+}
+
+static void turn_a_knob(struct world *world, struct input *input)
+{
+    static const uint64_t times_us[] = {1000, 0, 300000, 3000000, 11000000, 61000000};
+    struct session_event tick_event = {.kind = SESSION_EVENT_TICK};
+
+    switch (below(input, 8)) {
+    case 0:
+        world->takes_left = next(input);
+        break;
+    case 1:
+        world->takes_left = UINT64_MAX;
+        break;
+    case 2:
+    case 3:
+        world->peers[0].held = !world->peers[0].held;
+        world_step(world, &tick_event);
+        break;
+    case 4:
+        world->peers[1].held = !world->peers[1].held;
+        world_step(world, &tick_event);
+        break;
+    default:
+        tick(world, one_of(input, times_us, 6));
+        break;
+    }
+}
+
+/* ---- its life */
+
+static void begin(struct world *world)
+{
+    const struct session_config config = {
+        .role = WIRE_ROLE_MEMBER,
+        .job = "worker",
+        .ps_addresses = addresses,
+        .ps_count = PS,
+        .chunk_bytes = 64};
+    struct session_event start = {.kind = SESSION_EVENT_START};
+
+    memset(world, 0, sizeof *world);
+    world->memory = (struct memory){.take = take, .give = give, .context = world};
+    world->takes_left = UINT64_MAX;
+    world->now_us = 1000000;
+    world->session = session_create(&config, &world->memory);
+    MUST(world->session != NULL);
+    world_step(world, &start);
+}
+
+static void end(struct world *world)
+{
+    world->takes_left = UINT64_MAX;
+    world->peers[0].held = world->peers[1].held = false;
+    for (int i = 0; i < 60 && !world->ended; i++)
+        tick(world, 3000000);
+    for (uint64_t token = 1; token <= world->tokens; token++)
+        MUST(!world->asked[token].waits);
+    session_destroy(world->session);
+    MUST(world->bytes_taken == 0);
+}
+
+static void any_event(struct world *world, struct input *input)
+{
+    switch (below(input, 16)) {
+    case 0:
+    case 1:
+        ask(world, input, false);
+        break;
+    case 2:
+        ask(world, input, true);
+        break;
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+        answer(world, input);
+        break;
+    case 7:
+    case 8:
+    case 9:
+        pull_answer(world, input);
+        break;
+    case 10:
+    case 11:
+        greet(world, input, below(input, PS), below(input, 2) == 1);
+        break;
+    case 12:
+        lose(world, input);
+        break;
+    case 13:
+        turn_a_knob(world, input);
+        break;
+    case 14:
+        caller(world, input);
+        break;
+    default:
+        if (world->joins)
+            joined(world, input);
+        else
+            call_failed(world, input);
+        break;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static struct world world;
+    struct input input = {.data = data, .left = bytes};
+
+    begin(&world);
+    if (below(&input, 8) != 7) { /* else the join is the input's as well */
+        joined(&world, NULL);
+        greet(&world, NULL, 0, false);
+        greet(&world, NULL, 1, false);
+    }
+    while (input.left > 0 && !world.ended)
+        any_event(&world, &input);
+    end(&world);
+    return 0;
+}
