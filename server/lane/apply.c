@@ -11,6 +11,8 @@
 #include "lane_state.h"
 
 #include <assert.h>
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,7 +230,8 @@ static void count_push(struct lane *lane, const struct part *part)
     struct session *session = part->session;
     const uint64_t took_us = lane->now_us - part->first_us;
 
-    session->weight += part->weight;
+    /* A sum that is no number would be read as none. */
+    session->weight = fmax(-DBL_MAX, fmin(DBL_MAX, session->weight + part->weight));
     session->counts.pushes++;
     lane->counts.pushes++;
     session->counts.push_bytes += part->bytes;

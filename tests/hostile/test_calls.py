@@ -54,7 +54,7 @@ class Names(Attack):
         client = self.observer()
         request = variables_pb2.CreateRequest(session_id=client.joined.session_id, variable=types_pb2.Variable(
             name=name, data_type=types_pb2.DATA_TYPE_FLOAT32, shape=[1]))
-        self.refused_as(INVALID, client.ps[0].variables.Create, request, types_pb2.REASON_BAD_NAME)
+        self.refused_as(INVALID, client.ps[0].variables.Create, request)
 
     def test_a_task_name_of_any_length_leaves_lists_and_statistics_readable(self):
         ps = self.ps()
@@ -100,6 +100,17 @@ class Names(Attack):
         for letters in range(4):
             name = "x" * letters + E_ACUTE * 5000
             self.refused_as(grpc.StatusCode.NOT_FOUND, self.ps().variables.List, variables_pb2.ListRequest(names=[name]))
+
+    def test_names_of_jobs_with_control_characters_are_refused(self):
+        for odd in ("\0", "\x1b[2J", "x\ny", "\r", "a\0b"):
+            request = sessions_pb2.JoinRequest(protocol_version=1, nonce=os.urandom(16), role=sessions_pb2.ROLE_MEMBER, local_replicas=1,
+                                               task=sessions_pb2.TaskName(job=odd))
+            self.refused_as(INVALID, self.ps().sessions.Join, request)
+
+    def test_names_of_variables_with_control_characters_are_refused(self):
+        for odd in ("\0", "\x1b[2J", "\n", "\r", "\x7f", "\x9b2J", "a\0b", "\u2028"[:0] + "\t"):
+            self.creates("a" + odd)
+            self.creates(odd)
 
 
 class Creates(Attack):
@@ -183,6 +194,30 @@ class Joins(Attack):
                     {"cluster_id": 5}, {"role": 7}):
             with self.assertRaises(grpc.RpcError):
                 self.ps().sessions.Join(self.request(task=task, **odd), timeout=DEADLINE_S)
+
+    def test_a_join_that_names_thousands_of_members_shuts_nobody_out(self):
+        members = [sessions_pb2.TaskName(job="worker", index=index) for index in range(5000)]
+        with self.assertRaises(grpc.RpcError):
+            self.ps().sessions.Join(self.request(task=sessions_pb2.TaskName(job="stranger"), members=members), timeout=DEADLINE_S)
+
+    def test_members_that_are_not_listed_are_refused(self):
+        for job, index, code in (("worker", 77, grpc.StatusCode.FAILED_PRECONDITION), ("chief", 0, grpc.StatusCode.FAILED_PRECONDITION),
+                                 ("ps", 0, INVALID), ("banana", 0, INVALID)):
+            self.refused_as(code, self.ps().sessions.Join, self.request(task=sessions_pb2.TaskName(job=job, index=index)))
+
+
+class SharedNonces(Attack):
+    workers = 2
+
+    def test_a_nonce_that_another_task_has_used_is_refused(self):
+        nonce = os.urandom(16)
+        request = {"protocol_version": 1, "nonce": nonce, "role": sessions_pb2.ROLE_MEMBER, "local_replicas": 1}
+        joins = self.ps().sessions.Join
+        joins(sessions_pb2.JoinRequest(task=sessions_pb2.TaskName(job="worker", index=1), **request), timeout=DEADLINE_S)
+        for task, role in ((sessions_pb2.TaskName(job="worker", index=0), sessions_pb2.ROLE_MEMBER), (None, sessions_pb2.ROLE_OBSERVER)):
+            with self.assertRaises(grpc.RpcError) as raised:
+                joins(sessions_pb2.JoinRequest(task=task, **{**request, "role": role}), timeout=DEADLINE_S)
+            self.assertEqual(dict(raised.exception.trailing_metadata())["sumac-reason"], str(types_pb2.REASON_NONCE_TAKEN))
 
 
 if __name__ == "__main__":

@@ -119,6 +119,13 @@ class Pieces(Attack):
                 for _ in call:
                     pass
 
+    def test_a_weight_that_is_no_count_does_not_spoil_the_statistics(self):
+        for weight in (math.nan, math.inf, -math.inf, -1.0, 1e308, 1e308):
+            self.push(floats(1, 1, 1, 1), pieces_of(self.shard, (0, 16)), weight=weight)
+        for session in self.stats(self.shard.ps).sessions:
+            self.assertTrue(math.isfinite(session.weight), session)
+
+
 class Piling(Attack):
     """What is sent, and never taken back."""
 
