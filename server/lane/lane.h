@@ -3,7 +3,8 @@
  * lane_step takes one event and gives effects: no socket, file, clock, lock, thread or malloc inside. The ps (server/ps.c)
  * and the simulator (tests/sim) run the same objects. Time and randomness are fields of events. One event never works much
  * longer than a millisecond: vector work above LANE_INLINE_BYTES is an effect, COMPUTE, that the driver runs in slices while it
- * keeps delivering events; long pulls go out a message at a time.
+ * keeps delivering events; long pulls go out a message at a time, and lists of variables a page at a time (two or three
+ * milliseconds, with its packing: the longest of all).
  *
  * On ps 0 the lane is the judge as well (judge.h): sessions, leases, membership, the catalogue, the run's end. Orders to
  * itself never leave the lane.

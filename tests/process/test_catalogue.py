@@ -9,7 +9,7 @@ import grpc
 from cluster import PATIENCE_S, SUMAC, Cluster
 from wire import DEADLINE_S, Client, commit, floats, part, sessions_pb2, types_pb2, variables_pb2
 
-SHARDS = 4096       # the most that a variable may have: four such variables are more than one answer
+SHARDS = 4096       # the most that a variable may have: two such variables are more than one answer
 VARIABLES = 7
 ANSWER_BYTES_MAX = 1 << 20
 
