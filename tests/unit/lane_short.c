@@ -294,6 +294,7 @@ static void ask_all(struct calls *calls)
     wire_renew_request renew = WIRE_RENEW_REQUEST_INIT;
     wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
 
+    join(calls, 1); /* first: orders that are too large keep up those behind them */
     call(calls, LANE_CALL_LIST, &list.base);
     call(calls, LANE_CALL_STATS, &stats.base);
     create(calls, "v");
@@ -301,7 +302,6 @@ static void ask_all(struct calls *calls)
     delete (calls, "v");
     renew.session_id = leave.session_id = (wire_bytes){sizeof calls->session, calls->session};
     call(calls, LANE_CALL_RENEW, &renew.base);
-    join(calls, 1);
     call(calls, LANE_CALL_LEAVE, &leave.base);
 }
 
