@@ -79,7 +79,7 @@ const struct command ps_command = {
         "start, and ends with\n"
         "the run: 0 when the workers are done; 143 when all of them are gone, or after "
         "SIGTERM; 128 and more\n"
-        "when another ps is lost or the port is taken (226); 2 when TF_CONFIG or an option is "
+        "when another ps is lost or the port is taken (226), or no descriptor is left (152); 2 when TF_CONFIG or an option is "
         "wrong.\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) + view-max +\n"

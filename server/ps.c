@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
 #include "ps_state.h"
 #include "text.h"
 
@@ -122,12 +123,30 @@ static void obey_signal(struct ps *ps, int number)
     ps_step(ps, &event);
 }
 
+static void exit_unreachable(struct ps *ps)
+{
+    ps_log(
+        ps->index,
+        "ps %u cannot be reached by anybody new: no connection is accepted any more, as after a "
+        "process "
+        "had no descriptor left; it exits. Raise the hard limit of open files (ulimit -Hn), or let "
+        "fewer "
+        "clients connect",
+        ps->index);
+    (void)fail(
+        &ps->end, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+        "ps %u exits: it accepts no connection any more, for want of descriptors", ps->index);
+    ps_exit(ps, PS_EXIT_NOT_LISTENING);
+}
+
 /* What is looked at every second. */
 static void look_round(struct ps *ps, uint64_t now_us)
 {
     ps->looked_round_us = now_us;
     ps->resident_bytes = ps_resident_bytes();
     rpc_server_tick(ps->server, now_us);
+    if (!rpc_server_accepts(ps->server))
+        exit_unreachable(ps);
 }
 
 static void tick(struct ps *ps, uint64_t now_us)

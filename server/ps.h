@@ -17,6 +17,7 @@
 enum {
     PS_EXIT_MISUSED = 2,      /* the cluster's description or an option must be changed */
     PS_EXIT_NO_MEMORY = 137,  /* as of a process that the system killed for want of memory */
+    PS_EXIT_NOT_LISTENING = 152, /* 128 + EMFILE: after that gRPC accepts no connection any more */
     PS_EXIT_PORT_TAKEN = 226, /* 128 + EADDRINUSE: who has the port now may be gone the next time */
 };
 

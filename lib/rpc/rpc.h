@@ -120,6 +120,9 @@ enum sumac_status rpc_server_add(
 /* Health and reflection (v1 and v1alpha) of all that was added are served from here on, too. */
 enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error *error);
 uint32_t rpc_server_port(const struct rpc_server *server);
+/* To be asked once a second. False: connections have waited for long and none is accepted: nobody new gets in, for good.
+ * So it is after the process had no descriptor left for a connection. */
+bool rpc_server_accepts(struct rpc_server *server);
 /* What Check and Watch answer, for "" and every service. */
 void rpc_server_set_serving(struct rpc_server *server, bool serving);
 /* No new calls; health watchers hear NOT_SERVING, and their streams and reflection's end. Then poll

@@ -17,6 +17,10 @@
 #define MESSAGE_BYTES_DEFAULT (4u << 20)
 #define PING_INTERVAL_MS_MIN 10000
 #define SILENT_CLIENT_MS_MAX 60000
+#define KEEPALIVE_ANSWER_MS_MAX 20000
+#define HANDSHAKE_MS_MAX 5000         /* until the client's first frame */
+#define IDLE_CONNECTION_MS_MAX 300000 /* without any call */
+#define METADATA_BYTES_MAX 8192 /* the headers of one call: gRPC's own are a few hundred bytes */
 #define ADDRESS_BYTES 300u
 
 /* Could any port of that address be listened on here? gRPC does not say why it could not. */
@@ -54,7 +58,7 @@ static grpc_server *create_core(const struct rpc_server_options *options)
 {
     const uint64_t message_bytes_max =
         options->message_bytes_max != 0 ? options->message_bytes_max : MESSAGE_BYTES_DEFAULT;
-    grpc_arg args[10];
+    grpc_arg args[16];
     size_t count = 0;
     args[count++] = integer(GRPC_ARG_ALLOW_REUSEPORT, 0);
     /* Only identity: gRPC would inflate before it checks the size. */
@@ -64,6 +68,12 @@ static grpc_server *create_core(const struct rpc_server_options *options)
         integer(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MS_MIN);
     args[count++] = integer(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     args[count++] = integer(GRPC_ARG_KEEPALIVE_TIME_MS, SILENT_CLIENT_MS_MAX);
+    args[count++] = integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX);
+    args[count++] = integer(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_MS_MAX);
+    args[count++] = integer(GRPC_ARG_MAX_CONNECTION_IDLE_MS, IDLE_CONNECTION_MS_MAX);
+    args[count++] = integer(GRPC_ARG_MAX_METADATA_SIZE, METADATA_BYTES_MAX);
+    args[count++] =
+        integer(GRPC_ARG_ENABLE_CHANNELZ, 0); /* it keeps a record of every connection */
     if (options->streams_max != 0)
         args[count++] = integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, options->streams_max);
     grpc_resource_quota *quota = NULL;
@@ -125,6 +135,7 @@ enum sumac_status rpc_server_open(
             "cannot listen on %s: another process has the port; choose another", address);
     }
     made->port = (uint32_t)port;
+    listener_note(made);
     *server = made;
     return SUMAC_OK;
 }

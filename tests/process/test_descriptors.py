@@ -1,9 +1,10 @@
 """Descriptors: a connection is one of them, and a process has only so many."""
+import socket
 import subprocess
 import tempfile
 import unittest
 
-from cluster import SUMAC, Cluster, Process
+from cluster import PATIENCE_S, SUMAC, Cluster, Process
 
 FEW = ["prlimit", "--nofile=64:4096"]       # soft and hard limit
 
@@ -27,6 +28,20 @@ class Descriptors(unittest.TestCase):
             self.addCleanup(run.kill)
             self.assertEqual(run.wait(), 0, run.text())
             run.wait_for(r"worker 0 \| 4096$")
+
+
+    def test_a_ps_that_accepts_no_connection_any_more_says_so_and_exits(self):
+        """So gRPC 1.51 is once it had no descriptor for a connection."""
+        with Cluster(ps=1, under=["prlimit", "--nofile=64:64"]) as cluster:
+            crowd = []
+            self.addCleanup(lambda: [connection.close() for connection in crowd])
+            for _ in range(100):
+                try:
+                    crowd.append(socket.create_connection(("127.0.0.1", cluster.ports[0]), timeout=PATIENCE_S))
+                except OSError:
+                    break       # it listens no longer
+            self.assertEqual(cluster.ps[0].wait(), 152, cluster.ps[0].text())
+            cluster.ps[0].wait_for("ps 0 cannot be reached by anybody new: no connection is accepted any more")
 
 
 if __name__ == "__main__":
