@@ -234,21 +234,36 @@ static enum sumac_status create(
     return status;
 }
 
+static uint32_t ms_until(uint64_t until_us)
+{
+    const uint64_t now_us = client_now_us();
+    return now_us + 1000 < until_us ? (uint32_t)((until_us - now_us) / 1000) : 1;
+}
+
+/* The push goes on when the time is over; so the client keeps the value's buffer until it has ended. */
 static enum sumac_status assign_value(
-    struct sumac_client *client, struct sumac_variable *variable, const struct sumac_tensor *value,
-    struct sumac_error *error)
+    struct sumac_variable *variable, const struct sumac_tensor *value, uint64_t until_us,
+    struct sumac_client *client, struct sumac_error *error)
 {
     static const struct sumac_function assign = {.name = "assign"};
     const struct sumac_push_options options = {.non_finite_allowed = true};
     const struct sumac_delta delta = {.variable = variable, .value = *value, .function = &assign};
     struct sumac_push *push;
     enum sumac_status status = sumac_client_push(client, &delta, 1, &options, &push, error);
-    if (status == SUMAC_OK)
-        do
-            status = sumac_push_wait(push, 0, error);
-        while (
-            status ==
-            SUMAC_DEADLINE_EXCEEDED); /* its end, or the session's, comes: the value is lent until then */
+    if (status != SUMAC_OK)
+        return status;
+    struct transfer *transfer = (struct transfer *)(void *)push;
+    transfer->kept = sumac_buffer_ref(value->buffer);
+    struct sumac_error why;
+    status = sumac_push_wait(push, ms_until(until_us), &why);
+    if (status == SUMAC_DEADLINE_EXCEEDED)
+        return fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "%.200s is created, and this client, which is to assign it, could not within %" PRIu32
+            " ms: %.200s",
+            variable->name, client->timeout_ms, why.text);
+    if (status != SUMAC_OK && error != NULL)
+        *error = why;
     return status;
 }
 
@@ -273,6 +288,9 @@ enum sumac_status sumac_client_create(
     struct sumac_variable **variable, struct sumac_error *error)
 {
     struct creation creation = {.client = client};
+    const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
     enum sumac_status status = check_session(client, error);
     if (status == SUMAC_OK)
@@ -281,7 +299,7 @@ enum sumac_status sumac_client_create(
         status = create(&creation, options, error);
     pthread_mutex_unlock(&client->lock);
     if (status == SUMAC_OK && creation.assign && options->initial_value != NULL)
-        status = assign_value(client, creation.made, options->initial_value, error);
+        status = assign_value(creation.made, options->initial_value, until_us, client, error);
     if (status == SUMAC_OK)
         *variable = creation.made;
     return status;
@@ -319,7 +337,9 @@ enum sumac_status sumac_client_find(
     struct sumac_client *client, const char *name, struct sumac_variable **variable,
     struct sumac_error *error)
 {
-    enum sumac_status status = SUMAC_OK;
+    enum sumac_status status = client_check_process(client, error);
+    if (status != SUMAC_OK)
+        return status;
     pthread_mutex_lock(&client->lock);
     struct sumac_variable *found = find(client, name);
     if (found == NULL) {
@@ -347,6 +367,8 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
 {
     struct session_state state;
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
     session_read(client->session, &state);
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof(state.session_id)};

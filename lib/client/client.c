@@ -191,6 +191,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     pthread_cond_init(&client->happened, &monotonic);
     pthread_cond_init(&client->quiet, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    client_note_process(client);
     client->tick_us = client->timer_us = NEVER_US;
     client->staleness_mean = -1;
     for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
@@ -251,6 +252,8 @@ enum sumac_status sumac_client_leave(
     enum sumac_status status = SUMAC_OK;
     struct session_event leave = {
         .kind = SESSION_EVENT_LEAVE, .done = leaving == SUMAC_LEAVING_DONE};
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
     client_step(client, &leave);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
@@ -296,7 +299,7 @@ static void drop_transfers(struct sumac_client *client)
 
 void sumac_client_close(struct sumac_client *client)
 {
-    if (client == NULL)
+    if (client == NULL || !client_is_here(client)) /* the connections are the parent's, too */
         return;
     client_stop_background(client);
     pthread_mutex_lock(&client->lock);
@@ -325,6 +328,9 @@ void sumac_client_close(struct sumac_client *client)
 void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts)
 {
     struct session_state state;
+    *facts = (struct sumac_client_facts){0};
+    if (!client_is_here(client))
+        return;
     pthread_mutex_lock(&client->lock);
     session_read(client->session, &state);
     const double staleness_mean = client->staleness_mean;

@@ -5,6 +5,7 @@
  *   discover.c   which ps, and are they up?  unary.c      one call, waited for
  *   poll.c       who polls, timers           catalogue.c  create, find, delete
  *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
+ *   process.c    is this the process that opened it?
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
  * something polls the network, without the lock while nothing has come; only one thread does, the
@@ -81,7 +82,9 @@ struct transfer {
     struct session_piece *pieces;
     struct variable_shard **shards; /* of each piece */
     uint32_t piece_count, piece_capacity;
-    bool over;        /* the session has said PUSHED or PULLED */
+    bool over; /* the session has said PUSHED or PULLED */
+    struct sumac_buffer
+        *kept;        /* a reference on the bytes being pushed; NULL: the caller keeps them */
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */
     struct sumac_error error;
 };
@@ -121,6 +124,8 @@ struct sumac_client {
     double staleness_mean;      /* of the latest pushes; below 0: of none yet */
     uint64_t cluster_id, epoch; /* from List */
     uint32_t timeout_ms;
+    unsigned forks;  /* process.c: what its process's count was, ... */
+    int64_t process; /* ... and its number */
     bool reader;
     void (*log)(void *context, const char *line);
     void *log_context;
@@ -131,6 +136,13 @@ uint64_t client_now_us(void);
 /* client.c */
 void client_log(struct sumac_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* process.c -- without the lock */
+void client_note_process(struct sumac_client *client);
+bool client_is_here(const struct sumac_client *client);
+/* Fails  FAILED_PRECONDITION: this is a child of the process that opened the client. */
+enum sumac_status
+client_check_process(const struct sumac_client *client, struct sumac_error *error);
 
 /* poll.c -- all with the lock held */
 /* Poll until done(context) or the time; true: done. */

@@ -47,6 +47,8 @@ enum sumac_status sumac_client_pull(
     const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
 {
     static const struct sumac_pull_options ordinary = {.timeout_ms = 0};
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
     struct transfer *transfer = transfer_take(client);
     enum sumac_status status = transfer == NULL

@@ -124,6 +124,8 @@ enum sumac_status sumac_client_push(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "push: weight is %g; give how many examples or replicas the deltas stand for",
             wanted->weight);
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
     struct transfer *transfer = transfer_take(client);
     enum sumac_status status = transfer == NULL

@@ -28,6 +28,7 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->pieces = NULL;
     transfer->shards = NULL;
     transfer->over = false;
+    transfer->kept = NULL;
     transfer->error.status = SUMAC_OK;
     atomic_store_explicit(&transfer->lent, 0, memory_order_relaxed);
     transfer->next_live = client->live_transfers;
@@ -41,6 +42,8 @@ struct transfer *transfer_take(struct sumac_client *client)
 void transfer_give(struct transfer *transfer)
 {
     struct sumac_client *client = transfer->client;
+    sumac_buffer_unref(transfer->kept);
+    transfer->kept = NULL;
     if (transfer->next_live != NULL)
         transfer->next_live->previous_live = transfer->previous_live;
     if (transfer->previous_live != NULL)
@@ -229,6 +232,8 @@ enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error)
 {
     struct sumac_client *client = transfer->client;
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
@@ -257,6 +262,8 @@ enum sumac_status transfer_wait(
 bool transfer_poll(struct transfer *transfer)
 {
     struct sumac_client *client = transfer->client;
+    if (!client_is_here(client))
+        return true; /* the wait says why */
     pthread_mutex_lock(&client->lock);
     if (!transfer_is_done(transfer))
         client_poll_once(client);

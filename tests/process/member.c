@@ -7,6 +7,7 @@
  *     flood NAME VALUE COUNT                            -> "flooding", then after COUNT pushes "flooded"
  *     together NAME VALUE COUNT                         -> "under way", then after all of COUNT pushes "together"
  *     in_turn NAME OTHER COUNT                          -> "in turn": COUNT times a push of NaN to NAME, refused, and one of 1 to OTHER
+ *     fork NAME                                         -> "child STATUS" for each call that a child makes, "child says text", "forked"
  *     delete NAME                                       -> "deleted"
  *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
  *     leave done|undone                                 -> "left"
@@ -18,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sumac/client.h"
 #include "values.h"
@@ -238,6 +241,44 @@ static enum sumac_status in_turn(struct member *member, char *const *words)
     return status;
 }
 
+/* A child of this process uses its client: each call's end in a line, then this process goes on. */
+static enum sumac_status in_a_child(struct member *member, char *const *words)
+{
+    struct sumac_delta delta = {0};
+    struct sumac_fetch fetch = {0};
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_push *push = NULL;
+    struct sumac_pull *pull = NULL;
+    enum sumac_status status =
+        sumac_client_find(member->client, words[1], &delta.variable, &member->error);
+    if (status == SUMAC_OK)
+        status = allocate(delta.variable, &buffer, &delta.value);
+    fetch.variable = delta.variable;
+    fetch.into = delta.value;
+    fflush(stdout);
+    const pid_t child = status == SUMAC_OK ? fork() : 1;
+    if (child != 0) {
+        waitpid(child, NULL, 0);
+        sumac_buffer_unref(buffer);
+        say("forked");
+        return status;
+    }
+    struct sumac_client_facts facts;
+    const enum sumac_status statuses[] = {
+        sumac_client_push(member->client, &delta, 1, NULL, &push, &member->error),
+        sumac_client_pull(member->client, &fetch, 1, NULL, &pull, &member->error),
+        sumac_client_delete(member->client, words[1], &member->error),
+        sumac_client_leave(member->client, SUMAC_LEAVING_DONE, &member->error),
+    };
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+        printf("child %s\n", sumac_status_name(statuses[i]));
+    sumac_client_describe(member->client, &facts);
+    sumac_client_close(member->client);
+    printf("child says %s\n", member->error.text);
+    fflush(stdout);
+    _exit(0);
+}
+
 /* What is done to its end and then said: false when the line is none of these. */
 static bool
 whole(struct member *member, char *const *words, size_t count, enum sumac_status *status)
@@ -277,6 +318,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return flood(member, words);
     if (count == 4 && strcmp(words[0], "together") == 0)
         return together(member, words);
+    if (count == 2 && strcmp(words[0], "fork") == 0)
+        return in_a_child(member, words);
     if (count == 4 && strcmp(words[0], "in_turn") == 0)
         return in_turn(member, words);
     if (count >= 3 && strcmp(words[0], "push") == 0) {

@@ -101,6 +101,23 @@ class Workers(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
 
 
+    def test_a_child_does_not_use_its_parents_client(self):
+        """Both would number pushes of one session: one's would be taken for the other's."""
+        cluster = self.cluster()
+        member = self.member(cluster)
+        for line, answer in (("create w int64 4 2 2 assign_add", "created w"), ("push w 1", "pushed"), ("fork w", "forked"),
+                             ("push w 1", "pushed")):
+            before = len(member.lines)
+            member.say(line)
+            member.wait_for(f"^{answer}$", after=before)
+        self.assertEqual(member.lines.count("child FAILED_PRECONDITION"), 4, member.text())
+        member.wait_for(r"^child says this client was opened by process \d+, .*fork first")
+        self.assertEqual(applied(member, "w"), 2.0)
+        member.say("leave done")
+        member.wait_for("^left$")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+
 class ParameterServers(unittest.TestCase):
     def cluster(self, **more):
         cluster = Cluster(**more)

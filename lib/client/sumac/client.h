@@ -1,8 +1,12 @@
 /* client.h -- a session with a cluster of parameter servers: create, push, pull, leave.
  *
  * Threads: any number of threads may use a client at once; each push and each pull is waited for by one. The thread that
- * waits polls the network itself; a background thread does so only while nobody waits (leases, a broken connection). Create
- * no client before a fork. Closing is the last call: no other may be going on.
+ * waits polls the network itself; a background thread does so only while nobody waits (leases, a broken connection). Closing
+ * is the last call: no other may be going on.
+ *
+ * Processes: a client is for the process that opened it. Fork first, then open a client in each process: in a child every call
+ * to its parent's client fails with FAILED_PRECONDITION, or does nothing (close: the connections are the parent's, and its
+ * session goes on; describe: zeros).
  *
  * Errors: every function returns a gRPC status; `error` (NULL is fine) gets the reason and a sentence that names the peer,
  * the variable, the shape, and the remedy. No call waits without limit: the options' timeout_ms bounds each. Once a session
@@ -129,7 +133,8 @@ SUMAC_API void sumac_client_close(struct sumac_client *client);
 /* Create a variable, or find the one that is defined the same way. One that is assigned by its creator is there when its
  * value is: this call pushes it, or waits for whoever does.
  *
- * Borrows  all that the options point to.
+ * Borrows  all that the options point to. Refs  the initial value's buffer when DEADLINE_EXCEEDED is returned while this client
+ *          is to assign it: the push goes on, so its bytes are to stay as they are until a later create succeeds, or the close.
  * Lends    *variable, until the close.
  * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype, function.
  *          FAILED_PRECONDITION (SESSION_CLOSED): of a reader, or after a leave. */
