@@ -1,12 +1,14 @@
 """Processes that die, stop, sleep or never come: who says what, and what is applied."""
 import json
 import signal
+import tempfile
 import threading
 import unittest
+from concurrent import futures
 
 import grpc
 
-from wire import Client
+from wire import Client, sessions_pb2, sessions_pb2_grpc, transfer_pb2, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
 from cluster import Cluster, Process, SUMAC, free_ports
 
 ROWS, COLUMNS = 4096, 512       # int64: 16 MiB, 8 on each ps
@@ -118,6 +120,42 @@ class Workers(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
 
 
+class Mute(sessions_pb2_grpc.SessionsServicer, variables_pb2_grpc.VariablesServicer, transfer_pb2_grpc.TransferServicer):
+    """A ps 0 that opens a session, says that its client is to assign what it creates, and answers no push."""
+
+    def __init__(self, port):
+        self.address = f"127.0.0.1:{port}"
+        self.server = grpc.server(futures.ThreadPoolExecutor(8))
+        for add in (sessions_pb2_grpc.add_SessionsServicer_to_server, variables_pb2_grpc.add_VariablesServicer_to_server,
+                    transfer_pb2_grpc.add_TransferServicer_to_server):
+            add(self, self.server)
+        self.server.add_insecure_port(self.address)
+        self.server.start()
+
+    def Join(self, request, context):
+        return sessions_pb2.JoinReply(cluster_id=1, epoch=1, session_id=bytes(range(16)), attempt=1, lease_ms=60000,
+                                      ps_addresses=[self.address], ps_incarnations=[7], ps_lost_ms=60000)
+
+    def Renew(self, request, context):
+        return sessions_pb2.RenewReply(epoch=1)
+
+    def List(self, request, context):
+        return variables_pb2.ListReply(cluster_id=1, epoch=1, ps_addresses=[self.address], ps_incarnation=7)
+
+    def Create(self, request, context):
+        variable = types_pb2.Variable()
+        variable.CopyFrom(request.variable)
+        variable.variable_id, variable.published = 1, True
+        variable.shards.add(shard_id=1, layout_epoch=1, rows=variable.shape[0], bytes=16)
+        return variables_pb2.CreateReply(variable=variable, assign=True)
+
+    def Push(self, requests, context):
+        yield transfer_pb2.PushAnswer(greeting=transfer_pb2.Greeting(
+            epoch=1, ps_incarnation=7, cluster_id=1, staging_grant_bytes=1 << 20))
+        for _ in requests:
+            pass
+
+
 class ParameterServers(unittest.TestCase):
     def cluster(self, **more):
         cluster = Cluster(**more)
@@ -200,6 +238,20 @@ class ParameterServers(unittest.TestCase):
         self.assertEqual(raised.exception.code(), grpc.StatusCode.UNAVAILABLE)
         self.assertRegex(raised.exception.details(), r"ps 1.*never heard from")
         self.assertGreaterEqual(cluster.ps[0].wait(), 128)
+
+    def test_a_create_whose_value_cannot_be_assigned_ends_in_its_time(self):
+        """And says who was to assign it."""
+        cluster = self.cluster(ps=1, start=False)
+        mute = Mute(cluster.ports[0])
+        self.addCleanup(mute.server.stop, 0)
+        member = cluster.member(timeout_ms=1000)
+        member.wait_for("^joined$")
+        with tempfile.NamedTemporaryFile() as first:
+            first.write(bytes(16))
+            first.flush()
+            member.say(f"make w int32 4 1 assign {first.name}")
+            refused = member.wait_for("^refused DEADLINE_EXCEEDED TIMED_OUT (.*)$", patience_s=30)
+        self.assertRegex(refused.group(1), "^w is created, and this client, which is to assign it, could not within 1000 ms: .*ps 0 at")
 
     def test_any_order_of_start_will_do(self):
         cluster = self.cluster(start=False)
