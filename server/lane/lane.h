@@ -55,12 +55,13 @@ struct lane_config {
     uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
     uint64_t view_bytes_max;    /* 0: as much as the state */
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
-    uint64_t state_bytes_max;   /* values and slots; 0: as much as the memory gives */
+    uint64_t
+        state_bytes_max; /* values and slots, and what is kept beside them; 0: as much as the memory gives */
     uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */
     bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
-    uint32_t broken;         /* rules.h */
+    uint32_t broken; /* rules.h */
 };
 
 enum lane_event_kind {

@@ -250,6 +250,7 @@ struct stream {
     uint32_t answer_count;
     struct pull *first_pull, *last_pull;
     uint32_t pull_count;
+    uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
     struct report *first_report, *last_report;
     bool alive_due; /* ps 0 gave a sign of life and is owed one */
     bool attended;  /* in the list of those to look after at the end of the step */
@@ -517,6 +518,8 @@ bool lane_pull_is_long(const struct lane *lane, const struct pull *pull);
 void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull);
 void lane_pull_end_session(struct lane *lane, struct session *session);
 void lane_pull_tick(struct lane *lane);
+/* A message was given out: its reader has a while to take it. */
+void lane_pull_said(struct lane *lane, struct stream *stream);
 void lane_pull_open_view(struct lane *lane, struct pull *pull);
 void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull);
 /* To the end of its stream's list: the others' turn. */

@@ -9,6 +9,7 @@
 #include "text.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
+#define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
 
 bool lane_pull_is_long(const struct lane *lane, const struct pull *pull)
 {
@@ -380,12 +381,45 @@ static void expire(struct lane *lane, struct stream *stream, struct pull *pull)
     lane_stream_attend(lane, stream);
 }
 
+void lane_pull_said(struct lane *lane, struct stream *stream)
+{
+    const uint64_t due_us = lane->now_us + UNREAD_US_MAX;
+
+    stream->said_us = lane->now_us;
+    if (due_us < lane->pull_due_us)
+        lane->pull_due_us = due_us;
+}
+
+/* A reader that takes nothing keeps blocks, also those of variables that were deleted. Its stream ends, and with it what gRPC
+ * has of them. False: it has time left, or has taken all. */
+static bool give_up_unread(struct lane *lane, struct stream *stream)
+{
+    if (stream->kind != LANE_STREAM_PULL || stream->ended || stream->writable ||
+        stream->said_us == 0)
+        return false;
+    const uint64_t due_us = stream->said_us + UNREAD_US_MAX;
+    if (lane->now_us < due_us) {
+        if (due_us < lane->pull_due_us)
+            lane->pull_due_us = due_us;
+        return false;
+    }
+    lane_stream_fail(
+        lane, stream, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
+        "the stream's reader has taken nothing for %llu ms, and ps %u keeps values for it at most "
+        "%u ms: pull again, and read on without a stop",
+        (unsigned long long)(lane->now_us - stream->said_us) / 1000, lane->index,
+        UNREAD_US_MAX / 1000);
+    return true;
+}
+
 void lane_pull_tick(struct lane *lane)
 {
     if (lane->now_us < lane->pull_due_us)
         return;
     lane->pull_due_us = UINT64_MAX;
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (give_up_unread(lane, stream))
+            continue;
         for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             if (lane_pull_is_ready(stream, pull))
                 continue;

@@ -276,6 +276,7 @@ void lane_pulled_flush(struct lane *lane, struct stream *stream)
     effect->after_record = lane->last_record;
     stream->greeting_due = false;
     stream->writable = false;
+    lane_pull_said(lane, stream);
     if (pull == NULL)
         return;
     if (message.answer->last)

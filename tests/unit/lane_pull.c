@@ -484,6 +484,31 @@ static void a_deleted_variable_is_read_to_its_end(void **state)
     talk_release(talk);
 }
 
+/* Whoever takes nothing for a minute holds no values back: neither of the living nor of the deleted. */
+static void a_reader_that_takes_nothing_is_given_up(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_lending(talk);
+    const uint64_t reader = talk_pull_stream(talk, 1);
+    talk->holds_released = true;
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_delete(talk, LONG);
+    talk_forget(talk);
+    const uint64_t before = talk->bytes_taken;
+
+    talk_tick(talk, 59999);
+    assert_null(strstr(talk->text, "end of stream"));
+    talk_tick(talk, 1);
+    assert_non_null(strstr(talk->text, "end of stream VIEW_ENDED\n"));
+    talk_release(talk); /* gRPC drops what it has of an ended stream */
+    talk_forget(talk);
+
+    assert_true(talk->bytes_taken + 6 * 32768 <= before); /* of eight blocks, two may be spare */
+    talk_pull(talk, reader, 1, LONG, 1, 0); /* one that has taken what it was given stays */
+    talk_expect(talk, "pulled 1 error UNKNOWN_SHARD\n");
+}
+
 static void many_small_pieces_are_one_run_of_bytes(void **state)
 {
     struct talk *const talk = *state;
@@ -524,6 +549,7 @@ int main(void)
         talk_test(a_block_that_is_written_in_part_keeps_the_rest),
         talk_test(bytes_that_are_on_their_way_are_not_written_to),
         talk_test(a_deleted_variable_is_read_to_its_end),
+        talk_test(a_reader_that_takes_nothing_is_given_up),
         talk_test(many_small_pieces_are_one_run_of_bytes),
     };
 
