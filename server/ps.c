@@ -12,6 +12,7 @@
 #define HELDS_PER_CHUNK 64u
 #define HOST_BYTES 256u
 #define COMPUTE_US_MAX 500u
+#define PS_TRIM_BYTES 33554432u /* so much less than there was: worth a look at the heap */
 
 void ps_step(struct ps *ps, struct lane_event *event)
 {
@@ -88,6 +89,34 @@ static bool take_resources(struct ps *ps)
            compute_pool_create(ps->options.threads, &ps->pool);
 }
 
+static void *take_for_lane(void *context, size_t bytes)
+{
+    struct ps *const ps = context;
+    void *const data = memory_take(&memory_heap, bytes);
+    if (data == NULL)
+        return NULL;
+    ps->lane_bytes += bytes;
+    if (ps->lane_bytes > ps->lane_bytes_most)
+        ps->lane_bytes_most = ps->lane_bytes;
+    return data;
+}
+
+static void give_for_lane(void *context, void *data, size_t bytes)
+{
+    struct ps *const ps = context;
+    ps->lane_bytes -= bytes;
+    memory_give(&memory_heap, data, bytes);
+}
+
+/* The heap keeps what lies between what is in use, until it is told not to. */
+static void trim_heap(struct ps *ps)
+{
+    if (ps->lane_bytes_most - ps->lane_bytes < PS_TRIM_BYTES)
+        return;
+    ps_heap_trim();
+    ps->lane_bytes_most = ps->lane_bytes;
+}
+
 static bool start_lane(struct ps *ps)
 {
     struct lane_config *const config = &ps->config.lane;
@@ -97,7 +126,8 @@ static bool start_lane(struct ps *ps)
     config->started_us = ps_now_us();
     ps->resident_bytes = ps_resident_bytes();
     config->base_bytes = ps->resident_bytes;
-    ps->lane = lane_create(config, &memory_heap);
+    ps->lane_memory = (struct memory){.take = take_for_lane, .give = give_for_lane, .context = ps};
+    ps->lane = lane_create(config, &ps->lane_memory);
     if (ps->lane == NULL)
         return false;
     ps->wake_us = ps->redial_us = UINT64_MAX;
@@ -157,6 +187,7 @@ static void tick(struct ps *ps, uint64_t now_us)
     if (now_us - ps->looked_round_us >= (uint64_t)PS_LOOK_ROUND_MS * 1000u)
         look_round(ps, now_us);
     ps_services_tick(ps, now_us);
+    trim_heap(ps);
     ps->ticked_us = now_us;
     ps->wake_us = UINT64_MAX;
     struct lane_event event = {.kind = LANE_EVENT_TICK};

@@ -2,6 +2,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,6 +74,8 @@ uint64_t ps_memory_bytes(void)
     fclose(file);
     return read == 1 && (machine == 0 || group < machine) ? group : machine;
 }
+
+void ps_heap_trim(void) { (void)malloc_trim(0); }
 
 uint32_t ps_processors(void)
 {

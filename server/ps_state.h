@@ -31,7 +31,7 @@
 #define PS_REDIAL_MS_MIN 20u
 #define PS_REDIAL_MS_MAX 1000u
 #define PS_LOOK_ROUND_MS 1000u
-#define PS_BULK_BYTES 65536u         /* from here on a message is one of bulk */
+#define PS_BULK_BYTES 65536u /* from here on a message is one of bulk */
 #define PS_LOOKS_PER_TURN 16u
 #define PS_EVENTS_PER_TURN_MAX 256u /* that go before one message of a long pull */
 
@@ -105,6 +105,9 @@ struct ps {
     struct ps_lane_config config;
     uint32_t index;
     struct lane *lane;
+    struct memory lane_memory; /* the heap, counted */
+    uint64_t lane_bytes,
+        lane_bytes_most; /* that the lane has of it; since the heap was last trimmed */
     bool stepping;
     struct rpc_poller *poller;
     struct rpc_server *server;
@@ -190,6 +193,8 @@ uint64_t ps_random_bits(struct ps_random *random);
 uint64_t ps_resident_bytes(void);
 /* Bytes of memory that this machine has, or that its control group leaves to it; 0: unknown. */
 uint64_t ps_memory_bytes(void);
+/* What the heap keeps between what is in use goes back to the system. */
+void ps_heap_trim(void);
 uint32_t ps_processors(void);
 /* "2026-11-21T14:02:03.123Z ps 0: text\n" into `line`, cut to fit; returns its length. */
 uint32_t

@@ -44,6 +44,13 @@ static void share_bound(struct store *store)
     store->bytes.spare_bytes_max = max > store->view_bytes ? max - store->view_bytes : 0;
 }
 
+void store_give_spare(struct store *store)
+{
+    share_bound(store);
+    if (store->bytes.spare_bytes > store->bytes.spare_bytes_max)
+        sized_pool_trim(&store->bytes);
+}
+
 static void unlink_old(struct store *store, struct block *block)
 {
     if (block->prev != NULL)

@@ -59,6 +59,8 @@ struct variable {
     const struct update_function *function;
     struct update_hyperparameters hyperparameters;
     struct placement *placements; /* in the order of their rows */
+    struct shard *shards;         /* those here, held_count of them, in one piece of memory */
+    uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of) */
     uint32_t placement_count;
     uint32_t held_count;
     bool published;
@@ -102,14 +104,15 @@ struct view {
 struct store {
     const struct memory *memory;
     struct sized_pool bytes; /* blocks, and whatever else has no fixed size */
-    struct pool block_pool, shard_pool, variable_pool;
+    struct pool block_pool, variable_pool;
     struct id_map shards, variables, names;
     struct variable *first, **last;
     uint32_t variable_count, shard_count; /* published variables; shards here */
     uint64_t position;                    /* operations run */
     uint32_t block_bytes;
     uint64_t state_bytes;     /* values and slots */
-    uint64_t state_bytes_max; /* set after store_init; 0: as much as the memory gives */
+    uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them */
+    uint64_t state_bytes_max; /* of both; set after store_init; 0: as much as the memory gives */
     uint64_t view_bytes;      /* old blocks */
     uint64_t view_bytes_max;
     struct view *oldest_view, *newest_view;
@@ -171,6 +174,8 @@ static inline void store_block_lend(struct block *block) { block->lent++; }
 void store_block_released(struct store *store, struct block *block);
 /* A block that nobody lends or sees any more, present or old. */
 void store_block_drop(struct store *store, struct block *block);
+/* The state has shrunk: what is spare beyond the bound goes back to the source. */
+void store_give_spare(struct store *store);
 
 void store_view_open(struct store *store, struct view *view);
 void store_view_close(struct store *store, struct view *view);

@@ -7,7 +7,11 @@
 #include "error.h"
 
 #define VARIABLES_PER_CHUNK 16u
-#define SHARDS_PER_CHUNK 32u
+/* What is kept of each beside values and slots, with the entries of the maps and, on ps 0, the judge's record. */
+#define VARIABLE_OWN_BYTES 2048u
+#define PLACEMENT_OWN_BYTES 128u
+#define SHARD_OWN_BYTES 384u
+#define BLOCK_OWN_BYTES 96u
 #define BLOCKS_PER_CHUNK 64u
 #define FILL_SLICE_BYTES 262144u
 #define PLACEMENTS_MAX (1u << 20)
@@ -23,7 +27,6 @@ void store_init(
     store->last = &store->first;
     sized_pool_init(&store->bytes, memory, view_bytes_max);
     pool_init(&store->block_pool, memory, sizeof(struct block), BLOCKS_PER_CHUNK);
-    pool_init(&store->shard_pool, memory, sizeof(struct shard), SHARDS_PER_CHUNK);
     pool_init(&store->variable_pool, memory, sizeof(struct variable), VARIABLES_PER_CHUNK);
     id_map_init(&store->shards, memory);
     id_map_init(&store->variables, memory);
@@ -69,11 +72,13 @@ static void free_shard(struct store *store, struct shard *shard)
         drop_blocks(store, shard, shard->slot[i], shard->block_count);
     store->state_bytes -= shard->bytes * (1 + slots);
     store->shard_count--;
-    pool_give(&store->shard_pool, shard);
 }
 
 static void free_variable(struct store *store, struct variable *variable)
 {
+    store->own_bytes -= variable->own_bytes;
+    sized_pool_give(
+        &store->bytes, variable->shards, variable->held_count * sizeof *variable->shards);
     sized_pool_give(
         &store->bytes, variable->placements,
         variable->placement_count * sizeof *variable->placements);
@@ -100,6 +105,7 @@ static void free_unused(struct store *store, struct variable *variable)
     }
     if (!used)
         free_variable(store, variable);
+    store_give_spare(store);
 }
 
 void store_let_go(struct store *store, struct shard *shard)
@@ -126,7 +132,6 @@ void store_deinit(struct store *store)
     id_map_deinit(&store->variables);
     id_map_deinit(&store->shards);
     pool_deinit(&store->variable_pool);
-    pool_deinit(&store->shard_pool);
     pool_deinit(&store->block_pool);
     sized_pool_deinit(&store->bytes);
 }
@@ -173,15 +178,12 @@ static struct block **take_blocks(struct store *store, uint32_t count)
     return blocks;
 }
 
-/* The shard of a placement, without its blocks' bytes. NULL: no memory. */
-static struct shard *
-make_shard(struct store *store, struct variable *variable, struct placement *placement)
+/* The shard of a placement, without its blocks' bytes. False: no memory. */
+static bool make_shard(
+    struct store *store, struct variable *variable, struct placement *placement,
+    struct shard *shard)
 {
-    struct shard *shard = pool_take(&store->shard_pool);
     bool complete = true;
-
-    if (shard == NULL)
-        return NULL;
     const uint32_t slots = variable->function->slot_count;
     *shard = (struct shard){
         .id = placement->shard_id,
@@ -205,14 +207,21 @@ make_shard(struct store *store, struct variable *variable, struct placement *pla
     store->shard_count++;
     placement->here = shard;
     complete = complete && store_assignable(store, shard);
-    return complete && id_map_put(&store->shards, shard->id, shard) ? shard : NULL;
+    return complete && id_map_put(&store->shards, shard->id, shard);
 }
 
 static bool make_placements(
     struct store *store, struct variable *variable, const wire_variable *given, uint32_t this_ps)
 {
     const size_t count = given->n_shards;
+    uint32_t held = 0, made = 0;
 
+    for (size_t i = 0; i < count; i++)
+        held += given->shards[i]->ps == this_ps;
+    variable->shards = sized_pool_take(&store->bytes, held * sizeof *variable->shards);
+    if (variable->shards == NULL)
+        return false;
+    variable->held_count = held;
     variable->placements = sized_pool_take(&store->bytes, count * sizeof *variable->placements);
     if (variable->placements == NULL)
         return false;
@@ -229,8 +238,7 @@ static bool make_placements(
             .ps = shard->ps};
         if (shard->ps != this_ps)
             continue;
-        variable->held_count++;
-        if (make_shard(store, variable, &variable->placements[i]) == NULL)
+        if (!make_shard(store, variable, &variable->placements[i], &variable->shards[made++]))
             return false;
     }
     return true;
@@ -291,6 +299,26 @@ read_function(struct variable *variable, const wire_variable *given, struct suma
     return status;
 }
 
+/* Sizes are rounded up to an eighth more at most (sized_pool.h): so are a shard's last blocks, and its lists of blocks. */
+static uint64_t own_bytes_of(
+    const struct store *store, const struct variable *variable, const wire_variable *given,
+    uint32_t this_ps)
+{
+    const uint64_t lists = 1 + variable->function->slot_count;
+    uint64_t bytes =
+        VARIABLE_OWN_BYTES + strlen(given->name) + given->n_shards * PLACEMENT_OWN_BYTES;
+
+    for (size_t i = 0; i < given->n_shards; i++) {
+        if (given->shards[i]->ps != this_ps)
+            continue;
+        const uint64_t blocks =
+            (given->shards[i]->bytes + store->block_bytes - 1) / store->block_bytes;
+        const uint64_t last = given->shards[i]->bytes % store->block_bytes;
+        bytes += SHARD_OWN_BYTES + lists * (blocks * BLOCK_OWN_BYTES + 64 + last / 8);
+    }
+    return bytes;
+}
+
 /* Is there room for this ps's shards, with their slots? Memory that is only promised is not found
  * missing until it is written to, and then it is the process that ends. */
 static enum sumac_status check_room(
@@ -304,15 +332,17 @@ static enum sumac_status check_room(
     uint64_t bytes_max = (uint64_t)UINT32_MAX * store->block_bytes; /* a shard counts its blocks */
     if (store->state_bytes_max != 0 && store->state_bytes_max < bytes_max)
         bytes_max = store->state_bytes_max;
-    const uint64_t free_bytes = bytes_max > store->state_bytes ? bytes_max - store->state_bytes : 0;
-    if (bytes <= free_bytes / lists)
+    const uint64_t taken = store->state_bytes + store->own_bytes;
+    const uint64_t free_bytes = bytes_max > taken ? bytes_max - taken : 0;
+    if (variable->own_bytes <= free_bytes && bytes <= (free_bytes - variable->own_bytes) / lists)
         return SUMAC_OK;
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "variable %s: ps %u has room for %llu bytes more (of %llu, its --state-max), its shards "
-        "have %llu%s",
+        "have %llu%s, and what is kept beside them %llu",
         given->name, this_ps, (unsigned long long)free_bytes, (unsigned long long)bytes_max,
-        (unsigned long long)bytes, lists > 1 ? ", and their slots as much each" : "");
+        (unsigned long long)bytes, lists > 1 ? ", and their slots as much each" : "",
+        (unsigned long long)variable->own_bytes);
 }
 
 /* Undo a half-made variable. */
@@ -337,12 +367,15 @@ enum sumac_status store_add(
     if (variable == NULL)
         goto no_memory;
     enum sumac_status known = read_function(variable, given, error);
-    if (known == SUMAC_OK)
+    if (known == SUMAC_OK) {
+        variable->own_bytes = own_bytes_of(store, variable, given, this_ps);
         known = check_room(store, variable, given, this_ps, error);
+    }
     if (known != SUMAC_OK) {
         pool_give(&store->variable_pool, variable);
         return known;
     }
+    store->own_bytes += variable->own_bytes;
     if (!copy_definition(store, variable, given) ||
         !make_placements(store, variable, given, this_ps) ||
         !id_map_put(&store->variables, variable->id, variable)) {

@@ -306,8 +306,60 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
     assert_null(added);
     assert_int_equal(fixture->store.state_bytes, 0);
 
-    fixture->store.state_bytes_max = room;
+    fixture->store.state_bytes_max = room; /* what is kept beside the values counts, too */
+    assert_int_equal(
+        store_add(&fixture->store, &given, 0, &added, &error), SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(fixture->store.own_bytes, 0);
+
+    fixture->store.state_bytes_max = room + 4096;
     assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
+    store_delete(&fixture->store, added);
+    assert_int_equal(fixture->store.own_bytes, 0);
+}
+
+/* Thousands of shards without rows: what they take is counted, and given back. */
+static void shards_without_rows_take_of_the_state(void **state)
+{
+    struct fixture *fixture = *state;
+    enum { count = 4096, variables = 8 };
+    static wire_shard shards[count];
+    static wire_shard *pointers[count];
+    struct variable *added[variables];
+    uint64_t shape[] = {0};
+    wire_function own = WIRE_FUNCTION_INIT;
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct sumac_error error;
+    const uint64_t before = fixture->bytes_taken;
+    own.function = (Sumac__V1__UpdateFunction)UPDATE_SGD;
+    given.name = "w";
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.function = &own;
+    given.shards = pointers;
+    given.n_shards = count;
+
+    for (uint64_t id = 1; id <= variables; id++) {
+        for (uint32_t i = 0; i < count; i++) {
+            shards[i] = (wire_shard)WIRE_SHARD_INIT;
+            shards[i].shard_id = id * count + i;
+            pointers[i] = &shards[i];
+        }
+        given.variable_id = id;
+        assert_int_equal(store_add(&fixture->store, &given, 0, &added[id - 1], &error), SUMAC_OK);
+    }
+    const uint64_t taken = fixture->bytes_taken - before;
+    assert_true(taken <= fixture->store.own_bytes);
+    fixture->store.state_bytes_max = fixture->store.own_bytes + count * 256;
+    given.variable_id = variables + 1;
+    struct variable *one_more = NULL;
+    assert_int_equal(
+        store_add(&fixture->store, &given, 0, &one_more, &error), SUMAC_RESOURCE_EXHAUSTED);
+    for (uint32_t i = 0; i < variables; i++)
+        store_delete(&fixture->store, added[i]);
+
+    assert_int_equal(fixture->store.own_bytes, 0);
+    assert_true(fixture->bytes_taken - before < taken / 3); /* the map of shards stays */
 }
 
 static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state)
@@ -464,6 +516,7 @@ int main(void)
         store_test(a_small_variable_takes_a_small_block),
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
         store_test(a_variable_without_room_is_refused_before_it_is_made),
+        store_test(shards_without_rows_take_of_the_state),
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
         store_test(without_a_reader_a_block_is_written_in_place),
         store_test(a_view_sees_its_position_whatever_is_written),
