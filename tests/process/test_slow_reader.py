@@ -1,43 +1,76 @@
-"""A reader that stops in the middle of a long pull: the writers never wait, and what it reads is of one version."""
+"""Readers that stop in the middle of a long pull, or go: the writers never wait, memory stays within its bound, and comes back."""
 import struct
+import time
 import unittest
 
 from cluster import Cluster
 from wire import Client, DEADLINE_S, Stream, observe_pb2, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
 
-ELEMENTS = 64 << 20             # float32: 256 MiB over two ps, 128 on each
-PUSHES = 50
+ELEMENTS = 8 << 20              # float32: 32 MiB over two ps, 16 on each
+PUSHES = 50                     # more, if each left its old blocks, than the bound by far
+READERS = 50
 
 
 class SlowReader(unittest.TestCase):
-    def test_a_stopped_reader_holds_nobody_up_and_reads_one_version(self):
-        cluster = Cluster(options=["--staging-max", "8G"])
+    def setUp(self):
+        # A grant of 24 MiB, for a part of 16; one client more than there are.
+        cluster = Cluster(options=["--staging-max", "72M", "--sessions-max", "3", "--grpc-memory-max", "64M", "--pulls-max", "4M"])
         self.addCleanup(cluster.stop)
-        member = cluster.member()
-        member.wait_for("^joined$")
-        member.say("create w float32 65536 1024 2 assign_add")
-        member.wait_for("^created w$")
-        reader = Client(cluster.addresses(), role=sessions_pb2.ROLE_OBSERVER)
-        self.addCleanup(reader.close)
-        shard = reader.ps[0].variables.List(variables_pb2.ListRequest(names=["w"]), timeout=DEADLINE_S).variables[0].shards[0]
-        stream = Stream(reader.ps[0].transfer.Pull, timeout_s=DEADLINE_S * 4)
-        stream.outgoing.put(transfer_pb2.PullRequest(
-            hello=reader.hello(0), request=1,
-            pieces=[transfer_pb2.Piece(shard_id=shard.shard_id, layout_epoch=shard.layout_epoch)]))
+        self.member = cluster.member()
+        self.member.wait_for("^joined$")
+        self.member.say("create w float32 8192 1024 2 assign_add")
+        self.member.wait_for("^created w$")
+        self.reader = Client(cluster.addresses(), role=sessions_pb2.ROLE_OBSERVER)
+        self.addCleanup(self.reader.close)
+        listed = self.reader.ps[0].variables.List(variables_pb2.ListRequest(names=["w"]), timeout=DEADLINE_S)
+        self.shard = listed.variables[0].shards[0]
+
+    def pull(self):
+        """A pull that has begun: its stream, of which no more than two answers are taken, and its first answer."""
+        stream = Stream(self.reader.ps[0].transfer.Pull, timeout_s=DEADLINE_S * 4)
+        stream.send(transfer_pb2.PullRequest(
+            hello=self.reader.hello(0), request=1,
+            pieces=[transfer_pb2.Piece(shard_id=self.shard.shard_id, layout_epoch=self.shard.layout_epoch)]))
         first = stream.next()
         while first.request != 1:
             first = stream.next()
-        # From here on nothing is taken from the stream: after two messages it is not read any more.
-        member.say(f"flood w 1 {PUSHES}")
-        member.wait_for("^flooded$", patience_s=DEADLINE_S * 3)
-        stats = reader.ps[0].observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S)
-        memory = stats.memory
+        return stream, first
+
+    def stats(self):
+        return self.reader.ps[0].observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S)
+
+    def check_memory(self, memory):
         bound = (memory.base_bytes + memory.state_bytes + memory.view_bytes_max + memory.staging_bytes_max
-                 + memory.grpc_memory_bytes_max)
-        self.assertEqual(stats.pushes, PUSHES)
+                 + memory.pulls_bytes_max + memory.sessions_bytes_max + memory.grpc_memory_bytes_max)
+        self.assertLess(bound, PUSHES * ELEMENTS * 4 // 2)      # else nothing would be shown
         self.assertLessEqual(memory.view_bytes, memory.view_bytes_max)
         self.assertLessEqual(memory.resident_bytes, bound)
+
+    def test_a_stopped_reader_holds_nobody_up_and_reads_one_version(self):
+        stream, first = self.pull()
+        # From here on nothing is taken from the stream: after two messages it is not read any more.
+        self.member.say(f"flood w 1 {PUSHES}")
+        self.member.wait_for("^flooded$", patience_s=DEADLINE_S * 3)
+        stats = self.stats()
+        self.assertEqual(stats.pushes, PUSHES)
+        self.check_memory(stats.memory)
         self.check(stream, first)
+
+    def test_readers_that_go_in_the_middle_of_a_pull_leave_nothing_behind(self):
+        self.member.say(f"flood w 1 {PUSHES}")
+        for _ in range(READERS):
+            stream, _ = self.pull()
+            stream.cancel()
+        self.member.wait_for("^flooded$", patience_s=DEADLINE_S * 3)
+        self.check_memory(self.stats().memory)
+        before = len(self.member.lines)
+        self.member.say("flood w 1 1")          # what a reader still had is old now
+        self.member.wait_for("^flooded$", after=before)
+        until = time.monotonic() + DEADLINE_S
+        memory = self.stats().memory
+        while memory.view_bytes + memory.pull_bytes > 0 and time.monotonic() < until:
+            memory = self.stats().memory
+        self.assertEqual((memory.view_bytes, memory.pull_bytes, memory.staged_bytes), (0, 0, 0))
 
     def check(self, stream, first):
         """All bytes are those of the version announced, or the pull ended with ABORTED."""
