@@ -190,7 +190,9 @@ static void tick(struct ps *ps, uint64_t now_us)
     trim_heap(ps);
     ps->ticked_us = now_us;
     ps->wake_us = UINT64_MAX;
-    struct lane_event event = {.kind = LANE_EVENT_TICK};
+    const uint64_t cpu_us = ps_cpu_us();
+    struct lane_event event = {.kind = LANE_EVENT_TICK, .cpu_us = cpu_us - ps->ticked_cpu_us};
+    ps->ticked_cpu_us = cpu_us;
     if (!ps->exiting)
         ps_step(ps, &event);
 }

@@ -23,6 +23,13 @@ uint64_t ps_now_us(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
+uint64_t ps_cpu_us(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000u + (uint64_t)used.tv_nsec / 1000u;
+}
+
 static bool fetch_bits(struct ps_random *random)
 {
     uint8_t *const bytes = (uint8_t *)random->bits;

@@ -125,7 +125,7 @@ struct ps {
     struct sigaction pipe_before;
     int signalled; /* the first signal's number; 0: none */
     bool hurried;  /* a second one came */
-    uint64_t wake_us, ticked_us, redial_us, looked_round_us, resident_bytes;
+    uint64_t wake_us, ticked_us, redial_us, looked_round_us, ticked_cpu_us, resident_bytes;
     uint64_t recorded; /* the last record that is on disk, or needs none */
     bool exiting;
     int exit_code;
@@ -187,6 +187,8 @@ void ps_peers_close(struct ps *ps);
 
 /* ps_machine.c: the machine below */
 uint64_t ps_now_us(void);
+/* Processor time of this thread. */
+uint64_t ps_cpu_us(void);
 bool ps_random_init(struct ps_random *random);
 uint64_t ps_random_bits(struct ps_random *random);
 /* Resident bytes of this process; 0: unknown. */

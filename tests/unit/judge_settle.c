@@ -265,6 +265,25 @@ static void every_message_of_the_session_renews_its_lease(void **state)
     world_free(world);
 }
 
+static void a_ps_0_that_was_kept_busy_says_so(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    world_joined(world, "worker", 0, 1);
+    world_pass(world, 5 * SECOND);
+
+    world->cpu_us = 99 * SECOND;
+    world_sleep(world, 100 * SECOND);
+    world->cpu_us = 0;
+    world_settle_down(world);
+
+    assert_null(world_told(world, 1, ORDER_CLOSE)); /* nobody was listened to, either */
+    assert_true(world_logged(
+        world, "ps 0 was kept busy for 100000 ms (its thread used 99000 ms of processor time)"));
+    assert_false(world_logged(world, "suspended"));
+    world_free(world);
+}
+
 static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(void **state)
 {
     (void)state;
@@ -396,6 +415,7 @@ int main(void)
         cmocka_unit_test(of_two_new_attempts_that_wait_the_older_one_is_refused),
         cmocka_unit_test(a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so),
         cmocka_unit_test(every_message_of_the_session_renews_its_lease),
+        cmocka_unit_test(a_ps_0_that_was_kept_busy_says_so),
         cmocka_unit_test(a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others),
         cmocka_unit_test(the_jump_counts_also_when_a_message_comes_before_the_tick),
         cmocka_unit_test(without_the_rule_time_jump_a_sleep_expires_everybody),

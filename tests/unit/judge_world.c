@@ -348,7 +348,8 @@ void world_settle_down(struct world *world)
 void world_sleep(struct world *world, uint64_t us)
 {
     world->now_us += us;
-    const struct lane_event event = event_of(world, LANE_EVENT_TICK);
+    struct lane_event event = event_of(world, LANE_EVENT_TICK);
+    event.cpu_us = world->cpu_us;
     judge_tick(world->judge, &event, &world->out);
     take_effects(world);
 }

@@ -94,6 +94,7 @@ struct world {
     struct arena arena;
     struct out out;
     uint64_t now_us;
+    uint64_t cpu_us; /* that the driver says with each tick */
     uint64_t drawn; /* random numbers */
     uint64_t calls;
     struct world_ps ps[WORLD_PS_MAX];

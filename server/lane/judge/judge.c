@@ -239,20 +239,30 @@ void judge_heard(struct judge *judge, const uint8_t session_id[JUDGE_ID_BYTES], 
     judge_renewed(judge, &id);
 }
 
-static void tell_sleep(struct judge *judge)
+/* Whose thread has worked for half of that time was not suspended: something kept it from its events. */
+static void tell_sleep(struct judge *judge, uint64_t cpu_us)
 {
     if (judge->sleep_to_tell_us == 0)
         return;
-    out_log(
-        judge->out, "ps 0 was suspended for %llu ms: all leases are extended by that",
-        (unsigned long long)(judge->sleep_to_tell_us / 1000u));
+    if (cpu_us >= judge->sleep_to_tell_us / 2)
+        out_log(
+            judge->out,
+            "ps 0 was kept busy for %llu ms (its thread used %llu ms of processor time) and heard "
+            "nobody: all "
+            "leases are extended by that",
+            (unsigned long long)(judge->sleep_to_tell_us / 1000u),
+            (unsigned long long)(cpu_us / 1000u));
+    else
+        out_log(
+            judge->out, "ps 0 was suspended for %llu ms: all leases are extended by that",
+            (unsigned long long)(judge->sleep_to_tell_us / 1000u));
     judge->sleep_to_tell_us = 0;
 }
 
 void judge_tick(struct judge *judge, const struct lane_event *event, struct out *out)
 {
     begin(judge, event, out);
-    tell_sleep(judge);
+    tell_sleep(judge, event->cpu_us);
     if (judge->phase == JUDGE_RUNNING) {
         judge_leases_tick(judge);
         judge_calls_tick(judge);
