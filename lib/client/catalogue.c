@@ -163,8 +163,8 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
  * comes in time. */
 static uint32_t ps_patience_ms(const struct sumac_client *client)
 {
-    const uint32_t quarter_ms = client->timeout_ms / 4;
-    return client->timeout_ms - (quarter_ms < ANSWER_MS ? quarter_ms : ANSWER_MS);
+    const uint32_t half_ms = client->timeout_ms / 2;
+    return client->timeout_ms - (half_ms < ANSWER_MS ? half_ms : ANSWER_MS);
 }
 
 static enum sumac_status fill(
@@ -222,6 +222,7 @@ static enum sumac_status create(
         .request = &creation->request.base,
         .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
         .retry = true,
+        .waits_for_others = true,
         .take = take_created,
         .context = creation};
     if (status == SUMAC_OK)
@@ -379,6 +380,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
         .method = VARIABLES_DELETE,
         .request = &request.base,
         .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
+        .waits_for_others = true,
         .take = take_deleted};
     enum sumac_status status = check_session(client, error);
     if (status == SUMAC_OK)

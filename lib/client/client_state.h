@@ -173,6 +173,7 @@ struct client_call {
     const wire_message *request;
     uint64_t until_us;
     bool retry;
+    bool waits_for_others; /* it is answered when every ps has done its part */
     client_take *take;
     void *context;
 };

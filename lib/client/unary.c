@@ -107,8 +107,11 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
     }
     if (given->status == SUMAC_DEADLINE_EXCEEDED || given->status == SUMAC_CANCELLED)
         return fail(
-            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "no answer in time from %s",
-            client_peer_text(client, ps, peer, sizeof(peer)));
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "no answer in time from %s%s",
+            client_peer_text(client, ps, peer, sizeof(peer)),
+            unary->call->waits_for_others
+                ? ", which may itself wait for another ps: sumac stats says for which"
+                : "");
     const enum sumac_reason reason =
         given->status == SUMAC_UNAVAILABLE ? SUMAC_REASON_PS_MISSING : SUMAC_REASON_UNSPECIFIED;
     return fail(
