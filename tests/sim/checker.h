@@ -122,6 +122,16 @@ struct checker {
         uint8_t nonce[16], session_id[16];
     } nonces[64];
     uint32_t nonce_count;
+    struct newest { /* push stream of a client that a ps has been greeted on */
+        uint32_t life;
+        uint64_t generation;
+    } newest[SIM_PS_MAX][SIM_CLIENTS_MAX];
+    struct member_seen { /* of the last statistics of a ps: the members that are open there, … */
+        char task[40];
+        uint64_t attempt;
+    } members[SIM_PS_MAX][LIVES_MAX];
+    uint32_t member_count[SIM_PS_MAX];
+    uint64_t slowest[SIM_PS_MAX]; /* … and the clock of the slowest */
     bool ps_exited;
     bool state_lost; /* a ps has crashed: only the waits must end */
     bool at_rest;
@@ -174,6 +184,10 @@ void checker_effect(
 void checker_parts_came(
     struct world *world, const struct ps *ps, const struct stream *stream,
     const wire_push_request *request, uint64_t made_before);
+/* The same, when the ps has done with it. */
+void checker_parts_taken(
+    struct world *world, const struct ps *ps, const struct stream *stream, bool greets,
+    uint64_t made_before);
 void checker_called(struct world *world, const struct call *call, const wire_message *request);
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message);

@@ -31,8 +31,46 @@ void checker_ps_stepped(struct world *world, struct ps *ps)
     }
 }
 
-static void check_stats(struct world *world, const wire_stats_reply *stats)
+static bool was_there(const struct checker *checker, uint32_t ps, const wire_session_stats *session)
 {
+    for (uint32_t i = 0; i < checker->member_count[ps]; i++) {
+        const struct member_seen *seen = &checker->members[ps][i];
+        if (seen->attempt == session->attempt && strcmp(seen->task, session->task) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* While any member stays, the slowest clock only goes on: who joins starts at it. */
+static void check_clocks(struct world *world, uint32_t ps, const wire_stats_reply *stats)
+{
+    struct checker *checker = world->checker;
+    struct member_seen members[LIVES_MAX];
+    uint32_t count = 0;
+    bool some_stayed = false;
+    uint64_t slowest = UINT64_MAX;
+    for (size_t i = 0; i < stats->n_sessions; i++) {
+        const wire_session_stats *session = stats->sessions[i];
+        const bool over =
+            strcmp(session->state, "open") != 0 && strcmp(session->state, "closing") != 0;
+        if (over || strncmp(session->task, "worker", 6) != 0 || count == LIVES_MAX)
+            continue;
+        some_stayed = some_stayed || was_there(checker, ps, session);
+        if (session->clock < slowest)
+            slowest = session->clock;
+        snprintf(members[count].task, sizeof members[count].task, "%s", session->task);
+        members[count++].attempt = session->attempt;
+    }
+    if (some_stayed && slowest < checker->slowest[ps])
+        checker_violation(world, "a join sets the slowest clock back");
+    memcpy(checker->members[ps], members, count * sizeof members[0]);
+    checker->member_count[ps] = count;
+    checker->slowest[ps] = slowest;
+}
+
+static void check_stats(struct world *world, uint32_t ps, const wire_stats_reply *stats)
+{
+    check_clocks(world, ps, stats);
     if (stats->memory == NULL || stats->memory->staged_bytes > stats->memory->staging_bytes_max)
         checker_violation(world, "more is staged than there is room for");
     for (size_t i = 0; i < stats->n_sessions; i++)
@@ -66,9 +104,8 @@ static void check_join(struct world *world, const struct call *call, const wire_
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message)
 {
-    (void)ps;
     if (call->kind == LANE_CALL_STATS)
-        check_stats(world, (const wire_stats_reply *)message);
+        check_stats(world, ps->index, (const wire_stats_reply *)message);
     else if (call->kind == LANE_CALL_JOIN)
         check_join(world, call, (const wire_join_reply *)message);
 }
@@ -103,6 +140,32 @@ void checker_parts_came(
         if (push == NULL || !request->parts[i]->last || push->staged_after[ps->index] != 0)
             continue;
         push->staged_after[ps->index] = made_before + 1;
+    }
+}
+
+/* What came on a stream that a later one has taken the place of changes nothing: nothing of it is recorded. */
+void checker_parts_taken(
+    struct world *world, const struct ps *ps, const struct stream *stream, bool greets,
+    uint64_t made_before)
+{
+    struct newest *newest = &world->checker->newest[ps->index][stream->caller - SIM_PS_MAX];
+    if (greets && (newest->life != stream->caller_life || newest->generation < stream->generation))
+        *newest = (struct newest){stream->caller_life, stream->generation};
+    if (newest->life == stream->caller_life && stream->generation < newest->generation &&
+        ps->records_made > made_before)
+        checker_violation(world, "what an older stream delivered is counted");
+}
+
+/* Until its client has heard of it, a refusal is said with every answer to its part. */
+static void check_refusals(
+    struct world *world, const struct ps *ps, const struct stream *stream,
+    const wire_push_answer *answer)
+{
+    for (size_t i = 0; i < answer->n_done; i++) {
+        const struct sim_push *push = find_sequence(world, stream, answer->done[i]->sequence);
+        if (push != NULL && push->defect != DEFECT_NONE && push->bad_ps == ps->index &&
+            push->fate == FATE_UNDER_WAY && !answer->done[i]->voided)
+            checker_violation(world, "a refusal is forgotten before its client has heard of it");
     }
 }
 
@@ -173,6 +236,8 @@ void checker_effect(
         checker_violation(world, "an effect waits for a record that was never made");
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL)
         note_decided(world, effect->order->decide);
+    if (effect->kind == LANE_EFFECT_ANSWER)
+        check_refusals(world, ps, stream, effect->push_answer);
     if (!world->records)
         return;
     if (effect->kind == LANE_EFFECT_ANSWER)

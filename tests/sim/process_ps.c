@@ -178,12 +178,16 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
         checker_heard(world, world->clients[stream->caller - SIM_PS_MAX]->life);
     if (stream->kind == LANE_STREAM_PUSH)
         checker_parts_came(world, ps, stream, event.push_request, ps->records_made);
+    const uint64_t made_before = ps->records_made;
     struct order_seen *order = NULL;
     if (event.order != NULL && event.order->number != 0) {
         order = &ps->orders[event.order->number % (sizeof ps->orders / sizeof ps->orders[0])];
         *order = (struct order_seen){event.order->number, ps->records_made, UINT64_MAX};
     }
+    const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
     ps_step(world, ps, &event);
+    if (stream->kind == LANE_STREAM_PUSH)
+        checker_parts_taken(world, ps, stream, greets, made_before);
     if (order != NULL)
         order->made_after = ps->records_made;
 }
