@@ -12,7 +12,6 @@
 
 #include <assert.h>
 #include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -230,8 +229,10 @@ static void count_push(struct lane *lane, const struct part *part)
     struct session *session = part->session;
     const uint64_t took_us = lane->now_us - part->first_us;
 
+    const double sum = session->weight + part->weight;
+
     /* A sum that is no number would be read as none. */
-    session->weight = fmax(-DBL_MAX, fmin(DBL_MAX, session->weight + part->weight));
+    session->weight = sum > DBL_MAX ? DBL_MAX : sum < -DBL_MAX ? -DBL_MAX : sum;
     session->counts.pushes++;
     lane->counts.pushes++;
     session->counts.push_bytes += part->bytes;
