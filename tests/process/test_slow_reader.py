@@ -9,6 +9,7 @@ from wire import Client, DEADLINE_S, Stream, observe_pb2, sessions_pb2, transfer
 ELEMENTS = 8 << 20              # float32: 32 MiB over two ps, 16 on each
 PUSHES = 50                     # more, if each left its old blocks, than the bound by far
 READERS = 50
+TIMES = 8                       # that a pull names the shard: more than gRPC's buffers take
 
 
 class SlowReader(unittest.TestCase):
@@ -30,7 +31,7 @@ class SlowReader(unittest.TestCase):
         stream = Stream(self.reader.ps[0].transfer.Pull, timeout_s=DEADLINE_S * 4)
         stream.send(transfer_pb2.PullRequest(
             hello=self.reader.hello(0), request=1,
-            pieces=[transfer_pb2.Piece(shard_id=self.shard.shard_id, layout_epoch=self.shard.layout_epoch)]))
+            pieces=[transfer_pb2.Piece(shard_id=self.shard.shard_id, layout_epoch=self.shard.layout_epoch)] * TIMES))
         first = stream.next()
         while first.request != 1:
             first = stream.next()
@@ -82,7 +83,7 @@ class SlowReader(unittest.TestCase):
             self.assertEqual(answer.payload, expected * (len(answer.payload) // 4))
             count += len(answer.payload)
             if answer.last:
-                return self.assertEqual(count, ELEMENTS * 4 // 2)
+                return self.assertEqual(count, TIMES * ELEMENTS * 4 // 2)
             answer = stream.next()
 
 
