@@ -11,7 +11,6 @@ from wire import Stream, health_pb2, observe_pb2
 
 PULL, STATS = b"/sumac.v1.Transfer/Pull", b"/sumac.v1.Observe/Stats"
 
-
 class Connections(Attack):
     def connect(self, ps=0, **more):
         connection = http2.Connection(self.addresses[ps], **more)
