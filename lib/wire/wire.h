@@ -3,7 +3,7 @@
  * The structs are protobuf-c's own, under short names: what a handler, a core or the simulator reads is what was on the
  * wire, without a second set of structs and a translation to keep true. Two things differ from plain protobuf-c:
  *
- * - unpacking goes into an arena with a bound (hostile input inflates up to 50 times), checks strings for UTF-8, and never
+ * - unpacking goes into an arena with a bound (hostile input inflates up to 50 times), checks strings for UTF-8 and NUL, and never
  *   copies a `payload` field (number 15): its bytes stay where they arrived, as spans;
  * - packing leaves `payload` out; who sends it appends the field's header and then the bytes by reference.
  */
@@ -182,7 +182,7 @@ struct wire_received {
 /* Unpack a message that arrived as `spans`.
  *
  * Borrows  spans and their bytes; *received refers to them, and to `arena`.
- * Fails    INVALID_ARGUMENT (REASON_MALFORMED): not this type, truncated, two payloads, a string that is not UTF-8, a
+ * Fails    INVALID_ARGUMENT (REASON_MALFORMED): not this type, truncated, two payloads, a string that is not UTF-8 or has a NUL, a
  *          header above WIRE_HEADER_BYTES_MAX. RESOURCE_EXHAUSTED: the arena's bound. */
 enum sumac_status wire_unpack(const wire_type *type, const struct span *spans, size_t span_count,
                               struct arena *arena, struct wire_received *received,
