@@ -126,5 +126,27 @@ class Connections(Attack):
         return len(os.listdir(f"/proc/{self.cluster.ps[0].child.pid}/fd"))
 
 
+class FewDescriptors(Attack):
+    under = ("prlimit", "--nofile=96:96")
+
+    def run(self, result=None):
+        return unittest.TestCase.run(self, result)
+
+    def test_a_ps_at_its_limit_of_descriptors_says_why_it_ends(self):
+        host, port = self.addresses[0].rsplit(":", 1)
+        idle = []
+        try:
+            for _ in range(150):
+                idle.append(socket.create_connection((host, int(port)), timeout=DEADLINE_S))
+        except OSError:
+            pass        # it accepts no more
+        process = self.cluster.ps[0]
+        code = process.wait()
+        for connection in idle:
+            connection.close()
+        self.assertGreaterEqual(code, 128)
+        self.assertRegex(process.text(), "descriptor|connection")
+
+
 if __name__ == "__main__":
     unittest.main()
