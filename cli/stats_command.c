@@ -16,7 +16,7 @@
 #include "text.h"
 
 #define INTERVAL_MS 500
-#define WAIT_BYTES 2048 /* a variable's name has up to 1024 */
+#define WAIT_BYTES 2048        /* a variable's name has up to 1024 */
 #define SCREEN_BYTES_MAX 65536 /* written at once: no flicker */
 
 struct stats_options {

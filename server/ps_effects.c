@@ -5,6 +5,9 @@
 #include "error.h"
 #include "ps_state.h"
 
+_Static_assert(
+    (int)PS_EXIT_NO_MEMORY == LANE_EXIT_NO_MEMORY, "who has no memory exits the same way");
+
 /* On any thread: gRPC drops a slice of bytes that the lane lent. */
 static void note_released(void *context, uint64_t id)
 {

@@ -106,7 +106,7 @@ struct lane_event {
     enum lane_call_kind call_kind;
     uint32_t ps;
     uint64_t hold, job, record;
-    uint64_t cpu_us;         /* with TICK: what the thread has worked since the last one; 0: not known */
+    uint64_t cpu_us; /* with TICK: what the thread has worked since the last one; 0: not known */
     uint64_t resident_bytes; /* with TICK and CALL_STATS, for Stats */
     const char *text;
     enum sumac_reason reason;

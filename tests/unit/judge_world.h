@@ -95,7 +95,7 @@ struct world {
     struct out out;
     uint64_t now_us;
     uint64_t cpu_us; /* that the driver says with each tick */
-    uint64_t drawn; /* random numbers */
+    uint64_t drawn;  /* random numbers */
     uint64_t calls;
     struct world_ps ps[WORLD_PS_MAX];
     struct world_answer answers[WORLD_ANSWERS_MAX];

@@ -73,7 +73,8 @@ struct sumac_function {
 };
 
 struct sumac_variable_options {
-    const char *name; /* UTF-8, 1 to 1024 bytes, no control characters, not ending in /part_ and digits */
+    /* UTF-8, 1 to 1024 bytes, no control characters, not ending in /part_ and digits */
+    const char *name;
     enum sumac_dtype dtype;
     struct sumac_shape shape;
     enum sumac_aggregation aggregation;
