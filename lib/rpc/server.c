@@ -18,7 +18,7 @@
 #define PING_INTERVAL_MS_MIN 10000
 #define SILENT_CLIENT_MS_MAX 60000
 #define KEEPALIVE_ANSWER_MS_MAX 20000
-#define HANDSHAKE_MS_MAX 5000         /* until the client's first frame */
+#define HANDSHAKE_MS_MAX 20000 /* until its first frame is read: a ps that is busy reads late */
 #define IDLE_CONNECTION_MS_MAX 300000 /* without any call */
 #define METADATA_BYTES_MAX 8192 /* the headers of one call: gRPC's own are a few hundred bytes */
 #define ADDRESS_BYTES 300u
