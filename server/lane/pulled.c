@@ -1,7 +1,8 @@
 /* pulled.c -- a pull's answer, one message at a time.
  *
- * A short one is copied out by the driver at once. A longer one opens a view and lends blocks: each span counts as on its
- * way until the driver has RELEASED it. Small pieces are gathered, so that a thousand variables of 256 bytes are one run of
+ * A short one is copied out by the driver at once, when the step is over. A longer one opens a view and lends blocks: each
+ * span counts as on its way until the driver has RELEASED it. So do those of a short one that reads what was deleted: with
+ * its answer the pull lets go of the blocks. Small pieces are gathered, so that a thousand variables of 256 bytes are one run of
  * bytes and not a thousand spans.
  *
  * One message of a stream is on its way at a time, and the pulls of a stream take turns; of the long ones only one is
@@ -203,6 +204,16 @@ static void end_view(struct lane *lane, struct pull *pull)
         (unsigned long long)(lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max));
 }
 
+/* May the end of this pull free what it reads? */
+static bool reads_deleted(const struct lane *lane, const struct pull *pull)
+{
+    for (uint32_t i = 0; lane->store.deleted_count > 0 && i < pull->piece_count; i++) {
+        if (pull->pieces[i].shard->variable->deleted)
+            return true;
+    }
+    return false;
+}
+
 /* The next message of this pull. */
 static bool say(struct lane *lane, struct message *message, struct pull *pull)
 {
@@ -224,7 +235,7 @@ static bool say(struct lane *lane, struct message *message, struct pull *pull)
             lane_pull_open_view(lane, pull);
     }
     message->answer->position = pull->position;
-    message->lends = is_long;
+    message->lends = is_long || reads_deleted(lane, pull);
     return compose(lane, message, pull, is_long ? lane_pull_chunk_bytes(lane) : pull->bytes);
 }
 

@@ -108,6 +108,7 @@ struct store {
     struct id_map shards, variables, names;
     struct variable *first, **last;
     uint32_t variable_count, shard_count; /* published variables; shards here */
+    uint32_t deleted_count;               /* deleted ones that somebody still uses */
     uint64_t position;                    /* operations run */
     uint32_t block_bytes;
     uint64_t state_bytes;     /* values and slots */

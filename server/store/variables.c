@@ -84,7 +84,14 @@ static void free_variable(struct store *store, struct variable *variable)
         variable->placement_count * sizeof *variable->placements);
     if (variable->name != NULL)
         sized_pool_give(&store->bytes, variable->name, strlen(variable->name) + 1);
+    store->deleted_count -= variable->deleted;
     pool_give(&store->variable_pool, variable);
+}
+
+static void mark_deleted(struct store *store, struct variable *variable)
+{
+    variable->deleted = true;
+    store->deleted_count++;
 }
 
 /* Free the shards of a deleted variable that nobody uses, and with the last one the variable. */
@@ -352,7 +359,7 @@ static void unmake(struct store *store, struct variable *variable)
         if (variable->placements[i].here != NULL)
             id_map_remove(&store->shards, variable->placements[i].shard_id);
     }
-    variable->deleted = true;
+    mark_deleted(store, variable);
     free_unused(store, variable);
 }
 
@@ -484,7 +491,7 @@ void store_delete(struct store *store, struct variable *variable)
             id_map_remove(&store->shards, variable->placements[i].shard_id);
     }
     store->variable_count -= variable->published;
-    variable->deleted = true;
+    mark_deleted(store, variable);
     free_unused(store, variable);
 }
 

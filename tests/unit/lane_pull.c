@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "lane_state.h"
 #include "lane_talk.h"
 
 #define LONG 5u /* 40 float32: five blocks of 32 bytes; more than one message of 48 bytes */
@@ -484,6 +485,36 @@ static void a_deleted_variable_is_read_to_its_end(void **state)
     talk_release(talk);
 }
 
+/* A short answer is not copied before the step is over, and by then nobody uses the variable any more. */
+static void the_last_short_pull_of_a_deleted_variable_lends_its_blocks(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin_lending(talk);
+    float *ones = test_calloc(16384, sizeof *ones);
+    for (int i = 0; i < 16384; i++)
+        ones[i] = 1;
+    const struct talk_part part = {
+        .sequence = 1, .eager = true, .shard = 7, .shards = 1, .values = ones, .count = 16384};
+    talk->lane->store.view_bytes_max = 1; /* what is not used goes back to the source */
+    talk_variable(talk, 7, 16384, UPDATE_ASSIGN_ADD); /* 64 KiB: two blocks, one message */
+    talk_part(talk, streams.push, &part);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, 7, 1, 0);
+    assert_int_equal(talk->pulled_lent, 0);
+    talk_pull(talk, streams.pull, 2, 7, 1, 0); /* given: one that waits for its turn */
+    const uint64_t before = talk->bytes_taken;
+
+    talk_delete(talk, 7);
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+
+    assert_int_equal(talk->pulled_lent, 2);
+    expect_pulled(talk, 16384, 1);
+    assert_int_equal(talk->lane->store.deleted_count, 0);
+    assert_true(talk->bytes_taken < before); /* released, they are gone */
+    test_free(ones);
+}
+
 /* Whoever takes nothing for a minute holds no values back: neither of the living nor of the deleted. */
 static void a_reader_that_takes_nothing_is_given_up(void **state)
 {
@@ -549,6 +580,7 @@ int main(void)
         talk_test(a_block_that_is_written_in_part_keeps_the_rest),
         talk_test(bytes_that_are_on_their_way_are_not_written_to),
         talk_test(a_deleted_variable_is_read_to_its_end),
+        talk_test(the_last_short_pull_of_a_deleted_variable_lends_its_blocks),
         talk_test(a_reader_that_takes_nothing_is_given_up),
         talk_test(many_small_pieces_are_one_run_of_bytes),
     };
