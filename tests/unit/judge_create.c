@@ -475,6 +475,60 @@ static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
     world_free(two.world);
 }
 
+/* Two workers, the variable w, and memory for no order more. */
+static struct two two_workers_without_orders(void)
+{
+    struct definition definition;
+    struct two two = {.world = world_prepare(2, 3)};
+    two.world->config.sessions_max = 100;
+    world_begin(two.world);
+    world_all_up(two.world);
+    memcpy(two.first, world_joined(two.world, "worker", 0, 1)->session_id, 16);
+    memcpy(two.second, world_joined(two.world, "worker", 1, 2)->session_id, 16);
+    define(&definition, "w");
+    assert_int_equal(created(&two, &definition)->status, SUMAC_OK);
+    world_use_up_orders(two.world);
+    return two;
+}
+
+static void a_delete_that_memory_is_short_for_is_done_when_there_is_some(void **state)
+{
+    (void)state;
+    struct two two = two_workers_without_orders(); /* given */
+
+    const uint64_t call = world_delete(two.world, two.first, "w"); /* when */
+    world_pass(two.world, SECOND);
+
+    assert_null(world_told(two.world, 0, ORDER_DELETE)); /* then */
+    assert_true(
+        world_waits(two.world, "delete of w waits: ps 0 has no memory for its order to the ps"));
+    two.world->out_of_pools = false;
+    world_pass(two.world, SECOND);
+    assert_int_equal(world_told_count(two.world, 0, ORDER_DELETE), 1);
+    assert_int_equal(world_told_count(two.world, 1, ORDER_DELETE), 1);
+    assert_int_equal(world_answer(two.world, call)->status, SUMAC_OK);
+    world_free(two.world);
+}
+
+static void a_create_that_memory_is_short_for_is_done_when_there_is_some(void **state)
+{
+    (void)state;
+    struct two two = two_workers_without_orders(); /* given */
+    struct definition definition;
+    define(&definition, "v");
+
+    const uint64_t call = world_create(two.world, two.first, &definition.variable, 0); /* when */
+    world_pass(two.world, SECOND);
+
+    assert_int_equal(world_told_count(two.world, 0, ORDER_ADD_SHARDS), 1); /* then */
+    assert_null(world_answer(two.world, call));
+    two.world->out_of_pools = false;
+    world_pass(two.world, SECOND);
+    assert_int_equal(world_told_count(two.world, 0, ORDER_ADD_SHARDS), 2);
+    assert_int_equal(world_answer(two.world, call)->status, SUMAC_OK);
+    world_free(two.world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +552,8 @@ int main(void)
         cmocka_unit_test(a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free),
         cmocka_unit_test(deleting_what_is_not_there_names_it),
         cmocka_unit_test(a_variable_without_rows_needs_nobody_to_assign_it),
+        cmocka_unit_test(a_delete_that_memory_is_short_for_is_done_when_there_is_some),
+        cmocka_unit_test(a_create_that_memory_is_short_for_is_done_when_there_is_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -535,6 +535,33 @@ static void the_statistics_say_what_is_waited_for(void **state)
     world_free(world);
 }
 
+static void
+a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 0); /* given */
+    world->config.sessions_max = 200;
+    world_begin(world);
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+    world_use_up_orders(world);
+    const size_t opened = world_told_count(world, 0, ORDER_OPEN);
+
+    const uint64_t call = world_join(world, "worker", 1, 2); /* when */
+    world_pass(world, SECOND);
+
+    assert_int_equal(world_told_count(world, 0, ORDER_OPEN), opened); /* then */
+    assert_int_equal(world_told(world, 0, ORDER_MEMBERSHIP)->members, 1);
+    world->out_of_pools = false;
+    world_pass(world, SECOND);
+    const struct world_order *membership = world_told(world, 0, ORDER_MEMBERSHIP);
+    assert_int_equal(membership->members, 2);
+    assert_int_equal(world_told_count(world, 0, ORDER_OPEN), opened + 1);
+    assert_true(membership->number < world_told(world, 0, ORDER_OPEN)->number);
+    assert_int_equal(world_answer(world, call)->membership_epoch, membership->membership_epoch);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,6 +595,8 @@ int main(void)
         cmocka_unit_test(a_join_after_sigterm_is_refused),
         cmocka_unit_test(jobs_that_cannot_be_printed_are_refused),
         cmocka_unit_test(the_statistics_say_what_is_waited_for),
+        cmocka_unit_test(
+            a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

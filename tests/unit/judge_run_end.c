@@ -286,6 +286,25 @@ static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
     world_free(world);
 }
 
+static void a_run_ends_however_short_memory_is(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(3, 1); /* given */
+    world->config.sessions_max = 100;
+    world_begin(world);
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+    world_use_up_orders(world);
+    world->out_of_memory = true;
+
+    world_ended(world, 1, SUMAC_REASON_STATE_LOST, "its state was lost"); /* when */
+    world_settle_down(world);
+
+    assert_non_null(world_told(world, 2, ORDER_END)); /* then */
+    assert_true(world->exited);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +324,7 @@ int main(void)
         cmocka_unit_test(a_killed_member_counts_once_it_is_settled),
         cmocka_unit_test(a_worker_that_was_settled_and_then_says_done_is_done),
         cmocka_unit_test(a_join_after_the_end_is_told_that_the_run_is_over),
+        cmocka_unit_test(a_run_ends_however_short_memory_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

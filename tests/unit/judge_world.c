@@ -11,6 +11,9 @@
 
 #include "judge_world.h"
 
+#define WORLD_PIECE_BYTES_MAX 2048u /* of what is no chunk of a pool: a variable of a few shards */
+#define WORLD_ORDERS_OF_CHUNK 64u   /* the pool of orders takes so many at once */
+
 static const char *const addresses[WORLD_PS_MAX] = {"h0:1", "h1:1", "h2:1", "h3:1"};
 static const char *const jobs[8] = {"worker", "worker", "worker", "worker",
                                     "worker", "worker", "worker", "worker"};
@@ -178,7 +181,10 @@ static struct lane_event event_of(struct world *world, enum lane_event_kind kind
 static void *take(void *context, size_t bytes)
 {
     const struct world *world = context;
-    return world->out_of_memory ? NULL : memory_take(&memory_heap, bytes);
+    const bool chunk = bytes > WORLD_PIECE_BYTES_MAX;
+    return world->out_of_memory || (world->out_of_pools && chunk)
+               ? NULL
+               : memory_take(&memory_heap, bytes);
 }
 
 static void give(void *context, void *data, size_t bytes)
@@ -369,6 +375,17 @@ void world_terminate(struct world *world)
     const struct lane_event event = event_of(world, LANE_EVENT_TERMINATE);
     judge_terminate(world->judge, &event, &world->out);
     take_effects(world);
+}
+
+void world_use_up_orders(struct world *world)
+{
+    world->ps[1].mute = true;
+    for (uint32_t i = 0; i < WORLD_ORDERS_OF_CHUNK; i++) {
+        world_cancel(world, world_join(world, NULL, 0, 1000 + i));
+        world_settle_down(world);
+    }
+    world->ps[1].mute = false;
+    world->out_of_pools = true;
 }
 
 /* ---- calls ---- */

@@ -90,6 +90,7 @@ struct world {
     struct lane_config config;
     struct memory memory;
     bool out_of_memory; /* the judge gets no more */
+    bool out_of_pools;  /* nor a chunk for a pool; what is smaller it gets */
     struct judge *judge;
     struct arena arena;
     struct out out;
@@ -126,6 +127,10 @@ void world_pass(struct world *world, uint64_t us);
 /* One tick, this much later, with nothing in between. */
 void world_sleep(struct world *world, uint64_t us);
 void world_terminate(struct world *world);
+
+/* ps 1 answers none of so many joins of observers that the judge has no order left, and its pools get no more memory. The
+ * configuration has room for 64 observers. */
+void world_use_up_orders(struct world *world);
 
 /* Calls; each gives the number that its answer will have. */
 uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32_t nonce);

@@ -111,6 +111,10 @@ const char *judge_call_wait(const struct judge *judge, const struct judge_call *
         return out_text(
             judge->out, "%s of %s waits for %s", what, variable->name,
             judge_peer_text(judge, slow));
+    if (variable->orders == 0 && variable->state != JUDGE_VARIABLE_PUBLISHED)
+        return out_text(
+            judge->out, "%s of %s waits: ps 0 has no memory for its order to the ps", what,
+            variable->name);
     if (variable->creator != NULL)
         return out_text(
             judge->out, "%s of %s waits for %s to assign it, last heard from %s", what,
@@ -211,7 +215,7 @@ static void delete_everywhere(struct judge *judge, struct judge_variable *variab
 {
     variable->state = JUDGE_VARIABLE_DELETING;
     judge_variable_hide(judge, variable);
-    judge_order_variable(judge, JUDGE_ORDER_DELETE, variable);
+    (void)judge_order_variable(judge, JUDGE_ORDER_DELETE, variable);
 }
 
 void judge_add_answered(
@@ -236,7 +240,7 @@ void judge_add_complete(struct judge *judge, struct judge_variable *variable)
         return;
     }
     variable->state = JUDGE_VARIABLE_PUBLISHING;
-    judge_order_variable(judge, JUDGE_ORDER_PUBLISH, variable);
+    (void)judge_order_variable(judge, JUDGE_ORDER_PUBLISH, variable);
 }
 
 void judge_publish_complete(struct judge *judge, struct judge_variable *variable)
@@ -295,7 +299,7 @@ static enum sumac_status find_or_make(
     status = judge_variable_make(judge, wanted->name, &definition, variable, error);
     if (status != SUMAC_OK)
         return status;
-    judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, *variable);
+    (void)judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, *variable);
     return SUMAC_OK;
 }
 

@@ -115,15 +115,6 @@ static void add_member(struct judge *judge, struct judge_task *task)
     task->member = true;
 }
 
-static void tell_membership(struct judge *judge)
-{
-    if (judge->membership_told == judge->membership_epoch)
-        return;
-    const struct judge_mask all = judge_every_ps(judge);
-    judge_order_add(judge, JUDGE_ORDER_MEMBERSHIP, &all);
-    judge->membership_told = judge->membership_epoch;
-}
-
 static void open_session(struct judge *judge, struct judge_session *session)
 {
     session->state = JUDGE_SESSION_OPENING;
@@ -134,8 +125,7 @@ static void open_session(struct judge *judge, struct judge_session *session)
         judge->member_joined = true;
         add_member(judge, session->task);
     }
-    tell_membership(judge);
-    judge_order_session(judge, JUDGE_ORDER_OPEN, session);
+    judge_order_open(judge, session);
 }
 
 void judge_joins_go_on(struct judge *judge)

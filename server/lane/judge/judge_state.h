@@ -209,6 +209,7 @@ struct judge_variable {
     enum judge_variable_state state;
     struct judge_definition definition;
     struct judge_session *creator; /* the session that is to assign it; NULL: none */
+    uint32_t orders;               /* in the list that name it */
     struct judge_mask unassigned;  /* ps that have not reported its shards as assigned */
     struct sumac_error failure;    /* of a ps that could not make its shards; OK: none */
     const char *name;              /* in this record */
@@ -274,6 +275,7 @@ struct judge {
     struct judge_peer *peers; /* LANE_PS_MAX of them */
     uint64_t orders_given;    /* the last number */
     struct judge_order *first_order, *last_order;
+    struct judge_order end_order; /* kept here: a run ends however short memory is */
 
     bool members_listed; /* by this ps's own configuration */
     struct judge_task *first_task;
@@ -284,6 +286,7 @@ struct judge {
     struct judge_variable *first_variable, *last_variable;
     struct judge_variable **by_name, **by_id; /* JUDGE_BUCKETS each */
     uint32_t variable_count;
+    bool variable_without_order; /* some waits for memory for the order that moves it on */
     uint64_t variables_made, shards_made, shards_placed;
     struct judge_call *first_call;
 };
@@ -324,13 +327,16 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps);
 
 /* orders.c: the one list, and what is sent for each. */
 struct judge_mask judge_every_ps(const struct judge *judge);
-/* Append; NULL when there is no memory (logged). */
-struct judge_order *
-judge_order_add(struct judge *judge, enum judge_order_kind kind, const struct judge_mask *pending);
-struct judge_order *
-judge_order_session(struct judge *judge, enum judge_order_kind kind, struct judge_session *session);
-struct judge_order *judge_order_variable(
+/* Append one for every ps. What there is no memory for is logged, and made by a later tick. */
+void judge_order_session(
+    struct judge *judge, enum judge_order_kind kind, struct judge_session *session);
+/* To open it, after the membership that it counts in. */
+void judge_order_open(struct judge *judge, struct judge_session *session);
+/* False: there is no memory for it yet. */
+bool judge_order_variable(
     struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable);
+/* Append the order to end, for these. It needs no memory. */
+void judge_order_end(struct judge *judge, const struct judge_mask *pending);
 const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_order *order);
 struct judge_order *judge_order_find(const struct judge *judge, uint64_t number);
 struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps); /* from `order` on */

@@ -35,41 +35,72 @@ static void append(struct judge *judge, struct judge_order *order)
             judge->peers[ps].next_order = order;
 }
 
-struct judge_order *
-judge_order_add(struct judge *judge, enum judge_order_kind kind, const struct judge_mask *pending)
+/* Number it and append it. */
+static void give(
+    struct judge *judge, struct judge_order *order, enum judge_order_kind kind,
+    const struct judge_mask *pending)
 {
-    struct judge_order *order = pool_take(&judge->orders_pool);
-    if (order == NULL) {
-        out_log(judge->out, "ps 0 has no memory for another order to the ps");
-        return NULL;
-    }
     order->kind = kind;
     order->number = ++judge->orders_given;
     order->pending = *pending;
     append(judge, order);
-    return order;
 }
 
-struct judge_order *
-judge_order_session(struct judge *judge, enum judge_order_kind kind, struct judge_session *session)
+/* One for every ps; NULL when there is no memory (logged). */
+static struct judge_order *add(struct judge *judge, enum judge_order_kind kind)
 {
     const struct judge_mask all = judge_every_ps(judge);
-    struct judge_order *order = judge_order_add(judge, kind, &all);
-    if (order != NULL) {
-        order->session = session;
-        session->orders++;
-    }
+    struct judge_order *order = pool_take(&judge->orders_pool);
+    if (order == NULL)
+        out_log(judge->out, "ps 0 has no memory for another order to the ps");
+    else
+        give(judge, order, kind, &all);
     return order;
 }
 
-struct judge_order *judge_order_variable(
+void judge_order_session(
+    struct judge *judge, enum judge_order_kind kind, struct judge_session *session)
+{
+    struct judge_order *order = add(judge, kind);
+    if (order == NULL)
+        return;
+    order->session = session;
+    session->orders++;
+}
+
+bool judge_order_variable(
     struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable)
 {
-    const struct judge_mask all = judge_every_ps(judge);
-    struct judge_order *order = judge_order_add(judge, kind, &all);
-    if (order != NULL)
-        order->variable = variable;
-    return order;
+    struct judge_order *order = add(judge, kind);
+    if (order == NULL) {
+        judge->variable_without_order = true;
+        return false;
+    }
+    order->variable = variable;
+    variable->orders++;
+    return true;
+}
+
+static bool tell_membership(struct judge *judge)
+{
+    const bool told = judge->membership_told == judge->membership_epoch;
+    if (told || add(judge, JUDGE_ORDER_MEMBERSHIP) == NULL)
+        return told;
+    judge->membership_told = judge->membership_epoch;
+    return true;
+}
+
+void judge_order_open(struct judge *judge, struct judge_session *session)
+{
+    if (tell_membership(judge))
+        judge_order_session(judge, JUDGE_ORDER_OPEN, session);
+}
+
+/* There is never more than one: ps 0 tells itself when the others have answered. */
+void judge_order_end(struct judge *judge, const struct judge_mask *pending)
+{
+    judge->end_order = (struct judge_order){0};
+    give(judge, &judge->end_order, JUDGE_ORDER_END, pending);
 }
 
 struct judge_order *judge_order_find(const struct judge *judge, uint64_t number)
@@ -205,18 +236,50 @@ static void order_missing(struct judge *judge, struct judge_session *session)
     if (session->orders > 0)
         return;
     if (session->state == JUDGE_SESSION_OPENING)
-        judge_order_session(judge, JUDGE_ORDER_OPEN, session);
+        judge_order_open(judge, session);
     else if (session->state == JUDGE_SESSION_CLOSING)
         judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
     else if (session->state == JUDGE_SESSION_DECIDING)
         judge_order_session(judge, JUDGE_ORDER_DECIDE, session);
 }
 
+/* The same of a variable. False: there is no memory for it yet. */
+static bool variable_order_missing(struct judge *judge, struct judge_variable *variable)
+{
+    if (variable->orders > 0)
+        return true;
+    switch (variable->state) {
+    case JUDGE_VARIABLE_ADDING:
+        return judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, variable);
+    case JUDGE_VARIABLE_PUBLISHING:
+        return judge_order_variable(judge, JUDGE_ORDER_PUBLISH, variable);
+    case JUDGE_VARIABLE_DELETING:
+        return judge_order_variable(judge, JUDGE_ORDER_DELETE, variable);
+    case JUDGE_VARIABLE_PUBLISHED:
+        break;
+    }
+    return true;
+}
+
+/* There may be very many variables: they are looked through only after one was left without its order. */
+static void variables_orders_missing(struct judge *judge)
+{
+    if (!judge->variable_without_order)
+        return;
+    struct judge_variable *variable = judge->first_variable;
+    while (variable != NULL && variable_order_missing(judge, variable))
+        variable = variable->next;
+    judge->variable_without_order = variable != NULL;
+}
+
 void judge_orders_tick(struct judge *judge)
 {
+    if (judge->member_joined) /* a first membership goes out with the first session */
+        (void)tell_membership(judge);
     for (struct judge_session *session = judge->first_session; session != NULL;
          session = session->next)
         order_missing(judge, session);
+    variables_orders_missing(judge);
     for (struct judge_order *order = judge->first_order; order != NULL; order = order->next)
         if (order->again_us != 0 && judge->now_us >= order->again_us)
             give_again(judge, order);
@@ -240,10 +303,13 @@ void judge_order_answered(
         return;
     const struct judge_order done = *order;
     take_out(judge, order);
-    pool_give(&judge->orders_pool, order);
+    if (order != &judge->end_order)
+        pool_give(&judge->orders_pool, order);
     judge->packed_order = NULL;
     if (done.session != NULL)
         done.session->orders--;
+    if (done.variable != NULL)
+        done.variable->orders--;
     complete(judge, done.kind, done.session, done.variable);
 }
 

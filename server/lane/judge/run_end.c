@@ -15,7 +15,7 @@ static void tell_self(struct judge *judge)
     struct judge_mask self = {{0}};
     judge_mask_add(&self, judge->config->index);
     judge->phase = JUDGE_ENDED;
-    judge_order_add(judge, JUDGE_ORDER_END, &self);
+    judge_order_end(judge, &self);
 }
 
 /* Everyone but ps 0; of a run that went wrong only those who can hear it at once. An incarnation that was never greeted
@@ -44,7 +44,7 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
     if (judge_mask_empty(&others))
         tell_self(judge);
     else
-        judge_order_add(judge, JUDGE_ORDER_END, &others);
+        judge_order_end(judge, &others);
 }
 
 static void
