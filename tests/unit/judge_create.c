@@ -462,6 +462,25 @@ static void deleting_what_is_not_there_names_it(void **state)
     world_free(two.world);
 }
 
+static void while_ps_0_ends_it_says_so_to_a_create_and_a_delete(void **state)
+{
+    (void)state;
+    struct two two = two_workers(); /* given */
+    struct definition definition;
+    define(&definition, "w");
+    assert_int_equal(created(&two, &definition)->status, SUMAC_OK);
+    two.world->ps[1].silent = true; /* a settle is under way, which ps 0 waits for */
+    world_leave(two.world, two.second, true);
+    world_terminate(two.world);
+
+    const uint64_t create = world_create(two.world, two.first, &definition.variable, 0); /* when */
+    const uint64_t deletion = world_delete(two.world, two.first, "w");
+
+    assert_int_equal(world_answer(two.world, create)->reason, SUMAC_REASON_TERMINATED); /* then */
+    assert_int_equal(world_answer(two.world, deletion)->reason, SUMAC_REASON_TERMINATED);
+    world_free(two.world);
+}
+
 static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
 {
     (void)state;
@@ -552,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free),
         cmocka_unit_test(deleting_what_is_not_there_names_it),
         cmocka_unit_test(a_variable_without_rows_needs_nobody_to_assign_it),
+        cmocka_unit_test(while_ps_0_ends_it_says_so_to_a_create_and_a_delete),
         cmocka_unit_test(a_delete_that_memory_is_short_for_is_done_when_there_is_some),
         cmocka_unit_test(a_create_that_memory_is_short_for_is_done_when_there_is_some),
     };

@@ -273,7 +273,7 @@ static bool may_change_catalogue(struct judge *judge, uint64_t call)
 {
     if (judge->terminating)
         out_fail(
-            judge->out, call, SUMAC_UNAVAILABLE, SUMAC_REASON_RUN_ENDED,
+            judge->out, call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
             "ps 0 was told to stop (SIGTERM) and changes no variables any more");
     else if (!judge_order_room(judge))
         out_fail(
