@@ -26,7 +26,14 @@ static bool has_room(struct lane *lane, struct stream *stream, uint64_t bytes)
     return false;
 }
 
-/* An answer with so many versions. */
+static void fail_for_memory(struct lane *lane, struct stream *stream)
+{
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "ps %u has no memory for its answers to pushes", lane->index);
+}
+
+/* An answer with so many versions. NULL: the stream was closed; its client opens another, and sends again. */
 static struct answer *
 add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t versions)
 {
@@ -35,8 +42,10 @@ add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t ve
     if (!has_room(lane, stream, bytes))
         return NULL;
     struct answer *answer = pool_take(&lane->answers_pool);
-    if (answer == NULL)
+    if (answer == NULL) {
+        fail_for_memory(lane, stream);
         return NULL;
+    }
     answer->kind = kind;
     answer->room_bytes = bytes;
     stream->session->answer_bytes += bytes;
@@ -305,9 +314,7 @@ void lane_answers_flush(struct lane *lane, struct stream *stream)
     if (message != NULL)
         *message = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
     if (message == NULL || !compose(lane, stream, message, &record)) {
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for its answers to pushes", lane->index);
+        fail_for_memory(lane, stream);
         return;
     }
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_ANSWER);

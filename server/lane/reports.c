@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* A report that ps 0 will get, or NULL: nobody is there to be told, and ps 0 will ask again. */
-static struct report *make(struct lane *lane, uint64_t number)
+/* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
+static struct report *try_make(struct lane *lane, uint64_t number)
 {
     struct report *report =
         lane->judge == NULL && lane->coordinator == NULL ? NULL : pool_take(&lane->reports_pool);
@@ -16,6 +16,18 @@ static struct report *make(struct lane *lane, uint64_t number)
         return NULL;
     report->answers = number;
     report->record = lane->last_record;
+    return report;
+}
+
+/* The same. What it would have said is lost: ps 0 asks again on the next stream, which is why this one ends. */
+static struct report *make(struct lane *lane, uint64_t number)
+{
+    struct report *report = try_make(lane, number);
+
+    if (report == NULL && lane->coordinator != NULL)
+        lane_stream_fail(
+            lane, lane->coordinator, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for its reports to ps 0", lane->index);
     return report;
 }
 
@@ -166,9 +178,9 @@ void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
 
 void lane_report_close(struct lane *lane, struct session *session)
 {
-    struct report *report = make(lane, session->close_number);
+    struct report *report = try_make(lane, session->close_number);
 
-    if (report == NULL)
+    if (report == NULL) /* the next tick tries again */
         return;
     report->is_close = true;
     memcpy(report->session_id, session->id, sizeof report->session_id);

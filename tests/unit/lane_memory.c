@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "lane_state.h"
 #include "lane_talk.h"
 
 #define LONG 5u /* eight blocks of 32 KiB */
@@ -252,6 +253,54 @@ static void what_a_part_reads_is_kept_until_it_has_run(void **state)
     expect_all(talk, TWIN + 1, 8192, 2);
 }
 
+/* The first push, which is done. */
+static void stage_again(struct talk *talk, uint64_t stream)
+{
+    const struct talk_part part = {
+        .sequence = 1, .shard = SMALL, .shards = 1, .values = ones, .count = 4};
+
+    talk_part(talk, stream, &part);
+}
+
+/* Its client sends again on another stream all that it has no answer to. */
+static void an_answer_that_there_is_no_memory_for_ends_its_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk, 1u << 20, 0);
+    stage(talk, streams.push, 1, SMALL, 4);
+    talk->deaf = streams.push;
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk_expect(talk, "done 1 [1]\n");
+    no_more_memory(talk, 0); /* given: a reader that has stopped, and no memory */
+
+    for (uint32_t i = 0; i < 200 && talk->text_used == 0; i++)
+        stage_again(talk, streams.push);
+
+    talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+    talk->scarce = false;
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+    stage_again(talk, again);
+    talk_expect(talk, "done 1 [1]\n");
+}
+
+/* ps 0 opens another, and gives its orders again. */
+static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk, 1u << 20, 0);
+    talk->deaf = talk->coordinator;
+    talk_delete(talk, 999);
+    talk_forget(talk);
+    no_more_memory(talk, 0);
+
+    for (uint32_t i = 0; i < 200 && talk->text_used == 0; i++)
+        talk_delete(talk, 999); /* there is none: nothing is done but to say so */
+
+    talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+    assert_null(talk->lane->coordinator);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +312,8 @@ int main(void)
         talk_test(a_ps_that_is_told_to_stop_waits_for_such_a_part),
         talk_test(after_any_number_of_blocks_a_part_that_was_taken_is_applied),
         talk_test(what_a_part_reads_is_kept_until_it_has_run),
+        talk_test(an_answer_that_there_is_no_memory_for_ends_its_stream),
+        talk_test(a_report_that_there_is_no_memory_for_ends_ps_0s_stream),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

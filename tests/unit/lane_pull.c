@@ -495,7 +495,7 @@ static void the_last_short_pull_of_a_deleted_variable_lends_its_blocks(void **st
         ones[i] = 1;
     const struct talk_part part = {
         .sequence = 1, .eager = true, .shard = 7, .shards = 1, .values = ones, .count = 16384};
-    talk->lane->store.view_bytes_max = 1; /* what is not used goes back to the source */
+    talk->lane->store.view_bytes_max = 1;             /* what is not used goes back to the source */
     talk_variable(talk, 7, 16384, UPDATE_ASSIGN_ADD); /* 64 KiB: two blocks, one message */
     talk_part(talk, streams.push, &part);
     talk->deaf = streams.pull;
