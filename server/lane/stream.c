@@ -227,7 +227,7 @@ static bool take_hello(struct lane *lane, struct stream *stream, const wire_hell
         lane_answers_refused_again(lane, session);
     if (stream->kind == LANE_STREAM_PUSH && session->closing)
         stream->closed_due = true;
-    return true;
+    return !stream->ended;
 }
 
 bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello)

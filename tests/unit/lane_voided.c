@@ -158,6 +158,50 @@ static void on_a_new_stream_only_unacknowledged_refusals_are_said_again(void **s
     assert_int_equal(session_of(talk)->counts.refused, 3);
 }
 
+/* A hello and the beginning of a part, in one message. */
+static void say_hello_and_begin(struct talk *talk, uint64_t stream, uint64_t sequence)
+{
+    uint8_t id[16];
+    wire_hello hello = WIRE_HELLO_INIT;
+    wire_part begun = WIRE_PART_INIT;
+    wire_part *parts[] = {&begun};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    memset(id, 1, sizeof id);
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.epoch = talk->lane->epoch;
+    hello.ps_incarnation = talk->lane->config.incarnation;
+    hello.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    hello.generation = 2;
+    begun.sequence = sequence;
+    begun.previous = sequence - 1;
+    begun.bytes = sizeof one;
+    begun.first = true;
+    request.hello = &hello;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, NULL, 0);
+}
+
+static void a_stream_that_ends_while_they_are_said_again_takes_no_part(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    for (uint64_t sequence = 1; sequence <= 100; sequence++) /* more answers than are spare */
+        send_refused(talk, stream, sequence, sequence - 1);
+    talk_commit(talk, stream, 100, 0, 0);
+    talk_hang_up(talk, stream);
+    const uint64_t again = talk_stream(talk, LANE_STREAM_PUSH);
+    talk_forget(talk);
+    talk->out_of_memory = true;
+
+    say_hello_and_begin(talk, again, 101);
+
+    talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+    assert_int_equal(talk->lane->parts_pool.used, 0);
+    assert_int_equal(session_of(talk)->staged_bytes, 0);
+}
+
 static void a_refusal_that_is_heard_meanwhile_is_not_said(void **state)
 {
     struct talk *const talk = *state;
@@ -288,6 +332,7 @@ int main(void)
         talk_test(refused_parts_that_nobody_acknowledges_are_bounded),
         talk_test(what_was_refused_elsewhere_and_has_no_part_here_takes_no_room),
         talk_test(on_a_new_stream_only_unacknowledged_refusals_are_said_again),
+        talk_test(a_stream_that_ends_while_they_are_said_again_takes_no_part),
         talk_test(a_refusal_that_is_heard_meanwhile_is_not_said),
         talk_test(a_refused_part_that_is_cut_off_counts_when_it_is_whole),
         talk_test(a_decision_that_cannot_be_kept_is_not_obeyed),
