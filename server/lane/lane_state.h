@@ -542,7 +542,7 @@ bool lane_pull_take_last_room(struct lane *lane, struct pull *pull);
 void lane_pull_take_room(
     struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces);
 void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull);
-/* The session is forgotten: its pulls are those of a reader without one. */
+/* The session is closed: its pulls are those of a reader without one, and streams whose pulls find no room as such end. */
 void lane_pull_disown(struct lane *lane, struct session *session);
 void lane_pulled_flush(struct lane *lane, struct stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);

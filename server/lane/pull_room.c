@@ -3,9 +3,12 @@
  *   pulls_bytes_max: | readers without a session, 7/16 | all sessions, 7/32 | a share for each session, 7/32 | refused, 1/8 |
  *
  * A session takes its share first, then of what is for all sessions: nobody takes another's share. A pull that finds no room
- * is answered so; until that answer is read it takes of the last eighth, and beyond that its stream ends.
+ * is answered so; until that answer is read it takes of the last eighth, and beyond that its stream ends. A session that is
+ * closed has no share: its pulls are a reader's, and streams of it that find no room as such end with it.
  */
 #include "lane_state.h"
+
+#include <assert.h>
 
 #include "error.h"
 
@@ -34,6 +37,9 @@ static uint64_t bytes_of(uint64_t pieces)
     return PULL_ROOM_BYTES + sized_pool_bytes(pieces * sizeof(struct pull_piece));
 }
 
+/* Do its pulls take the room of readers? */
+static bool is_reader(const struct session *session) { return session == NULL || session->closed; }
+
 static bool refuse_reader(
     const struct lane *lane, const struct pull *pull, uint64_t pieces, struct sumac_error *error)
 {
@@ -53,7 +59,7 @@ bool lane_pull_has_room(
 {
     const uint64_t bytes = bytes_of(pieces), admitted = admitted_bytes(lane);
 
-    if (session == NULL)
+    if (is_reader(session))
         return lane->reader_pull_bytes + bytes <= admitted / 2 ||
                refuse_reader(lane, pull, pieces, error);
     const uint64_t common =
@@ -95,7 +101,7 @@ void lane_pull_take_room(
 {
     pull->room_bytes = bytes_of(pieces);
     lane->pull_bytes += pull->room_bytes;
-    if (session == NULL)
+    if (is_reader(session))
         lane->reader_pull_bytes += pull->room_bytes;
     else
         change_session(lane, session, session->pull_bytes + pull->room_bytes);
@@ -106,7 +112,7 @@ void lane_pull_give_room(struct lane *lane, struct session *session, struct pull
     lane->pull_bytes -= pull->room_bytes;
     if (pull->refused_room)
         lane->refused_pull_bytes -= pull->room_bytes;
-    else if (session == NULL)
+    else if (is_reader(session))
         lane->reader_pull_bytes -= pull->room_bytes;
     else
         change_session(lane, session, session->pull_bytes - pull->room_bytes);
@@ -114,6 +120,20 @@ void lane_pull_give_room(struct lane *lane, struct session *session, struct pull
 
 void lane_pull_disown(struct lane *lane, struct session *session)
 {
+    const uint64_t readers_max = admitted_bytes(lane) / 2;
+    struct stream *stream = lane->first_stream;
+
+    assert(session->closed);
     lane->reader_pull_bytes += session->pull_bytes;
     change_session(lane, session, 0);
+    for (; stream != NULL && lane->reader_pull_bytes > readers_max; stream = stream->next) {
+        if (stream->session != session || stream->first_pull == NULL)
+            continue;
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "session %s is closed on ps %u, and its pulls with those of readers without a session "
+            "take %llu bytes, of at most %llu: pull again later, or join",
+            session->task, lane->index, (unsigned long long)lane->reader_pull_bytes,
+            (unsigned long long)readers_max);
+    }
 }

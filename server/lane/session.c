@@ -54,7 +54,6 @@ static void free_session(struct lane *lane, struct session *session)
     if (session->receiving != NULL)
         lane_part_destroy(lane, session->receiving);
     lane_voided_drop(lane, session);
-    lane_pull_disown(lane, session);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->session != session)
             continue;
@@ -109,6 +108,7 @@ void lane_session_end(struct lane *lane, struct session *session)
         link = &(*link)->next;
     if (*link == NULL)
         return;
+    lane_pull_disown(lane, session);
     if (rule_holds(
             lane->config.broken, RULE_tell_closed_client)) /* a stream's end would tell it, too */
         estrange_streams(lane, session);

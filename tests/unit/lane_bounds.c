@@ -11,6 +11,7 @@
 #include "lane_talk.h"
 
 #define VARIABLE 5u
+#define UNASSIGNED 9u
 
 static const float one[] = {1};
 
@@ -283,6 +284,49 @@ static void readers_without_a_session_have_at_most_half(void **state)
     talk_expect(talk, "pulled 2 [0] 0\n");
 }
 
+/* Pulls before it is closed, and after. Returns their stream. */
+static uint64_t pull_and_leave(struct talk *talk, uint8_t session)
+{
+    talk_open(talk, session);
+    const uint64_t stream = talk_pull_stream(talk, session);
+
+    for (uint32_t request = 1; request <= 20; request++)
+        talk_pull(talk, stream, request, UNASSIGNED, 1, 0);
+    talk_close(talk, session);
+    talk_forget(talk);
+    talk_decide(talk, session, 0, 0);
+    for (uint32_t request = 21; request <= 30; request++)
+        talk_pull(talk, stream, request, UNASSIGNED, 1, 0);
+    return stream;
+}
+
+/* However many come and go, what they leave waiting takes the room of readers. */
+static void a_closed_session_has_no_room_for_pulls_of_its_own(void **state)
+{
+    struct talk *const talk = *state;
+    uint64_t streams[10];
+    begin_with_room_for_pulls(talk);
+    talk_add(talk, UNASSIGNED, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
+
+    streams[0] = pull_and_leave(talk, 3);
+    assert_null(strstr(talk->text, "BUSY"));
+    streams[1] = pull_and_leave(talk, 4);
+    assert_non_null(strstr(talk->text, "pulled 27 error BUSY\n")); /* 30 + 26 are all there is */
+    assert_null(strstr(talk->text, "end of stream"));
+    for (uint8_t i = 2; i < 10; i++) {
+        streams[i] = pull_and_leave(talk, (uint8_t)(i + 3));
+        assert_non_null(strstr(talk->text, "end of stream BUSY\n"));
+    }
+
+    assert_int_equal(talk->lane->pull_bytes, 56 * PULL_BYTES);
+    assert_int_equal(talk->lane->reader_pull_bytes, 56 * PULL_BYTES);
+    assert_int_equal(talk->lane->common_pull_bytes, 0);
+    for (uint32_t i = 0; i < 10; i++)
+        talk_hang_up(talk, streams[i]);
+    assert_int_equal(talk->lane->pull_bytes, 0);
+    assert_int_equal(talk->lane->reader_pull_bytes, 0);
+}
+
 /* One of 65 536 pieces that are not there takes as much as any. */
 static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
 {
@@ -367,6 +411,7 @@ int main(void)
         talk_test(a_stream_has_so_many_pulls),
         talk_test(pulls_that_wait_share_a_bound),
         talk_test(readers_without_a_session_have_at_most_half),
+        talk_test(a_closed_session_has_no_room_for_pulls_of_its_own),
         talk_test(pieces_take_room_for_as_long_as_their_pull_waits),
         talk_test(a_part_names_so_many_functions),
         talk_test(a_ps_remembers_so_many_closed_sessions),
