@@ -87,7 +87,8 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
     return false;
 }
 
-/* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody can dial. */
+/* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody can dial; so a ps 0 that is
+ * only suspended keeps its place for as long as its stream lives, and for ps_lost_ms at most. */
 static bool
 check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
@@ -111,7 +112,7 @@ check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_orde
             (unsigned long long)order->number, (unsigned long long)lane->coordinator_hello);
         return false;
     }
-    if (!same && lane->coordinator != NULL && silent_us < LANE_QUIET_MS * UINT64_C(1000)) {
+    if (!same && lane->coordinator != NULL) {
         lane_stream_fail(
             lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u obeys the ps 0 of incarnation %016llx, heard from %llu ms ago, and not the one "

@@ -97,7 +97,8 @@ static void another_ps_0_means_that_the_state_is_lost(void **state)
     talk_expect(talk, "exit 138 STATE_LOST\n");
 }
 
-static void another_ps_0_is_refused_while_the_present_one_is_heard(void **state)
+/* Suspended it is silent, and its stream lives. */
+static void another_ps_0_is_refused_while_the_stream_of_the_present_one_lives(void **state)
 {
     struct talk *const talk = *state;
     (void)begin(talk);
@@ -114,7 +115,11 @@ static void another_ps_0_is_refused_while_the_present_one_is_heard(void **state)
         talk_tick(talk, 1000);
     talk_forget(talk);
     hello(talk, 0x2000, 0x1001);
-    talk_expect(talk, "end of stream UNSPECIFIED\nexit 138 STATE_LOST\n");
+    talk_expect(talk, "end of stream BUSY\n");
+
+    talk_hang_up(talk, present);
+    hello(talk, 0x2000, 0x1001);
+    talk_expect(talk, "exit 138 STATE_LOST\n");
 }
 
 /* Everybody may ask for the incarnation; the secret is told only to the other ps. */
@@ -521,7 +526,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(another_ps_0_means_that_the_state_is_lost),
-        talk_test(another_ps_0_is_refused_while_the_present_one_is_heard),
+        talk_test(another_ps_0_is_refused_while_the_stream_of_the_present_one_lives),
         talk_test(who_does_not_know_the_secret_of_ps_0_is_not_ps_0),
         talk_test(a_ps_that_came_back_empty_says_so),
         talk_test(what_comes_with_a_hello_that_is_refused_is_not_obeyed),
