@@ -215,11 +215,8 @@ static void note_assigned(struct lane *lane, const struct part *part, const stru
     if (function_of(part, run)->number != UPDATE_ASSIGN)
         return;
     store_assigned(&lane->store, shard, run->offset, run->bytes);
-    for (uint32_t i = 0; i < variable->placement_count; i++) {
-        const struct shard *here = variable->placements[i].here;
-        if (here != NULL && here->unassigned != NULL)
-            return;
-    }
+    if (variable->unassigned_shards > 0)
+        return;
     variable->assigned = true;
     lane_report_assigned(lane, variable);
 }

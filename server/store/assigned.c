@@ -30,6 +30,7 @@ bool store_assignable(struct store *store, struct shard *shard)
     if (elements % 64 != 0)
         shard->unassigned[elements / 64] = (UINT64_C(1) << elements % 64) - 1;
     shard->unassigned_count = elements;
+    shard->variable->unassigned_shards++;
     store->state_bytes += bytes;
     return true;
 }
@@ -42,6 +43,7 @@ void store_assigned_drop(struct store *store, struct shard *shard)
         return;
     sized_pool_give(&store->bytes, shard->unassigned, bytes);
     shard->unassigned = NULL;
+    shard->variable->unassigned_shards--;
     store->state_bytes -= bytes;
 }
 

@@ -63,6 +63,7 @@ struct variable {
     uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of) */
     uint32_t placement_count;
     uint32_t held_count;
+    uint32_t unassigned_shards; /* of them, not wholly assigned by its creator yet */
     bool published;
     bool deleted;
     bool filled;         /* every shard here has its initial value */

@@ -9,6 +9,7 @@
 #include "lane_talk.h"
 
 #define VARIABLE 5u
+#define SHARDS_MAX 8u
 
 static const float one[] = {1, 1, 1, 1};
 
@@ -315,6 +316,75 @@ static void a_shard_that_is_being_filled_is_not_there_yet(void **state)
     talk_expect(talk, "refused 1 UNKNOWN_SHARD\ndone 1 voided\npulled 1 error UNKNOWN_SHARD\n");
 }
 
+/* Vectors of `rows` each make up one; the shards' ids follow upon each other. */
+static void add_in_shards(struct talk *talk, uint64_t id, uint32_t count, uint64_t rows)
+{
+    static wire_shard shards[SHARDS_MAX];
+    wire_shard *pointers[SHARDS_MAX];
+    uint64_t shape[] = {count * rows};
+    wire_initializer values = WIRE_INITIALIZER_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_add_shards add = WIRE_ADD_SHARDS_INIT;
+    wire_publish publish = WIRE_PUBLISH_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    for (uint32_t i = 0; i < count; i++) {
+        pointers[i] = &shards[i];
+        shards[i] = (wire_shard)WIRE_SHARD_INIT;
+        shards[i].shard_id = id + i;
+        shards[i].ps = 1;
+        shards[i].first_row = i * rows;
+        shards[i].rows = rows;
+        shards[i].bytes = rows * sizeof(float);
+    }
+    values.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ASSIGNED;
+    variable.name = (char *)"many";
+    variable.variable_id = publish.variable_id = id;
+    variable.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    variable.shape = shape;
+    variable.n_shape = 1;
+    variable.initializer = &values;
+    variable.shards = pointers;
+    variable.n_shards = count;
+    add.variable = &variable;
+    order.add_shards = &add;
+    talk_order(talk, &order);
+    order.add_shards = NULL;
+    order.publish = &publish;
+    talk_order(talk, &order);
+    talk_forget(talk);
+}
+
+/* In any order, some of them twice, the first of them in two. */
+static void a_variable_is_assigned_with_the_last_of_its_shards(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    add_in_shards(talk, 20, 5, 2); /* given */
+    struct talk_part sent = part(1, 0);
+    sent.shard = 22;
+    sent.shards = 3;
+    sent.count = 2;
+    sent.eager = true;
+    talk_part(talk, stream, &sent);
+    talk_expect(talk, "staged 1\ndone 1 [1 1 1]\n");
+
+    sent.shard = 21; /* when: but for the second element of the first shard */
+    sent.previous = sent.sequence++;
+    talk_part(talk, stream, &sent);
+    sent.shard = 20;
+    sent.shards = 2;
+    sent.count = 1;
+    sent.previous = sent.sequence++;
+    talk_part(talk, stream, &sent);
+    talk_expect(talk, "staged 2\ndone 2 [1 2 2]\nstaged 3\ndone 3 [1 2]\n");
+    sent.offset = 1;
+    sent.previous = sent.sequence++;
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "staged 4\ndone 4 [2 3]\nreport assigned 20\n"); /* then */
+}
+
 /* Row by row, from the last to the first; and what only adds to a row assigns nothing. */
 static void a_variable_is_assigned_when_every_element_is(void **state)
 {
@@ -516,6 +586,7 @@ int main(void)
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
         talk_test(a_shard_that_is_being_filled_is_not_there_yet),
         talk_test(a_variable_is_assigned_when_every_element_is),
+        talk_test(a_variable_is_assigned_with_the_last_of_its_shards),
         talk_test(no_more_sessions_are_opened_than_there_are_grants_for),
         talk_test(what_no_create_would_make_is_not_made_for_an_order),
         talk_test(an_order_given_twice_does_nothing_more),
