@@ -143,8 +143,7 @@ void store_deinit(struct store *store)
     sized_pool_deinit(&store->bytes);
 }
 
-static bool
-copy_definition(struct store *store, struct variable *variable, const wire_variable *given)
+static bool copy_name(struct store *store, struct variable *variable, const wire_variable *given)
 {
     const size_t name_bytes = strlen(given->name) + 1;
 
@@ -152,6 +151,11 @@ copy_definition(struct store *store, struct variable *variable, const wire_varia
     if (variable->name == NULL)
         return false;
     memcpy(variable->name, given->name, name_bytes);
+    return true;
+}
+
+static void copy_definition(struct variable *variable, const wire_variable *given)
+{
     variable->id = given->variable_id;
     variable->shape.rank = (uint32_t)given->n_shape;
     if (given->n_shape > 0)
@@ -173,7 +177,6 @@ copy_definition(struct store *store, struct variable *variable, const wire_varia
         variable->max_shards = given->partitioner->max_shards;
         variable->max_shard_bytes = given->partitioner->max_shard_bytes;
     }
-    return true;
 }
 
 static struct block **take_blocks(struct store *store, uint32_t count)
@@ -306,6 +309,19 @@ read_function(struct variable *variable, const wire_variable *given, struct suma
     return status;
 }
 
+/* The bits of what its creator is to assign here: they are of the state until it has. */
+static uint64_t
+assignable_bytes_of(const struct variable *variable, const wire_variable *given, uint32_t this_ps)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < given->n_shards; i++) {
+        if (given->shards[i]->ps == this_ps)
+            bytes += store_assignable_bytes(variable, given->shards[i]->bytes);
+    }
+    return bytes;
+}
+
 /* Sizes are rounded up to an eighth more at most (sized_pool.h): so are a shard's last blocks, and its lists of blocks. */
 static uint64_t own_bytes_of(
     const struct store *store, const struct variable *variable, const wire_variable *given,
@@ -321,7 +337,8 @@ static uint64_t own_bytes_of(
         const uint64_t blocks =
             (given->shards[i]->bytes + store->block_bytes - 1) / store->block_bytes;
         const uint64_t last = given->shards[i]->bytes % store->block_bytes;
-        bytes += SHARD_OWN_BYTES + lists * (blocks * BLOCK_OWN_BYTES + 64 + last / 8);
+        const uint64_t bits = store_assignable_bytes(variable, given->shards[i]->bytes);
+        bytes += SHARD_OWN_BYTES + lists * (blocks * BLOCK_OWN_BYTES + 64 + last / 8) + bits / 8;
     }
     return bytes;
 }
@@ -341,7 +358,8 @@ static enum sumac_status check_room(
         bytes_max = store->state_bytes_max;
     const uint64_t taken = store->state_bytes + store->own_bytes;
     const uint64_t free_bytes = bytes_max > taken ? bytes_max - taken : 0;
-    if (variable->own_bytes <= free_bytes && bytes <= (free_bytes - variable->own_bytes) / lists)
+    const uint64_t beside = variable->own_bytes + assignable_bytes_of(variable, given, this_ps);
+    if (beside <= free_bytes && bytes <= (free_bytes - beside) / lists)
         return SUMAC_OK;
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -349,7 +367,7 @@ static enum sumac_status check_room(
         "have %llu%s, and what is kept beside them %llu",
         given->name, this_ps, (unsigned long long)free_bytes, (unsigned long long)bytes_max,
         (unsigned long long)bytes, lists > 1 ? ", and their slots as much each" : "",
-        (unsigned long long)variable->own_bytes);
+        (unsigned long long)beside);
 }
 
 /* Undo a half-made variable. */
@@ -375,6 +393,7 @@ enum sumac_status store_add(
         goto no_memory;
     enum sumac_status known = read_function(variable, given, error);
     if (known == SUMAC_OK) {
+        copy_definition(variable, given);
         variable->own_bytes = own_bytes_of(store, variable, given, this_ps);
         known = check_room(store, variable, given, this_ps, error);
     }
@@ -383,8 +402,7 @@ enum sumac_status store_add(
         return known;
     }
     store->own_bytes += variable->own_bytes;
-    if (!copy_definition(store, variable, given) ||
-        !make_placements(store, variable, given, this_ps) ||
+    if (!copy_name(store, variable, given) || !make_placements(store, variable, given, this_ps) ||
         !id_map_put(&store->variables, variable->id, variable)) {
         unmake(store, variable);
         goto no_memory;

@@ -57,8 +57,9 @@ static int end(void **state)
 }
 
 /* A vector of `elements` float32, all here, with the initial value of that kind. */
-static struct variable *
-add_with(struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer)
+static enum sumac_status try_add(
+    struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer,
+    struct variable **added)
 {
     uint64_t shape[] = {elements};
     char name[] = "v?";
@@ -67,7 +68,6 @@ add_with(struct store *store, uint64_t id, uint64_t elements, uint32_t function,
     wire_function own = WIRE_FUNCTION_INIT;
     wire_initializer initial = WIRE_INITIALIZER_INIT;
     wire_variable given = WIRE_VARIABLE_INIT;
-    struct variable *added = NULL;
     struct sumac_error error;
 
     name[1] = (char)('0' + id);
@@ -84,7 +84,16 @@ add_with(struct store *store, uint64_t id, uint64_t elements, uint32_t function,
     given.initializer = &initial;
     given.shards = shards;
     given.n_shards = 1;
-    assert_int_equal(store_add(store, &given, 0, &added, &error), SUMAC_OK);
+    return store_add(store, &given, 0, added, &error);
+}
+
+static struct variable *
+add_with(struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer)
+{
+    struct variable *added = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(try_add(store, id, elements, function, initializer, &added), SUMAC_OK);
     assert_int_equal(store_fill(store, added, UINT64_MAX, &error), SUMAC_OK);
     assert_true(added->filled);
     return added;
@@ -502,6 +511,27 @@ static void what_is_never_assigned_leaves_nothing_behind(void **state)
     assert_int_equal(fixture->store.state_bytes, 0);
 }
 
+/* A bit for each element, until it is: from what a variable with values of its own takes, up. */
+static void what_is_to_be_assigned_is_within_the_bound_of_the_state(void **state)
+{
+    enum { elements = 65536 };
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct variable *variable = add(store, 1, elements, UPDATE_SGD); /* given */
+    store->state_bytes_max = store->state_bytes + store->own_bytes;
+    store_delete(store, variable);
+    uint64_t refusals = 0;
+
+    while (try_add(store, 2, elements, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED, &variable) !=
+           SUMAC_OK) { /* when */
+        store->state_bytes_max += 64;
+        assert_true(++refusals < elements);
+    }
+
+    assert_true(store->state_bytes + store->own_bytes <= store->state_bytes_max); /* then */
+    assert_true(store->state_bytes + store->own_bytes > store->state_bytes_max - 64);
+}
+
 #define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -524,6 +554,7 @@ int main(void)
         store_test(lent_bytes_outlive_their_view_and_their_shard),
         store_test(a_shard_is_assigned_when_all_its_elements_are),
         store_test(what_is_never_assigned_leaves_nothing_behind),
+        store_test(what_is_to_be_assigned_is_within_the_bound_of_the_state),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
