@@ -1,10 +1,14 @@
 """Readers that stop in the middle of a long pull, or go: the writers never wait, memory stays within its bound, and comes back."""
+import os
 import struct
 import time
 import unittest
 
 from cluster import Cluster
 from wire import Client, DEADLINE_S, Stream, observe_pb2, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
+
+# Of a sanitizer, if there is one: freed memory is given back.
+os.environ.setdefault("ASAN_OPTIONS", "quarantine_size_mb=1:allocator_may_return_null=1")
 
 ELEMENTS = 8 << 20              # float32: 32 MiB over two ps, 16 on each
 PUSHES = 50                     # more, if each left its old blocks, than the bound by far
