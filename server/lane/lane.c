@@ -257,6 +257,7 @@ static void forgive_sleep(struct lane *lane)
     if (jump_us > patience_us(lane) / 2) {
         lane->coordinator_heard_us += jump_us;
         lane_place_excuse(lane, jump_us);
+        lane_pull_excuse(lane, jump_us);
     }
     lane->last_step_us = lane->now_us;
 }

@@ -520,6 +520,8 @@ void lane_pull_end_session(struct lane *lane, struct session *session);
 void lane_pull_tick(struct lane *lane);
 /* A message was given out: its reader has a while to take it. */
 void lane_pull_said(struct lane *lane, struct stream *stream);
+/* Nobody was told for so long that it may go on. */
+void lane_pull_excuse(struct lane *lane, uint64_t slept_us);
 void lane_pull_open_view(struct lane *lane, struct pull *pull);
 void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull);
 /* To the end of its stream's list: the others' turn. */

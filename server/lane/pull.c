@@ -390,6 +390,14 @@ void lane_pull_said(struct lane *lane, struct stream *stream)
         lane->pull_due_us = due_us;
 }
 
+void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
+{
+    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (stream->said_us != 0)
+            stream->said_us += slept_us;
+    }
+}
+
 /* A reader that takes nothing keeps blocks, also those of variables that were deleted. Its stream ends, and with it what gRPC
  * has of them. False: it has time left, or has taken all. */
 static bool give_up_unread(struct lane *lane, struct stream *stream)

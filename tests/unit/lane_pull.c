@@ -515,6 +515,17 @@ static void the_last_short_pull_of_a_deleted_variable_lends_its_blocks(void **st
     test_free(ones);
 }
 
+/* Time in which this process is awake, and hears from ps 0. */
+static void pass(struct talk *talk, uint64_t ms)
+{
+    while (ms > 0) {
+        const uint64_t step_ms = ms < 1000 ? ms : 1000;
+        talk_delete(talk, 999);
+        talk_tick(talk, step_ms);
+        ms -= step_ms;
+    }
+}
+
 /* Whoever takes nothing for a minute holds no values back: neither of the living nor of the deleted. */
 static void a_reader_that_takes_nothing_is_given_up(void **state)
 {
@@ -528,9 +539,9 @@ static void a_reader_that_takes_nothing_is_given_up(void **state)
     talk_forget(talk);
     const uint64_t before = talk->bytes_taken;
 
-    talk_tick(talk, 59999);
+    pass(talk, 59999);
     assert_null(strstr(talk->text, "end of stream"));
-    talk_tick(talk, 1);
+    pass(talk, 1);
     assert_non_null(strstr(talk->text, "end of stream VIEW_ENDED\n"));
     talk_release(talk); /* gRPC drops what it has of an ended stream */
     talk_forget(talk);
@@ -538,6 +549,24 @@ static void a_reader_that_takes_nothing_is_given_up(void **state)
     assert_true(talk->bytes_taken + 6 * 32768 <= before); /* of eight blocks, two may be spare */
     talk_pull(talk, reader, 1, LONG, 1, 0); /* one that has taken what it was given stays */
     talk_expect(talk, "pulled 1 error UNKNOWN_SHARD\n");
+}
+
+/* What it has not taken in a sleep of this process, nobody could tell it to take. */
+static void a_sleep_of_the_ps_is_not_its_readers(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_forget(talk);
+    pass(talk, 30000);
+
+    talk_tick(talk, 70000); /* this process stood still */
+    pass(talk, 29999);
+    assert_null(strstr(talk->text, "end of stream"));
+    pass(talk, 1);
+
+    assert_non_null(strstr(talk->text, "end of stream VIEW_ENDED\n"));
 }
 
 static void many_small_pieces_are_one_run_of_bytes(void **state)
@@ -582,6 +611,7 @@ int main(void)
         talk_test(a_deleted_variable_is_read_to_its_end),
         talk_test(the_last_short_pull_of_a_deleted_variable_lends_its_blocks),
         talk_test(a_reader_that_takes_nothing_is_given_up),
+        talk_test(a_sleep_of_the_ps_is_not_its_readers),
         talk_test(many_small_pieces_are_one_run_of_bytes),
     };
 
