@@ -523,6 +523,8 @@ void lane_pull_said(struct lane *lane, struct stream *stream);
 /* Nobody was told for so long that it may go on. */
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us);
 void lane_pull_open_view(struct lane *lane, struct pull *pull);
+/* The long one whose answer has begun, or NULL. */
+struct pull *lane_pull_under_way(const struct stream *stream);
 void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull);
 /* To the end of its stream's list: the others' turn. */
 void lane_pull_requeue(struct stream *stream, struct pull *pull);

@@ -57,6 +57,15 @@ void lane_pull_open_view(struct lane *lane, struct pull *pull)
     pull->active = true;
 }
 
+struct pull *lane_pull_under_way(const struct stream *stream)
+{
+    struct pull *pull = stream->first_pull;
+
+    while (pull != NULL && !pull->active)
+        pull = pull->next;
+    return pull;
+}
+
 static void unlink_pull(struct stream *stream, struct pull *pull)
 {
     if (pull->prev != NULL)

@@ -30,10 +30,8 @@ struct message {
 /* The pull whose turn it is, or NULL. */
 static struct pull *choose(const struct lane *lane, const struct stream *stream)
 {
-    const struct pull *under_way = stream->first_pull;
+    const struct pull *under_way = lane_pull_under_way(stream);
 
-    while (under_way != NULL && !under_way->active)
-        under_way = under_way->next;
     for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
         const bool another = under_way != NULL && under_way != pull;
         if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))

@@ -107,7 +107,7 @@ static bool in_flight(const struct lane *lane)
             return true;
         if (stream->first_answer != NULL || stream->closed_due || stream->first_report != NULL)
             return true;
-        if (stream->first_pull != NULL && stream->first_pull->active)
+        if (lane_pull_under_way(stream) != NULL)
             return true;
     }
     return false;

@@ -357,6 +357,24 @@ static void a_short_pull_overtakes_a_long_one(void **state)
     assert_int_equal(strncmp(talk->text, "pulled 2 [0] 0 0 0 0\npulled 1:", 30), 0);
 }
 
+static void sigterm_lets_a_long_pull_behind_one_that_waits_go_on(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 12); /* given: one that waits, … */
+    talk->deaf = streams.pull;
+    talk_pull(talk, streams.pull, 2, LONG, 1, 0); /* … and one whose answer has begun */
+
+    talk_step(talk, &terminate);
+    assert_null(strstr(talk->text, "exit"));
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+
+    expect_pulled(talk, 40, 0);
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
+}
+
 static void a_reader_that_hangs_up_leaves_nothing_behind(void **state)
 {
     struct talk *const talk = *state;
@@ -604,6 +622,7 @@ int main(void)
         talk_test(what_is_written_meanwhile_is_not_seen),
         talk_test(a_reader_that_keeps_too_much_is_ended),
         talk_test(a_short_pull_overtakes_a_long_one),
+        talk_test(sigterm_lets_a_long_pull_behind_one_that_waits_go_on),
         talk_test(a_reader_that_hangs_up_leaves_nothing_behind),
         talk_test(what_vector_work_reads_is_not_given_away),
         talk_test(a_block_that_is_written_in_part_keeps_the_rest),
