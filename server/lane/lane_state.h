@@ -517,6 +517,8 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event);
 bool lane_pull_is_long(const struct lane *lane, const struct pull *pull);
 void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull);
 void lane_pull_end_session(struct lane *lane, struct session *session);
+/* It is deleted: what its creator has not assigned yet nobody waits for. */
+void lane_pull_end_variable(struct lane *lane, const struct variable *variable);
 void lane_pull_tick(struct lane *lane);
 /* A message was given out: its reader has a while to take it. */
 void lane_pull_said(struct lane *lane, struct stream *stream);

@@ -320,6 +320,7 @@ static void obey_delete(struct lane *lane, struct stream *stream, const wire_pee
 
     if (variable != NULL) {
         lane->filling -= !variable->filled;
+        lane_pull_end_variable(lane, variable);
         store_delete(&lane->store, variable);
         (void)lane_record_write(lane, RECORD_VARIABLE, NULL, id);
     }

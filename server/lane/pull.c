@@ -343,6 +343,37 @@ void lane_pull_end_session(struct lane *lane, struct session *session)
     }
 }
 
+/* Does the pull wait until the variable's creator assigns it? */
+static bool waits_for_creator(const struct pull *pull, const struct variable *variable)
+{
+    if (pull->active || pull->error.status != SUMAC_OK)
+        return false;
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
+        const struct shard *shard = pull->pieces[i].shard;
+        if (shard->variable == variable && shard->unassigned != NULL)
+            return true;
+    }
+    return false;
+}
+
+void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
+{
+    if ((int)variable->initializer_kind != WIRE_INITIALIZER_ASSIGNED || variable->assigned)
+        return;
+    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+            if (!waits_for_creator(pull, variable))
+                continue;
+            (void)fail(
+                &pull->error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
+                "pull %llu waited for variable %s, which was deleted on ps %u before its creator "
+                "had assigned it",
+                (unsigned long long)pull->request, variable->name, lane->index);
+            lane_stream_attend(lane, stream);
+        }
+    }
+}
+
 void lane_pull_describe_wait(
     const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
     size_t text_bytes)

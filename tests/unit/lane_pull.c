@@ -183,6 +183,28 @@ static void a_pull_of_what_is_never_assigned_says_so(void **state)
         "ps 1");
 }
 
+static void a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const uint64_t reader = talk_pull_stream(talk, 0);
+    talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
+    talk_add(talk, 21, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 12);
+    talk_pull(talk, streams.pull, 2, 20, 1, 0);
+    talk_pull(talk, reader, 3, 20, 2, 0);
+    talk_pull(talk, reader, 4, 21, 1, 0);
+    talk_forget(talk);
+
+    talk_delete(talk, 20);
+
+    assert_non_null(strstr(talk->text, "pulled 2 error UNKNOWN_SHARD\n"));
+    assert_non_null(strstr(talk->text, "pulled 3 error UNKNOWN_SHARD\n"));
+    assert_null(strstr(talk->text, "pulled 1"));
+    assert_null(strstr(talk->text, "pulled 4"));
+    assert_int_equal(talk->lane->store.deleted_count, 0); /* nobody keeps it */
+}
+
 static void a_pull_can_be_cancelled(void **state)
 {
     struct talk *const talk = *state;
@@ -612,6 +634,7 @@ int main(void)
         talk_test(a_pull_that_waits_too_long_names_what_is_missing),
         talk_test(a_pull_waits_until_the_variable_is_assigned),
         talk_test(a_pull_of_what_is_never_assigned_says_so),
+        talk_test(a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer),
         talk_test(a_pull_can_be_cancelled),
         talk_test(a_reader_needs_no_session),
         talk_test(a_reader_without_a_session_waits_for_no_push),
