@@ -52,6 +52,8 @@ void judge_end_now(struct judge *judge, const struct lane_event *event, struct o
  * how many there was no room for. */
 uint32_t judge_waits(
     struct judge *judge, uint64_t now_us, struct out *out, char ***waits, uint64_t *left_out);
+/* The most that it keeps of sessions, and of the tasks that are known at present. */
+uint64_t judge_sessions_bytes_max(const struct judge *judge);
 uint64_t judge_cluster_id(const struct judge *judge);
 
 #endif

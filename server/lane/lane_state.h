@@ -31,7 +31,8 @@
 #define PULLS_PER_STREAM_MAX 4096u
 #define PIECES_PER_ANSWER_MAX 4096u
 #define FUNCTIONS_PER_PART_MAX 256u
-#define CLOSED_SESSIONS_MAX 1024u /* remembered, so that their clients can be told */
+#define CLOSED_SESSIONS_MAX 1024u        /* remembered, so that their clients can be told, … */
+#define CLOSED_VOIDED_BYTES_MAX 8388608u /* … with what was voided of them: else fewer are */
 #define ANSWER_ROOM_BYTES                                                                          \
     64u /* each that waits until its stream is writable, beside its versions */
 #define ANSWERS_COST_BYTES 320u /* of WIRE_PART_COST_BYTES: staged or refused, done, done again */
@@ -464,7 +465,7 @@ void lane_session_drop_parts(struct lane *lane, struct session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct session *session);
 /* The most that sessions keep beside their grants of staging and pulls: refused parts and why, answers that say so again, the
- * slices of vector work, an array of a part as it grows; of closed ones what was voided. */
+ * slices of vector work, an array of a part as it grows; of closed ones what was voided; what the judge keeps of them. */
 uint64_t lane_sessions_bytes_max(const struct lane *lane);
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
 

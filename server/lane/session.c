@@ -76,19 +76,44 @@ void lane_session_destroy_all(struct lane *lane)
     }
 }
 
-/* The oldest of the closed ones is forgotten: its client, if there is one, is told to join again. */
-static void forget_oldest(struct lane *lane)
+static uint64_t voided_bytes(const struct session *session)
 {
-    struct session **link = &lane->closed_sessions;
+    return session->voided_capacity * sizeof *session->voided;
+}
 
-    while ((*link)->next != NULL)
-        link = &(*link)->next;
-    struct session *oldest = *link;
-    if (oldest->applying != NULL || oldest->first != NULL)
-        return;
-    *link = NULL;
+/* Of the closed ones before the newest the oldest that has no part left is forgotten: its client, if there is one, is told to
+ * join again. Returns the bytes that were kept of what was voided; forgotten says whether there was one. */
+static uint64_t forget_oldest(struct lane *lane, bool *forgotten)
+{
+    struct session **oldest = NULL;
+
+    for (struct session **link = &lane->closed_sessions->next; *link != NULL;
+         link = &(*link)->next) {
+        if ((*link)->applying == NULL && (*link)->first == NULL)
+            oldest = link;
+    }
+    *forgotten = oldest != NULL;
+    if (oldest == NULL)
+        return 0;
+    struct session *session = *oldest;
+    const uint64_t bytes = voided_bytes(session);
+    *oldest = session->next;
     lane->closed_count--;
-    free_session(lane, oldest);
+    free_session(lane, session);
+    return bytes;
+}
+
+static void forget_beyond_bounds(struct lane *lane)
+{
+    uint64_t bytes = 0;
+    bool forgotten = true;
+
+    for (const struct session *session = lane->closed_sessions; session != NULL;
+         session = session->next)
+        bytes += voided_bytes(session);
+    while (forgotten &&
+           (lane->closed_count > CLOSED_SESSIONS_MAX || bytes > CLOSED_VOIDED_BYTES_MAX))
+        bytes -= forget_oldest(lane, &forgotten);
 }
 
 /* What is left of it is to be said soon, and its places are others'. */
@@ -116,8 +141,7 @@ void lane_session_end(struct lane *lane, struct session *session)
     session->next = lane->closed_sessions;
     lane->closed_sessions = session;
     lane->closed_count++;
-    if (lane->closed_count > CLOSED_SESSIONS_MAX)
-        forget_oldest(lane);
+    forget_beyond_bounds(lane);
 }
 
 void lane_session_heard(struct lane *lane, struct session *session)
@@ -196,16 +220,19 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
     return slowest == UINT64_MAX ? otherwise : slowest;
 }
 
-/* A list that has grown has less than twice the places that it needs, and while it grows there are two of them. */
-static uint64_t voided_bytes_max(void)
+/* Until a session is settled it has its own list, and then the union of those of all ps. A list that has grown has less than
+ * twice the places that it needs, and while it grows there are two of them. */
+static uint64_t voided_bytes_max(const struct lane *lane)
 {
-    return 3 * VOIDED_PER_SESSION_MAX * sizeof(struct voided);
+    const uint64_t count = (1 + (uint64_t)lane->ps_count) * VOIDED_PER_SESSION_MAX;
+
+    return 3 * count * sizeof(struct voided);
 }
 
-static uint64_t session_bytes_max(void)
+static uint64_t session_bytes_max(const struct lane *lane)
 {
     const uint64_t refused = VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
-                             PARTS_PER_SESSION_MAX * sizeof(struct part) + voided_bytes_max();
+                             PARTS_PER_SESSION_MAX * sizeof(struct part) + voided_bytes_max(lane);
     const uint64_t slices =
         SLICES_PER_JOB_MAX * (sizeof(struct update_slice) + sizeof(struct block *));
     const uint64_t growing = LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2;
@@ -213,8 +240,15 @@ static uint64_t session_bytes_max(void)
     return sizeof(struct session) + refused + ANSWERS_BESIDE_BYTES_MAX + slices + growing;
 }
 
+/* Small lists that are given back are kept for others of their size: as much again. */
+static uint64_t closed_bytes_max(void)
+{
+    return CLOSED_SESSIONS_MAX * sizeof(struct session) + 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
+}
+
 uint64_t lane_sessions_bytes_max(const struct lane *lane)
 {
-    return lane->config.sessions_max * session_bytes_max() +
-           CLOSED_SESSIONS_MAX * (sizeof(struct session) + voided_bytes_max());
+    const uint64_t judged = lane->judge == NULL ? 0 : judge_sessions_bytes_max(lane->judge);
+
+    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + judged;
 }

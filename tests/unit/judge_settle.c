@@ -399,6 +399,25 @@ static void sessions_are_forgotten_long_after_their_settle(void **state)
     world_free(world);
 }
 
+/* Of a member its task's next session is told. */
+static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1); /* given */
+    world_leave(world, world_joined(world, NULL, 0, 1)->session_id, true);
+    world_settle_down(world);
+    const uint64_t before = world->bytes_taken;
+    world->ps[0].voided[0] = 2;
+    world->ps[0].voided_count = 1;
+
+    world_leave(world, world_joined(world, NULL, 0, 2)->session_id, true); /* when */
+    world_settle_down(world);
+
+    assert_int_equal(world_told(world, 0, ORDER_DECIDE)->voided_count, 1); /* then */
+    assert_int_equal(world->bytes_taken, before);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_session_that_closes_while_it_opens_is_settled_in_order),
         cmocka_unit_test(a_cancelled_leave_settles_all_the_same_and_is_not_answered),
         cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
+        cmocka_unit_test(what_is_voided_of_an_observer_is_forgotten_with_its_settle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,16 +180,18 @@ static struct lane_event event_of(struct world *world, enum lane_event_kind kind
 
 static void *take(void *context, size_t bytes)
 {
-    const struct world *world = context;
+    struct world *world = context;
     const bool chunk = bytes > WORLD_PIECE_BYTES_MAX;
-    return world->out_of_memory || (world->out_of_pools && chunk)
-               ? NULL
-               : memory_take(&memory_heap, bytes);
+    if (world->out_of_memory || (world->out_of_pools && chunk))
+        return NULL;
+    world->bytes_taken += bytes;
+    return memory_take(&memory_heap, bytes);
 }
 
 static void give(void *context, void *data, size_t bytes)
 {
-    (void)context;
+    struct world *world = context;
+    world->bytes_taken -= data == NULL ? 0 : bytes;
     memory_give(&memory_heap, data, bytes);
 }
 

@@ -89,8 +89,9 @@ struct world_answer {
 struct world {
     struct lane_config config;
     struct memory memory;
-    bool out_of_memory; /* the judge gets no more */
-    bool out_of_pools;  /* nor a chunk for a pool; what is smaller it gets */
+    uint64_t bytes_taken; /* of it by the judge, not given back */
+    bool out_of_memory;   /* the judge gets no more */
+    bool out_of_pools;    /* nor a chunk for a pool; what is smaller it gets */
     struct judge *judge;
     struct arena arena;
     struct out out;

@@ -323,6 +323,61 @@ static void a_close_is_reported_when_there_is_memory_for_it(void **state)
     assert_non_null(strstr(talk->text, " commit_through 0 voided 1\n"));
 }
 
+static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voided_count)
+{
+    static uint64_t voided[16 * VOIDED_PER_SESSION_MAX];
+    uint8_t id[16];
+    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    for (size_t i = 0; i < voided_count; i++)
+        voided[i] = i + 1;
+    talk_open(talk, session);
+    talk_close(talk, session);
+    memcpy(id, session_of(talk)->id, sizeof id);
+    decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    decide.final = decide.n_voided = voided_count;
+    decide.voided = voided;
+    order.decide = &decide;
+    talk_order(talk, &order);
+    talk_forget(talk);
+}
+
+/* Of 16 ps each has refused others of a session's pushes. */
+static void what_is_voided_of_closed_sessions_is_within_what_is_published(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    uint8_t oldest[16];
+    talk_start(talk, &config); /* given */
+    talk->lane->ps_count = 16;
+    const uint64_t before = talk->bytes_taken;
+    open_close_and_decide(talk, 1, 16 * VOIDED_PER_SESSION_MAX);
+    memcpy(oldest, talk->lane->closed_sessions->id, sizeof oldest);
+    assert_non_null(lane_session_find(talk->lane, oldest));
+
+    for (uint8_t session = 2; session < 255; session++) /* when */
+        open_close_and_decide(talk, session, 16 * VOIDED_PER_SESSION_MAX);
+
+    assert_true(talk->bytes_taken - before <= lane_sessions_bytes_max(talk->lane)); /* then */
+    assert_true(talk->bytes_taken - before <= 4 * CLOSED_VOIDED_BYTES_MAX);
+    assert_null(lane_session_find(talk->lane, oldest));
+    assert_int_equal(talk->lane->closed_sessions->voided_count, 16 * VOIDED_PER_SESSION_MAX);
+}
+
+/* Each with few: as many as there may be. */
+static void closed_sessions_of_which_little_is_voided_are_remembered(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    talk_start(talk, &config);
+
+    for (uint8_t session = 1; session < 255; session++)
+        open_close_and_decide(talk, session, 8);
+
+    assert_int_equal(talk->lane->closed_count, 254);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +392,8 @@ int main(void)
         talk_test(a_refused_part_that_is_cut_off_counts_when_it_is_whole),
         talk_test(a_decision_that_cannot_be_kept_is_not_obeyed),
         talk_test(a_close_is_reported_when_there_is_memory_for_it),
+        talk_test(what_is_voided_of_closed_sessions_is_within_what_is_published),
+        talk_test(closed_sessions_of_which_little_is_voided_are_remembered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,8 @@
 #define JUDGE_NAME_BYTES_MAX 1024u
 #define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
-#define JUDGE_VOIDED_MAX (LANE_PS_MAX * 1024u) /* of one session: what every ps may remember */
+#define JUDGE_VOIDED_OF_PS_MAX 1024u /* of one session: what a ps may remember, … */
+#define JUDGE_VOIDED_MAX (LANE_PS_MAX * JUDGE_VOIDED_OF_PS_MAX) /* … and all of them */
 #define JUDGE_AGAIN_MS 1000u      /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u    /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u      /* each ps hears from ps 0 at least so often */
@@ -372,6 +373,8 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id);
 /* False: no memory, or more than JUDGE_VOIDED_MAX. */
 bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence);
 void judge_voided_drop(struct judge *judge, struct judge_voided **set);
+/* Of one that holds what every ps may remember. */
+uint64_t judge_voided_bytes_max(const struct judge *judge);
 
 /* admit.c */
 /* Is it a join at all? */

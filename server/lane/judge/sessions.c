@@ -126,6 +126,16 @@ void judge_sessions_forget_oldest(struct judge *judge)
         judge_session_forget(judge, oldest);
 }
 
+/* A list of what was voided is its session's until that is settled, and then its task's; while one grows there are two. */
+uint64_t judge_sessions_bytes_max(const struct judge *judge)
+{
+    const uint64_t sessions_max = judge->config->sessions_max;
+    const uint64_t lists = sessions_max + judge->tasks_pool.used + 1;
+    return (sessions_max + JUDGE_SETTLED_MAX) * sizeof(struct judge_session) +
+           judge->tasks_pool.used * sizeof(struct judge_task) +
+           lists * judge_voided_bytes_max(judge);
+}
+
 uint32_t judge_sessions_open(const struct judge *judge)
 {
     uint32_t count = 0;

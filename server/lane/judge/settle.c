@@ -81,6 +81,7 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
         session->voided = NULL;
         judge->memberless_since_us = judge->now_us;
     }
+    judge_voided_drop(judge, &session->voided); /* of an observer: nobody will ask */
     remember_done(judge, session);
     answer_leave(judge, session);
     judge_creator_settled(judge, session);

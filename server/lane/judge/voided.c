@@ -62,3 +62,11 @@ void judge_voided_drop(struct judge *judge, struct judge_voided **set)
         memory_give(judge->memory, *set, bytes_of((*set)->capacity));
     *set = NULL;
 }
+
+uint64_t judge_voided_bytes_max(const struct judge *judge)
+{
+    uint32_t capacity = FIRST_CAPACITY;
+    while (capacity < judge->ps_count * JUDGE_VOIDED_OF_PS_MAX)
+        capacity *= 2;
+    return bytes_of(capacity);
+}
