@@ -388,8 +388,9 @@ static void without_a_list_half_of_the_places_are_the_members(void **state)
     world_free(world);
 }
 
-/* A join of worker 0 that names workers 0 to count - 1. */
-static const struct world_answer *join_naming(struct world *world, uint32_t count)
+/* A join of worker 0 with a list of so many names, of workers 0 to distinct - 1. */
+static const struct world_answer *
+join_with_list(struct world *world, uint32_t count, uint32_t distinct)
 {
     static wire_task_name names[5000];
     static wire_task_name *pointers[5000];
@@ -398,7 +399,7 @@ static const struct world_answer *join_naming(struct world *world, uint32_t coun
     for (uint32_t i = 0; i < count; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         names[i].job = "worker";
-        names[i].index = i;
+        names[i].index = i % distinct;
         pointers[i] = &names[i];
     }
     nonce[1]++;
@@ -411,6 +412,25 @@ static const struct world_answer *join_naming(struct world *world, uint32_t coun
     const uint64_t join = world_join_as(world, &request);
     world_settle_down(world);
     return world_answer(world, join);
+}
+
+static const struct world_answer *join_naming(struct world *world, uint32_t count)
+{
+    return join_with_list(world, count, count);
+}
+
+static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0); /* given */
+    assert_int_equal(join_naming(world, 2)->status, SUMAC_OK);
+
+    const struct world_answer *repeated = join_with_list(world, 1025, 2); /* when */
+
+    assert_int_equal(repeated->reason, SUMAC_REASON_TOO_MANY_SESSIONS); /* then */
+    assert_non_null(strstr(repeated->text, "join names 1025 members, and ps 0 takes 1024 at most"));
+    assert_int_equal(join_with_list(world, 1024, 2)->status, SUMAC_OK);
+    world_free(world);
 }
 
 static void a_join_that_is_refused_leaves_nothing_behind(void **state)
@@ -589,6 +609,7 @@ int main(void)
         cmocka_unit_test(observers_do_not_take_the_places_of_members),
         cmocka_unit_test(without_a_list_half_of_the_places_are_the_members),
         cmocka_unit_test(a_join_that_is_refused_leaves_nothing_behind),
+        cmocka_unit_test(a_join_whose_list_is_too_long_is_refused_whatever_it_names),
         cmocka_unit_test(a_joiner_starts_at_the_largest_of_the_slowest_clocks),
         cmocka_unit_test(an_observer_joins_without_a_task_and_settles_nobody),
         cmocka_unit_test(without_a_list_a_task_that_was_not_known_is_a_new_membership),

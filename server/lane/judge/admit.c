@@ -134,6 +134,12 @@ check_names(const struct judge *judge, const wire_join_request *request, struct 
     uint32_t fresh = 0;
     if (judge->members_listed)
         return SUMAC_OK;
+    if (request->n_members > JUDGE_NAMED_MAX) /* each is looked for among all tasks */
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
+            "join names %zu members, and ps 0 takes %u at most: list them in its own cluster "
+            "configuration",
+            request->n_members, JUDGE_NAMED_MAX);
     for (size_t i = 0; i < request->n_members && fresh <= JUDGE_NAMED_MAX; i++) {
         const struct judge_task *task = judge_task_find(judge, request->members[i]);
         fresh += task == NULL || !task->listed;
