@@ -128,7 +128,8 @@ static bool check(const struct ps_options *options)
 {
     if (options->staging_bytes_max != 0 && options->staging_bytes_max < STAGING_BYTES_MIN)
         fprintf(
-            stderr, "sumac ps: --staging-max %llu takes no push; give at least 64K\n",
+            stderr,
+            "sumac ps: --staging-max %llu takes no push; give at least 64K for each session\n",
             (unsigned long long)options->staging_bytes_max);
     else if (options->pulls_bytes_max != 0 && options->pulls_bytes_max < PULLS_BYTES_MIN)
         fprintf(

@@ -164,6 +164,20 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->grpc_memory_bytes_max = options->grpc_memory_bytes_max;
 }
 
+/* A session whose grant is smaller than any push would join, and be refused all it does. */
+static enum sumac_status check_grant(const struct lane_config *lane, struct sumac_error *error)
+{
+    const uint64_t grant = lane->staging_bytes_max / lane->sessions_max;
+    if (grant >= PS_GRANT_BYTES_MIN)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "--staging-max %llu divided by --sessions-max %u leaves each session %llu bytes for its "
+        "pushes, and %u is the least; give a --staging-max of at least %llu, or fewer sessions",
+        (unsigned long long)lane->staging_bytes_max, lane->sessions_max, (unsigned long long)grant,
+        PS_GRANT_BYTES_MIN, (unsigned long long)lane->sessions_max * PS_GRANT_BYTES_MIN);
+}
+
 enum sumac_status ps_config_make(
     const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
 {
@@ -183,7 +197,9 @@ enum sumac_status ps_config_make(
             "TF_CONFIG says that this is ps %u; a cluster has at most %u, numbered from 0",
             cluster->task_index, LANE_PS_MAX);
     take_limits(options, &config->lane);
-    status = take_addresses(options, config, error);
+    status = check_grant(&config->lane, error);
+    if (status == SUMAC_OK)
+        status = take_addresses(options, config, error);
     if (status == SUMAC_OK)
         status = take_port(options, config, error);
     if (status == SUMAC_OK)

@@ -23,7 +23,8 @@
 #define PS_CALLS_PER_METHOD_MAX                                                                    \
     512u /* unary ones that wait: of all seven methods, less than a quarter of the links */
 #define PS_SESSIONS_MIN 32u
-#define PS_OBSERVERS_SPARE 8u /* places beside those of the listed members */
+#define PS_GRANT_BYTES_MIN 65536u /* of staging, for each session */
+#define PS_OBSERVERS_SPARE 8u     /* places beside those of the listed members */
 #define PS_TICK_MS_MAX 100u
 #define PS_DRAIN_MS_MAX 2000u
 #define PS_LINGER_MS 250u

@@ -111,6 +111,31 @@ static void a_ps_may_fill_its_share_of_the_memory(void **state)
     drop(&config, &cluster);
 }
 
+static void a_ps_whose_sessions_could_push_nothing_is_refused(void **state)
+{
+    (void)state;
+    const char *const tf_config =
+        "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+    options.sessions_max = 100; /* given */
+    options.staging_bytes_max = 65536;
+
+    enum sumac_status status = configure(tf_config, &options, &cluster, &config, &error); /* when */
+
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
+    assert_non_null(strstr(error.text, "--staging-max 65536 divided by --sessions-max 100"));
+    assert_non_null(strstr(error.text, "655 bytes"));
+    assert_non_null(strstr(error.text, "at least 6553600"));
+    drop(&config, &cluster);
+    options.staging_bytes_max = 6553600;
+    status = configure(tf_config, &options, &cluster, &config, &error);
+    assert_int_equal(status, SUMAC_OK);
+    drop(&config, &cluster);
+}
+
 static uint32_t sessions_of(const char *tf_config, uint32_t asked)
 {
     struct ps_options options = PS_OPTIONS_INIT;
@@ -410,6 +435,7 @@ int main(void)
         cmocka_unit_test(the_lane_is_told_all_ps_and_all_members),
         cmocka_unit_test(limits_left_out_have_their_defaults),
         cmocka_unit_test(a_ps_may_fill_its_share_of_the_memory),
+        cmocka_unit_test(a_ps_whose_sessions_could_push_nothing_is_refused),
         cmocka_unit_test(there_is_a_place_for_every_listed_member_and_for_eight_observers),
         cmocka_unit_test(a_ps_that_is_told_only_itself_is_told_of_none),
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
