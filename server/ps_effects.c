@@ -108,9 +108,6 @@ static void send(struct ps *ps, const struct lane_effect *effect, const wire_mes
     if (link->half_closed)
         link->spoke_us = ps_now_us();
     ps_turns_note(&ps->turns, link, is_bulky(effect));
-    if (effect->kind == LANE_EFFECT_PULLED && effect->pull_answer->last &&
-        link->pulls_unanswered > 0)
-        link->pulls_unanswered--;
     rpc_call_send(link->call, message, ps->payload, effect->payload_count);
 }
 

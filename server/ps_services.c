@@ -150,8 +150,6 @@ static void stream_message(struct rpc_call *call, const struct wire_received *re
     case LANE_STREAM_PULL:
         event.kind = LANE_EVENT_PULL;
         event.pull_request = (const wire_pull_request *)received->message;
-        if (event.pull_request->request != 0 && !event.pull_request->cancel)
-            link->pulls_unanswered++;
         break;
     case LANE_STREAM_PEER:
         event.kind = LANE_EVENT_ORDER;
@@ -240,13 +238,13 @@ enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error)
     return status;
 }
 
-/* Nothing more will be said on it: its pulls are answered, or its pushes are, as far as one can tell. */
+/* Nothing more will be said on it: its pulls are answered or cancelled, or its pushes are, as far as one can tell. */
 static bool is_over(const struct ps_link *link, uint64_t now_us)
 {
     if (!link->half_closed)
         return false;
     if (link->stream_kind == LANE_STREAM_PULL)
-        return link->pulls_unanswered == 0 && rpc_call_writable(link->call);
+        return !lane_stream_has_pulls(link->ps->lane, link->id) && rpc_call_writable(link->call);
     return now_us >= link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u;
 }
 

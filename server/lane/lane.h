@@ -186,6 +186,9 @@ void lane_destroy(struct lane *lane);
 /* One event. The effects, in order, are lent until the next step; the caller carries out all of them. */
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects);
 
+/* Has the stream pulls that are neither answered nor cancelled? */
+bool lane_stream_has_pulls(const struct lane *lane, uint64_t stream);
+
 /* For the simulator's checker: a shard's present value, copied out. Returns its bytes, or 0: not held here, or busy. */
 uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uint64_t out_bytes);
 

@@ -12,6 +12,13 @@ struct stream *lane_stream_find(const struct lane *lane, uint64_t id)
     return id_map_get(&lane->stream_map, id);
 }
 
+bool lane_stream_has_pulls(const struct lane *lane, uint64_t id)
+{
+    const struct stream *stream = lane_stream_find(lane, id);
+
+    return stream != NULL && stream->first_pull != NULL;
+}
+
 void lane_stream_opened(struct lane *lane, const struct lane_event *event)
 {
     struct stream *stream = pool_take(&lane->streams_pool);

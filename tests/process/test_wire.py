@@ -130,6 +130,19 @@ class Training(unittest.TestCase):
         stream.send(part(1, variable.shards[0], floats(1, float("inf")), eager=True, non_finite_allowed=True))
         self.assertFalse(stream.next().done[0].voided)
 
+    def test_a_half_closed_stream_ends_when_its_pull_is_cancelled(self):
+        variable = self.client.create("w", [4], shards=1)
+        stream = Stream(self.client.ps[0].transfer.Pull)
+        stream.send(transfer_pb2.PullRequest(
+            hello=self.client.hello(0), request=1, after_sequence=1,
+            pieces=[transfer_pb2.Piece(shard_id=variable.shards[0].shard_id, layout_epoch=variable.shards[0].layout_epoch)]))
+        answer = stream.next()
+        self.assertTrue(answer.HasField("greeting"))
+        self.assertEqual(answer.request, 0)     # the pull waits
+        stream.send(transfer_pb2.PullRequest(request=1, cancel=True))
+        stream.end()
+        self.assertIsNone(stream.next())
+
     def test_a_join_repeated_with_its_nonce_is_the_same_session(self):
         again = Client(self.cluster.addresses(), nonce=self.client.nonce)
         self.assertEqual(again.joined.session_id, self.client.joined.session_id)

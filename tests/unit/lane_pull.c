@@ -211,7 +211,10 @@ static void a_pull_can_be_cancelled(void **state)
     const struct streams streams = begin(talk);
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
 
+    assert_true(lane_stream_has_pulls(talk->lane, streams.pull));
+
     talk_cancel(talk, streams.pull, 1);
+    assert_false(lane_stream_has_pulls(talk->lane, streams.pull)); /* nothing more is owed on it */
     push(talk, streams.push, 1, SHORT, 2);
 
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
