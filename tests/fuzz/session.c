@@ -255,7 +255,7 @@ static void joined(struct world *world, struct input *input)
     reply.ps_incarnations = incarnations;
     if (input != NULL && sometimes(input)) {
         reply.session_id.len = below(input, 18);
-        reply.lease_ms = below(input, 3);
+        reply.lease_ms = 4500 * below(input, 3); /* longer than a tick here, or each were a sleep */
         reply.ps_lost_ms = below(input, 3);
         reply.n_ps_addresses = below(input, 3);
         reply.n_ps_incarnations = below(input, 4);
