@@ -51,8 +51,8 @@ struct ps_link {
     enum lane_stream_kind stream_kind;
     bool half_closed;  /* its client will send no more */
     uint64_t spoke_us; /* when it last said or was said something, once it is half closed */
-    bool bulky; /* its last message was of a long pull: the next one waits for its turn */
-    bool waits; /* … and is in the queue */
+    bool bulky;        /* its last message was of a long pull: the next one waits for its turn */
+    bool waits;        /* … and is in the queue */
     struct ps_link *next_waiting;
 };
 
