@@ -11,7 +11,7 @@
 #define VARIABLE 5u
 #define SHARDS_MAX 8u
 
-static const float one[] = {1, 1, 1, 1};
+static const float one[] = {1, 1, 1, 1, 1, 1};
 
 static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
 {
