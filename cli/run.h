@@ -1,8 +1,9 @@
 /* run.h -- a cluster of processes on this machine: what `sumac run` starts, watches and ends.
  *
- * The ps come first, then the workers. Each process leads a process group of its own, so that what
- * it starts in turn can be ended with it, and dies with this process (PR_SET_PDEATHSIG) if that
- * should be killed.
+ * The ps come first, then the workers. Each process leads a process group of its own, so that a
+ * terminal's signals reach this process alone, and dies with this process (PR_SET_PDEATHSIG) if that
+ * should be killed. Between this process and a worker stands its keeper (run_keeper.h), which takes
+ * along whatever the worker has started.
  */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
@@ -28,10 +29,10 @@ struct run_plan {
 struct run_child {
     bool is_ps;
     uint32_t index;
-    pid_t pid; /* 0: not started */
+    pid_t pid; /* of the ps, or of the worker's keeper; 0: not started */
     bool ended;
     int code;    /* as a shell says it: 128 + n when signal n ended it */
-    int pipe[2]; /* its standard output and error; -1: closed */
+    int pipe[2]; /* its standard output and error; -1: closed, or in the other */
     struct run_output *output[2];
 };
 
@@ -40,7 +41,8 @@ struct run {
     uint32_t child_count;
     struct run_child children[RUN_PROCESSES_MAX];
     struct run_screen screens[2]; /* our standard output and error */
-    bool progress_shown;          /* on the terminal that both are, if they are one */
+    bool one_screen; /* both are one file: a process's lines keep their order, through one pipe */
+    bool progress_shown; /* on the terminal that both are, if they are one */
 };
 
 /* Start every process of the plan. False: the system could not, and said why; nothing is left. */
@@ -49,10 +51,11 @@ bool run_start(struct run *run, const struct run_plan *plan);
 /* "worker 1". Lends  text. */
 const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes);
 
-/* Send a signal to the process groups of all ps, or all workers, that have not ended. */
+/* Send a signal to the process groups of all ps, or all workers, that have not ended. SIGKILL takes
+ * along all that a worker has started. */
 void run_signal(struct run *run, bool ps, int signal_number);
 
-/* Notice which processes have ended, end what they left in their groups, and note their codes. */
+/* Notice which processes have ended, end what ps left in their groups, and note the codes. */
 void run_reap(struct run *run);
 
 /* Close pipes, free outputs. Every process has ended. */

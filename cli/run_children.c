@@ -1,6 +1,7 @@
 /* run_children.c -- start the processes of a run, and bury them. */
 #define _GNU_SOURCE /* pipe2 */
 #include "run.h"
+#include "run_keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +50,8 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL); /* what is ignored stays so through exec */
-    signal(SIGINT, SIG_DFL);  /* a shell ignores it for what it starts in the background */
+    signal(SIGINT, SIG_DFL);  /* a shell ignores these two for what it starts in the background */
+    signal(SIGQUIT, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
@@ -93,6 +95,19 @@ static bool make_outputs(struct run *run, struct run_child *child)
     return true;
 }
 
+/* In the child: a ps goes on as itself, a worker in a child of its keeper. */
+static _Noreturn void go_on(const struct run *run, const struct run_child *child, pid_t parent)
+{
+    setpgid(0, 0);
+    if (!child->is_ps) {
+        const pid_t keeper = getpid();
+        run_keeper_fork(parent);
+        setpgid(0, 0);
+        parent = keeper;
+    }
+    become(run->plan, child, parent);
+}
+
 static bool start(struct run *run, struct run_child *child)
 {
     int out[2] = {-1, -1}, err[2] = {-1, -1};
@@ -100,15 +115,15 @@ static bool start(struct run *run, struct run_child *child)
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const pid_t parent = getpid();
     bool started = nothing >= 0 && make_outputs(run, child) && pipe2(out, O_CLOEXEC) == 0 &&
-                   pipe2(err, O_CLOEXEC) == 0 && set_environment(run->plan, child);
+                   (run->one_screen || pipe2(err, O_CLOEXEC) == 0) &&
+                   set_environment(run->plan, child);
     if (started) {
         child->pid = fork();
         if (child->pid == 0) {
-            setpgid(0, 0);
             dup2(nothing, STDIN_FILENO);
             dup2(out[1], STDOUT_FILENO);
-            dup2(err[1], STDERR_FILENO);
-            become(run->plan, child, parent);
+            dup2(run->one_screen ? out[1] : err[1], STDERR_FILENO);
+            go_on(run, child, parent);
         }
         started = child->pid > 0;
     }
@@ -117,7 +132,8 @@ static bool start(struct run *run, struct run_child *child)
         child->pipe[0] = out[0];
         child->pipe[1] = err[0];
         fcntl(out[0], F_SETFL, O_NONBLOCK);
-        fcntl(err[0], F_SETFL, O_NONBLOCK);
+        if (err[0] >= 0)
+            fcntl(err[0], F_SETFL, O_NONBLOCK);
         out[0] = err[0] = -1;
     }
     const int reason = errno;
@@ -160,7 +176,7 @@ void run_signal(struct run *run, bool ps, int signal_number)
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
         if (child->is_ps == ps && child->pid > 0 && !child->ended)
-            kill(-child->pid, signal_number);
+            kill(-child->pid, !ps && signal_number == SIGKILL ? RUN_KEEPER_KILLS : signal_number);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -45,11 +46,14 @@ const struct command run_command = {
         "TF_CONFIG of its own in\n"
         "its environment. Every line that they print comes after the name of its process. The "
         "first failure\n"
-        "ends the run with that process's exit code (128 + n: signal n). Signals are "
-        "forwarded to the workers;\n"
-        "when they have ended the ps are, too. Nothing is left behind. SUMAC_PROGRESS=1 tells a "
-        "worker that a line\n"
-        "which ends in a carriage return is written over on a terminal, and shown once a "
+        "ends the run with that process's exit code (128 + n: signal n); workers that exit with 0 "
+        "but have not all left\n"
+        "as done end it with 1. Signals are forwarded to the workers; when they have ended the ps "
+        "are, too; a second one\n"
+        "ends all at once. With a worker ends whatever it has started, and nothing is left behind. "
+        "SUMAC_PROGRESS=1\n"
+        "tells a worker that a line which ends in a carriage return is written over on a terminal, "
+        "and shown once a\n"
         "second elsewhere.",
     .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
@@ -99,7 +103,7 @@ static bool check(const struct run_options *options, const struct run_plan *plan
 /* From here on these signals come as bytes on the returned descriptor. */
 static int take_over_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
     sigset_t taken;
     struct sigaction hangup;
     sigemptyset(&taken);
@@ -109,6 +113,7 @@ static int take_over_signals(void)
         sigdelset(&taken, SIGHUP); /* nohup's: the run outlives its terminal */
     sigprocmask(SIG_BLOCK, &taken, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed standard output ends no run */
+    signal(SIGCHLD, SIG_DFL); /* children that are ignored have no exit code */
     return signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -131,6 +136,13 @@ static void record(const struct run_plan *plan)
     free(record);
 }
 
+static bool one_file(int left, int right)
+{
+    struct stat a, b;
+    return fstat(left, &a) == 0 && fstat(right, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 static int attempt(struct run *run, struct run_plan *plan, int signals, bool *again)
 {
     *again = false;
@@ -145,6 +157,7 @@ static int attempt(struct run *run, struct run_plan *plan, int signals, bool *ag
             .terminal = isatty(STDOUT_FILENO + i) == 1,
             .progress_shown = &run->progress_shown,
         };
+    run->one_screen = one_file(STDOUT_FILENO, STDERR_FILENO);
     if (!run_start(run, plan))
         return EXIT_FAILED;
     record(plan);

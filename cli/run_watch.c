@@ -3,6 +3,8 @@
  *     GOING --all workers have ended--> ENDING --patience--> STOPPING_PS --all have ended-->
  *       |                                                        ^
  *       '--a failure, or a signal--> STOPPING --workers ended----'
+ *
+ * Whether workers that exit with 0 have left as done is known to ps 0: its exit code says so, whoever ended it.
  */
 #include "run.h"
 
@@ -33,6 +35,8 @@ struct watch {
     uint64_t deadline_ms; /* of the phase; 0: none */
     int code;
     bool port_taken;
+    bool
+        asked; /* all workers exited with 0, and whether they have left as done ps 0 has yet to say */
 };
 
 static uint64_t now_ms(void)
@@ -66,16 +70,16 @@ static void stop(struct watch *watch, int signal_number)
     run_signal(watch->run, false, signal_number);
 }
 
-static void tell_failure(struct watch *watch, const struct run_child *child)
+static void tell_code(struct watch *watch, const struct run_child *child, const char *then)
 {
     char name[RUN_OUTPUT_LABEL_BYTES], text[160];
     run_child_name(child, name, sizeof name);
     if (child->code > 128 && child->code < 128 + NSIG)
         snprintf(
-            text, sizeof text, "%s ended with %d (%s); stopping the others", name, child->code,
-            strsignal(child->code - 128));
+            text, sizeof text, "%s ended with %d (%s)%s", name, child->code,
+            strsignal(child->code - 128), then);
     else
-        snprintf(text, sizeof text, "%s ended with %d; stopping the others", name, child->code);
+        snprintf(text, sizeof text, "%s ended with %d%s", name, child->code, then);
     say(watch, text);
 }
 
@@ -93,9 +97,24 @@ static void judge(struct watch *watch)
             return;
         }
         watch->code = child->code;
-        tell_failure(watch, child);
+        tell_code(watch, child, "; stopping the others");
         stop(watch, SIGTERM);
     }
+}
+
+/* Told to terminate, ps 0 still ends with 0 when everybody has left as done. No worker failed who did not: it is the
+ * program that is to be mended, and starting it again helps nobody. */
+static void judge_by_ps_0(struct watch *watch)
+{
+    const struct run_child *ps_0 = &watch->run->children[0];
+    if (!watch->asked || watch->code != 0 || ps_0->code == 0)
+        return;
+    watch->code = ps_0->code == 128 + SIGTERM ? EXIT_FAILED : ps_0->code;
+    if (watch->code == EXIT_FAILED)
+        say(watch, "every worker exited with 0, but not every one has joined and left as done "
+                   "(sumac_client_leave): the run ends with 1");
+    else
+        tell_code(watch, ps_0, "");
 }
 
 static void take_signals(struct watch *watch)
@@ -108,6 +127,7 @@ static void take_signals(struct watch *watch)
         if (number == SIGUSR1 || number == SIGUSR2) {
             run_signal(watch->run, false, number);
         } else if (watch->phase >= STOPPING) { /* once more: at once */
+            watch->code = watch->code == 0 ? 128 + number : watch->code;
             run_signal(watch->run, false, SIGKILL);
             run_signal(watch->run, true, SIGKILL);
         } else {
@@ -129,7 +149,8 @@ static void advance(struct watch *watch)
         watch->phase = ENDING;
         watch->deadline_ms = now_ms() + ENDING_MS;
     } else if (watch->phase == ENDING && late && !all_ended(run, true)) {
-        say(watch, "the workers have ended, not all of them as done; stopping the ps");
+        say(watch, "the workers have ended, and the ps wait for more of them; stopping the ps");
+        watch->asked = true;
         watch->phase = STOPPING_PS;
         watch->deadline_ms = now_ms() + STOPPING_MS;
         run_signal(run, true, SIGTERM);
@@ -210,8 +231,8 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
     while (!all_ended(run, false) || !all_ended(run, true)) {
         wait_for_something(&watch, time_left_ms(&watch));
         take_signals(&watch);
-        take_outputs(run);
         run_reap(run);
+        take_outputs(run); /* all that they printed, before it is said that they have ended */
         judge(&watch);
         advance(&watch);
     }
@@ -221,6 +242,7 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
         wait_for_something(&watch, LAST_OUTPUT_MS);
         take_outputs(run);
     }
+    judge_by_ps_0(&watch);
     run_screen_end(&run->screens[0]);
     *code = watch.code;
     return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;

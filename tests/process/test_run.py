@@ -1,4 +1,5 @@
 """`sumac run`: a whole cluster on this machine, what it prints, how it ends, and what it leaves behind: nothing."""
+import contextlib
 import json
 import os
 import pty
@@ -44,7 +45,8 @@ class Run(unittest.TestCase):
         for process in self.processes:
             process.kill()
         for pid in marked(self.mark):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):       # its keeper was quicker
+                os.kill(pid, signal.SIGKILL)
         self.folder.cleanup()
 
     def run_program(self, *arguments, ps=2, workers=2, environment=None):
@@ -70,7 +72,6 @@ class Run(unittest.TestCase):
 
     def test_every_process_gets_its_task_and_workers_their_replicas(self):
         run = self.run_program("--replicas", "3", "--", "sh", "-c", 'echo "$SUMAC_REPLICAS $TF_CONFIG"', ps=1)
-        self.assertEqual(run.wait(), 0, run.text())
         for worker in range(2):
             line = run.wait_for(rf"worker {worker} \| 3 (.*)")
             config = json.loads(line.group(1))
@@ -85,7 +86,6 @@ class Run(unittest.TestCase):
 
     def test_workers_start_with_ordinary_signals(self):
         run = self.run_program("--", "sh", "-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status", workers=1)
-        self.assertEqual(run.wait(), 0, run.text())
         run.wait_for(r"worker 0 \| SigBlk:\s+0+$")
         ignored = int(run.wait_for(r"worker 0 \| SigIgn:\s+(\w+)$").group(1), 16)
         self.assertFalse(ignored & 1 << (signal.SIGPIPE - 1))
@@ -136,6 +136,38 @@ class Run(unittest.TestCase):
         self.assertEqual(run.wait(), 128 + signal.SIGINT)
         self.assert_nothing_is_left()
 
+    def test_keys_of_its_terminal_reach_the_run_and_the_run_its_workers(self):
+        for key, number in ((b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)):
+            with self.subTest(key=key):
+                run, terminal = self.run_with_terminal("trap 'echo told; exit 0' INT QUIT; sleep 1000 & echo up; wait")
+                run.wait_for(r"worker 0 \| up")
+                os.write(terminal, key)
+                self.assertEqual(run.wait(), 128 + number)
+                os.close(terminal)
+                run.wait_for(r"worker 0 \| told")
+                self.assert_nothing_is_left()
+
+    def test_a_second_key_ends_what_is_deaf_to_the_first(self):
+        run, terminal = self.run_with_terminal("trap '' INT TERM; setsid sleep 1000 & echo up; while :; do wait; done")
+        run.wait_for(r"worker 0 \| up")
+        os.write(terminal, b"\x03")
+        run.wait_for("another signal ends all of them at once")
+        os.write(terminal, b"\x03")
+        self.assertEqual(run.wait(), 128 + signal.SIGINT)
+        os.close(terminal)
+        self.assert_nothing_is_left()
+
+    def run_with_terminal(self, program):
+        """A run in the foreground of a terminal of its own, and our end of that."""
+        try:
+            ours, theirs = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"this machine gives no terminals: {error}")
+        run = Process(["setsid", "--ctty", SUMAC, "run", "--", "sh", "-c", program], self.environment, stdin=theirs)
+        os.close(theirs)
+        self.processes.append(run)
+        return run, ours
+
     def test_an_interrupt_reaches_workers_of_a_run_in_the_background(self):
         program = "trap \"echo told; exit 0\" INT; sleep 1000 & echo up; wait"     # no trap takes what is ignored
         run = Process(["sh", "-c", f"trap '' INT; exec {SUMAC} run -- sh -c '{program}'"], self.environment,
@@ -158,10 +190,12 @@ class Run(unittest.TestCase):
         self.assert_nothing_is_left()
 
     def test_a_run_that_is_killed_takes_its_processes_along(self):
-        run = self.run_program("--", "sleep", "1000")
+        run = self.run_program("--", "sh", "-c", "setsid sleep 1000 & (setsid sleep 1000 &); echo up; wait")
         run.wait_for(r"ps 1     \| .*listens on")
-        children = marked(self.mark)
-        self.assertGreaterEqual(len(children), 4)
+        for worker in range(2):
+            run.wait_for(rf"worker {worker} \| up")
+        children = [child for child in marked(self.mark) if child != run.child.pid]
+        self.assertGreaterEqual(len(children), 2 + 2 * 4)       # a ps; of a worker its keeper, the shell and both sleeps
         handles = [os.pidfd_open(child) for child in children]
         run.signal(signal.SIGKILL)
         for handle in handles:
@@ -176,10 +210,50 @@ class Run(unittest.TestCase):
         run.wait_for("a port that was free is taken; starting again")
         run.wait_for(r"worker 0 \| w is 1 2 3 4")
 
-    def test_workers_that_end_without_leaving_end_the_ps(self):
+    def test_workers_that_end_without_leaving_as_done_are_an_error_of_the_program(self):
         run = self.run_program("--", "true")
-        self.assertEqual(run.wait(), 0, run.text())
-        run.wait_for("not all of them as done; stopping the ps")
+        self.assertEqual(run.wait(), 1, run.text())
+        run.wait_for("the workers have ended, and the ps wait for more of them; stopping the ps")
+        self.assertEqual(run.lines[-1], "sumac run: every worker exited with 0, but not every one has joined and left as done "
+                                        "(sumac_client_leave): the run ends with 1")
+        self.assert_nothing_is_left()
+
+    def test_one_worker_that_is_not_done_is_enough_for_that(self):
+        program = f'case "$TF_CONFIG" in *\'"worker", "index": 1\'*) exit 0;; esac; exec {BUILD}/first'
+        run = self.run_program("--", "sh", "-c", program)
+        self.assertEqual(run.wait(), 1, run.text())
+        run.wait_for("not every one has joined and left as done")
+        self.assert_nothing_is_left()
+
+    def test_all_that_a_worker_has_started_ends_with_it(self):
+        started = "setsid sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' &); sleep 1000 & "
+        run = self.run_program("--", "sh", "-c", started + "exit 3", workers=1)
+        self.assertEqual(run.wait(), 3, run.text())
+        self.assert_nothing_is_left()
+
+    def test_what_a_worker_has_started_ends_before_the_other_workers(self):
+        started = "setsid sh -c 'echo child $$; echo > $READY; exec sleep 1000' & read ready < $READY; exit 0"
+        program = f"case \"$TF_CONFIG\" in *'\"worker\", \"index\": 0'*) {started};; esac; sleep 1000"
+        ready = os.path.join(self.folder.name, "ready")
+        os.mkfifo(ready)
+        run = self.run_program("--", "sh", "-c", program, environment={"READY": ready})
+        child = int(run.wait_for(r"worker 0 \| child (\d+)").group(1))
+        try:
+            handle = os.pidfd_open(child)
+        except ProcessLookupError:
+            handle = None
+        if handle is not None:
+            self.assertNotEqual(select.select([handle], [], [], PATIENCE_S)[0], [], "it did not end with its worker")
+            os.close(handle)
+        self.assertTrue(run.running())
+
+    def test_sigquit_ends_the_run_like_an_interrupt(self):
+        run = self.run_program("--", "sh", "-c", "trap 'echo told; exit 0' QUIT; setsid sleep 1000 & echo up; wait")
+        for worker in range(2):
+            run.wait_for(rf"worker {worker} \| up")
+        run.signal(signal.SIGQUIT)
+        self.assertEqual(run.wait(), 128 + signal.SIGQUIT)
+        run.wait_for(r"worker 0 \| told")
         self.assert_nothing_is_left()
 
 
@@ -189,13 +263,22 @@ class Output(unittest.TestCase):
     def run_on(self, stdout):
         with tempfile.TemporaryDirectory() as folder:
             return subprocess.run([SUMAC, "run", "--", "sh", "-c", self.PROGRAM], stdout=stdout, stdin=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=True,
+                                  stderr=subprocess.DEVNULL, timeout=PATIENCE_S, check=False,
                                   env={**os.environ, "XDG_RUNTIME_DIR": folder})
 
     def test_lines_come_whole_and_a_progress_line_at_most_once_a_second(self):
         done = self.run_on(subprocess.PIPE)
         lines = [line for line in done.stdout.decode().splitlines() if line.startswith("worker 0")]
         self.assertEqual(lines, [f"worker 0 | {text}" for text in ("one", "last", "split line", "no end")])
+
+    def test_lines_of_both_kinds_keep_their_order_on_one_screen(self):
+        program = "for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done; exit 3"
+        with tempfile.TemporaryDirectory() as folder:
+            run = Process([SUMAC, "run", "--", "sh", "-c", program], {"XDG_RUNTIME_DIR": folder}, stdin=subprocess.DEVNULL)
+            self.assertEqual(run.wait(), 3)
+        said = [line for line in run.lines if not line.startswith("ps 0")]
+        wanted = [f"worker 0 | {kind} {i}" for i in range(1, 9) for kind in ("out", "err")]
+        self.assertEqual(said, wanted + ["sumac run: worker 0 ended with 3; stopping the others"])
 
     def test_on_a_terminal_a_progress_line_is_written_over(self):
         try:
