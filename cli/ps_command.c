@@ -50,14 +50,17 @@ static const struct option_row rows[] = {
      SERVER(streams_max)},
     {"lease-ms", "MS", "a client that is silent for so long is lost (10000)", OPTION_MS,
      SERVER(lease_ms)},
-    {"rejoin-ms", "MS", "the run ends when no worker has been there for so long (10000)", OPTION_MS,
-     SERVER(rejoin_ms)},
-    {"rejoin-first-ms", "MS", "the same while a listed worker has never been there (60000)",
-     OPTION_MS, SERVER(rejoin_first_ms)},
+    {"rejoin-ms", "MS",
+     "once a worker has joined: the run ends when none has been there for so long (10000)",
+     OPTION_MS, SERVER(rejoin_ms)},
+    {"rejoin-first-ms", "MS", "the same while a listed worker has never joined (60000)", OPTION_MS,
+     SERVER(rejoin_first_ms)},
     {"ps-lost-ms", "MS", "without another ps for so long, give up (60000)", OPTION_MS,
      SERVER(ps_lost_ms)},
-    {"report-ms", "MS", "how often a wait says what it waits for (5000)", OPTION_MS,
-     SERVER(report_ms)},
+    {"report-ms", "MS",
+     "how often a wait says what it waits for; one without a limit ever less often, up to 12 times "
+     "this (5000)",
+     OPTION_MS, SERVER(report_ms)},
     {"terminate-ms", "MS", "how long SIGTERM waits for what is in flight (5000)", OPTION_MS,
      SERVER(terminate_ms)},
 };
@@ -76,7 +79,8 @@ const struct command ps_command = {
         "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps "
         "and workers and says\n"
         "which ps this one is. It waits for the workers, in whatever order the processes "
-        "start, and ends with\n"
+        "start, for the first\none without limit (only a scheduler knows when it will start one; "
+        "SIGTERM ends it), and ends with\n"
         "the run: 0 when the workers are done; 143 when all of them are gone, or after "
         "SIGTERM; 128 and more\n"
         "when another ps is lost, the port is taken (226) or no descriptor is left (152); 2 when "

@@ -114,7 +114,8 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->ps_count = config->ps_count;
     lane->epoch = FIRST_EPOCH;
     lane->coordinator_heard_us = lane->last_step_us = config->started_us;
-    lane->report_due_us = config->started_us + (uint64_t)config->report_ms * 1000;
+    lane->report_us = (uint64_t)config->report_ms * 1000;
+    lane->report_due_us = config->started_us + lane->report_us;
     lane->renew_due_us = config->started_us + (uint64_t)config->lease_ms * 1000 / 4;
     lane->pull_due_us = lane->wake_us = UINT64_MAX;
     init_pools(lane);

@@ -27,6 +27,7 @@
 #define LANE_PIECES_PER_PART_MAX 65536u
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
 #define LANE_QUIET_MS 3000u     /* a sign of life comes each second: by then one is really late */
+#define LANE_REPORTS_APART_MAX 12u /* report_ms between lines of a wait that has no limit */
 #define LANE_PULLS_BYTES_MAX 67108864u
 #define LANE_STREAMS_MAX 8192u
 #define LANE_HELLO_MS_MAX 5000u
@@ -41,14 +42,15 @@ struct lane_config {
         members_jobs; /* the chiefs and workers of the configuration, parallel arrays; may be none */
     const uint32_t *members_indices;
     uint32_t member_count;
-    uint64_t incarnation;       /* random, not 0 */
-    const char *version;        /* of the program, for Stats */
-    uint64_t started_us;        /* now_us at the start */
-    uint32_t lease_ms;          /* 10 000 */
-    uint32_t rejoin_ms;         /* 10 000: no member open for so long ends the run */
-    uint32_t rejoin_first_ms;   /* 60 000: the same while a listed member has never joined */
-    uint32_t ps_lost_ms;        /* 60 000 */
-    uint32_t report_ms;         /* 5 000: how often a wait says so */
+    uint64_t incarnation;     /* random, not 0 */
+    const char *version;      /* of the program, for Stats */
+    uint64_t started_us;      /* now_us at the start */
+    uint32_t lease_ms;        /* 10 000 */
+    uint32_t rejoin_ms;       /* 10 000: no member open for so long ends the run */
+    uint32_t rejoin_first_ms; /* 60 000: the same while a listed member has never joined */
+    uint32_t ps_lost_ms;      /* 60 000 */
+    uint32_t
+        report_ms; /* 5 000: how often a wait says so; one without a limit less and less often */
     uint32_t terminate_ms;      /* 5 000: how long SIGTERM waits for what is in flight */
     uint32_t sessions_max;      /* 32 */
     uint32_t streams_max;       /* that are open; 0: LANE_STREAMS_MAX, shared out (places.c) */

@@ -321,6 +321,7 @@ struct lane {
     char exit_text[SUMAC_ERROR_TEXT_BYTES];
     uint64_t exit_by_us; /* SIGTERM waits no longer */
     uint64_t last_step_us, report_due_us, renew_due_us, pull_due_us, wake_us;
+    uint64_t report_us; /* between the reports of a wait */
     struct session_counts counts;
 };
 

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 
+#include "listing.h"
 #include "text.h"
 
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
@@ -73,29 +74,21 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
     stop_serving(lane);
 }
 
-/* An end tells the clients to stop: what has no stream left to be committed on will not be committed. */
-static bool may_be_applied(const struct lane *lane, const struct session *session)
+static bool session_in_flight(const struct session *session)
 {
-    const struct part *first = session->first;
-    return first != NULL && (!lane->ended || session->push_stream != NULL ||
-                             first->sequence <= session->commit_through);
-}
-
-static bool session_in_flight(const struct lane *lane, const struct session *session)
-{
-    return session->applying != NULL || session->waits_for_shards ||
-           may_be_applied(lane, session) || session->decide_number != 0;
+    return session->applying != NULL || session->waits_for_shards || session->first != NULL ||
+           session->decide_number != 0;
 }
 
 static bool some_session_in_flight(const struct lane *lane)
 {
     for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
-        if (session_in_flight(lane, session))
+        if (session_in_flight(session))
             return true;
     }
     for (const struct session *session = lane->closed_sessions; session != NULL;
          session = session->next) {
-        if (session_in_flight(lane, session))
+        if (session_in_flight(session))
             return true;
     }
     return false;
@@ -149,11 +142,44 @@ void lane_shutdown_check(struct lane *lane)
 }
 
 /* Told of others, a ps gives up after ps_lost_ms; told only itself, it waits for its first call. */
-static bool gives_up(const struct lane *lane)
+static bool has_limit(const struct lane *lane)
 {
-    if (!lane->any_hello && lane->config.ps_count == 0)
-        return false;
-    return lane->now_us >= lane->coordinator_heard_us + (uint64_t)lane->config.ps_lost_ms * 1000;
+    return lane->any_hello || lane->config.ps_count != 0;
+}
+
+static uint64_t gives_up_us(const struct lane *lane)
+{
+    return lane->coordinator_heard_us + (uint64_t)lane->config.ps_lost_ms * 1000;
+}
+
+static unsigned long long seconds_left(const struct lane *lane)
+{
+    const uint64_t until_us = gives_up_us(lane);
+    return until_us > lane->now_us ? (until_us - lane->now_us + 999999u) / 1000000u : 0;
+}
+
+/* Of a wait that has no limit one speaks less and less often. */
+static void plan_next_report(struct lane *lane, bool silent)
+{
+    const uint64_t first_us = (uint64_t)lane->config.report_ms * 1000;
+    const bool unlimited = lane->any_hello ? !silent : !has_limit(lane);
+
+    lane->report_us = unlimited ? 2 * lane->report_us : first_us;
+    if (lane->report_us > first_us * LANE_REPORTS_APART_MAX)
+        lane->report_us = first_us * LANE_REPORTS_APART_MAX;
+    lane->report_due_us = lane->now_us + lane->report_us;
+}
+
+/* As this ps's own configuration lists them. In the step's arena. */
+static const char *expected_members(struct lane *lane)
+{
+    struct listing listing = {0};
+
+    for (uint32_t i = 0; i < lane->config.member_count; i++)
+        listing_add_task(&listing, lane->config.members_jobs[i], lane->config.members_indices[i]);
+    if (listing.count == 0)
+        return "any chief or worker, its configuration lists none";
+    return out_text(&lane->out, "%s", listing_end(&listing));
 }
 
 static const char *coordinator_address(const struct lane *lane)
@@ -171,30 +197,51 @@ static uint64_t quiet_ms(const struct lane *lane)
     return lane->config.report_ms > late_ms ? lane->config.report_ms : late_ms;
 }
 
+/* One that was never there has lost no state. */
+static void give_up(struct lane *lane, unsigned long long silent_ms)
+{
+    if (lane->any_hello)
+        lane_shutdown_lost(
+            lane, SUMAC_REASON_STATE_LOST,
+            "ps 0 at %s is lost with its state: ps %u has not heard from it for %llu ms",
+            coordinator_address(lane), lane->index, silent_ms);
+    else
+        lane_shutdown_lost(
+            lane, SUMAC_REASON_PS_MISSING,
+            "ps 0 at %s has never called ps %u, which has waited %llu ms: start it, or correct "
+            "its address",
+            coordinator_address(lane), lane->index, silent_ms);
+}
+
 void lane_shutdown_watch(struct lane *lane)
 {
     if (lane->index == 0 || lane->exited || lane->ended)
         return;
     const unsigned long long silent_ms = (lane->now_us - lane->coordinator_heard_us) / 1000;
-    if (gives_up(lane)) {
-        lane_shutdown_lost(
-            lane, lane->any_hello ? SUMAC_REASON_STATE_LOST : SUMAC_REASON_PS_MISSING,
-            "ps 0 at %s is lost with its state: ps %u has not heard from it for %llu ms",
-            coordinator_address(lane), lane->index, silent_ms);
+    if (has_limit(lane) && lane->now_us >= gives_up_us(lane)) {
+        give_up(lane, silent_ms);
         return;
     }
     const bool silent = lane->any_hello && silent_ms >= quiet_ms(lane);
     if (lane->now_us < lane->report_due_us || (lane->joined_once && !silent))
         return;
-    lane->report_due_us = lane->now_us + (uint64_t)lane->config.report_ms * 1000;
-    if (!lane->any_hello)
+    plan_next_report(lane, silent);
+    if (!lane->any_hello && has_limit(lane))
         out_log(
-            &lane->out, "ps %u waits for its first call from ps 0 at %s", lane->index,
-            coordinator_address(lane));
+            &lane->out, "ps %u waits for its first call from ps 0 at %s; gives up in %llu s",
+            lane->index, coordinator_address(lane), seconds_left(lane));
+    else if (!lane->any_hello)
+        out_log(
+            &lane->out, "ps %u waits for its first call from ps 0 at %s; this wait has no limit",
+            lane->index, coordinator_address(lane));
     else if (silent)
         out_log(
-            &lane->out, "ps %u waits for ps 0 at %s, last heard from %llu ms ago", lane->index,
-            coordinator_address(lane), silent_ms);
+            &lane->out,
+            "ps %u waits for ps 0 at %s, last heard from %llu.%llu s ago; gives up in %llu s",
+            lane->index, coordinator_address(lane), silent_ms / 1000, silent_ms % 1000 / 100,
+            seconds_left(lane));
     else
-        out_log(&lane->out, "ps %u waits for the first join", lane->index);
+        out_log(
+            &lane->out, "ps %u waits for the first join, of %s; this wait has no limit",
+            lane->index, expected_members(lane));
 }

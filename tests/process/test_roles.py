@@ -64,6 +64,28 @@ class Roles(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
         cluster.ps[0].wait_for("no member has been open for 900 ms, none has left as done")
 
+    def test_who_never_joined_is_named_by_log_and_stats_and_the_last_line(self):
+        cluster = self.cluster(workers=2, options=["--rejoin-first-ms", "3000", "--report-ms", "200"])
+        ask(self.joined(cluster.member(0)), "leave done", "left")
+        code, text = cluster.sumac("stats")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"the end of the run waits for worker 1, never joined; no member is open, it gives up in \d+ s")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+        cluster.ps[0].wait_for("the end of the run waits for worker 1, never joined")
+        for ps in cluster.ps:
+            ps.wait_for("no member has been open for 3000 ms, one has left as done; never joined: worker 1$")
+
+    def test_an_observer_that_waits_for_a_ps_ends_no_run(self):
+        cluster = self.cluster(workers=1, start=False, options=["--ps-lost-ms", "1500", "--report-ms", "300"])
+        cluster.start_ps(0)
+        cluster.ps[0].wait_for("listens on")
+        observer = cluster.member(observer=True, timeout_ms=2500)
+        observer.wait_for(r"^refused UNAVAILABLE PS_MISSING ")
+        self.assertGreaterEqual(observer.wait(), 128)
+        cluster.start_ps(1)
+        ask(self.joined(cluster.member(0)), "leave done", "left")
+        self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
     def test_each_ps_says_its_end_in_one_line(self):
         cluster = self.cluster(workers=1)
         ask(self.joined(cluster.member()), "leave done", "left")

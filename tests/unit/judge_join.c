@@ -99,33 +99,103 @@ static void a_join_waits_for_a_ps_and_a_line_names_it(void **state)
     world_free(world);
 }
 
-static void before_the_first_join_a_ps_waits_without_limit_and_says_so(void **state)
+static void before_the_first_join_a_ps_waits_without_limit_and_names_the_members(void **state)
 {
     (void)state;
-    struct world *world = world_new(2, 1);
+    struct world *world = world_new(2, 3);
 
     world_pass(world, 300 * SECOND);
     assert_false(world->exited);
-    assert_true(world_logged(world, "ps 0 waits for ps 1"));
-    assert_false(world_logged(world, "ps 0 waits for the first join"));
+    assert_true(world_logged(
+        world, "ps 0 waits for ps 1 at h1:1, never heard from; until somebody joins this wait has "
+               "no limit"));
+    assert_true(world_logged(
+        world, "ps 0 waits for the first join, of worker 0, worker 1, worker 2; this wait has no "
+               "limit"));
+    assert_true(world_waits(
+        world, "ps 0 waits for the first join, of worker 0, worker 1, worker 2; this wait has no "
+               "limit"));
 
     world_all_up(world);
-    world_pass(world, 6 * SECOND);
-    assert_true(world_logged(world, "ps 0 waits for the first join"));
+    world_joined(world, "worker", 0, 1);
+    assert_false(world_waits(world, "ps 0 waits for the first join"));
     world_free(world);
 }
 
-static void a_wait_says_so_each_report_ms(void **state)
+static void a_ps_that_lists_nobody_waits_for_anybody(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    world_pass(world, 6 * SECOND);
+
+    assert_true(world_logged(
+        world, "ps 0 waits for the first join, of any chief or worker, its configuration lists "
+               "none; this wait has no limit"));
+    world_free(world);
+}
+
+static unsigned lines_with(const struct world *world, const char *text)
+{
+    unsigned lines = 0;
+    for (const char *at = world->log; (at = strstr(at, text)) != NULL; at++)
+        lines++;
+    return lines;
+}
+
+static void a_wait_without_limit_says_so_less_and_less_often(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
-    unsigned lines = 0;
 
+    world_pass(world, 6 * SECOND); /* after 5 s, */
+    assert_int_equal(lines_with(world, "waits for the first join"), 1);
+    world_pass(world, 8 * SECOND);
+    assert_int_equal(lines_with(world, "waits for the first join"), 1);
+    world_pass(world, 2 * SECOND); /* 15, */
+    assert_int_equal(lines_with(world, "waits for the first join"), 2);
+    world_pass(world, 61 * SECOND); /* 35, 75, */
+    assert_int_equal(lines_with(world, "waits for the first join"), 4);
+    world_pass(world, 600 * SECOND); /* and then every 60 s */
+    assert_int_equal(lines_with(world, "waits for the first join"), 14);
+    world_free(world);
+}
+
+static void a_wait_for_a_ps_has_a_limit_once_somebody_has_joined(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_pass(world, 200 * SECOND);
+    const unsigned before = lines_with(world, "waits for ps 1");
+
+    world_join(world, "worker", 0, 1);
     world_pass(world, 21 * SECOND);
 
-    for (const char *at = world->log; (at = strstr(at, "waits for the first join")) != NULL; at++)
-        lines++;
-    assert_int_equal(lines, 4); /* every 5 s */
+    assert_int_equal(lines_with(world, "waits for ps 1") - before, 4); /* every 5 s */
+    assert_true(
+        world_logged(world, "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 55 s"));
+    assert_true(
+        world_logged(world, "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 40 s"));
+    world_free(world);
+}
+
+/* An observer begins no run, so it ends none; its own join has its limit all the same. */
+static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    const uint64_t join = world_join(world, NULL, 0, 1);
+
+    world_pass(world, 59 * SECOND);
+    assert_null(world_answer(world, join));
+    world_pass(world, 200 * SECOND);
+
+    assert_false(world->exited);
+    assert_int_equal(world_answer(world, join)->reason, SUMAC_REASON_PS_MISSING);
+    assert_string_equal(
+        world_answer(world, join)->text,
+        "the join of observer 1 has waited 60000 ms for ps 1 at h1:1, never heard from");
+    assert_false(world_waits(world, "join of observer 1"));
     world_free(world);
 }
 
@@ -550,7 +620,8 @@ static void the_statistics_say_what_is_waited_for(void **state)
 
     assert_int_equal(count, 2);
     assert_int_equal(left_out, 0);
-    assert_string_equal(waits[0], "ps 0 waits for ps 1 at h1:1, never heard from");
+    assert_string_equal(
+        waits[0], "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 60 s");
     assert_string_equal(waits[1], "join of worker 1 waits for ps 1 at h1:1, never heard from");
     world_free(world);
 }
@@ -591,8 +662,11 @@ int main(void)
         cmocka_unit_test(a_retry_takes_the_place_of_a_join_that_still_waits),
         cmocka_unit_test(without_the_rule_join_nonce_a_retry_opens_another_session),
         cmocka_unit_test(a_join_waits_for_a_ps_and_a_line_names_it),
-        cmocka_unit_test(before_the_first_join_a_ps_waits_without_limit_and_says_so),
-        cmocka_unit_test(a_wait_says_so_each_report_ms),
+        cmocka_unit_test(before_the_first_join_a_ps_waits_without_limit_and_names_the_members),
+        cmocka_unit_test(a_ps_that_lists_nobody_waits_for_anybody),
+        cmocka_unit_test(a_wait_without_limit_says_so_less_and_less_often),
+        cmocka_unit_test(a_wait_for_a_ps_has_a_limit_once_somebody_has_joined),
+        cmocka_unit_test(an_observer_that_waits_for_a_ps_ends_no_run),
         cmocka_unit_test(a_ps_that_never_appears_ends_those_who_wait_for_it),
         cmocka_unit_test(the_reason_why_a_ps_is_not_reached_is_said),
         cmocka_unit_test(a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join),

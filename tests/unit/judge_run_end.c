@@ -178,6 +178,64 @@ static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **sta
     world_free(world);
 }
 
+static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 3);
+    const char *const waits = "the end of the run waits for worker 1, worker 2, never joined; no "
+                              "member is open, it gives up in 48 s";
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    assert_false(world_waits(world, "the end of the run"));
+    world_leave(world, joined->session_id, true);
+    world_settle_down(world);
+
+    world_pass(world, 12 * SECOND);
+    assert_true(world_waits(world, waits));
+    assert_true(
+        world_logged(world, "the end of the run waits for worker 1, worker 2, never joined"));
+    world_pass(world, 50 * SECOND);
+
+    assert_int_equal(world->exit_code, 0); /* one left as done */
+    assert_true(world_logged(
+        world, "run ends with code 0: no member has been open for 60000 ms, one has left as done; "
+               "never joined: worker 1, worker 2\n"));
+    world_free(world);
+}
+
+static void who_may_come_back_is_named_while_the_end_waits(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    join_and_leave(world, "worker", 0, false);
+
+    world_pass(world, 4 * SECOND);
+
+    assert_true(world_waits(
+        world, "the end of the run waits for worker 0 to come back; no member is open, it gives up "
+               "in 6 s"));
+    world_free(world);
+}
+
+static void who_never_joined_is_named_once_while_the_others_train(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+    const char *const line = "worker 1 never joined, 6";
+    const uint8_t *id = world_joined(world, "worker", 0, 1)->session_id;
+    for (int i = 0; i < 55; i++, world_renew(world, id))
+        world_pass(world, SECOND);
+    assert_false(world_logged(world, line));
+
+    for (int i = 0; i < 8; i++, world_renew(world, id))
+        world_pass(world, SECOND);
+    assert_true(world_logged(world, line));
+    world->log[0] = '\0';
+    world_pass(world, 9 * SECOND);
+
+    assert_false(world_logged(world, "never joined"));
+    world_free(world);
+}
+
 static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **state)
 {
     (void)state;
@@ -317,6 +375,9 @@ int main(void)
         cmocka_unit_test(a_member_that_gave_up_may_come_back_for_a_while),
         cmocka_unit_test(without_members_for_a_while_a_run_ends_with_143_when_none_was_done),
         cmocka_unit_test(while_a_listed_member_has_never_joined_the_wait_is_longer),
+        cmocka_unit_test(who_never_joined_is_named_while_the_end_waits_and_in_the_last_line),
+        cmocka_unit_test(who_may_come_back_is_named_while_the_end_waits),
+        cmocka_unit_test(who_never_joined_is_named_once_while_the_others_train),
         cmocka_unit_test(without_a_list_a_run_ends_when_no_member_is_open_for_a_while),
         cmocka_unit_test(observers_hold_up_no_end_and_begin_no_run),
         cmocka_unit_test(a_worker_that_comes_back_after_it_was_done_is_not_done_any_more),

@@ -218,8 +218,9 @@ static void a_ps_that_hears_from_ps_0_does_not_say_that_it_waits(void **state)
     for (int i = 0; i < 3; i++)
         talk_tick(talk, 1050);
 
-    assert_non_null(
-        strstr(talk->text, "log ps 1 waits for ps 0 at h0:1, last heard from 3150 ms ago\n"));
+    assert_non_null(strstr(
+        talk->text,
+        "log ps 1 waits for ps 0 at h0:1, last heard from 3.1 s ago; gives up in 57 s\n"));
 }
 
 static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
@@ -245,30 +246,84 @@ static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
     talk_expect(talk, "report renewed 1\n");
 }
 
-static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
+/* ps 1, which nobody has called yet; of a cluster of so many ps. */
+static void begin_uncalled(struct talk *talk, uint32_t ps_count)
 {
-    struct talk *const talk = *state;
+    static const char *const jobs[] = {"chief", "worker"};
+    static const uint32_t indices[] = {0, 3};
     struct lane_config config = talk_config();
-    config.ps_count = 0;
+    config.ps_count = ps_count;
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.member_count = 2;
     talk->memory = memory_heap;
     talk->now_us = config.started_us;
     talk->lane = lane_create(&config, &memory_heap);
     talk->shows_logs = true;
+}
 
-    for (int i = 0; i < 5; i++)
+static void seconds_pass(struct talk *talk, int count)
+{
+    for (int i = 0; i < count; i++)
         talk_tick(talk, 1000);
-    talk_expect(
-        talk, "log ps 1 waits for its first call from ps 0 at an address that it was not told\n");
-    for (int i = 0; i < 10; i++) /* and a line each report_ms */
-        talk_tick(talk, 1000);
-    talk_expect(
-        talk, "log ps 1 waits for its first call from ps 0 at an address that it was not told\n"
-              "log ps 1 waits for its first call from ps 0 at an address that it was not told\n");
+}
+
+static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
+{
+    struct talk *const talk = *state;
+    static const char line[] = "log ps 1 waits for its first call from ps 0 at an address that it "
+                               "was not told; this wait has no limit\n";
+    begin_uncalled(talk, 0);
+
+    seconds_pass(talk, 5);
+    talk_expect(talk, line);
+    seconds_pass(talk, 9); /* and less and less often */
+    talk_expect(talk, "");
+    seconds_pass(talk, 1);
+    talk_expect(talk, line);
     talk->shows_logs = false;
-    for (int i = 0; i < 100; i++)
-        talk_tick(talk, 1000);
+    seconds_pass(talk, 100);
 
     talk_expect(talk, "");
+}
+
+static void a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called(void **state)
+{
+    struct talk *const talk = *state;
+    begin_uncalled(talk, 2);
+
+    seconds_pass(talk, 5);
+    talk_expect(talk, "log ps 1 waits for its first call from ps 0 at h0:1; gives up in 55 s\n");
+    seconds_pass(talk, 50);
+    talk_forget(talk);
+    seconds_pass(talk, 5);
+
+    assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n"));
+    assert_string_equal(
+        talk->end.text, "ps 0 at h0:1 has never called ps 1, which has waited 60000 ms: start it, "
+                        "or correct its address");
+}
+
+static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **state)
+{
+    struct talk *const talk = *state;
+    static const char line[] =
+        "log ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit\n";
+    wire_peer_order alive = WIRE_PEER_ORDER_INIT;
+    begin_uncalled(talk, 2);
+    hello(talk, 0x1000, 0);
+    talk_forget(talk);
+    alive.alive = true;
+
+    unsigned lines = 0;
+    for (int i = 0; i < 36; i++) { /* after 5, 15 and 35 s */
+        talk_tick(talk, 1000);
+        lines += strstr(talk->text, line) != NULL;
+        talk_order(talk, &alive);
+        talk_forget(talk);
+    }
+
+    assert_int_equal(lines, 3);
 }
 
 static void sigterm_finishes_what_is_in_flight(void **state)
@@ -298,46 +353,6 @@ static void sigterm_does_not_wait_for_ever(void **state)
     talk_forget(talk);
 
     talk_tick(talk, 5000);
-
-    assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
-}
-
-static void another_ps_was_terminated(struct talk *talk)
-{
-    wire_end end = WIRE_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    end.exit_code = 143;
-    end.message = "ps 1 at h1:1 has ended and its state with it";
-    end.reason = (Sumac__V1__Reason)SUMAC_REASON_TERMINATED;
-    order.end = &end;
-    talk_order(talk, &order);
-}
-
-static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    send(talk, stream, 1, 0);
-    talk_forget(talk);
-
-    another_ps_was_terminated(talk);
-    talk_expect(talk, "");
-    talk_commit(talk, stream, 1, 0, 0);
-
-    assert_non_null(strstr(talk->text, "done 1 [1]\n"));
-    assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
-}
-
-static void sigterm_of_another_ps_waits_for_no_client_that_has_gone(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    send(talk, stream, 1, 0);
-    another_ps_was_terminated(talk);
-    talk_forget(talk);
-
-    talk_hang_up(talk, stream);
 
     assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
 }
@@ -576,10 +591,10 @@ int main(void)
         talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
         talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
+        talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
+        talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
         talk_test(sigterm_finishes_what_is_in_flight),
         talk_test(sigterm_does_not_wait_for_ever),
-        talk_test(sigterm_of_another_ps_finishes_what_is_in_flight_here),
-        talk_test(sigterm_of_another_ps_waits_for_no_client_that_has_gone),
         talk_test(the_end_is_answered_before_the_exit),
         talk_test(sigterm_after_the_end_keeps_the_ends_code),
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),

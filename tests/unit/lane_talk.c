@@ -308,6 +308,7 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         break;
     case LANE_EFFECT_EXIT:
         say(talk, "exit %d %s\n", effect->exit_code, sumac_reason_name(effect->error.reason));
+        talk->end = effect->error;
         break;
     case LANE_EFFECT_ORDER:
         talk->ordered = effect->order->number;

@@ -7,9 +7,6 @@
 #include "error.h"
 #include "text.h"
 
-#define LIST_BYTES 240u /* of the members' names in an error */
-#define LIST_END_BYTES 32u
-
 /* Sessions that are not settled, but for the joiner's own. */
 struct places {
     uint32_t taken, observers;
@@ -79,32 +76,6 @@ enum sumac_status judge_join_check(
 
 /* ---- who may join, and whether there is a place ---- */
 
-/* "worker 0, worker 1, … 40 in all" */
-static const char *list_members(struct judge *judge)
-{
-    char *text = arena_take(judge->out->arena, LIST_BYTES);
-    uint32_t count = 0, shown = 0;
-    size_t used = 0;
-    if (text == NULL)
-        return "those of its configuration";
-    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next) {
-        if (!task->listed)
-            continue;
-        char name[JUDGE_LABEL_BYTES];
-        count++;
-        text_print_line(
-            name, sizeof(name), "%s%s %u", used == 0 ? "" : ", ", task->job, task->index);
-        if (shown + 1 < count || used + strlen(name) + LIST_END_BYTES > LIST_BYTES)
-            continue;
-        text_print(text + used, LIST_BYTES - used, "%s", name);
-        used += strlen(name);
-        shown++;
-    }
-    if (shown < count)
-        text_print(text + used, LIST_BYTES - used, ", … %u in all", count);
-    return text;
-}
-
 /* Where the configuration lists members there are no others. */
 static enum sumac_status
 check_listed(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
@@ -116,7 +87,7 @@ check_listed(struct judge *judge, const wire_join_request *request, struct sumac
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
         "%s %u is no member of this cluster, which lists %s: give every task the same cluster "
         "configuration, or join as an observer",
-        request->task->job, request->task->index, list_members(judge));
+        request->task->job, request->task->index, judge_tasks_text(judge, JUDGE_TASKS_LISTED));
 }
 
 static uint32_t count_listed(const struct judge *judge)

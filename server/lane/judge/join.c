@@ -305,8 +305,10 @@ static void start_join(
     session->task = task;
     session->attempt = task == NULL ? ++judge->observers : ++task->attempts;
     name_session(session, request);
-    if (judge->first_join_us == 0)
+    if (task != NULL && judge->first_join_us == 0) {
         judge->first_join_us = judge->now_us;
+        judge_reports_begin(judge);
+    }
     if (task != NULL)
         end_earlier(judge, session);
     judge_joins_go_on(judge);
@@ -351,5 +353,25 @@ void judge_joins_fail(
         refuse(judge, session, status, reason, text);
         if (session->state == JUDGE_SESSION_WAITING)
             judge_session_forget(judge, session);
+    }
+}
+
+void judge_joins_tick(struct judge *judge)
+{
+    const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
+    const uint32_t missing = judge_peers_missing(judge);
+    struct judge_session *next = NULL;
+    for (struct judge_session *session = judge->first_session;
+         session != NULL && missing < judge->ps_count; session = next) {
+        next = session->next;
+        if (session->state != JUDGE_SESSION_WAITING || session->task != NULL ||
+            judge->now_us - session->heard_us < patience_us)
+            continue;
+        refuse(
+            judge, session, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            out_text(
+                judge->out, "the join of %s has waited %u ms for %s", session->label,
+                judge->config->ps_lost_ms, judge_peer_text(judge, missing)));
+        judge_session_forget(judge, session);
     }
 }

@@ -157,7 +157,7 @@ void judge_start(struct judge *judge, const struct lane_event *event, struct out
     begin(judge, event, out);
     judge->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
     judge->secret = event->random[1];
-    judge->next_report_us = judge->now_us + judge_ms(judge->config->report_ms);
+    judge_reports_begin(judge);
     judge_tasks_start(judge);
     judge_peers_start(judge);
     want_tick(judge);
@@ -265,6 +265,7 @@ void judge_tick(struct judge *judge, const struct lane_event *event, struct out 
     tell_sleep(judge, event->cpu_us);
     if (judge->phase == JUDGE_RUNNING) {
         judge_leases_tick(judge);
+        judge_joins_tick(judge);
         judge_calls_tick(judge);
         judge_orders_tick(judge);
     }

@@ -255,6 +255,8 @@ struct judge {
     uint64_t sleep_to_tell_us;
     uint64_t tick_us; /* between ticks */
     uint64_t next_report_us;
+    uint64_t report_us; /* until the report after the next one */
+    bool absence_told;  /* of listed members, while others train */
 
     enum judge_phase phase;
     bool terminating;
@@ -264,7 +266,7 @@ struct judge {
     uint64_t end_until_us;
     bool some_left_done;
     uint64_t observers;     /* how many have joined: the attempt of each */
-    uint64_t first_join_us; /* 0: none has come */
+    uint64_t first_join_us; /* of a member; 0: none has come */
     bool member_joined;     /* a member has been open */
     uint64_t memberless_since_us;
 
@@ -325,6 +327,8 @@ void judge_stream_down(
 void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report);
 /* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
 const char *judge_peer_text(const struct judge *judge, uint32_t ps);
+/* "ps 0 waits for ps 1 at h2:2222, never heard from; gives up in 35 s" */
+const char *judge_peer_wait(const struct judge *judge, uint32_t ps);
 
 /* orders.c: the one list, and what is sent for each. */
 struct judge_mask judge_every_ps(const struct judge *judge);
@@ -340,6 +344,8 @@ bool judge_order_variable(
 void judge_order_end(struct judge *judge, const struct judge_mask *pending);
 const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_order *order);
 struct judge_order *judge_order_find(const struct judge *judge, uint64_t number);
+/* "to add its shards of W1": what an order is for, after the name of a ps. */
+const char *judge_order_text(const struct judge *judge, const struct judge_order *order);
 struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps); /* from `order` on */
 /* This ps has answered; the last answer completes the order. report NULL: it never will. */
 void judge_order_answered(
@@ -354,6 +360,15 @@ uint32_t judge_order_short(const struct judge *judge, const struct judge_session
 void judge_tasks_start(struct judge *judge);
 /* NULL: no such task is known. */
 struct judge_task *judge_task_find(const struct judge *judge, const wire_task_name *name);
+/* Tasks to be spoken of. */
+enum judge_tasks {
+    JUDGE_TASKS_LISTED,
+    JUDGE_TASKS_NEVER_JOINED, /* though listed */
+    JUDGE_TASKS_UNFINISHED,   /* that have joined, and did not leave as done */
+};
+bool judge_tasks_any(const struct judge *judge, enum judge_tasks which);
+/* "worker 0, worker 1, … 40 in all"; in the step's arena. */
+const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which);
 /* NULL when the table is full, or the name too long. */
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name);
 struct judge_session *
@@ -394,6 +409,8 @@ void judge_join_opened(
     struct judge *judge, struct judge_session *session, uint32_t ps,
     const wire_peer_report *report);
 void judge_join_complete(struct judge *judge, struct judge_session *session);
+/* Joins of observers end when a ps does not appear: the run, which has not begun, does not. */
+void judge_joins_tick(struct judge *judge);
 
 /* settle.c */
 void judge_renew(struct judge *judge, const struct lane_event *event);
@@ -458,9 +475,15 @@ void judge_ps_missing(struct judge *judge, const char *text);
 /* A ps that had been met has ended of its own, and said why. */
 void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text);
 void judge_run_end_now(struct judge *judge);
+/* Who may still come before the run ends, and until when; NULL: some member is there, or none has been yet. */
+const char *judge_run_wait(const struct judge *judge);
+/* Members that are open, or about to be, or not settled yet? */
+bool judge_run_has_members(const struct judge *judge);
 void judge_end_complete(struct judge *judge);
 
 /* waits.c */
+/* The next report comes after report_ms. */
+void judge_reports_begin(struct judge *judge);
 void judge_report_waits(struct judge *judge);
 
 #endif

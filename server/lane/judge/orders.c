@@ -118,6 +118,33 @@ struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps)
     return order;
 }
 
+const char *judge_order_text(const struct judge *judge, const struct judge_order *order)
+{
+    switch (order->kind) {
+    case JUDGE_ORDER_OPEN:
+        return out_text(judge->out, "to open the session of %s", order->session->label);
+    case JUDGE_ORDER_CLOSE:
+        return out_text(judge->out, "to close the session of %s", order->session->label);
+    case JUDGE_ORDER_DECIDE:
+        return out_text(
+            judge->out, "to settle the session of %s at push %llu", order->session->label,
+            (unsigned long long)order->session->final);
+    case JUDGE_ORDER_MEMBERSHIP:
+        return "to hear who the members are";
+    case JUDGE_ORDER_ADD_SHARDS:
+        return out_text(judge->out, "to make its shards of %.200s", order->variable->name);
+    case JUDGE_ORDER_PUBLISH:
+        return out_text(judge->out, "to publish %.200s", order->variable->name);
+    case JUDGE_ORDER_DELETE:
+        return out_text(judge->out, "to delete %.200s", order->variable->name);
+    case JUDGE_ORDER_END:
+        return "to end";
+    case JUDGE_ORDER_KINDS:
+        break;
+    }
+    return "";
+}
+
 static void take_out(struct judge *judge, struct judge_order *order)
 {
     struct judge_order **link = &judge->first_order;

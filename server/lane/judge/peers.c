@@ -272,6 +272,31 @@ static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
            judge->now_us - judge->first_join_us >= judge_ms(judge->config->ps_lost_ms);
 }
 
+/* In seconds, as somebody who reads a log counts. */
+static unsigned long long seconds(uint64_t us) { return (us + 999999u) / 1000000u; }
+
+static const char *peer_limit(const struct judge *judge, uint32_t ps)
+{
+    const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
+    uint64_t waited_us = overdue_us(judge, ps);
+    if (!judge->peers[ps].met && judge->first_join_us == 0)
+        return "until somebody joins this wait has no limit";
+    if (!judge->peers[ps].met)
+        waited_us = judge->now_us - judge->first_join_us;
+    return out_text(
+        judge->out, "gives up in %llu s",
+        seconds(patience_us > waited_us ? patience_us - waited_us : 0));
+}
+
+const char *judge_peer_wait(const struct judge *judge, uint32_t ps)
+{
+    const struct judge_order *order = judge_order_next(judge->first_order, ps);
+    const bool told = judge->peers[ps].met && order != NULL;
+    return out_text(
+        judge->out, "ps 0 waits for %s%s%s; %s", judge_peer_text(judge, ps), told ? ", " : "",
+        told ? judge_order_text(judge, order) : "", peer_limit(judge, ps));
+}
+
 void judge_peers_tick(struct judge *judge)
 {
     for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_RUNNING; ps++) {

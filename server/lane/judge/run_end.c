@@ -89,8 +89,7 @@ static void terminated(struct judge *judge)
     fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, judge->end_text);
 }
 
-/* Its state goes with it, whatever it was that ended it. SIGTERM of one is SIGTERM of the run: the code of all is the same,
- * whichever of them heard of it first. */
+/* Its state goes with it, whatever it was that ended it. */
 void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
 {
     if (judge->phase == JUDGE_ENDING)
@@ -104,8 +103,7 @@ void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
     const char *why = out_text(
         judge->out, "ps %u at %s has ended and its state with it: %s", ps, judge->peers[ps].address,
         text == NULL ? "it did not say why" : text);
-    const bool by_signal = reason == SUMAC_REASON_TERMINATED;
-    end_run(judge, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, reason, why);
+    end_run(judge, LANE_EXIT_PS_LOST, reason, why);
     fail_all(judge, SUMAC_UNAVAILABLE, reason, judge->end_text);
 }
 
@@ -122,16 +120,8 @@ static bool all_listed_done(const struct judge *judge)
     return any;
 }
 
-static bool some_listed_never_joined(const struct judge *judge)
-{
-    const struct judge_task *task = judge->first_task;
-    while (task != NULL && (!task->listed || task->joined))
-        task = task->next;
-    return task != NULL;
-}
-
 /* Members that are open, or about to be, or not settled yet. */
-static bool any_member(const struct judge *judge)
+bool judge_run_has_members(const struct judge *judge)
 {
     const struct judge_session *session = judge->first_session;
     while (session != NULL && (session->task == NULL || session->state == JUDGE_SESSION_SETTLED))
@@ -139,11 +129,56 @@ static bool any_member(const struct judge *judge)
     return session != NULL;
 }
 
+static bool is_memberless(const struct judge *judge)
+{
+    return judge->member_joined && !judge_run_has_members(judge);
+}
+
+static uint32_t patience_ms(const struct judge *judge)
+{
+    return judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED) ? judge->config->rejoin_first_ms
+                                                            : judge->config->rejoin_ms;
+}
+
+/* "worker 1, which has never joined" before "worker 0 to come back": the longer wait is for the former. */
+static const char *whom_it_waits_for(const struct judge *judge)
+{
+    if (judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
+        return out_text(
+            judge->out, "%s, never joined", judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED));
+    if (judge_tasks_any(judge, JUDGE_TASKS_UNFINISHED))
+        return out_text(
+            judge->out, "%s to come back", judge_tasks_text(judge, JUDGE_TASKS_UNFINISHED));
+    return "another member to join";
+}
+
+const char *judge_run_wait(const struct judge *judge)
+{
+    if (judge->phase != JUDGE_RUNNING || judge->terminating || !is_memberless(judge))
+        return NULL;
+    const uint64_t waited_us = judge->now_us - judge->memberless_since_us;
+    const uint64_t patience_us = judge_ms(patience_ms(judge));
+    const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
+    return out_text(
+        judge->out, "the end of the run waits for %s; no member is open, it gives up in %llu s",
+        whom_it_waits_for(judge), (unsigned long long)((left_us + 999999u) / 1000000u));
+}
+
+/* Who was expected and is not coming is in the last line, however well the others did. */
+static const char *end_of_patience(const struct judge *judge)
+{
+    const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
+    return out_text(
+        judge->out, "no member has been open for %u ms, %s left as done%s%s", patience_ms(judge),
+        judge->some_left_done ? "one has" : "none has", missed ? "; never joined: " : "",
+        missed ? judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED) : "");
+}
+
 void judge_run_check(struct judge *judge)
 {
     if (judge->phase != JUDGE_RUNNING)
         return;
-    const bool memberless = judge->member_joined && !any_member(judge);
+    const bool memberless = is_memberless(judge);
     if (memberless && all_listed_done(judge)) {
         end_run(judge, 0, SUMAC_REASON_RUN_ENDED, "every listed member has left as done");
         fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, judge->end_text);
@@ -155,15 +190,11 @@ void judge_run_check(struct judge *judge)
     }
     if (judge->terminating || !memberless)
         return;
-    const uint32_t patience_ms =
-        some_listed_never_joined(judge) ? judge->config->rejoin_first_ms : judge->config->rejoin_ms;
-    if (judge->now_us - judge->memberless_since_us < judge_ms(patience_ms))
+    if (judge->now_us - judge->memberless_since_us < judge_ms(patience_ms(judge)))
         return;
     end_run(
         judge, judge->some_left_done ? 0 : EXIT_CODE_NOBODY_DONE, SUMAC_REASON_RUN_ENDED,
-        out_text(
-            judge->out, "no member has been open for %u ms, %s left as done", patience_ms,
-            judge->some_left_done ? "one has" : "none has"));
+        end_of_patience(judge));
     fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, judge->end_text);
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "listing.h"
 #include "text.h"
 
 /* ---- tasks ---- */
@@ -53,6 +54,36 @@ void judge_tasks_start(struct judge *judge)
         if (task != NULL)
             task->listed = task->member = true;
     }
+}
+
+static bool is_one_of(const struct judge_task *task, enum judge_tasks which)
+{
+    switch (which) {
+    case JUDGE_TASKS_LISTED:
+        return task->listed;
+    case JUDGE_TASKS_NEVER_JOINED:
+        return task->listed && !task->joined;
+    case JUDGE_TASKS_UNFINISHED:
+        return task->joined && !task->done;
+    }
+    return false;
+}
+
+bool judge_tasks_any(const struct judge *judge, enum judge_tasks which)
+{
+    const struct judge_task *task = judge->first_task;
+    while (task != NULL && !is_one_of(task, which))
+        task = task->next;
+    return task != NULL;
+}
+
+const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which)
+{
+    struct listing listing = {0};
+    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+        if (is_one_of(task, which))
+            listing_add_task(&listing, task->job, task->index);
+    return out_text(judge->out, "%s", listing_end(&listing));
 }
 
 /* ---- sessions ---- */

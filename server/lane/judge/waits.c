@@ -60,6 +60,40 @@ static void say_sessions(const struct judge *judge, struct sentences *sentences)
     }
 }
 
+/* "worker 0, worker 1", or what a configuration that lists nobody leaves open. */
+static const char *expected(const struct judge *judge)
+{
+    return judge_tasks_any(judge, JUDGE_TASKS_LISTED)
+               ? judge_tasks_text(judge, JUDGE_TASKS_LISTED)
+               : "any chief or worker, its configuration lists none";
+}
+
+/* Nobody knows when a scheduler starts the workers, so only SIGTERM ends it. */
+static const char *first_join_wait(const struct judge *judge)
+{
+    return out_text(
+        judge->out, "ps 0 waits for the first join, of %s; this wait has no limit",
+        expected(judge));
+}
+
+static bool is_waited_for(const struct judge *judge, uint32_t ps)
+{
+    return !judge->peers[ps].met || judge_peer_is_late(judge, ps);
+}
+
+/* What ps 0 itself waits for, beside its calls. */
+static void say_own(struct judge *judge, struct sentences *sentences)
+{
+    const char *end_wait = judge_run_wait(judge);
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (is_waited_for(judge, ps) && has_room(sentences))
+            say(sentences, judge_peer_wait(judge, ps));
+    if (judge->first_join_us == 0 && has_room(sentences))
+        say(sentences, first_join_wait(judge));
+    if (end_wait != NULL && has_room(sentences))
+        say(sentences, end_wait);
+}
+
 uint32_t judge_waits(
     struct judge *judge, uint64_t now_us, struct out *out, char ***waits, uint64_t *left_out)
 {
@@ -68,9 +102,7 @@ uint32_t judge_waits(
     if (sentences.items == NULL)
         return 0;
     judge_look(judge, now_us, out);
-    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
-        if (!judge->peers[ps].met && has_room(&sentences))
-            say(&sentences, out_text(out, "ps 0 waits for %s", judge_peer_text(judge, ps)));
+    say_own(judge, &sentences);
     say_sessions(judge, &sentences);
     for (const struct judge_call *call = judge->first_call; call != NULL; call = call->next)
         if (has_room(&sentences))
@@ -80,18 +112,49 @@ uint32_t judge_waits(
     return sentences.count;
 }
 
+void judge_reports_begin(struct judge *judge)
+{
+    judge->report_us = judge_ms(judge->config->report_ms);
+    judge->next_report_us = judge->now_us + judge->report_us;
+}
+
+/* Of a wait that has no limit one speaks less and less often. */
+static void plan_next(struct judge *judge)
+{
+    const uint64_t longest_us = judge_ms(judge->config->report_ms) * LANE_REPORTS_APART_MAX;
+    if (judge->first_join_us == 0)
+        judge->report_us = 2 * judge->report_us < longest_us ? 2 * judge->report_us : longest_us;
+    judge->next_report_us = judge->now_us + judge->report_us;
+}
+
+/* Once, while others train: the run goes on without them. */
+static void tell_absence(struct judge *judge)
+{
+    const uint64_t since_us = judge->now_us - judge->first_join_us;
+    if (judge->absence_told || !judge->member_joined || !judge_run_has_members(judge) ||
+        since_us < judge_ms(judge->config->rejoin_first_ms) ||
+        !judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
+        return;
+    judge->absence_told = true;
+    out_log(
+        judge->out, "%s never joined, %llu s after the first join; the run goes on without",
+        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED),
+        (unsigned long long)(since_us / 1000000u));
+}
+
 void judge_report_waits(struct judge *judge)
 {
+    const char *end_wait = NULL;
     if (judge->phase != JUDGE_RUNNING || judge->now_us < judge->next_report_us)
         return;
-    judge->next_report_us = judge->now_us + judge_ms(judge->config->report_ms);
-    bool any_missing = false;
-    for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
-        if (judge->peers[ps].met && !judge_peer_is_late(judge, ps))
-            continue;
-        any_missing = true;
-        out_log(judge->out, "ps 0 waits for %s", judge_peer_text(judge, ps));
-    }
-    if (judge->first_join_us == 0 && !any_missing)
-        out_log(judge->out, "ps 0 waits for the first join");
+    plan_next(judge);
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (is_waited_for(judge, ps))
+            out_log(judge->out, "%s", judge_peer_wait(judge, ps));
+    if (judge->first_join_us == 0)
+        out_log(judge->out, "%s", first_join_wait(judge));
+    end_wait = judge_run_wait(judge);
+    if (end_wait != NULL)
+        out_log(judge->out, "%s", end_wait);
+    tell_absence(judge);
 }

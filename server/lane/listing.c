@@ -1,0 +1,37 @@
+/* listing.c -- names in one text, as many as there is room for. */
+#include "listing.h"
+
+#include <string.h>
+
+#include "text.h"
+
+#define NAME_BYTES 128u
+#define END_BYTES 32u /* for how many there are */
+
+void listing_add(struct listing *listing, const char *name)
+{
+    const char *comma = listing->used == 0 ? "" : ", ";
+    const size_t bytes = strlen(comma) + strlen(name);
+    listing->count++;
+    if (listing->shown + 1 < listing->count || listing->used + bytes + END_BYTES > LISTING_BYTES)
+        return;
+    listing->used += text_print_line(
+        listing->text + listing->used, LISTING_BYTES - listing->used, "%s%s", comma, name);
+    listing->shown++;
+}
+
+void listing_add_task(struct listing *listing, const char *job, uint32_t index)
+{
+    char name[NAME_BYTES];
+    text_print_line(name, sizeof name, "%s %u", job, index);
+    listing_add(listing, name);
+}
+
+const char *listing_end(struct listing *listing)
+{
+    if (listing->shown < listing->count)
+        text_print(
+            listing->text + listing->used, LISTING_BYTES - listing->used, "%s… %u in all",
+            listing->used == 0 ? "" : ", ", listing->count);
+    return listing->text;
+}
