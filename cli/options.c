@@ -218,8 +218,9 @@ options_parse(const struct command *command, int argc, char **argv, void *target
 void options_print_help(const struct command *command)
 {
     printf(
-        "sumac %s -- %s\n\nUsage: sumac %s [options] %s\n\n%s\n\nOptions:\n", command->name,
-        command->summary, command->name, command->arguments, command->about);
+        "sumac %s -- %s\n\nUsage: sumac %s [options]%s%s\n\n%s\n\nOptions:\n", command->name,
+        command->summary, command->name, command->arguments[0] == '\0' ? "" : " ",
+        command->arguments, command->about);
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
         char left[48];
