@@ -548,6 +548,47 @@ static void a_create_that_memory_is_short_for_is_done_when_there_is_some(void **
     world_free(two.world);
 }
 
+static void a_create_that_there_is_no_memory_to_let_wait_says_so(void **state)
+{
+    (void)state;
+    struct two two = two_workers(); /* given: no call has waited yet, and no pool grows */
+    struct definition definition;
+    define(&definition, "v");
+    two.world->out_of_pools = true;
+
+    const uint64_t call = world_create(two.world, two.first, &definition.variable, 0); /* when */
+
+    const struct world_answer *answer = world_answer(two.world, call); /* then */
+    assert_non_null(answer);
+    assert_int_equal(answer->reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_string_equal(
+        answer->text,
+        "ps 0 has no memory to let the create of v wait; it goes on without an answer: ask again");
+    world_settle_down(two.world);
+    const uint64_t again = world_create(two.world, two.first, &definition.variable, 0);
+    assert_int_equal(world_answer(two.world, again)->status, SUMAC_OK);
+    world_free(two.world);
+}
+
+static void one_create_too_many_is_told_how_many_wait(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    struct definition definition;
+    define(&definition, "v");
+    two.world->ps[1].mute = true;
+    for (uint32_t i = 0; i < 4096; i++)
+        (void)world_create(two.world, two.first, &definition.variable, 0);
+
+    const uint64_t call = world_create(two.world, two.first, &definition.variable, 0);
+
+    assert_non_null(world_answer(two.world, call));
+    assert_string_equal(
+        world_answer(two.world, call)->text,
+        "4096 creates and deletes wait already, at most 4096 do: create v again later");
+    world_free(two.world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,6 +615,8 @@ int main(void)
         cmocka_unit_test(while_ps_0_ends_it_says_so_to_a_create_and_a_delete),
         cmocka_unit_test(a_delete_that_memory_is_short_for_is_done_when_there_is_some),
         cmocka_unit_test(a_create_that_memory_is_short_for_is_done_when_there_is_some),
+        cmocka_unit_test(a_create_that_there_is_no_memory_to_let_wait_says_so),
+        cmocka_unit_test(one_create_too_many_is_told_how_many_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

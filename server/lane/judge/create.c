@@ -19,12 +19,21 @@
 
 static void wait_call(struct judge *judge, const struct judge_call *wanted)
 {
-    struct judge_call *call =
-        judge->calls_pool.used >= JUDGE_CALLS_MAX ? NULL : pool_take(&judge->calls_pool);
+    const char *what = wanted->kind == JUDGE_CALL_CREATE ? "create" : "delete";
+
+    if (judge->calls_pool.used >= JUDGE_CALLS_MAX) {
+        out_fail(
+            judge->out, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%zu creates and deletes wait already, at most %u do: %s %s again later",
+            judge->calls_pool.used, JUDGE_CALLS_MAX, what, wanted->variable->name);
+        return;
+    }
+    struct judge_call *call = pool_take(&judge->calls_pool);
     if (call == NULL) {
         out_fail(
             judge->out, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "%u creates and deletes wait already: try again later", JUDGE_CALLS_MAX);
+            "ps 0 has no memory to let the %s of %s wait; it goes on without an answer: ask again",
+            what, wanted->variable->name);
         return;
     }
     *call = *wanted;
