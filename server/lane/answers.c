@@ -102,26 +102,35 @@ void lane_answers_refused_again(struct lane *lane, struct session *session)
     }
 }
 
+/* Its versions are taken first: an answer without them would say that it touched nothing. */
 void lane_answer_done(
     struct lane *lane, struct session *session, const struct part *part, bool voided)
 {
     struct stream *stream = session->push_stream;
-    struct answer *answer =
-        stream == NULL ? NULL : add(lane, stream, ANSWER_DONE, part->entry_count);
+    const uint32_t count = part->entry_count;
+    uint64_t *versions = NULL;
 
-    if (answer == NULL)
+    if (stream == NULL)
         return;
+    if (count > 0) {
+        versions = sized_pool_take(&lane->bytes, count * sizeof *versions);
+        if (versions == NULL) {
+            fail_for_memory(lane, stream);
+            return;
+        }
+    }
+    struct answer *answer = add(lane, stream, ANSWER_DONE, count);
+    if (answer == NULL) {
+        sized_pool_give(&lane->bytes, versions, count * sizeof *versions);
+        return;
+    }
     answer->sequence = part->sequence;
     answer->record = lane->last_record;
     answer->voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided);
-    if (part->entry_count == 0)
-        return;
-    answer->versions = sized_pool_take(&lane->bytes, part->entry_count * sizeof(uint64_t));
-    if (answer->versions == NULL)
-        return;
-    answer->version_count = part->entry_count;
-    for (uint32_t i = 0; i < part->entry_count; i++)
-        answer->versions[i] = part->entries[i].shard->version;
+    answer->versions = versions;
+    answer->version_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        versions[i] = part->entries[i].shard->version;
 }
 
 void lane_answer_closed(struct lane *lane, struct session *session)

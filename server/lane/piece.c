@@ -69,8 +69,9 @@ void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *pie
 
     if (shard == NULL || part->sequence > part->session->mark || shard->touched_by == part->number)
         return;
-    if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES))
-        (void)entry_of(lane, part, shard, 0);
+    if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES) &&
+        entry_of(lane, part, shard, 0) == UINT32_MAX)
+        part->mode = PART_DROP; /* no memory: its stream ends, and it is asked for again */
 }
 
 static bool supported(struct lane *lane, struct part *part, const wire_piece *piece)

@@ -203,6 +203,78 @@ static void with_an_empty_source_a_ps_answers_or_ends_its_streams(void **state)
     }
 }
 
+/* ---- answers ---- */
+
+#define MANY 700u /* shards: their versions need a piece of their own */
+
+static struct talk *stage_many(void **state, uint64_t *stream)
+{
+    static const float one[MANY] = {1};
+    struct lane_config config;
+    struct talk *talk = begin(state, &config);
+    const struct talk_part part = {
+        .sequence = 1, .shard = 100, .shards = MANY, .values = one, .count = 1};
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    for (uint64_t id = 100; id < 100 + MANY; id++)
+        talk_variable(talk, id, 1, UPDATE_ASSIGN_ADD);
+    *stream = talk_push_stream(talk, 1, 1);
+    talk_part(talk, *stream, &part);
+    talk_forget(talk);
+    return talk;
+}
+
+static void assert_all_versions_are_said(struct talk *talk, uint64_t generation)
+{
+    static const float one[MANY] = {1};
+    const struct talk_part part = {
+        .sequence = 1, .shard = 100, .shards = MANY, .values = one, .count = 1};
+    const uint64_t stream = talk_push_stream(talk, 1, generation);
+    char expected[2 * MANY + 64];
+    size_t used = (size_t)snprintf(expected, sizeof expected, "greeting\ndone 1 [");
+
+    talk_part(talk, stream, &part);
+    for (uint32_t i = 0; i < MANY; i++)
+        used += (size_t)snprintf(
+            expected + used, sizeof expected - used, i + 1 < MANY ? "1 " : "1]\n");
+    talk_expect(talk, expected);
+}
+
+static void done_is_not_said_without_its_versions(void **state)
+{
+    uint64_t stream;
+    struct talk *talk = stage_many(state, &stream);
+    short_source(talk, 0);
+
+    talk_commit(talk, stream, 1, 0, 0);
+
+    talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+    talk->scarce = false;
+    assert_all_versions_are_said(talk, 2);
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+static void nor_is_it_said_again_without_them(void **state)
+{
+    static const float one[MANY] = {1};
+    const struct talk_part part = {
+        .sequence = 1, .shard = 100, .shards = MANY, .values = one, .count = 1};
+    uint64_t stream;
+    struct talk *talk = stage_many(state, &stream);
+    talk_commit(talk, stream, 1, 0, 0);
+    sized_pool_trim(&talk->lane->bytes);
+    talk_forget(talk);
+    short_source(talk, 0);
+
+    talk_part(talk, stream, &part);
+
+    talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+    talk->scarce = false;
+    assert_all_versions_are_said(talk, 2);
+    assert_int_equal(talk_teardown(state), 0);
+}
+
 /* ---- ps 0 ---- */
 
 /* The calls of one conversation, and how often each was answered. */
@@ -365,6 +437,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_short_steps_a_ps_answers_or_ends_its_streams),
         cmocka_unit_test(with_an_empty_source_a_ps_answers_or_ends_its_streams),
+        cmocka_unit_test(done_is_not_said_without_its_versions),
+        cmocka_unit_test(nor_is_it_said_again_without_them),
         cmocka_unit_test(with_short_steps_ps_0_answers_every_call),
         cmocka_unit_test(with_an_empty_source_ps_0_answers_every_call),
     };
