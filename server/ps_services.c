@@ -185,32 +185,40 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
         ps_step(ps, &event);
 }
 
-#define UNARY                                                                                      \
+/* Bytes of a message: what nobody needs would be unpacked before it is refused. */
+#define SMALL_BYTES_MAX 8192u    /* a session's id, a variable's name */
+#define JOIN_BYTES_MAX 524288u   /* 256 addresses and 4096 members */
+#define CREATE_BYTES_MAX 262144u /* a variable with its 4096 shards, as List tells it */
+#define LIST_BYTES_MAX (WIRE_LIST_NAMES_MAX * 1200u) /* a name has at most 1024 bytes */
+#define PULL_BYTES_MAX 1048576u                      /* its pieces; a client of ours names 16384 */
+
+#define UNARY(bytes_max)                                                                           \
     {                                                                                              \
-        .message = call_arrived, .closed = call_closed, .calls_max = PS_CALLS_PER_METHOD_MAX       \
+        .message = call_arrived, .closed = call_closed, .calls_max = PS_CALLS_PER_METHOD_MAX,      \
+        .message_bytes_max = bytes_max                                                             \
     }
-#define STREAM(opens)                                                                              \
+#define STREAM(opens, bytes_max)                                                                   \
     {                                                                                              \
         .opened = opens, .message = stream_message, .writable = stream_writable,                   \
-        .half_closed = stream_half_closed, .closed = stream_closed                                 \
+        .half_closed = stream_half_closed, .closed = stream_closed, .message_bytes_max = bytes_max \
     }
 
 static const struct rpc_handler sessions_handlers[WIRE_SESSIONS_METHODS] = {
-    [WIRE_SESSIONS_JOIN] = UNARY,
-    [WIRE_SESSIONS_RENEW] = UNARY,
-    [WIRE_SESSIONS_LEAVE] = UNARY,
+    [WIRE_SESSIONS_JOIN] = UNARY(JOIN_BYTES_MAX),
+    [WIRE_SESSIONS_RENEW] = UNARY(SMALL_BYTES_MAX),
+    [WIRE_SESSIONS_LEAVE] = UNARY(SMALL_BYTES_MAX),
 };
 static const struct rpc_handler variables_handlers[WIRE_VARIABLES_METHODS] = {
-    [WIRE_VARIABLES_CREATE] = UNARY,
-    [WIRE_VARIABLES_DELETE] = UNARY,
-    [WIRE_VARIABLES_LIST] = UNARY,
+    [WIRE_VARIABLES_CREATE] = UNARY(CREATE_BYTES_MAX),
+    [WIRE_VARIABLES_DELETE] = UNARY(SMALL_BYTES_MAX),
+    [WIRE_VARIABLES_LIST] = UNARY(LIST_BYTES_MAX),
 };
 static const struct rpc_handler transfer_handlers[WIRE_TRANSFER_METHODS] = {
-    [WIRE_TRANSFER_PUSH] = STREAM(push_opened),
-    [WIRE_TRANSFER_PULL] = STREAM(pull_opened),
+    [WIRE_TRANSFER_PUSH] = STREAM(push_opened, 0),
+    [WIRE_TRANSFER_PULL] = STREAM(pull_opened, PULL_BYTES_MAX),
 };
 static const struct rpc_handler observe_handlers[WIRE_OBSERVE_METHODS] = {
-    [WIRE_OBSERVE_STATS] = UNARY,
+    [WIRE_OBSERVE_STATS] = UNARY(SMALL_BYTES_MAX),
 };
 /* ps 0 half-closes as it goes: nothing more is owed to it. */
 static const struct rpc_handler peer_handlers[WIRE_PEER_METHODS] = {

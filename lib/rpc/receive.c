@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "error.h"
+#include "server.h"
 
 void call_receive(struct rpc_call *call)
 {
@@ -67,6 +68,22 @@ static void refuse(struct rpc_call *call, const struct sumac_error *error)
     grpc_call_cancel(call->core, NULL);
 }
 
+/* Unpacking takes far longer than receiving: what the method's messages never have is not unpacked. */
+static enum sumac_status check_bytes(
+    const struct rpc_call *call, const struct span *spans, size_t count, struct sumac_error *error)
+{
+    const uint64_t max = call->method != NULL ? call->method->message_bytes_max : UINT64_MAX;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += spans[i].bytes;
+    if (bytes <= max)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MALFORMED,
+        "a %s of %llu bytes: %s takes at most %llu", call->incoming->short_name,
+        (unsigned long long)bytes, call->method->descriptor->name, (unsigned long long)max);
+}
+
 void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
 {
     struct arena *arena = &call->poller->arena;
@@ -79,7 +96,9 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
         spans == NULL ? fail(
                             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
                             "no memory to receive a %s", call->incoming->name)
-                      : wire_unpack(call->incoming, spans, count, arena, &received, &error);
+                      : check_bytes(call, spans, count, &error);
+    if (status == SUMAC_OK)
+        status = wire_unpack(call->incoming, spans, count, arena, &received, &error);
     if (status != SUMAC_OK)
         refuse(call, &error);
     else if (call->handler->message != NULL)

@@ -88,6 +88,9 @@ struct rpc_handler {
     /* Server: calls of this method that may be open at once; one more is refused with RESOURCE_EXHAUSTED,
      * REASON_BUSY. 0: as many as the server has. */
     uint32_t calls_max;
+    /* Server: bytes of a message, which is refused before it is unpacked: RESOURCE_EXHAUSTED,
+     * REASON_MALFORMED. 0: as many as the server takes. */
+    uint32_t message_bytes_max;
 };
 
 /* ---- server */

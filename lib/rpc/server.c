@@ -183,7 +183,9 @@ enum sumac_status rpc_server_add(
             .descriptor = &service->methods[i],
             .handler = &handlers[i],
             .user = user,
-            .calls_max = handlers[i].calls_max != 0 ? handlers[i].calls_max : UINT32_MAX};
+            .calls_max = handlers[i].calls_max != 0 ? handlers[i].calls_max : UINT32_MAX,
+            .message_bytes_max =
+                handlers[i].message_bytes_max != 0 ? handlers[i].message_bytes_max : UINT32_MAX};
         const enum sumac_status status = add_method(server, service, method, error);
         if (status != SUMAC_OK)
             return status;
@@ -358,6 +360,7 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
     for (unsigned i = users; i < server->method_count; i++) {
         server->methods[i].own = true;
         server->methods[i].calls_max = SERVER_OWN_CALLS_MAX;
+        server->methods[i].message_bytes_max = SERVER_OWN_MESSAGE_BYTES_MAX;
     }
     grpc_server_start(server->core);
     server->started = true;

@@ -9,6 +9,7 @@
 #define SERVER_METHODS_MAX 64u
 #define SERVER_CALLS_MAX 16384u
 #define SERVER_OWN_CALLS_MAX 256u     /* of each method of health and reflection */
+#define SERVER_OWN_MESSAGE_BYTES_MAX 8192u /* of them: a service's name, a symbol's, a file's */
 #define SERVER_ENDING_CALLS_MAX 1024u /* whose last word their clients have not taken */
 #define SERVER_ENDING_MS_MAX 5000u
 #define SERVER_WATCHERS_MAX SERVER_OWN_CALLS_MAX
@@ -36,6 +37,7 @@ struct method {
     struct schema_method shape;
     bool own; /* health's or reflection's */
     uint32_t calls, calls_max;
+    uint32_t message_bytes_max;
     void *registered;
     struct accept accepts[ACCEPTS_PER_METHOD];
 };

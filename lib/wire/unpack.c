@@ -191,10 +191,12 @@ enum sumac_status wire_unpack(
     struct split split = {0};
     if (wire_has_payload(type)) {
         const char *wrong = split_find(spans, span_count, &split);
-        const uint64_t header_bytes = split.field + (split.total - split.payload_end);
-        if (wrong == NULL && split.payload_begin < split.payload_end &&
-            header_bytes > WIRE_HEADER_BYTES_MAX)
-            wrong = "has more than 1 MiB beside its payload";
+        const uint64_t beside = split.field + (split.total - split.payload_end);
+        if (wrong == NULL && beside > WIRE_HEADER_BYTES_MAX)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+                "malformed %s: it has %llu bytes beside its payload, at most %u are taken",
+                type->name, (unsigned long long)beside, WIRE_HEADER_BYTES_MAX);
         if (wrong != NULL)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "malformed %s: it %s",

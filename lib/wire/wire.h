@@ -174,7 +174,7 @@ struct wire_received {
     uint64_t payload_bytes;
 };
 
-#define WIRE_HEADER_BYTES_MAX (1u << 20) /* beside a payload; what has none is bounded by its transport */
+#define WIRE_HEADER_BYTES_MAX (1u << 20) /* beside a payload, there or not; a type that has none is bounded by its transport */
 #define WIRE_ARENA_BYTES_MAX (16u << 20) /* what unpacking one message may take: the bound to give its arena */
 
 #define WIRE_LIST_NAMES_MAX 1000u /* in one ListRequest */

@@ -191,5 +191,5 @@ def pieces_of(shard, *runs):
             for offset, count in runs]
 
 
-__all__ = ["Attack", "Client", "DEADLINE_S", "MIB", "PushStream", "SANITIZED", "commit", "floats", "grpc", "memory_bound", "part",
+__all__ = ["Attack", "Client", "DEADLINE_S", "MIB", "PushStream", "SANITIZED", "commit", "floats", "grpc", "memory_bound", "observe_pb2", "part",
            "pieces_of", "push_and_wait", "resident_bytes", "sessions_pb2", "transfer_pb2", "types_pb2", "variables_pb2"]

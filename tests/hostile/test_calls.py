@@ -4,8 +4,8 @@ import unittest
 
 import grpc
 
-from attack import (Attack, Client, DEADLINE_S, MIB, PushStream, floats, pieces_of, push_and_wait, sessions_pb2, transfer_pb2, types_pb2,
-                    variables_pb2)
+from attack import (Attack, Client, DEADLINE_S, MIB, PushStream, floats, observe_pb2, pieces_of, push_and_wait, sessions_pb2,
+                    transfer_pb2, types_pb2, variables_pb2)
 
 LIST_NAMES_MAX = 1000
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -45,6 +45,38 @@ class Lists(Attack):
     def test_odd_pages_are_answered(self):
         for after, limit in (((1 << 64) - 1, 0), (0, (1 << 32) - 1), (5, 1), (1 << 63, 7)):
             self.lists(variables_pb2.ListRequest(after_id=after, limit=limit), timeout=DEADLINE_S)
+
+
+class Sizes(Attack):
+    """Before it is unpacked, a request of more bytes than its method needs is refused, with both figures."""
+    FILLER = b"x" * 3600000
+
+    def too_large(self, call, request, name, most):
+        self.assertEqual(
+            self.refused_as(grpc.StatusCode.RESOURCE_EXHAUSTED, call, request, types_pb2.REASON_MALFORMED),
+            f"a {request.DESCRIPTOR.name} of {request.ByteSize()} bytes: {name} takes at most {most}")
+
+    def test_of_every_unary_method(self):
+        ps, filler, text = self.ps(), self.FILLER, self.FILLER.decode()
+        self.too_large(ps.variables.List, variables_pb2.ListRequest(names=[text]), "List", 1200000)
+        self.too_large(ps.variables.Create, variables_pb2.CreateRequest(session_id=filler), "Create", 262144)
+        self.too_large(ps.variables.Delete, variables_pb2.DeleteRequest(session_id=filler), "Delete", 8192)
+        self.too_large(ps.sessions.Join, sessions_pb2.JoinRequest(ps_addresses=[text]), "Join", 524288)
+        self.too_large(ps.sessions.Renew, sessions_pb2.RenewRequest(session_id=filler), "Renew", 8192)
+        self.too_large(ps.sessions.Leave, sessions_pb2.LeaveRequest(session_id=filler), "Leave", 8192)
+        stats = observe_pb2.StatsRequest()      # of a field that it does not have
+        stats.MergeFromString(variables_pb2.ListRequest(names=[text]).SerializeToString())
+        self.too_large(ps.observe.Stats, stats, "Stats", 8192)
+
+    def test_of_the_messages_of_streams(self):
+        streams, hello = self.observer().ps[0].transfer, transfer_pb2.Hello(session_id=self.FILLER)
+        for call, request, code, text in (
+                (streams.Pull, transfer_pb2.PullRequest(hello=hello), grpc.StatusCode.RESOURCE_EXHAUSTED, "Pull takes at most 1048576"),
+                (streams.Push, transfer_pb2.PushRequest(hello=hello), INVALID, "beside its payload, at most 1048576")):
+            with self.assertRaises(grpc.RpcError) as raised:
+                list(call(iter([request]), timeout=DEADLINE_S))
+            self.assertEqual(raised.exception.code(), code, raised.exception.details())
+            self.assertIn(text, raised.exception.details())
 
 
 class Names(Attack):

@@ -65,6 +65,54 @@ static void check_health(struct fixture *fixture)
         SUMAC_OK);
 }
 
+static void a_method_takes_messages_of_so_many_bytes(void **state)
+{
+    struct fixture *fixture = *state;
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[PULL_BYTES_MAX];
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
+    poll_until(fixture, &fixture->client.opened, 1);
+    for (unsigned i = 0; i < PULL_BYTES_MAX; i++)
+        pieces[i] = &piece;
+    request.pieces = pieces;
+    request.n_pieces = PULL_BYTES_MAX / 2; /* of two bytes each */
+    rpc_call_send(call, &request.base, NULL, 0);
+    poll_until(fixture, &fixture->client.messages, 1);
+    poll_until(fixture, &fixture->client.writable, 1);
+
+    request.n_pieces++;
+    rpc_call_send(call, &request.base, NULL, 0);
+
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MALFORMED);
+    assert_string_equal(
+        fixture->client.error.text, "a PullRequest of 2002 bytes: Pull takes at most 2000");
+    assert_int_equal(fixture->at_server.messages, 1);
+}
+
+static void health_takes_the_name_of_a_service_and_no_more(void **state)
+{
+    struct fixture *fixture = *state;
+    static char name[10001];
+    memset(name, 'x', sizeof name - 1);
+    Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    request.service = name;
+    struct rpc_call *call;
+
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel, &grpc__health__v1__health__descriptor, 0, &request.base, 0, true,
+            &client_handler, fixture, &call),
+        SUMAC_OK);
+
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_string_equal(
+        fixture->client.error.text,
+        "a HealthCheckRequest of 10003 bytes: Check takes at most 8192");
+}
+
 static void calls_that_wait_shut_out_their_own_kind_alone(void **state)
 {
     struct fixture *fixture = *state;
@@ -139,6 +187,10 @@ int main(void)
             a_server_has_so_many_calls_open_at_a_time, set_up_small, tear_down),
         cmocka_unit_test_setup_teardown(
             a_server_takes_messages_of_so_many_bytes, set_up_small, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_method_takes_messages_of_so_many_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            health_takes_the_name_of_a_service_and_no_more, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             calls_that_wait_shut_out_their_own_kind_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -23,6 +23,7 @@
 #define PATIENCE_US 20000000u /* of a test that waits for what must come */
 #define ECHO_BYTES (1u << 20)
 #define STATS_CALLS_MAX 4u
+#define PULL_BYTES_MAX 2000u
 
 /* What one side has seen of its calls. */
 struct seen {
@@ -166,7 +167,8 @@ static const struct rpc_handler transfer_handlers[] = {
     {.message = serve_pull,
      .opened = server_opened,
      .half_closed = server_half_closed,
-     .closed = server_closed}};
+     .closed = server_closed,
+     .message_bytes_max = PULL_BYTES_MAX}};
 
 /* ---- the client's side */
 

@@ -254,6 +254,22 @@ static void a_header_above_its_bound_is_refused(void **state)
     memory_give(&memory_heap, data, bytes);
 }
 
+static void so_is_one_of_a_message_that_has_no_payload(void **state)
+{
+    (void)state;
+    const size_t filler = WIRE_HEADER_BYTES_MAX;
+    const uint8_t head[] = {0xa2, 0x01, 0x80, 0x80, 0x40}; /* unknown field 20, 1 MiB long */
+    uint8_t *data = memory_take(&memory_heap, sizeof head + filler);
+    struct sumac_error error;
+    memset(data, 0, sizeof head + filler);
+    memcpy(data, head, sizeof head);
+    const enum sumac_status status =
+        unpack_all(&sumac__v1__push_request__descriptor, data, sizeof head + filler, &error);
+    memory_give(&memory_heap, data, sizeof head + filler);
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
+}
+
 static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
 {
     (void)state;
@@ -425,6 +441,7 @@ int main(void)
         cmocka_unit_test(hostile_bytes_are_refused),
         cmocka_unit_test(what_inflates_beyond_the_arena_is_refused),
         cmocka_unit_test(a_header_above_its_bound_is_refused),
+        cmocka_unit_test(so_is_one_of_a_message_that_has_no_payload),
         cmocka_unit_test(a_string_that_is_not_utf8_is_refused_and_named),
         cmocka_unit_test(a_string_with_a_nul_is_refused_and_named),
         cmocka_unit_test(an_empty_message_is_a_message),
