@@ -25,6 +25,8 @@
 #define LANE_COPIED_PULL_BYTES_MAX 262144u
 #define LANE_PULL_CHUNK_BYTES 262144u
 #define LANE_PIECES_PER_PART_MAX 65536u
+#define LANE_VOIDED_PER_SESSION_MAX                                                                \
+    1024u /* remembered by a ps until acked_through: as many may be under way */
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
 #define LANE_QUIET_MS 3000u     /* a sign of life comes each second: by then one is really late */
 #define LANE_REPORTS_APART_MAX 12u /* report_ms between lines of a wait that has no limit */

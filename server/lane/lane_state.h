@@ -27,7 +27,6 @@
 #include "store.h"
 
 #define PARTS_PER_SESSION_MAX 1024u  /* staged or refused, not done */
-#define VOIDED_PER_SESSION_MAX 1024u /* remembered until acked_through: as many may be under way */
 #define PULLS_PER_STREAM_MAX 4096u
 #define PIECES_PER_ANSWER_MAX 4096u
 #define FUNCTIONS_PER_PART_MAX 256u
@@ -475,7 +474,7 @@ bool lane_voided_has(const struct session *session, uint64_t sequence);
 /* Why this ps refused it; NULL: it did not, or its client has said that it knows. */
 const struct refusal *lane_voided_refusal(const struct session *session, uint64_t sequence);
 /* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or TOO_MANY_REFUSED beyond
- * VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
+ * LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
 enum sumac_reason lane_voided_add(
     struct lane *lane, struct session *session, uint64_t sequence, struct refusal *refusal);
 /* Room for so many more, whatever the bound. False: no memory. */

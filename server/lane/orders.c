@@ -376,12 +376,30 @@ static void decide(struct lane *lane, struct session *session, const wire_decide
         lane_voided_drop_reasons(lane, session);
 }
 
+/* No more than all ps together may remember of one session. */
+static bool check_voided(
+    struct lane *lane, uint64_t number, const wire_decide_session *decided,
+    struct sumac_error *error)
+{
+    const uint64_t max = (uint64_t)lane->ps_count * LANE_VOIDED_PER_SESSION_MAX;
+
+    if (decided->n_voided <= max)
+        return true;
+    (void)fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "decide names %zu voided pushes: %u ps together remember %llu of a session at most",
+        decided->n_voided, lane->ps_count, (unsigned long long)max);
+    lane_report_answer(lane, number, error);
+    return false;
+}
+
 static void obey_decide(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
     struct sumac_error error;
     (void)stream;
 
-    if (!check_id(lane, order->number, &order->decide->session_id, &error))
+    if (!check_id(lane, order->number, &order->decide->session_id, &error) ||
+        !check_voided(lane, order->number, order->decide, &error))
         return;
     struct session *session = lane_session_find(lane, order->decide->session_id.data);
     if (session == NULL) { /* decided and forgotten */

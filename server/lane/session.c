@@ -224,14 +224,14 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
  * twice the places that it needs, and while it grows there are two of them. */
 static uint64_t voided_bytes_max(const struct lane *lane)
 {
-    const uint64_t count = (1 + (uint64_t)lane->ps_count) * VOIDED_PER_SESSION_MAX;
+    const uint64_t count = (1 + (uint64_t)lane->ps_count) * LANE_VOIDED_PER_SESSION_MAX;
 
     return 3 * count * sizeof(struct voided);
 }
 
 static uint64_t session_bytes_max(const struct lane *lane)
 {
-    const uint64_t refused = VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
+    const uint64_t refused = LANE_VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
                              PARTS_PER_SESSION_MAX * sizeof(struct part) + voided_bytes_max(lane);
     const uint64_t slices =
         SLICES_PER_JOB_MAX * (sizeof(struct update_slice) + sizeof(struct block *));

@@ -107,9 +107,9 @@ enum sumac_reason lane_voided_add(
     struct voided *voided = find(session, sequence);
 
     if (voided == NULL) {
-        if (session->voided_count >= VOIDED_PER_SESSION_MAX)
+        if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX)
             drop_useless(session);
-        if (session->voided_count >= VOIDED_PER_SESSION_MAX)
+        if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX)
             return SUMAC_REASON_TOO_MANY_REFUSED;
         if (!lane_voided_reserve(lane, session, 1))
             return SUMAC_REASON_OUT_OF_MEMORY;

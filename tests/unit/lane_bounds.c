@@ -82,11 +82,11 @@ static void a_session_has_so_many_voided_pushes(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    for (uint64_t sequence = 1; sequence <= VOIDED_PER_SESSION_MAX; sequence++)
+    for (uint64_t sequence = 1; sequence <= LANE_VOIDED_PER_SESSION_MAX; sequence++)
         talk_commit(talk, stream, 0, sequence, 0);
     talk_expect(talk, "");
 
-    talk_commit(talk, stream, 0, VOIDED_PER_SESSION_MAX + 1, 0);
+    talk_commit(talk, stream, 0, LANE_VOIDED_PER_SESSION_MAX + 1, 0);
 
     talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
 }

@@ -55,7 +55,7 @@ static void what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark(void **st
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    const uint64_t pushes = 4 * VOIDED_PER_SESSION_MAX;
+    const uint64_t pushes = 4 * LANE_VOIDED_PER_SESSION_MAX;
 
     for (uint64_t sequence = 1; sequence < pushes; sequence += 2) {
         send_refused(talk, stream, sequence, sequence == 1 ? 0 : sequence - 2);
@@ -88,7 +88,7 @@ static void an_acknowledgement_counts_before_the_parts_of_its_message(void **sta
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    const uint64_t last = VOIDED_PER_SESSION_MAX;
+    const uint64_t last = LANE_VOIDED_PER_SESSION_MAX;
     wire_commit commit = WIRE_COMMIT_INIT;
     for (uint64_t sequence = 1; sequence <= last; sequence++)
         send_refused(talk, stream, sequence, sequence - 1);
@@ -109,7 +109,7 @@ static void refused_parts_that_nobody_acknowledges_are_bounded(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    const uint64_t last = VOIDED_PER_SESSION_MAX;
+    const uint64_t last = LANE_VOIDED_PER_SESSION_MAX;
     for (uint64_t sequence = 1; sequence <= last; sequence++)
         send_refused(talk, stream, sequence, sequence - 1);
     assert_null(strstr(talk->text, "end of stream"));
@@ -133,11 +133,11 @@ static void what_was_refused_elsewhere_and_has_no_part_here_takes_no_room(void *
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
-    for (uint64_t sequence = 1; sequence <= 4 * VOIDED_PER_SESSION_MAX; sequence++)
+    for (uint64_t sequence = 1; sequence <= 4 * LANE_VOIDED_PER_SESSION_MAX; sequence++)
         talk_commit(talk, stream, sequence, sequence, sequence);
 
     talk_expect(talk, "");
-    assert_true(session_of(talk)->voided_count <= VOIDED_PER_SESSION_MAX);
+    assert_true(session_of(talk)->voided_count <= LANE_VOIDED_PER_SESSION_MAX);
 }
 
 static void on_a_new_stream_only_unacknowledged_refusals_are_said_again(void **state)
@@ -258,7 +258,7 @@ static void a_refused_part_that_is_cut_off_counts_when_it_is_whole(void **state)
 
 static void order_decide(struct talk *talk, uint64_t final, uint64_t voided_count)
 {
-    static uint64_t voided[8 * VOIDED_PER_SESSION_MAX];
+    static uint64_t voided[3 * LANE_VOIDED_PER_SESSION_MAX];
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -279,7 +279,7 @@ static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    const uint64_t many = 8 * VOIDED_PER_SESSION_MAX; /* the refusals of many ps together */
+    const uint64_t many = 2 * LANE_VOIDED_PER_SESSION_MAX; /* the refusals of both ps together */
     float held = 0;
     struct talk_part staged = part(many, 0, one);
     staged.eager = false;
@@ -297,6 +297,22 @@ static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
     talk_expect(talk, "report 7\n");
     assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)&held, sizeof held), sizeof held);
     assert_float_equal(held, 0, 0);
+}
+
+static void a_decision_that_voids_more_than_all_ps_remember_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    order_decide(talk, 1, 2 * LANE_VOIDED_PER_SESSION_MAX + 1);
+    talk_expect(talk, "report 6 error MALFORMED\n");
+    assert_false(session_of(talk)->closed);
+
+    order_decide(talk, 1, 2 * LANE_VOIDED_PER_SESSION_MAX);
+    assert_memory_equal(talk->text, "report 7\n", 9);
+    assert_int_equal(talk->lane->closed_count, 1);
 }
 
 /* The order is answered later, and whole. */
@@ -325,7 +341,7 @@ static void a_close_is_reported_when_there_is_memory_for_it(void **state)
 
 static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voided_count)
 {
-    static uint64_t voided[16 * VOIDED_PER_SESSION_MAX];
+    static uint64_t voided[16 * LANE_VOIDED_PER_SESSION_MAX];
     uint8_t id[16];
     wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -352,17 +368,17 @@ static void what_is_voided_of_closed_sessions_is_within_what_is_published(void *
     talk_start(talk, &config); /* given */
     talk->lane->ps_count = 16;
     const uint64_t before = talk->bytes_taken;
-    open_close_and_decide(talk, 1, 16 * VOIDED_PER_SESSION_MAX);
+    open_close_and_decide(talk, 1, 16 * LANE_VOIDED_PER_SESSION_MAX);
     memcpy(oldest, talk->lane->closed_sessions->id, sizeof oldest);
     assert_non_null(lane_session_find(talk->lane, oldest));
 
     for (uint8_t session = 2; session < 255; session++) /* when */
-        open_close_and_decide(talk, session, 16 * VOIDED_PER_SESSION_MAX);
+        open_close_and_decide(talk, session, 16 * LANE_VOIDED_PER_SESSION_MAX);
 
     assert_true(talk->bytes_taken - before <= lane_sessions_bytes_max(talk->lane)); /* then */
     assert_true(talk->bytes_taken - before <= 4 * CLOSED_VOIDED_BYTES_MAX);
     assert_null(lane_session_find(talk->lane, oldest));
-    assert_int_equal(talk->lane->closed_sessions->voided_count, 16 * VOIDED_PER_SESSION_MAX);
+    assert_int_equal(talk->lane->closed_sessions->voided_count, 16 * LANE_VOIDED_PER_SESSION_MAX);
 }
 
 /* Each with few: as many as there may be. */
@@ -391,6 +407,7 @@ int main(void)
         talk_test(a_refusal_that_is_heard_meanwhile_is_not_said),
         talk_test(a_refused_part_that_is_cut_off_counts_when_it_is_whole),
         talk_test(a_decision_that_cannot_be_kept_is_not_obeyed),
+        talk_test(a_decision_that_voids_more_than_all_ps_remember_is_refused),
         talk_test(a_close_is_reported_when_there_is_memory_for_it),
         talk_test(what_is_voided_of_closed_sessions_is_within_what_is_published),
         talk_test(closed_sessions_of_which_little_is_voided_are_remembered),

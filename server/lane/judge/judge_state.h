@@ -42,8 +42,7 @@
 #define JUDGE_NAME_BYTES_MAX 1024u
 #define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
-#define JUDGE_VOIDED_OF_PS_MAX 1024u /* of one session: what a ps may remember, … */
-#define JUDGE_VOIDED_MAX (LANE_PS_MAX * JUDGE_VOIDED_OF_PS_MAX) /* … and all of them */
+#define JUDGE_VOIDED_MAX (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps */
 #define JUDGE_AGAIN_MS 1000u      /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u    /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u      /* each ps hears from ps 0 at least so often */

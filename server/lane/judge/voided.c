@@ -66,7 +66,7 @@ void judge_voided_drop(struct judge *judge, struct judge_voided **set)
 uint64_t judge_voided_bytes_max(const struct judge *judge)
 {
     uint32_t capacity = FIRST_CAPACITY;
-    while (capacity < judge->ps_count * JUDGE_VOIDED_OF_PS_MAX)
+    while (capacity < judge->ps_count * LANE_VOIDED_PER_SESSION_MAX)
         capacity *= 2;
     return bytes_of(capacity);
 }
