@@ -1,6 +1,6 @@
 /* digits.c -- a worker that learns handwritten digits with others, asynchronously, until enough held-back rows are right.
  *
- *     sumac run --ps 2 --workers 2 --replicas 2 -- ./digits [--target 0.95] [--steps N] [--seconds S] [--json]
+ *     sumac run --ps 2 --workers 2 --replicas 2 -- ./digits [--target 0.95] [--steps N] [--seconds S] [--result FILE] [--json]
  *
  * A perceptron of 64-128-10 units lives on the ps, the two weight matrices split over all of them; the ps apply adam. Each
  * worker goes through the training rows in an order of its own, 32 at a step, shared by its replicas. Worker 0 tries the
@@ -35,6 +35,7 @@ enum { GOING_ON, REACHED, GAVE_UP }; /* values of `done` */
 
 struct settings {
     const char *program, *data;
+    const char *result;     /* a file that takes the last line as well; NULL: none */
     double target, seconds; /* seconds: train at least so long */
     uint64_t steps;         /* of this worker, at least */
     bool json;
@@ -281,7 +282,18 @@ static void tell_how_to_look_further(const char *program)
         command, program, command, command, command);
 }
 
-static void tell_result(const struct job *job, int32_t done)
+static bool write_result(const struct job *job, const char *line)
+{
+    FILE *file = fopen(job->settings.result, "w");
+    const bool written = file != NULL && fputs(line, file) >= 0;
+    const bool closed = file != NULL && fclose(file) == 0;
+    if (!written || !closed)
+        perror(job->settings.result);
+    return written && closed;
+}
+
+/* False: the result could not be written where it was asked for. */
+static bool tell_result(const struct job *job, int32_t done)
 {
     const double seconds = now_s(CLOCK_MONOTONIC) - job->started_s;
     const uint64_t steps = sumac_worker_steps(job->worker);
@@ -290,16 +302,20 @@ static void tell_result(const struct job *job, int32_t done)
         if (job->judges)
             printf(", \"accuracy\": %.6f, \"reached\": %.6f", accuracy(job), job->reached_s);
         printf("}\n");
-        return;
+        return true;
     }
     printf("%" PRIu64 " steps in %.2f s, %.0f steps/s\n", steps, seconds, (double)steps / seconds);
     if (!job->judges)
-        return;
-    printf(
-        "%s: %u of %u held-back rows right, %.1f %%\n", done == REACHED ? "done" : "gave up",
-        job->right, job->data.testing_count, 100 * accuracy(job));
+        return true;
+    char line[128];
+    snprintf(
+        line, sizeof line, "%s: %u of %u held-back rows right, %.1f %%\n",
+        done == REACHED ? "done" : "gave up", job->right, job->data.testing_count,
+        100 * accuracy(job));
+    fputs(line, stdout);
     if (job->settings.seconds == 0)
         tell_how_to_look_further(job->settings.program);
+    return job->settings.result == NULL || write_result(job, line);
 }
 
 static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error *error)
@@ -320,8 +336,10 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         status = sumac_worker_create(&options, &job->worker, error);
     if (status == SUMAC_OK)
         status = train(job, done, error);
-    if (status == SUMAC_OK)
-        tell_result(job, *done);
+    if (status == SUMAC_OK && !tell_result(job, *done)) {
+        snprintf(error->text, sizeof error->text, "the result is not in %s", job->settings.result);
+        status = error->status = SUMAC_INVALID_ARGUMENT;
+    }
     sumac_worker_destroy(job->worker);
     return status == SUMAC_OK ? sumac_client_leave(job->client, SUMAC_LEAVING_DONE, error) : status;
 }
@@ -339,7 +357,8 @@ static bool read_number(const char *name, const char *text, double max, double *
 static bool tell_usage(void)
 {
     fprintf(
-        stderr, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] [--json]\n");
+        stderr, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] "
+                "[--result FILE] [--json]\n");
     return false;
 }
 
@@ -359,6 +378,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         bool read = true;
         if (strcmp(argv[i], "--data") == 0)
             settings->data = value;
+        else if (strcmp(argv[i], "--result") == 0)
+            settings->result = value;
         else if (strcmp(argv[i], "--target") == 0)
             read = read_number(argv[i], value, 1, &settings->target);
         else if (strcmp(argv[i], "--seconds") == 0)
