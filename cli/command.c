@@ -1,9 +1,29 @@
-/* command.c -- how a subcommand fails: with a line that names the remedy, and its exit code. */
+/* command.c -- the table of subcommands; and how one fails: with a line that names the remedy, and its exit code. */
 #include "command.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sumac/client.h"
+
+static const struct command *const commands[] = {
+    &run_command,   &ps_command,        &ls_command,         &get_command,
+    &stats_command, &functions_command, &completion_command, &man_command,
+};
+
+const struct command *command_at(size_t index)
+{
+    return index < sizeof commands / sizeof *commands ? commands[index] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+    const struct command *command = NULL;
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
 
 int command_failed(const struct command *command, const struct sumac_error *error)
 {

@@ -36,6 +36,11 @@ struct option_row {
     size_t offset; /* of its value in the command's options */
 };
 
+/* Rows from the one of that name on stand under a title of their own in --help. */
+struct option_group {
+    const char *first, *title;
+};
+
 struct command {
     const char *name;
     const char *summary;   /* one line, for `sumac --help` */
@@ -44,15 +49,21 @@ struct command {
     const char *examples;  /* lines */
     const struct option_row *rows;
     size_t row_count;
+    const struct option_group *groups; /* the last one has no `first`; NULL: one group, "Options" */
     bool program_follows; /* the first word that is no option begins another program's command line
                            */
     /* Returns the exit code. argv[0] is the command's name. */
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
+/* The subcommands in the order of `sumac --help`; NULL at the end. By name; NULL: none. */
+const struct command *command_at(size_t index);
+const struct command *command_find(const char *name);
+
 /* Say what went wrong, and what to do about it. Returns the exit code. */
 int command_failed(const struct command *command, const struct sumac_error *error);
 
-extern const struct command ps_command, run_command, ls_command, get_command, stats_command;
+extern const struct command ps_command, run_command, ls_command, get_command, stats_command,
+    functions_command, completion_command, man_command;
 
 #endif

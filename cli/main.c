@@ -1,4 +1,4 @@
-/* main.c -- the executable `sumac`: one table of subcommands. */
+/* main.c -- the executable `sumac`: finds the subcommand that was meant. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,23 +7,11 @@
 #include "sumac/client.h"
 #include "sumac/status.h"
 
-static const struct command *const commands[] = {
-    &run_command, &ps_command, &ls_command, &get_command, &stats_command,
-};
-#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
-
 static const char *command_name(const void *context, size_t index)
 {
     (void)context;
-    return index < COMMAND_COUNT ? commands[index]->name : NULL;
-}
-
-static const struct command *find(const char *name)
-{
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    return NULL;
+    const struct command *command = command_at(index);
+    return command == NULL ? NULL : command->name;
 }
 
 static void print_help(FILE *file)
@@ -32,8 +20,9 @@ static void print_help(FILE *file)
         file,
         "sumac -- a parameter server: variables on ps processes, updated by what workers push\n\n"
         "Usage: sumac COMMAND [options] …\n\nCommands:\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(file, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    const struct command *command = NULL;
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
+        fprintf(file, "  %-10s %s\n", command->name, command->summary);
     fprintf(
         file,
         "\n`sumac COMMAND --help` has the options and examples; `sumac --version` prints the "
@@ -64,7 +53,7 @@ int main(int argc, char **argv)
     }
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        const struct command *about = argc > 2 ? find(argv[2]) : NULL;
+        const struct command *about = argc > 2 ? command_find(argv[2]) : NULL;
         if (about != NULL)
             options_print_help(about);
         else
@@ -75,7 +64,7 @@ int main(int argc, char **argv)
         printf("sumac %s\n", sumac_version());
         return EXIT_FINE;
     }
-    const struct command *command = find(word);
+    const struct command *command = command_find(word);
     if (command != NULL)
         return run(command, argc - 1, argv + 1);
     const char *nearest = options_nearest(word, command_name, NULL);

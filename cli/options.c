@@ -215,19 +215,53 @@ options_parse(const struct command *command, int argc, char **argv, void *target
     return OPTIONS_GO;
 }
 
+const char *options_group(const struct command *command, size_t row)
+{
+    if (command->groups == NULL)
+        return row == 0 ? "Options" : NULL;
+    for (const struct option_group *group = command->groups; group->first != NULL; group++)
+        if (strcmp(group->first, command->rows[row].name) == 0)
+            return group->title;
+    return NULL;
+}
+
+#define HELP_COLUMN 27
+#define HELP_COLUMNS 100
+
+/* In lines of its own width, below the column where it begins. */
+static void print_wrapped(const char *text)
+{
+    while (strlen(text) > HELP_COLUMNS - HELP_COLUMN) {
+        const char *end = text + HELP_COLUMNS - HELP_COLUMN;
+        while (end > text && *end != ' ')
+            end--;
+        if (end == text)
+            break;
+        printf("%.*s\n%*s", (int)(end - text), text, HELP_COLUMN, "");
+        text = end + 1;
+    }
+    puts(text);
+}
+
 void options_print_help(const struct command *command)
 {
     printf(
-        "sumac %s -- %s\n\nUsage: sumac %s [options]%s%s\n\n%s\n\nOptions:\n", command->name,
-        command->summary, command->name, command->arguments[0] == '\0' ? "" : " ",
-        command->arguments, command->about);
+        "sumac %s -- %s\n\nUsage: sumac %s [options]%s%s\n\n%s\n", command->name, command->summary,
+        command->name, command->arguments[0] == '\0' ? "" : " ", command->arguments,
+        command->about);
     for (size_t i = 0; i < command->row_count; i++) {
         const struct option_row *row = &command->rows[i];
+        const char *title = options_group(command, i);
         char left[48];
         snprintf(
             left, sizeof left, "--%s%s%s", row->name, row->argument ? " " : "",
             row->argument ? row->argument : "");
-        printf("  %-24s %s\n", left, row->help);
+        if (title != NULL)
+            printf("\n%s:\n", title);
+        printf("  %-24s ", left);
+        print_wrapped(row->help);
     }
+    if (command->row_count == 0 || command->groups != NULL)
+        puts(command->groups != NULL ? "" : "\nOptions:");
     printf("  %-24s this text\n\nExamples:\n%s\n", "--help", command->examples);
 }

@@ -17,6 +17,9 @@ enum options_outcome {
 enum options_outcome
 options_parse(const struct command *command, int argc, char **argv, void *target, int *word_count);
 
+/* The title of the group that begins with that row; NULL: the row goes on with the last one's. */
+const char *options_group(const struct command *command, size_t row);
+
 /* The command's help, on standard output. */
 void options_print_help(const struct command *command);
 

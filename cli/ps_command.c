@@ -65,6 +65,13 @@ static const struct option_row rows[] = {
      SERVER(terminate_ms)},
 };
 
+static const struct option_group groups[] = {
+    {"bind", "Which ps, and where"},
+    {"staging-max", "Memory and how many may come"},
+    {"lease-ms", "Patience"},
+    {NULL, NULL},
+};
+
 _Static_assert(
     (int)EXIT_PORT_TAKEN == (int)PS_EXIT_PORT_TAKEN,
     "`sumac run` knows a taken port by its ps's code");
@@ -95,6 +102,7 @@ const struct command ps_command = {
                 "  sumac ps --bind 10.0.0.1 --staging-max 512M\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
+    .groups = groups,
     .run = serve,
 };
 

@@ -12,23 +12,27 @@ struct range {
     double least, most;
     bool most_excluded;
     bool whole; /* 0 or 1 */
-    const char *text;
+    const char *text, *symbol;
 };
 
 /* By HyperparameterName's number. */
 static const struct range ranges[UPDATE_HYPERPARAMETERS_MAX + 1] = {
-    [1] = {"learning_rate", 0, HUGE_VAL, true, false, "finite and at least 0"},
-    [2] = {"momentum", 0, 1, false, false, "in [0, 1]"},
-    [3] = {"nesterov", 0, 1, false, true, "0 or 1"},
-    [4] = {"beta_1", 0, 1, true, false, "in [0, 1)"},
-    [5] = {"beta_2", 0, 1, true, false, "in [0, 1)"},
-    [6] = {"epsilon", 0, HUGE_VAL, true, false, "finite and at least 0"},
+    [1] = {"learning_rate", 0, HUGE_VAL, true, false, "finite and at least 0", "η"},
+    [2] = {"momentum", 0, 1, false, false, "in [0, 1]", "μ"},
+    [3] = {"nesterov", 0, 1, false, true, "0 or 1", ""},
+    [4] = {"beta_1", 0, 1, true, false, "in [0, 1)", "β₁"},
+    [5] = {"beta_2", 0, 1, true, false, "in [0, 1)", "β₂"},
+    [6] = {"epsilon", 0, HUGE_VAL, true, false, "finite and at least 0", "ε"},
 };
 
 const char *update_hyperparameter_name(uint32_t number)
 {
     return number <= UPDATE_HYPERPARAMETERS_MAX ? ranges[number].name : NULL;
 }
+
+const char *update_hyperparameter_symbol(uint32_t number) { return ranges[number].symbol; }
+
+const char *update_hyperparameter_range(uint32_t number) { return ranges[number].text; }
 
 uint32_t update_hyperparameter_find(const char *name)
 {

@@ -41,6 +41,7 @@ struct update_slice;
 struct update_function {
     uint32_t number;  /* UpdateFunction on the wire */
     const char *name; /* "adam" */
+    const char *rule; /* one line, in the letters of update_hyperparameter_symbol */
     uint32_t slot_count;
     const char *slot_names[UPDATE_SLOTS_MAX];
     uint32_t dtypes;                                 /* bit per sumac_dtype it may be applied to */
@@ -95,6 +96,9 @@ enum sumac_status update_hyperparameters_check(
 
 /* "learning_rate"; NULL for a number that is none. By name; 0: none. */
 const char *update_hyperparameter_name(uint32_t number);
+/* Its letter in a function's rule, "η"; "" for one that has none. Its range, "in [0, 1)". */
+const char *update_hyperparameter_symbol(uint32_t number);
+const char *update_hyperparameter_range(uint32_t number);
 uint32_t update_hyperparameter_find(const char *name);
 
 /* May `function` be applied to a variable of `dtype` that was created with `own` (NULL: assign)?

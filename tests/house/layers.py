@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "server/lane": ["lib/base", "lib/wire", "server/update", "server/store", "lib/session/rules.h"],
     "server/lane/judge": ["lib/base", "lib/wire", "server/update", "server/lane", "lib/session/rules.h"],
     "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "server/update", "server/lane"],
-    "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h"],
+    "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "server/update/update.h"],
     "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac"],
 }
 

@@ -1,6 +1,8 @@
 """`sumac ls`, `get` and `stats` beside a live cluster of two ps, and how they find it."""
 import json
 import os
+import re
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -8,6 +10,7 @@ import unittest
 import numpy
 
 from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
+from wire import Client, types_pb2
 
 ROWS, COLUMNS = 6, 4
 
@@ -219,12 +222,19 @@ class Finding(unittest.TestCase):
         self.assertIn(folder, errors)
 
 
+def commands():
+    """As `sumac --help` lists them."""
+    listed = sumac("--help")[1].split("Commands:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in listed.split("\n")]
+
+
 class Words(unittest.TestCase):
     def test_every_command_has_help_with_examples(self):
-        for command in ("ps", "run", "ls", "get", "stats"):
+        for command in commands():
             code, output, _ = sumac(command, "--help")
             self.assertEqual(code, 0)
             self.assertIn("Examples:", output)
+            self.assertNotIn(" \n", output)
             self.assertIn(f"sumac {command}", output)
 
     def test_the_help_lists_the_commands_and_exit_codes(self):
@@ -232,6 +242,69 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 0)
         for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
             self.assertIn(word, output)
+
+    def test_the_help_of_a_ps_has_its_options_in_groups(self):
+        titles = re.findall(r"^(\w.*):$", sumac("ps", "--help")[1], re.M)
+        self.assertEqual(titles, ["Which ps, and where", "Memory and how many may come", "Patience", "Examples"])
+
+    def test_functions_are_those_that_a_ps_applies(self):
+        """And their defaults those of a variable that was created without any."""
+        code, output, _ = sumac("functions", "--json")
+        self.assertEqual(code, 0)
+        functions = {function["name"]: function for function in json.loads(output)}
+        with Cluster(ps=1, workers=1) as cluster:
+            client = Client(cluster.addresses())
+            for name, function in functions.items():
+                client.create(name, [4], shards=1, function=types_pb2.UpdateFunction.Value("UPDATE_FUNCTION_" + name.upper()))
+            code, output = cluster.sumac("ls", "--json")
+            self.assertEqual(code, 0, output)
+            for variable in json.loads(output)["variables"]:
+                said = {name: one["default"] for name, one in functions[variable["name"]]["hyperparameters"].items()}
+                self.assertEqual(variable["function"], {"name": variable["name"], **said})
+            client.close()
+
+    def test_one_function_is_shown_alone_and_a_misspelt_one_corrected(self):
+        code, output, _ = sumac("functions", "adam")
+        self.assertEqual(code, 0)
+        self.assertIn("beta_1", output)
+        self.assertNotIn("nesterov", output)
+        code, _, errors = sumac("functions", "adan")
+        self.assertEqual(code, 2)
+        self.assertIn("did you mean adam?", errors)
+
+    def test_each_manual_page_has_every_option_of_its_command(self):
+        self.assertIn("sumac\\-ps(1)", sumac("man")[1])
+        for command in commands():
+            code, page, _ = sumac("man", command)
+            self.assertEqual(code, 0)
+            self.assertIn(f".SH NAME\nsumac\\-{command} \\- ", page)
+            options = re.findall(r"^  (--[\w-]+)", sumac(command, "--help")[1], re.M)
+            self.assertIn("--help", options)
+            for option in options:
+                self.assertIn(option.replace("-", "\\-") + "\\fR", page)
+        code, _, errors = sumac("man", "nothing")
+        self.assertEqual(code, 2)
+        self.assertIn("name one command", errors)
+
+    def completed(self, *words):
+        """What bash would offer for the last word."""
+        script = sumac("completion", "bash")[1] + (
+            f"\nCOMP_WORDS=({' '.join(shlex.quote(word) for word in ('sumac', *words))}); COMP_CWORD={len(words)}; _sumac; "
+            'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_commands_options_and_files(self):
+        self.assertEqual(self.completed("st"), ["stats"])
+        self.assertIn("ps", self.completed(""))
+        self.assertEqual(self.completed("ps", "--sta"), ["--staging-max", "--state-max"])
+        self.assertEqual(self.completed("ps", "--port", ""), [])
+        self.assertIn("/etc/passwd", self.completed("get", "--output", "/etc/pass"))
+        self.assertIn("/bin/sh", self.completed("run", "--", "/bin/s"))
+        code, _, errors = sumac("completion", "tcsh")
+        self.assertEqual(code, 2)
+        self.assertIn("sumac completion bash", errors)
 
     def test_the_version(self):
         self.assertRegex(sumac("--version")[1], r"^sumac \d+\.\d+\.\d+\n$")

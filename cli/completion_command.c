@@ -1,0 +1,93 @@
+/* completion_command.c -- `sumac completion`: what a shell needs to complete the command line, from the tables of options. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+#include "sumac/client.h"
+
+static int print(const struct command *command, int argc, char **argv);
+
+const struct command completion_command = {
+    .name = "completion",
+    .summary = "print what bash needs to complete sumac's commands and options",
+    .arguments = "bash",
+    .about = "Commands, their options, and files where an option takes one. An installation\n"
+             "puts it where bash-completion finds it; zsh reads it after `autoload bashcompinit && "
+             "bashcompinit`.",
+    .examples = "  source <(sumac completion bash)\n",
+    .rows = NULL,
+    .row_count = 0,
+    .run = print,
+};
+
+static void print_options(const struct command *command)
+{
+    printf("        %s) words=\"", command->name);
+    for (size_t i = 0; i < command->row_count; i++)
+        printf("--%s ", command->rows[i].name);
+    printf("--help\" ;;\n");
+}
+
+/* An option whose value is not on the line yet completes as its value would: a file, or nothing. */
+static void print_values(const struct command *command)
+{
+    for (size_t i = 0; i < command->row_count; i++) {
+        const struct option_row *row = &command->rows[i];
+        if (row->argument == NULL)
+            continue;
+        const bool file = strcmp(row->argument, "FILE") == 0;
+        printf(
+            "        %s:--%s) %sreturn ;;\n", command->name, row->name,
+            file ? "COMPREPLY=($(compgen -f -- \"$current\")); " : "");
+    }
+}
+
+static void print_bash(void)
+{
+    const struct command *command = NULL;
+    printf("# bash completion of sumac %s\n_sumac() {\n", sumac_version());
+    fputs(
+        "    local current=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" "
+        "words=\"\" i\n"
+        "    COMPREPLY=()\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+        "        words=\"--help --version",
+        stdout);
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
+        printf(" %s", command->name);
+    puts("\"\n"
+         "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "        return\n"
+         "    fi\n"
+         "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+         "        if [ \"${COMP_WORDS[i]}\" = -- ]; then # another program's command line\n"
+         "            COMPREPLY=($(compgen -c -f -- \"$current\"))\n"
+         "            return\n"
+         "        fi\n"
+         "    done\n"
+         "    case \"${COMP_WORDS[1]}:$before\" in");
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
+        print_values(command);
+    puts("    esac\n    case \"${COMP_WORDS[1]}\" in");
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
+        print_options(command);
+    puts("    esac\n"
+         "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "}\n"
+         "complete -F _sumac sumac");
+}
+
+static int print(const struct command *command, int argc, char **argv)
+{
+    int count = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, NULL, &count);
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (count != 1 || strcmp(argv[0], "bash") != 0) {
+        fprintf(stderr, "sumac completion: say for which shell: sumac completion bash\n");
+        return EXIT_MISUSED;
+    }
+    print_bash();
+    return EXIT_FINE;
+}

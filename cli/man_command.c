@@ -1,0 +1,124 @@
+/* man_command.c -- `sumac man`: manual pages, as man(1) reads them, from the tables of commands and options. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+#include "sumac/client.h"
+
+static int print(const struct command *command, int argc, char **argv);
+
+const struct command man_command = {
+    .name = "man",
+    .summary = "print a manual page, as man reads it",
+    .arguments = "[COMMAND]",
+    .about =
+        "The page of one command, or of sumac itself. An installation puts them where man finds "
+        "them.",
+    .examples = "  sumac man ps | man -l -\n",
+    .rows = NULL,
+    .row_count = 0,
+    .run = print,
+};
+
+/* roff takes a line's first point or quote, every backslash, and a bare hyphen for its own. */
+static void print_text(const char *text)
+{
+    bool first = true;
+    for (; *text != '\0'; text++) {
+        if (first && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
+        first = *text == '\n';
+    }
+}
+
+static void print_head(const char *name, const char *summary)
+{
+    printf(".TH \"");
+    for (const char *at = name; *at != '\0'; at++)
+        putchar(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at);
+    printf("\" 1 \"\" \"sumac %s\" \"Sumac\"\n.SH NAME\n", sumac_version());
+    print_text(name);
+    printf(" \\- ");
+    print_text(summary);
+    printf("\n.SH SYNOPSIS\n.B sumac");
+}
+
+static void print_options(const struct command *command)
+{
+    puts(".SH OPTIONS");
+    for (size_t i = 0; i < command->row_count; i++) {
+        const struct option_row *row = &command->rows[i];
+        const char *title = options_group(command, i);
+        if (title != NULL && command->groups != NULL)
+            printf(".SS %s\n", title);
+        printf(".TP\n\\fB\\-\\-");
+        print_text(row->name);
+        printf("\\fR%s\\fI%s\\fR\n", row->argument ? " " : "", row->argument ? row->argument : "");
+        print_text(row->help);
+        putchar('\n');
+    }
+    puts(".TP\n\\fB\\-\\-help\\fR\nprint the command's help");
+}
+
+static void print_command_page(const struct command *command)
+{
+    char name[64];
+    snprintf(name, sizeof name, "sumac-%s", command->name);
+    print_head(name, command->summary);
+    printf(" %s\n[options] ", command->name);
+    print_text(command->arguments);
+    printf("\n.SH DESCRIPTION\n");
+    print_text(command->about);
+    putchar('\n');
+    print_options(command);
+    printf(".SH EXAMPLES\n.nf\n");
+    print_text(command->examples);
+    puts(".fi\n.SH SEE ALSO\nsumac(1)");
+}
+
+static void print_sumac_page(void)
+{
+    const struct command *command = NULL;
+    print_head(
+        "sumac", "a parameter server: variables on ps processes, updated by what workers push");
+    printf("\n.I COMMAND\n[options] …\n.SH COMMANDS\n");
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++) {
+        printf(".TP\n.B %s\n", command->name);
+        print_text(command->summary);
+        putchar('\n');
+    }
+    puts(".SH EXIT STATUS\n"
+         "0: done. 1: it failed. 2: fix the command line or the configuration first. 128 and more: "
+         "starting again may help (143: stopped by SIGTERM).\n"
+         ".SH ENVIRONMENT\n.TP\n.B TF_CONFIG\nthe cluster and this process's task in it, as "
+         "TensorFlow and Kubeflow write it\n"
+         ".SH SEE ALSO");
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
+        printf("%ssumac\\-%s(1)", i == 0 ? "" : ", ", command->name);
+    putchar('\n');
+}
+
+static int print(const struct command *command, int argc, char **argv)
+{
+    int count = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, NULL, &count);
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    const struct command *about = count == 1 ? command_find(argv[0]) : NULL;
+    if (count > 1 || (count == 1 && about == NULL)) {
+        fprintf(stderr, "sumac man: name one command; `sumac --help` lists them\n");
+        return EXIT_MISUSED;
+    }
+    if (about != NULL)
+        print_command_page(about);
+    else
+        print_sumac_page();
+    return EXIT_FINE;
+}
