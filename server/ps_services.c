@@ -35,7 +35,7 @@ static void tell_end(const struct ps *ps, struct rpc_call *call)
         rpc_call_finish(call, ps->end.status, ps->end.reason, ps->end.text);
     else
         rpc_call_finish(
-            call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "the ps is about to exit");
+            call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, "the ps is about to exit");
 }
 
 /* The call's link; until it has one it is the newcomer's. NULL: there is no room for it, or the ps is about to exit. */

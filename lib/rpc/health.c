@@ -34,7 +34,7 @@ static void check(struct rpc_call *call, const struct wire_received *received)
         answer(call, server->serving ? SERVING : NOT_SERVING);
     else
         rpc_call_finish(
-            call, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+            call, SUMAC_NOT_FOUND, SUMAC_REASON_UNSUPPORTED,
             "no such service here; server reflection lists what there is");
 }
 
@@ -62,7 +62,7 @@ static void watch(struct rpc_call *call, const struct wire_received *received)
         return;
     }
     rpc_call_finish(
-        call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+        call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "too many clients watch this server's health; use Check");
 }
 

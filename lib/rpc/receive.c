@@ -79,7 +79,7 @@ static enum sumac_status check_bytes(
     if (bytes <= max)
         return SUMAC_OK;
     return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MALFORMED,
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MESSAGE_TOO_LARGE,
         "a %s of %llu bytes: %s takes at most %llu", call->incoming->short_name,
         (unsigned long long)bytes, call->method->descriptor->name, (unsigned long long)max);
 }

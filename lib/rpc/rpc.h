@@ -89,7 +89,7 @@ struct rpc_handler {
      * REASON_BUSY. 0: as many as the server has. */
     uint32_t calls_max;
     /* Server: bytes of a message, which is refused before it is unpacked: RESOURCE_EXHAUSTED,
-     * REASON_MALFORMED. 0: as many as the server takes. */
+     * REASON_MESSAGE_TOO_LARGE. 0: as many as the server takes. */
     uint32_t message_bytes_max;
 };
 

@@ -422,7 +422,7 @@ void rpc_server_drain(struct rpc_server *server)
     for (struct rpc_call *call = server->calls; call != NULL; call = call->next)
         if (call->own)
             rpc_call_finish(
-                call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "the server is shutting down");
+                call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, "the server is shutting down");
     grpc_server_shutdown_and_notify(server->core, server->poller->queue, &server->shut_down);
 }
 

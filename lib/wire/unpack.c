@@ -162,7 +162,7 @@ static enum sumac_status unpack_header(
     const wire_message *message = protobuf_c_message_unpack(type, &allocator, bytes, header);
     if (message == NULL && bounded.exhausted)
         return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MESSAGE_TOO_LARGE,
             "%s takes more than %zu bytes of memory to unpack; send it in smaller messages",
             type->name, arena->bytes_max);
     if (message == NULL)
@@ -211,7 +211,7 @@ enum sumac_status wire_unpack(
     if (header == NULL ||
         !split_payload(spans, span_count, &split, arena, &result.payload, &result.payload_spans))
         return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MESSAGE_TOO_LARGE,
             "%s takes more than %zu bytes of memory to unpack; send it in smaller messages",
             type->name, arena->bytes_max);
     const size_t header_bytes = (size_t)(split.field + (split.total - split.payload_end));

@@ -100,14 +100,14 @@ check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_orde
         return true;
     if (same && hello->coordinator_secret != lane->coordinator_secret) {
         lane_stream_fail(
-            lane, stream, SUMAC_PERMISSION_DENIED, SUMAC_REASON_UNSPECIFIED,
+            lane, stream, SUMAC_PERMISSION_DENIED, SUMAC_REASON_NOT_COORDINATOR,
             "hello %llu of ps 0: it does not know what ps 0 told ps %u in its first hello",
             (unsigned long long)order->number, lane->index);
         return false;
     }
     if (same && order->number <= lane->coordinator_hello) {
         lane_stream_fail(
-            lane, stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "hello %llu of ps 0: a stream that began with hello %llu has taken its place",
             (unsigned long long)order->number, (unsigned long long)lane->coordinator_hello);
         return false;
@@ -143,7 +143,7 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
     }
     if (lane->coordinator != NULL && lane->coordinator != stream)
         lane_stream_fail(
-            lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "a later stream of ps 0 has taken this one's place");
     lane->coordinator = stream;
     lane->coordinator_hello = order->number;
@@ -482,7 +482,7 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
         return;
     if (lane->index == 0) {
         lane_stream_fail(
-            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
             "ps 0 gives orders, and takes none");
         return;
     }

@@ -152,7 +152,7 @@ static bool take_over(struct lane *lane, struct stream *stream, struct session *
     }
     if (session->has_generation && stream->generation <= session->generation) {
         lane_stream_fail(
-            lane, stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "stream of generation %llu: session %s has had one of generation %llu on ps %u",
             (unsigned long long)stream->generation, session->task,
             (unsigned long long)session->generation, lane->index);
@@ -160,7 +160,7 @@ static bool take_over(struct lane *lane, struct stream *stream, struct session *
     }
     if (session->push_stream != NULL)
         lane_stream_fail(
-            lane, session->push_stream, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            lane, session->push_stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "stream of generation %llu: one of generation %llu has taken its place",
             (unsigned long long)session->generation, (unsigned long long)stream->generation);
     session->push_stream = stream;

@@ -55,16 +55,16 @@ check_random(const wire_initializer *initializer, enum sumac_dtype dtype, struct
             sumac_dtype_name(dtype));
     if (!fits(dtype, a) || !fits(dtype, b) || (uniform && !isfinite(b - a)))
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
             "initializer %s with a = %.9g and b = %.9g is beyond %s", name, a, b,
             sumac_dtype_name(dtype));
     if (uniform && b < a)
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
             "initializer uniform needs a <= b, given a = %.9g and b = %.9g", a, b);
     if (!uniform && b < 0)
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
             "initializer normal needs a standard deviation b >= 0, given %.9g", b);
     return SUMAC_OK;
 }
@@ -81,7 +81,7 @@ enum sumac_status initializer_check(
         if (fits(dtype, initializer->a))
             return SUMAC_OK;
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
             "initializer constant with a = %.17g does not fit in %s", initializer->a,
             sumac_dtype_name(dtype));
     case WIRE_INITIALIZER_UNIFORM:

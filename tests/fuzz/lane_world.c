@@ -68,6 +68,7 @@ static void check_error(const struct sumac_error *error)
 {
     MUST(error->status != SUMAC_OK);
     MUST(error->text[0] != '\0');
+    MUST(error->reason != SUMAC_REASON_UNSPECIFIED);
     MUST(text_is_utf8(error->text, strlen(error->text)));
 }
 

@@ -53,7 +53,7 @@ class Sizes(Attack):
 
     def too_large(self, call, request, name, most):
         self.assertEqual(
-            self.refused_as(grpc.StatusCode.RESOURCE_EXHAUSTED, call, request, types_pb2.REASON_MALFORMED),
+            self.refused_as(grpc.StatusCode.RESOURCE_EXHAUSTED, call, request, types_pb2.REASON_MESSAGE_TOO_LARGE),
             f"a {request.DESCRIPTOR.name} of {request.ByteSize()} bytes: {name} takes at most {most}")
 
     def test_of_every_unary_method(self):

@@ -50,6 +50,8 @@ NOBODY_CALLS = r"strcpy|strcat|sprintf|vsprintf|gets|atoi|atof|atol|alloca|rand|
 PRINTERS = r"v?snprintf|strncpy|strncat"
 PRINTERS_FOLDERS = ("lib/", "server/", "worker/")
 PRINTERS_DOOR = "lib/base/text.c"
+# An error that is made here is told to a peer; elsewhere those that a call is finished with are.
+TELL_PEERS = ("server/lane/", "server/store/", "server/update/", "lib/wire/")
 NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"
 FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
@@ -124,6 +126,13 @@ def check_defaults(path, code):
             complain(path, number, f"a `default:` beside {label}: name the other values")
 
 
+def check_reasons(path, code):
+    """Whoever is refused, or whose stream ends, is told the remedy by a reason."""
+    called = r"\w+" if path.startswith(TELL_PEERS) else "rpc_call_finish"
+    for match in re.finditer(rf"\b{called}\s*\([^;]*?\bSUMAC_(?!OK\b)[A-Z_]+,\s*SUMAC_REASON_UNSPECIFIED\b", code):
+        complain(path, code.count("\n", 0, match.end()) + 1, "an error without a reason")
+
+
 def check_file(path, text, headers):
     code = code_of(text)
     lines = code.split("\n")
@@ -138,6 +147,7 @@ def check_file(path, text, headers):
     check_calls(path, code, NOBODY_CALLS, "nobody calls")
     if path.startswith(PRINTERS_FOLDERS) and path != PRINTERS_DOOR:
         check_calls(path, code, PRINTERS, "text_print cuts between characters: not")
+    check_reasons(path, code)
     if path.startswith(CORES):
         check_calls(path, code, CORES_CALL_NO, "a core calls")
     if folder_of(path):

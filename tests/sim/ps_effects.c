@@ -113,6 +113,8 @@ static void carry_out_message(
 {
     const char *name = world->processes[ps->index].name;
     struct stream *stream = effect->stream == 0 ? NULL : network_find(world, effect->stream);
+    if (effect->error.status != SUMAC_OK && effect->error.reason == SUMAC_REASON_UNSPECIFIED)
+        checker_violation(world, "an error of a ps has no reason");
     switch (effect->kind) {
     case LANE_EFFECT_ANSWER:
     case LANE_EFFECT_PULLED:

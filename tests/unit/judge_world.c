@@ -107,6 +107,7 @@ static void keep_answer(struct world *world, const struct lane_effect *effect)
     struct world_answer *kept = &world->answers[world->answer_count++];
     *kept = (struct world_answer){.call = effect->call};
     if (effect->kind == LANE_EFFECT_FAIL) {
+        assert_int_not_equal(effect->error.reason, SUMAC_REASON_UNSPECIFIED);
         kept->status = effect->error.status;
         kept->reason = effect->error.reason;
         snprintf(kept->text, sizeof(kept->text), "%s", effect->error.text);

@@ -391,7 +391,7 @@ static void a_ps_remembers_so_many_closed_sessions(void **state)
     for (uint32_t i = 1; i < CLOSED_SESSIONS_MAX; i++)
         come_and_go(talk, i);
     (void)talk_push_stream(talk, 1, 2);
-    talk_expect(talk, "end of stream UNSPECIFIED\ngreeting\nclosed 0\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\ngreeting\nclosed 0\n");
 
     come_and_go(talk, CLOSED_SESSIONS_MAX);
 

@@ -133,14 +133,14 @@ static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
 
     talk->orders = UINT64_C(1) << 62;
     greet(talk, &forged);
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream NOT_COORDINATOR\n");
 
     talk->orders = 4;
     talk->coordinator = present;
     talk_open(talk, 2);
     talk_expect(talk, "report 5\n");
     hello(talk, 0x1000, 0x1001);
-    talk_expect(talk, "end of stream UNSPECIFIED\nreport 6\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\nreport 6\n");
 }
 
 static void a_ps_that_came_back_empty_says_so(void **state)
@@ -164,7 +164,7 @@ static void what_comes_with_a_hello_that_is_refused_is_not_obeyed(void **state)
 
     talk->orders = 0;
     greet(talk, &old);
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\n");
     talk->orders = 4;
     greet(talk, &other);
     talk_expect(talk, "report 5 error STATE_LOST\n");

@@ -292,7 +292,7 @@ static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state
 
     talk_expect(talk, "staged 2\ndone 2 [2]\nreport assigned 20\n");
     hello(talk, 0x1000, 0x1001); /* and again on a new stream: the report may be lost */
-    talk_expect(talk, "end of stream UNSPECIFIED\nreport 7\nreport assigned 20\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\nreport 7\nreport assigned 20\n");
 }
 
 /* Its number is easily guessed before its create has been answered. */
@@ -483,12 +483,12 @@ static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state
     struct talk *const talk = *state;
     (void)begin(talk);
     hello(talk, 0x1000, 0x1001);
-    talk_expect(talk, "end of stream UNSPECIFIED\nreport 5\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\nreport 5\n");
     const uint64_t newest = talk->coordinator;
 
     talk->orders = 2;
     hello(talk, 0x1000, 0x1001);
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\n");
 
     talk->orders = 5;
     talk->coordinator = newest;

@@ -130,7 +130,7 @@ static void every_session_has_a_share(void **state)
     talk_pull_stream(talk, 1);
     talk_expect(talk, "end of stream BUSY\n");
     talk_push_stream(talk, 1, 2); /* in the place of the one before */
-    talk_expect(talk, "end of stream UNSPECIFIED\ngreeting\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\ngreeting\n");
     talk_push_stream(talk, 2, 1);
     talk_expect(talk, "greeting\n");
 

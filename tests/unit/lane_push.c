@@ -303,7 +303,7 @@ static void a_stream_of_a_larger_generation_ends_the_older_one(void **state)
     const struct streams streams = begin(talk);
 
     (void)talk_push_stream(talk, 1, 2);
-    talk_expect(talk, "end of stream UNSPECIFIED\ngreeting\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\ngreeting\n");
     send(talk, streams.push, 1, 0, one);
 
     talk_expect(talk, "");
@@ -317,10 +317,10 @@ static void a_stream_of_no_larger_generation_is_refused(void **state)
     talk_forget(talk);
 
     (void)talk_push_stream(talk, 1, 4);
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\n");
     (void)talk_push_stream(talk, 1, 5); /* nor one of the same: whose answers would they be? */
 
-    talk_expect(talk, "end of stream UNSPECIFIED\n");
+    talk_expect(talk, "end of stream STREAM_REPLACED\n");
 }
 
 static void without_generation_an_older_stream_is_still_taken(void **state)

@@ -298,9 +298,11 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         say_report(talk, effect->report);
         break;
     case LANE_EFFECT_CLOSE_STREAM:
+        assert_int_not_equal(effect->error.reason, SUMAC_REASON_UNSPECIFIED);
         say(talk, "end of stream %s\n", sumac_reason_name(effect->error.reason));
         break;
     case LANE_EFFECT_FAIL:
+        assert_int_not_equal(effect->error.reason, SUMAC_REASON_UNSPECIFIED);
         say(talk, "failed %s\n", sumac_reason_name(effect->error.reason));
         break;
     case LANE_EFFECT_REPLY:

@@ -85,7 +85,7 @@ static void a_method_takes_messages_of_so_many_bytes(void **state)
 
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
-    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MALFORMED);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MESSAGE_TOO_LARGE);
     assert_string_equal(
         fixture->client.error.text, "a PullRequest of 2002 bytes: Pull takes at most 2000");
     assert_int_equal(fixture->at_server.messages, 1);

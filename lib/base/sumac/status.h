@@ -69,11 +69,14 @@ enum sumac_status {
     X(TOO_MANY_REFUSED, 21)                                                                        \
     X(TOO_MANY_IN_FLIGHT, 22)                                                                      \
     X(NONCE_TAKEN, 23)                                                                             \
+    X(BAD_INITIALIZER, 24)                                                                         \
+    X(MESSAGE_TOO_LARGE, 25)                                                                       \
     X(PS_MISSING, 32)                                                                              \
     X(VIEW_ENDED, 33)                                                                              \
     X(TIMED_OUT, 34)                                                                               \
     X(NOT_COORDINATOR, 35)                                                                         \
     X(BUSY, 36)                                                                                    \
+    X(STREAM_REPLACED, 37)                                                                         \
     X(SESSION_UNKNOWN, 48)                                                                         \
     X(SESSION_CLOSED, 49)                                                                          \
     X(STATE_LOST, 64)                                                                              \

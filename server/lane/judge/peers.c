@@ -67,12 +67,12 @@ enum sumac_status judge_peers_check(
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     if (count > LANE_PS_MAX)
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "join names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
     for (size_t ps = 0; ps < count; ps++)
         if (strlen(request->ps_addresses[ps]) > JUDGE_ADDRESS_BYTES_MAX)
             return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
                 "join's address of ps %zu is longer than %u bytes", ps, JUDGE_ADDRESS_BYTES_MAX);
     if (judge->ps_count == 0 && count <= 1 && !member)
         return fail(
@@ -80,7 +80,7 @@ enum sumac_status judge_peers_check(
             "ps 0 was told only itself, and no member has joined yet that names the ps");
     if (judge->ps_count == 0 && count == 0)
         return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps 0 was told only itself and this join names no ps: give ps_addresses");
     if (judge->ps_count != 0 && count > 1 && count != judge->ps_count)
         return fail(
