@@ -48,6 +48,11 @@ static const struct option_row rows[] = {
      SERVER(grpc_memory_bytes_max)},
     {"streams-max", "N", "calls at a time on one connection (1024)", OPTION_COUNT,
      SERVER(streams_max)},
+    {"connections-max", "N",
+     "connections at a time, of which one host may have as many as are left free, and this one "
+     "seven eighths (four for "
+     "each client, at least 1024, as far as there are descriptors)",
+     OPTION_COUNT, SERVER(connections_max)},
     {"lease-ms", "MS", "a client that is silent for so long is lost (10000)", OPTION_MS,
      SERVER(lease_ms)},
     {"rejoin-ms", "MS",
@@ -90,11 +95,12 @@ const struct command ps_command = {
         "SIGTERM ends it), and ends with\n"
         "the run: 0 when the workers are done; 143 when all of them are gone, or after "
         "SIGTERM; 128 and more\n"
-        "when another ps is lost, the port is taken (226) or no descriptor is left (152); 2 when "
+        "when another ps is lost, or the port is taken (226); 2 when "
         "TF_CONFIG or an\noption is wrong.\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) + view-max +\n"
-        "staging-max + pulls-max + a fixed part for each session + grpc-memory-max. `sumac "
+        "staging-max + pulls-max + a fixed part for each session and each\nconnection + "
+        "grpc-memory-max. `sumac "
         "stats` prints each term.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"

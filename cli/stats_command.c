@@ -136,26 +136,35 @@ static uint64_t bound(const wire_memory_stats *memory)
 {
     return memory->base_bytes + memory->state_bytes + memory->view_bytes_max +
            memory->staging_bytes_max + memory->pulls_bytes_max + memory->sessions_bytes_max +
-           memory->grpc_memory_bytes_max;
+           memory->connections_bytes_max + memory->grpc_memory_bytes_max;
 }
 
 static bool print_memory(const struct answers *answers, FILE *file)
 {
     static const char *const titles[] = {
-        "MEMORY", ">RESIDENT", ">BASE", ">STATE",        ">VIEWS",    ">MAX",   ">STAGED",
-        ">MAX",   ">PULLS",    ">MAX",  ">SESSIONS MAX", ">GRPC MAX", ">BOUND", ">ADDRESS"};
+        "MEMORY",        ">RESIDENT",        ">BASE",     ">STATE", ">VIEWS",
+        ">MAX",          ">STAGED",          ">MAX",      ">PULLS", ">MAX",
+        ">SESSIONS MAX", ">CONNECTIONS MAX", ">GRPC MAX", ">BOUND", ">ADDRESS"};
     struct table table = {.titles = titles, .columns = sizeof titles / sizeof titles[0]};
     for (uint32_t i = 0; i < answers->count; i++) {
         const wire_stats_reply *reply = stats_of(answers, i);
         const wire_memory_stats *memory = reply->memory;
         if (memory == NULL)
             continue;
-        const uint64_t figures[] = {memory->resident_bytes,        memory->base_bytes,
-                                    memory->state_bytes,           memory->view_bytes,
-                                    memory->view_bytes_max,        memory->staged_bytes,
-                                    memory->staging_bytes_max,     memory->pull_bytes,
-                                    memory->pulls_bytes_max,       memory->sessions_bytes_max,
-                                    memory->grpc_memory_bytes_max, bound(memory)};
+        const uint64_t figures[] = {
+            memory->resident_bytes,
+            memory->base_bytes,
+            memory->state_bytes,
+            memory->view_bytes,
+            memory->view_bytes_max,
+            memory->staged_bytes,
+            memory->staging_bytes_max,
+            memory->pull_bytes,
+            memory->pulls_bytes_max,
+            memory->sessions_bytes_max,
+            memory->connections_bytes_max,
+            memory->grpc_memory_bytes_max,
+            bound(memory)};
         table_add(&table, "ps %u", reply->ps);
         for (size_t j = 0; j < sizeof figures / sizeof figures[0]; j++) {
             char text[32];
@@ -166,6 +175,16 @@ static bool print_memory(const struct answers *answers, FILE *file)
     const bool printed = table_print(&table, file);
     table_deinit(&table);
     return printed;
+}
+
+static void print_refused(const wire_stats_reply *reply, FILE *file)
+{
+    if (reply->connections_refused > 0)
+        fprintf(
+            file,
+            "ps %u: refused %" PRIu64 " connections so far; %" PRIu64 " are open, at most %" PRIu64
+            "\n",
+            reply->ps, reply->connections_refused, reply->connections, reply->connections_max);
 }
 
 static void print_waits(const wire_stats_reply *reply, FILE *file)
@@ -194,8 +213,10 @@ static bool print_tables(const struct answers *answers, const struct sample *sam
     }
     fputc('\n', file);
     printed = print_memory(answers, file) && printed;
-    for (uint32_t i = 0; i < answers->count; i++)
+    for (uint32_t i = 0; i < answers->count; i++) {
+        print_refused(stats_of(answers, i), file);
         print_waits(stats_of(answers, i), file);
+    }
     return printed && ferror(file) == 0;
 }
 
@@ -281,6 +302,7 @@ static struct value *memory_to_json(const wire_memory_stats *memory)
     value_put(json, "pull_bytes", value_number(memory->pull_bytes));
     value_put(json, "pulls_bytes_max", value_number(memory->pulls_bytes_max));
     value_put(json, "sessions_bytes_max", value_number(memory->sessions_bytes_max));
+    value_put(json, "connections_bytes_max", value_number(memory->connections_bytes_max));
     value_put(json, "grpc_memory_bytes_max", value_number(memory->grpc_memory_bytes_max));
     value_put(json, "bound_bytes", value_number(bound(memory)));
     return json;
@@ -297,6 +319,9 @@ static struct value *ps_to_json(const wire_stats_reply *reply, const struct acti
     value_put(json, "position", value_number(reply->position));
     value_put(json, "variables", value_number(reply->variables));
     value_put(json, "shards", value_number(reply->shards));
+    value_put(json, "connections", value_number(reply->connections));
+    value_put(json, "connections_max", value_number(reply->connections_max));
+    value_put(json, "connections_refused", value_number(reply->connections_refused));
     value_put(json, "version", value_text(reply->version));
     value_put(json, "memory", memory_to_json(reply->memory));
     value_put(json, "waits", waits);

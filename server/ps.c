@@ -24,6 +24,8 @@ void ps_step(struct ps *ps, struct lane_event *event)
     event->random[0] = ps_random_bits(&ps->random);
     event->random[1] = ps_random_bits(&ps->random);
     event->resident_bytes = ps->resident_bytes;
+    event->connections = ps->connections.open;
+    event->connections_refused = ps->connections.refused;
     lane_step(ps->lane, event, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
         ps_carry_out(ps, &effects.items[i]);
@@ -69,6 +71,7 @@ static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error
         .port = ps->config.port,
         .memory_bytes_max = ps->options.grpc_memory_bytes_max,
         .streams_max = ps->options.streams_max,
+        .connections_max = ps->options.connections_max,
     };
     enum sumac_status status = rpc_server_open(ps->poller, &options, &ps->server, error);
     if (status == SUMAC_OK)
@@ -153,20 +156,31 @@ static void obey_signal(struct ps *ps, int number)
     ps_step(ps, &event);
 }
 
-static void exit_unreachable(struct ps *ps)
+/* Who could not get in; not oftener than every PS_CONNECTIONS_TOLD_MS. */
+static void tell_of_refused(struct ps *ps, uint64_t now_us)
 {
-    ps_log(
-        ps->index,
-        "ps %u cannot be reached by anybody new: no connection is accepted any more, as after a "
-        "process "
-        "had no descriptor left; it exits. Raise the hard limit of open files (ulimit -Hn), or let "
-        "fewer "
-        "clients connect",
-        ps->index);
-    (void)fail(
-        &ps->end, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-        "ps %u exits: it accepts no connection any more, for want of descriptors", ps->index);
-    ps_exit(ps, PS_EXIT_NOT_LISTENING);
+    const struct rpc_connections *const is = &ps->connections, *const told = &ps->connections_told;
+    if ((is->refused == told->refused && is->shortages == told->shortages) ||
+        (ps->connections_told_us != 0 &&
+         now_us - ps->connections_told_us < (uint64_t)PS_CONNECTIONS_TOLD_MS * 1000u))
+        return;
+    if (is->refused != told->refused)
+        ps_log(
+            ps->index,
+            "ps %u refused %llu connections: %u are open of at most %u, of which a host may have "
+            "as "
+            "many as are left free; close some, or raise --connections-max",
+            ps->index, (unsigned long long)(is->refused - told->refused), is->open,
+            ps->options.connections_max);
+    if (is->shortages != told->shortages)
+        ps_log(
+            ps->index,
+            "ps %u has no descriptor or no memory for those who want to connect, and lets them "
+            "wait: "
+            "%u connections are open; raise the hard limit of open files (ulimit -Hn)",
+            ps->index, is->open);
+    ps->connections_told = *is;
+    ps->connections_told_us = now_us;
 }
 
 /* What is looked at every second. */
@@ -175,8 +189,8 @@ static void look_round(struct ps *ps, uint64_t now_us)
     ps->looked_round_us = now_us;
     ps->resident_bytes = ps_resident_bytes();
     rpc_server_tick(ps->server, now_us);
-    if (!rpc_server_accepts(ps->server))
-        exit_unreachable(ps);
+    ps->connections = rpc_server_connections(ps->server);
+    tell_of_refused(ps, now_us);
 }
 
 static void tick(struct ps *ps, uint64_t now_us)

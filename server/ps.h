@@ -15,9 +15,8 @@
 /* Exit codes beside those of the lane (0, 143, …). Below 128 a scheduler need not try again, from
  * 128 on it may. */
 enum {
-    PS_EXIT_MISUSED = 2,         /* the cluster's description or an option must be changed */
-    PS_EXIT_NO_MEMORY = 137,     /* as of a process that the system killed for want of memory */
-    PS_EXIT_NOT_LISTENING = 152, /* 128 + EMFILE: after that gRPC accepts no connection any more */
+    PS_EXIT_MISUSED = 2,      /* the cluster's description or an option must be changed */
+    PS_EXIT_NO_MEMORY = 137,  /* as of a process that the system killed for want of memory */
     PS_EXIT_PORT_TAKEN = 226, /* 128 + EADDRINUSE: who has the port now may be gone the next time */
 };
 
@@ -30,14 +29,16 @@ struct ps_options {
     uint32_t port;         /* 0: one that is free; the line that is logged says which */
     uint32_t threads;      /* of the compute pool, beside the lane's own */
     /* 0: the default, given here. */
-    uint32_t lease_ms;          /* 10 000 */
-    uint32_t rejoin_ms;         /* 10 000 */
-    uint32_t rejoin_first_ms;   /* 60 000 */
-    uint32_t ps_lost_ms;        /* 60 000 */
-    uint32_t report_ms;         /* 5 000 */
-    uint32_t terminate_ms;      /* 5 000 */
-    uint32_t sessions_max;      /* the listed chiefs and workers and 8 more, at least 32 */
-    uint32_t streams_max;       /* 1 024 calls on one connection */
+    uint32_t lease_ms;        /* 10 000 */
+    uint32_t rejoin_ms;       /* 10 000 */
+    uint32_t rejoin_first_ms; /* 60 000 */
+    uint32_t ps_lost_ms;      /* 60 000 */
+    uint32_t report_ms;       /* 5 000 */
+    uint32_t terminate_ms;    /* 5 000 */
+    uint32_t sessions_max;    /* the listed chiefs and workers and 8 more, at least 32 */
+    uint32_t streams_max;     /* 1 024 calls on one connection */
+    uint32_t
+        connections_max; /* four for each session, at least 1 024; as many as there are descriptors for */
     uint64_t staging_bytes_max; /* 2304 MiB: each of 32 sessions a part of 64 MiB */
     uint64_t view_bytes_max;    /* as much as the state */
     uint64_t pulls_bytes_max;   /* 64 MiB */

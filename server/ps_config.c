@@ -54,6 +54,24 @@ static uint32_t default_sessions(const struct sumac_cluster *cluster)
     return places > PS_SESSIONS_MIN ? places : PS_SESSIONS_MIN;
 }
 
+/* Those that are left by what a ps has open beside them; of very few descriptors, half. */
+static uint32_t connections_possible(const struct sumac_cluster *cluster)
+{
+    const struct sumac_job *const job = sumac_cluster_job(cluster, "ps");
+    const uint64_t all = ps_descriptors();
+    const uint64_t own = PS_DESCRIPTORS_OWN + (job != NULL ? job->task_count : 0);
+    const uint64_t left = all > 2 * own ? all - own : all / 2;
+    return left < INT32_MAX ? (uint32_t)left : INT32_MAX;
+}
+
+static uint32_t default_connections(const struct ps_options *options)
+{
+    const uint64_t wanted = (uint64_t)options->sessions_max * PS_CONNECTIONS_PER_SESSION;
+    const uint32_t possible = connections_possible(options->cluster);
+    const uint64_t count = wanted > PS_CONNECTIONS_MIN ? wanted : PS_CONNECTIONS_MIN;
+    return count < possible ? (uint32_t)count : possible;
+}
+
 void ps_options_fill(struct ps_options *options)
 {
     if (options->bind_host == NULL)
@@ -66,6 +84,8 @@ void ps_options_fill(struct ps_options *options)
     options->terminate_ms = either_ms(options->terminate_ms, 5000);
     if (options->sessions_max == 0)
         options->sessions_max = default_sessions(options->cluster);
+    if (options->connections_max == 0)
+        options->connections_max = default_connections(options);
     options->streams_max = options->streams_max != 0 ? options->streams_max : 1024;
     options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2304) << 20);
     options->pulls_bytes_max = either_bytes(options->pulls_bytes_max, LANE_PULLS_BYTES_MAX);
@@ -157,6 +177,7 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->report_ms = options->report_ms;
     lane->terminate_ms = options->terminate_ms;
     lane->sessions_max = options->sessions_max;
+    lane->connections_max = options->connections_max;
     lane->staging_bytes_max = options->staging_bytes_max;
     lane->view_bytes_max = options->view_bytes_max;
     lane->pulls_bytes_max = options->pulls_bytes_max;
@@ -176,6 +197,21 @@ static enum sumac_status check_grant(const struct lane_config *lane, struct suma
         "pushes, and %u is the least; give a --staging-max of at least %llu, or fewer sessions",
         (unsigned long long)lane->staging_bytes_max, lane->sessions_max, (unsigned long long)grant,
         PS_GRANT_BYTES_MIN, (unsigned long long)lane->sessions_max * PS_GRANT_BYTES_MIN);
+}
+
+static enum sumac_status
+check_connections(const struct ps_options *options, struct sumac_error *error)
+{
+    const uint32_t possible = connections_possible(options->cluster);
+    if (options->connections_max <= possible)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "--connections-max %u is more than the %u connections that this process has descriptors "
+        "for "
+        "(it may have %llu, and uses some itself); give fewer, or raise the hard limit of open "
+        "files (ulimit -Hn)",
+        options->connections_max, possible, (unsigned long long)ps_descriptors());
 }
 
 enum sumac_status ps_config_make(
@@ -198,6 +234,8 @@ enum sumac_status ps_config_make(
             cluster->task_index, LANE_PS_MAX);
     take_limits(options, &config->lane);
     status = check_grant(&config->lane, error);
+    if (status == SUMAC_OK)
+        status = check_connections(options, error);
     if (status == SUMAC_OK)
         status = take_addresses(options, config, error);
     if (status == SUMAC_OK)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ps_state.h"
@@ -80,6 +81,12 @@ uint64_t ps_memory_bytes(void)
     const int read = fscanf(file, "%llu", &group); /* or "max" */
     fclose(file);
     return read == 1 && (machine == 0 || group < machine) ? group : machine;
+}
+
+uint64_t ps_descriptors(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
 }
 
 void ps_heap_trim(void) { (void)malloc_trim(0); }

@@ -24,7 +24,12 @@
     512u /* unary ones that wait: of all seven methods, less than a quarter of the links */
 #define PS_SESSIONS_MIN 32u
 #define PS_GRANT_BYTES_MIN 65536u /* of staging, for each session */
-#define PS_OBSERVERS_SPARE 8u     /* places beside those of the listed members */
+#define PS_CONNECTIONS_MIN 1024u
+#define PS_CONNECTIONS_PER_SESSION                                                                 \
+    4u                         /* a client has two, and may be back before its old ones are gone */
+#define PS_DESCRIPTORS_OWN 64u /* that are no client's, beside one for each ps */
+#define PS_CONNECTIONS_TOLD_MS 10000u
+#define PS_OBSERVERS_SPARE 8u /* places beside those of the listed members */
 #define PS_TICK_MS_MAX 100u
 #define PS_DRAIN_MS_MAX 2000u
 #define PS_LINGER_MS 250u
@@ -126,6 +131,9 @@ struct ps {
     int signalled; /* the first signal's number; 0: none */
     bool hurried;  /* a second one came */
     uint64_t wake_us, ticked_us, redial_us, looked_round_us, ticked_cpu_us, resident_bytes;
+    struct rpc_connections connections,
+        connections_told; /* at the last look; when it was last logged */
+    uint64_t connections_told_us;
     uint64_t recorded; /* the last record that is on disk, or needs none */
     bool exiting;
     int exit_code;
@@ -195,6 +203,8 @@ uint64_t ps_random_bits(struct ps_random *random);
 uint64_t ps_resident_bytes(void);
 /* Bytes of memory that this machine has, or that its control group leaves to it; 0: unknown. */
 uint64_t ps_memory_bytes(void);
+/* Files and sockets that this process may have open. */
+uint64_t ps_descriptors(void);
 /* What the heap keeps between what is in use goes back to the system. */
 void ps_heap_trim(void);
 uint32_t ps_processors(void);

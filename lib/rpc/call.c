@@ -38,7 +38,6 @@ static void destroy(struct rpc_call *call)
     grpc_slice_unref(call->details);
     grpc_metadata_array_destroy(&call->initial);
     grpc_metadata_array_destroy(&call->trailing);
-    gpr_free(call->peer);
     memory_give(&memory_heap, call->refused, sizeof *call->refused);
     pool_give(&poller->calls, call);
     poller->live--;
@@ -104,13 +103,6 @@ void call_settle(struct rpc_call *call)
 void *rpc_call_user(const struct rpc_call *call) { return call->user; }
 
 void rpc_call_set_user(struct rpc_call *call, void *user) { call->user = user; }
-
-const char *rpc_call_peer(struct rpc_call *call)
-{
-    if (call->peer == NULL)
-        call->peer = grpc_call_get_peer(call->core);
-    return call->peer;
-}
 
 bool rpc_call_writable(const struct rpc_call *call)
 {

@@ -50,7 +50,6 @@ struct rpc_call {
     const struct rpc_handler *handler;
     void *user;
     const wire_type *incoming; /* NULL: nothing is received */
-    char *peer;                /* NULL until asked for */
 
     bool own;          /* server: of health or reflection, which end with the server's draining */
     bool answers_once; /* server: the message sent first carries the status OK */

@@ -1,79 +1,151 @@
-/* listener.c -- does the server still accept connections?
- *
- * gRPC 1.51 never accepts again once it had no descriptor for a connection, and tells nobody. So the descriptors of its
- * listening sockets are noted as the server is opened, and how many connections wait there is looked at, which needs no
- * descriptor: gRPC takes all that wait at once, so a number that never falls is of a socket that nobody looks after. Where
- * descriptors have run out that is believed soon; else it may be a flood, which fills the queue as fast as it is emptied.
- */
-#include <fcntl.h>
+/* listener.c -- see listener.h. */
+#include "listener.h"
+
+#include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server.h"
+#include "error.h"
+#include "text.h"
 
-#define DESCRIPTORS_SEARCHED 4096 /* the lowest; a server is opened early in a process's life */
-#define STUCK_LOOKS_MAX 5u
-#define STUCK_LOOKS_FLOODED_MAX 60u
+#define HOST_BYTES 300u
 
-/* Is it a socket that listens on this port? */
-static bool listens(int descriptor, uint32_t port)
+static void set(int socket, int level, int option, int value)
 {
-    int accepts = 0;
-    socklen_t bytes = sizeof accepts;
+    (void)setsockopt(socket, level, option, &value, sizeof value);
+}
+
+/* A socket that listens there. Negative: errno says why not. */
+static int listen_at(const struct sockaddr *address, socklen_t bytes)
+{
+    const int made =
+        socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    if (made < 0)
+        return -1;
+    set(made, SOL_SOCKET, SO_REUSEADDR,
+        1); /* connections of a ps that has ended are no hindrance */
+    if (address->sa_family == AF_INET6)
+        set(made, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (bind(made, address, bytes) == 0 && listen(made, SOMAXCONN) == 0)
+        return made;
+    const int why = errno;
+    close(made);
+    errno = why;
+    return -1;
+}
+
+static uint32_t port_of(int socket)
+{
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
-    } address;
-    socklen_t address_bytes = sizeof address;
-    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &bytes) != 0 || accepts == 0 ||
-        getsockname(descriptor, &address.any, &address_bytes) != 0)
+    } address = {0};
+    socklen_t bytes = sizeof address;
+    (void)getsockname(socket, &address.any, &bytes);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+/* The first decides the port, if it was not said. */
+static bool add(struct listener *listener, struct addrinfo *at)
+{
+    const in_port_t port = htons((uint16_t)listener->port);
+    if (at->ai_family == AF_INET6)
+        ((struct sockaddr_in6 *)(void *)at->ai_addr)->sin6_port = port;
+    else if (at->ai_family == AF_INET)
+        ((struct sockaddr_in *)(void *)at->ai_addr)->sin_port = port;
+    else
         return false;
-    const bool v6 = address.any.sa_family == AF_INET6;
-    return ntohs(v6 ? address.v6.sin6_port : address.v4.sin_port) == port;
+    const int made = listen_at(at->ai_addr, at->ai_addrlen);
+    if (made < 0)
+        return false;
+    listener->sockets[listener->count++] = made;
+    listener->port = port_of(made);
+    return true;
 }
 
-void listener_note(struct rpc_server *server)
+/* errno: why there is no socket at all; 0: the host has no address. */
+static int add_all(struct listener *listener, const char *host)
 {
-    for (int i = 0; i < DESCRIPTORS_SEARCHED && server->listener_count < SERVER_LISTENERS_MAX; i++)
-        if (listens(i, server->port))
-            server->listeners[server->listener_count++] = i;
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    int why = 0;
+    if (getaddrinfo(host, NULL, &wanted, &found) != 0)
+        return 0;
+    for (struct addrinfo *at = found; at != NULL && listener->count < LISTENER_SOCKETS_MAX;
+         at = at->ai_next)
+        if (!add(listener, at) && why == 0)
+            why = errno;
+    freeaddrinfo(found);
+    return why;
 }
 
-/* Connections that wait to be accepted. */
-static uint64_t waiting(const struct rpc_server *server)
+/* IPv6's address of all of them is IPv4's, too. */
+static bool add_any(struct listener *listener)
 {
-    uint64_t count = 0;
-    for (unsigned i = 0; i < server->listener_count; i++) {
-        struct tcp_info info = {0};
-        socklen_t bytes = sizeof info;
-        if (getsockopt(server->listeners[i], IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0)
-            count += info.tcpi_unacked; /* tcp(7) does not say so, but of a listener it is this */
+    struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
+    struct addrinfo at = {
+        .ai_family = AF_INET6,
+        .ai_addr = (struct sockaddr *)(void *)&any,
+        .ai_addrlen = sizeof any};
+    return add(listener, &at);
+}
+
+static enum sumac_status
+fail_to_listen(const char *host, uint32_t port, int why, struct sumac_error *error)
+{
+    switch (why) {
+    case 0:
+    case EADDRNOTAVAIL:
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "cannot listen on %s:%u: %s is no address of this host", host, port, host);
+    case EADDRINUSE:
+        return fail(
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
+            "cannot listen on %s:%u: another process has the port; choose another", host, port);
+    case EACCES:
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "cannot listen on %s:%u: only the superuser may have that port; choose another", host,
+            port);
+    default:
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "cannot listen on %s:%u: %s",
+            host, port, strerror(why));
     }
-    return count;
 }
 
-static bool has_descriptor_left(const struct rpc_server *server)
+enum sumac_status
+listener_open(const char *host, uint32_t port, struct listener *listener, struct sumac_error *error)
 {
-    if (server->listener_count == 0)
-        return true;
-    const int spare = fcntl(server->listeners[0], F_DUPFD_CLOEXEC, 0);
-    if (spare >= 0)
-        close(spare);
-    return spare >= 0;
+    char bare[HOST_BYTES];
+    const size_t length = strlen(host);
+    const bool bracketed = length > 2 && host[0] == '[' && host[length - 1] == ']';
+    if (length >= sizeof bare || port > 65535)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s:%u is no address to listen on", host, port);
+    text_print(
+        bare, sizeof bare, "%.*s", (int)(bracketed ? length - 2 : length),
+        bracketed ? host + 1 : host);
+    *listener = (struct listener){.port = port};
+    const bool all = strcmp(bare, "0.0.0.0") == 0 || strcmp(bare, "::") == 0;
+    int why = 0;
+    if (!all || !add_any(listener))
+        why = add_all(listener, bare);
+    if (listener->count == 0)
+        return fail_to_listen(host, port, why, error);
+    return SUMAC_OK;
 }
 
-bool rpc_server_accepts(struct rpc_server *server)
+void listener_close(struct listener *listener)
 {
-    const uint64_t count = waiting(server);
-    server->stuck_looks = count > 0 && count >= server->waiting ? server->stuck_looks + 1 : 0;
-    server->waiting = count;
-    if (server->stuck_looks == 0)
-        server->exhausted = false;
-    if (!has_descriptor_left(server))
-        server->exhausted = true;
-    return server->draining ||
-           server->stuck_looks < (server->exhausted ? STUCK_LOOKS_MAX : STUCK_LOOKS_FLOODED_MAX);
+    for (unsigned i = 0; i < listener->count; i++)
+        close(listener->sockets[i]);
+    listener->count = 0;
 }

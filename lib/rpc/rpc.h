@@ -102,6 +102,7 @@ struct rpc_server_options {
     uint32_t streams_max;       /* concurrent calls per connection; 0: gRPC's default */
     uint64_t message_bytes_max; /* 0: 4 MiB */
     uint32_t calls_max;         /* open at once, whoever's; 0: 16 384 */
+    uint32_t connections_max;   /* 0: 1 024 */
 };
 
 /* Fails    UNAVAILABLE: the port is taken (nothing binds silently beside another); the text names
@@ -123,9 +124,14 @@ enum sumac_status rpc_server_add(
 /* Health and reflection (v1 and v1alpha) of all that was added are served from here on, too. */
 enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error *error);
 uint32_t rpc_server_port(const struct rpc_server *server);
-/* To be asked once a second. False: connections have waited for long and none is accepted: nobody new gets in, for good.
- * So it is after the process had no descriptor left for a connection. */
-bool rpc_server_accepts(struct rpc_server *server);
+/* Who is connected, and who could not be. */
+struct rpc_connections {
+    uint32_t open;
+    uint64_t refused; /* since the start: there was no place */
+    uint64_t
+        shortages; /* since the start: times that there was no descriptor or memory for those that waited */
+};
+struct rpc_connections rpc_server_connections(const struct rpc_server *server);
 /* What Check and Watch answer, for "" and every service. */
 void rpc_server_set_serving(struct rpc_server *server, bool serving);
 /* No new calls; health watchers hear NOT_SERVING, and their streams and reflection's end. Then poll
@@ -160,8 +166,6 @@ enum sumac_status rpc_channel_call(
 
 void *rpc_call_user(const struct rpc_call *call);
 void rpc_call_set_user(struct rpc_call *call, void *user);
-/* "ipv4:127.0.0.1:4711". Lends  valid with the call. */
-const char *rpc_call_peer(struct rpc_call *call);
 /* Hold back further messages until rpc_call_resume, which hands over the one that has arrived
  * meanwhile, if any, before it returns. For who must answer one message before it takes the next.
  */

@@ -2,13 +2,9 @@
 #include "server.h"
 
 #include <assert.h>
-#include <netdb.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <grpc/byte_buffer.h>
-#include <grpc/grpc_security.h>
 #include <grpc/slice.h>
 
 #include "error.h"
@@ -18,34 +14,9 @@
 #define PING_INTERVAL_MS_MIN 10000
 #define SILENT_CLIENT_MS_MAX 60000
 #define KEEPALIVE_ANSWER_MS_MAX 20000
-#define HANDSHAKE_MS_MAX 20000 /* until its first frame is read: a ps that is busy reads late */
 #define IDLE_CONNECTION_MS_MAX 300000 /* without any call */
 #define METADATA_BYTES_MAX 8192 /* the headers of one call: gRPC's own are a few hundred bytes */
 #define ADDRESS_BYTES 300u
-
-/* Could any port of that address be listened on here? gRPC does not say why it could not. */
-static bool is_own_address(const char *host)
-{
-    char bare[ADDRESS_BYTES];
-    const size_t length = strlen(host);
-    const bool bracketed = length > 2 && host[0] == '[' && host[length - 1] == ']';
-    text_print(
-        bare, sizeof bare, "%.*s", (int)(bracketed ? length - 2 : length),
-        bracketed ? host + 1 : host);
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    struct addrinfo *found = NULL;
-    if (getaddrinfo(bare, NULL, &wanted, &found) != 0)
-        return false;
-    bool own = false;
-    for (const struct addrinfo *at = found; at != NULL && !own; at = at->ai_next) {
-        const int probe = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
-        own = probe >= 0 && bind(probe, at->ai_addr, at->ai_addrlen) == 0;
-        if (probe >= 0)
-            close(probe);
-    }
-    freeaddrinfo(found);
-    return own;
-}
 
 static grpc_arg integer(const char *key, uint64_t value)
 {
@@ -60,7 +31,6 @@ static grpc_server *create_core(const struct rpc_server_options *options)
         options->message_bytes_max != 0 ? options->message_bytes_max : MESSAGE_BYTES_DEFAULT;
     grpc_arg args[16];
     size_t count = 0;
-    args[count++] = integer(GRPC_ARG_ALLOW_REUSEPORT, 0);
     /* Only identity: gRPC would inflate before it checks the size. */
     args[count++] = integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
     args[count++] = integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, message_bytes_max);
@@ -69,7 +39,6 @@ static grpc_server *create_core(const struct rpc_server_options *options)
     args[count++] = integer(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     args[count++] = integer(GRPC_ARG_KEEPALIVE_TIME_MS, SILENT_CLIENT_MS_MAX);
     args[count++] = integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX);
-    args[count++] = integer(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_MS_MAX);
     args[count++] = integer(GRPC_ARG_MAX_CONNECTION_IDLE_MS, IDLE_CONNECTION_MS_MAX);
     args[count++] = integer(GRPC_ARG_MAX_METADATA_SIZE, METADATA_BYTES_MAX);
     args[count++] =
@@ -104,43 +73,29 @@ enum sumac_status rpc_server_open(
     struct rpc_poller *poller, const struct rpc_server_options *options, struct rpc_server **server,
     struct sumac_error *error)
 {
-    char address[ADDRESS_BYTES];
-    const bool fits = strlen(options->bind_host) + sizeof ":65535" <= sizeof address;
-    text_print(address, sizeof address, "%s:%u", options->bind_host, options->port);
-    if (!fits || options->port > 65535)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s:%u is no address to listen on", options->bind_host, options->port);
     struct rpc_server *made = memory_take(&memory_heap, sizeof *made);
     if (made == NULL)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
     memset(made, 0, sizeof *made);
+    const enum sumac_status status = acceptor_open(options, &made->acceptor, error);
+    if (status != SUMAC_OK) {
+        memory_give(&memory_heap, made, sizeof *made);
+        return status;
+    }
     made->poller = poller;
     made->calls_max = options->calls_max != 0 ? options->calls_max : SERVER_CALLS_MAX;
     made->serving = true;
     made->shut_down = (struct tag){.done = note_shut_down, .owner = made};
     made->core = create_core(options);
     grpc_server_register_completion_queue(made->core, poller->queue, NULL);
-    grpc_server_credentials *open = grpc_insecure_server_credentials_create();
-    const int port = grpc_server_add_http2_port(made->core, address, open);
-    grpc_server_credentials_release(open);
-    if (port == 0) {
-        rpc_server_close(made);
-        if (!is_own_address(options->bind_host))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "cannot listen on %s: %s is no address of this host", address, options->bind_host);
-        return fail(
-            error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
-            "cannot listen on %s: another process has the port; choose another", address);
-    }
-    made->port = (uint32_t)port;
-    listener_note(made);
     *server = made;
     return SUMAC_OK;
 }
 
-uint32_t rpc_server_port(const struct rpc_server *server) { return server->port; }
+uint32_t rpc_server_port(const struct rpc_server *server)
+{
+    return acceptor_port(server->acceptor);
+}
 
 static enum sumac_status add_method(
     struct rpc_server *server, const wire_service *service, struct method *method,
@@ -367,6 +322,10 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
     for (unsigned i = 0; i < server->method_count; i++)
         prepare(server, &server->methods[i], server->methods[i].accepts);
     prepare(server, NULL, server->unknown);
+    if (!acceptor_start(server->acceptor, server->core))
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no thread to accept connections with");
     return SUMAC_OK;
 }
 
@@ -411,6 +370,11 @@ void rpc_server_set_serving(struct rpc_server *server, bool serving)
     health_tell(server);
 }
 
+struct rpc_connections rpc_server_connections(const struct rpc_server *server)
+{
+    return acceptor_count(server->acceptor);
+}
+
 uint32_t rpc_server_calls(const struct rpc_server *server) { return server->call_count; }
 
 void rpc_server_drain(struct rpc_server *server)
@@ -418,6 +382,7 @@ void rpc_server_drain(struct rpc_server *server)
     if (server->draining)
         return;
     server->draining = true;
+    acceptor_stop(server->acceptor);
     rpc_server_set_serving(server, false);
     for (struct rpc_call *call = server->calls; call != NULL; call = call->next)
         if (call->own)
@@ -443,6 +408,7 @@ void rpc_server_close(struct rpc_server *server)
     while (!server->down || server->accepts > 0 || server->call_count > 0)
         rpc_poll(server->poller, UINT64_MAX);
     grpc_server_destroy(server->core);
+    acceptor_close(server->acceptor);
     for (unsigned i = 0; server->started && i < server->method_count; i++)
         forget_accepts(server->methods[i].accepts);
     if (server->started)

@@ -2,15 +2,15 @@
 #ifndef RPC_SERVER_H
 #define RPC_SERVER_H
 
+#include "acceptor.h"
 #include "call.h"
 
 #define SERVER_SERVICES_MAX 16u
-#define SERVER_LISTENERS_MAX 8u
 #define SERVER_METHODS_MAX 64u
 #define SERVER_CALLS_MAX 16384u
-#define SERVER_OWN_CALLS_MAX 256u     /* of each method of health and reflection */
+#define SERVER_OWN_CALLS_MAX 256u          /* of each method of health and reflection */
 #define SERVER_OWN_MESSAGE_BYTES_MAX 8192u /* of them: a service's name, a symbol's, a file's */
-#define SERVER_ENDING_CALLS_MAX 1024u /* whose last word their clients have not taken */
+#define SERVER_ENDING_CALLS_MAX 1024u      /* whose last word their clients have not taken */
 #define SERVER_ENDING_MS_MAX 5000u
 #define SERVER_WATCHERS_MAX SERVER_OWN_CALLS_MAX
 #define ACCEPTS_PER_METHOD 8u
@@ -52,12 +52,7 @@ struct watcher {
 struct rpc_server {
     struct rpc_poller *poller;
     grpc_server *core;
-    uint32_t port;
-    int listeners[SERVER_LISTENERS_MAX]; /* descriptors */
-    unsigned listener_count;
-    uint64_t waiting; /* connections that were not accepted, at the last look */
-    uint32_t stuck_looks;
-    bool exhausted; /* no descriptor was left */
+    struct acceptor *acceptor;
     const wire_service *services[SERVER_SERVICES_MAX];
     unsigned service_count;
     struct method methods[SERVER_METHODS_MAX];
@@ -79,8 +74,6 @@ enum sumac_status health_add(struct rpc_server *server, struct sumac_error *erro
 enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *error);
 /* The watchers of the server's health hear of a change. */
 void health_tell(struct rpc_server *server);
-/* listener.c: which descriptors listen on the server's port. */
-void listener_note(struct rpc_server *server);
 bool server_has_service(const struct rpc_server *server, const char *name);
 
 #endif

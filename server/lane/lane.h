@@ -62,6 +62,7 @@ struct lane_config {
     uint64_t
         state_bytes_max; /* values and slots, and what is kept beside them; 0: as much as the memory gives */
     uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */
+    uint32_t connections_max;                   /* likewise */
     bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
@@ -111,7 +112,8 @@ struct lane_event {
     uint32_t ps;
     uint64_t hold, job, record;
     uint64_t cpu_us; /* with TICK: what the thread has worked since the last one; 0: not known */
-    uint64_t resident_bytes; /* with TICK and CALL_STATS, for Stats */
+    uint64_t resident_bytes;                   /* with TICK and CALL_STATS, for Stats */
+    uint64_t connections, connections_refused; /* likewise */
     const char *text;
     enum sumac_reason reason;
     const wire_message *request; /* of a call: wire_join_request … */

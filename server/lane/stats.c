@@ -4,6 +4,8 @@
 #define PULL_WAITS_MAX 64u
 #define PART_WAITS_MAX 64u
 #define SESSIONS_SAID_MAX 1000u
+#define CONNECTION_BYTES                                                                           \
+    32768u /* with a call or two: about 20 KiB of gRPC's, and of the heap's, as measured */
 #define WAIT_US_MIN 1000000u /* a shorter wait is how pulling works */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
@@ -106,6 +108,7 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     message->pulls_bytes_max = pulls_bytes_max(lane);
     message->sessions_bytes_max = lane_sessions_bytes_max(lane);
     message->state_bytes_max = lane->store.state_bytes_max;
+    message->connections_bytes_max = (uint64_t)lane->config.connections_max * CONNECTION_BYTES;
     return message;
 }
 
@@ -165,7 +168,7 @@ static bool pack_waits(struct lane *lane, wire_stats_reply *reply)
 }
 
 /* False: no memory. */
-static bool pack_own(struct lane *lane, uint64_t resident_bytes, wire_stats_reply *reply)
+static bool pack_own(struct lane *lane, const struct lane_event *event, wire_stats_reply *reply)
 {
     const char *address = lane->ps_addresses[lane->index];
 
@@ -189,7 +192,10 @@ static bool pack_own(struct lane *lane, uint64_t resident_bytes, wire_stats_repl
     reply->staleness = pack_histogram(lane, &lane->counts.staleness);
     reply->push_us = pack_histogram(lane, &lane->counts.push_us);
     reply->pull_us = pack_histogram(lane, &lane->counts.pull_us);
-    reply->memory = pack_memory(lane, resident_bytes);
+    reply->memory = pack_memory(lane, event->resident_bytes);
+    reply->connections = event->connections;
+    reply->connections_max = lane->config.connections_max;
+    reply->connections_refused = event->connections_refused;
     reply->version =
         out_text(&lane->out, "%s", lane->config.version == NULL ? "" : lane->config.version);
     return reply->staleness != NULL && reply->push_us != NULL && reply->pull_us != NULL &&
@@ -199,7 +205,7 @@ static bool pack_own(struct lane *lane, uint64_t resident_bytes, wire_stats_repl
 void lane_stats_call(struct lane *lane, const struct lane_event *event)
 {
     wire_stats_reply *reply = arena_take(&lane->arena, sizeof *reply);
-    const bool whole = reply != NULL && pack_own(lane, event->resident_bytes, reply) &&
+    const bool whole = reply != NULL && pack_own(lane, event, reply) &&
                        pack_sessions(lane, reply) && pack_waits(lane, reply);
 
     out_reply_or_fail(&lane->out, event->call, whole ? &reply->base : NULL, lane->last_record);

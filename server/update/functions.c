@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "hyperparameters.h"
 #include "loops.h"
 
 #define BIT(number) (1u << (number))
@@ -38,7 +37,7 @@ static const struct update_function functions[] = {
      .name = "sgd",
      .rule = "θ −= η·g",
      .dtypes = WIDE_FLOATS,
-     .hyperparameters = WIRE_HYPERPARAMETERS_OF_SGD,
+     .hyperparameters = BIT(LEARNING_RATE),
      .defaults = {[LEARNING_RATE] = 0.01}},
     {.number = UPDATE_MOMENTUM,
      .name = "momentum",
@@ -46,7 +45,7 @@ static const struct update_function functions[] = {
      .slot_count = 1,
      .slot_names = {"momentum"},
      .dtypes = WIDE_FLOATS,
-     .hyperparameters = WIRE_HYPERPARAMETERS_OF_MOMENTUM,
+     .hyperparameters = BIT(LEARNING_RATE) | BIT(MOMENTUM) | BIT(NESTEROV),
      .defaults = {[LEARNING_RATE] = 0.01, [MOMENTUM] = 0.9, [NESTEROV] = 0}},
     {.number = UPDATE_ADAM,
      .name = "adam",
@@ -55,7 +54,7 @@ static const struct update_function functions[] = {
      .slot_count = 2,
      .slot_names = {"m", "v"},
      .dtypes = WIDE_FLOATS,
-     .hyperparameters = WIRE_HYPERPARAMETERS_OF_ADAM,
+     .hyperparameters = BIT(LEARNING_RATE) | BIT(BETA_1) | BIT(BETA_2) | BIT(EPSILON),
      .defaults = {[LEARNING_RATE] = 0.001, [BETA_1] = 0.9, [BETA_2] = 0.999, [EPSILON] = 1e-7}},
 };
 

@@ -87,6 +87,10 @@ static void limits_left_out_have_their_defaults(void **state)
     assert_true(config.lane.pulls_bytes_max == UINT64_C(64) << 20);
     assert_true(config.lane.state_bytes_max == ps_memory_bytes() / 4 * 3);
     assert_true(options.threads <= 3);
+    const uint64_t descriptors = ps_descriptors();
+    assert_int_equal(
+        config.lane.connections_max, descriptors > 2048 ? 1024 : options.connections_max);
+    assert_true(config.lane.connections_max < descriptors);
     assert_string_equal(options.bind_host, "0.0.0.0");
     drop(&config, &cluster);
 }

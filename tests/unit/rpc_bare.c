@@ -47,6 +47,55 @@ static bool read_until(struct fixture *fixture, int bare, const char *wanted)
     return false;
 }
 
+#define CONNECTIONS_MAX 8u
+#define CONNECTIONS_LOCAL 7u /* of one host that is this one */
+
+static int set_up_few(void **state)
+{
+    const struct rpc_server_options options = {
+        .bind_host = "127.0.0.1", .connections_max = CONNECTIONS_MAX};
+    return set_up_with(state, &options);
+}
+
+/* gRPC greets whoever is connected. */
+static bool is_let_in(struct fixture *fixture, int bare)
+{
+    struct pollfd heard = {.fd = bare, .events = POLLIN};
+    const uint64_t end = now_us() + PATIENCE_US;
+    char byte;
+    while (now_us() < end && poll(&heard, 1, 0) == 0)
+        rpc_poll(fixture->poller, now_us() + 1000);
+    return recv(bare, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1;
+}
+
+static void one_connection_too_many_is_closed_and_gets_in_when_another_has_ended(void **state)
+{
+    struct fixture *fixture = *state;
+    int bare[CONNECTIONS_LOCAL];
+    for (unsigned i = 0; i < CONNECTIONS_LOCAL; i++) {
+        bare[i] = dial(fixture);
+        assert_true(is_let_in(fixture, bare[i]));
+    }
+    const int refused = dial(fixture);
+    assert_false(is_let_in(fixture, refused));
+    close(refused);
+    assert_int_equal(rpc_server_connections(fixture->server).open, CONNECTIONS_LOCAL);
+    assert_int_equal(rpc_server_connections(fixture->server).refused, 1);
+
+    close(bare[0]);
+    bool let_in = false;
+    const uint64_t end = now_us() + PATIENCE_US;
+    while (!let_in && now_us() < end) {
+        bare[0] = dial(fixture);
+        let_in = is_let_in(fixture, bare[0]);
+        if (!let_in)
+            close(bare[0]);
+    }
+    assert_true(let_in);
+    for (unsigned i = 0; i < CONNECTIONS_LOCAL; i++)
+        close(bare[i]);
+}
+
 static void garbage_and_http_1_are_hung_up_on_and_the_server_goes_on(void **state)
 {
     struct fixture *fixture = *state;
@@ -154,6 +203,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(gzip_is_refused_before_it_inflates, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_message_cut_by_its_clients_end_is_not_handled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            one_connection_too_many_is_closed_and_gets_in_when_another_has_ended, set_up_few,
+            tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,221 @@
+/* acceptor.c -- see acceptor.h. */
+#define _GNU_SOURCE
+#include "acceptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <grpc/grpc_posix.h>
+#include <grpc/grpc_security.h>
+
+#include "connections.h"
+#include "error.h"
+#include "memory.h"
+
+#define CONNECTIONS_DEFAULT 1024u
+#define LOOK_MS 1000        /* at who has ended, and who is silent */
+#define LOOK_AGAIN_US 10000 /* when there is no place */
+#define SHORTAGE_MS                                                                                \
+    100 /* until it is tried again, without a descriptor or memory for a connection */
+#define SILENT_US_MAX                                                                              \
+    20000000u /* a ps that is busy reads late, but the kernel counts what arrives */
+#define UNACKNOWLEDGED_MS_MAX 20000 /* what a client that is gone may be sent, as gRPC has it */
+
+struct acceptor {
+    struct listener listener;
+    int wake; /* an eventfd: stop */
+    pthread_t thread;
+    bool running;
+    grpc_server *core;
+    grpc_server_credentials *credentials;
+    struct connections connections; /* the thread's */
+    uint64_t looked_us;
+    /* Told to others. */
+    atomic_uint_fast32_t open;
+    atomic_uint_fast64_t refused, shortages;
+};
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+static void set(int socket, int level, int option, int value)
+{
+    (void)setsockopt(socket, level, option, &value, sizeof value);
+}
+
+static void look(struct acceptor *acceptor, uint64_t now)
+{
+    acceptor->looked_us = now;
+    connections_look(&acceptor->connections);
+    atomic_store(&acceptor->open, acceptor->connections.count);
+}
+
+/* Is there a place for one more, perhaps of one that has ended? */
+static bool admit(struct acceptor *acceptor, const struct connection_host *host, uint64_t now)
+{
+    if (connections_admit(&acceptor->connections, host))
+        return true;
+    if (now - acceptor->looked_us < LOOK_AGAIN_US)
+        return false;
+    look(acceptor, now);
+    return connections_admit(&acceptor->connections, host);
+}
+
+/* Closed at once, and nothing is kept of it, not even by the kernel. */
+static void refuse(int socket)
+{
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    close(socket);
+}
+
+static void enter(struct acceptor *acceptor, int socket, const struct connection_host *host)
+{
+    const uint64_t now = now_us();
+    if (!admit(acceptor, host, now)) {
+        refuse(socket);
+        atomic_fetch_add(&acceptor->refused, 1);
+        return;
+    }
+    connections_add(&acceptor->connections, socket, host, now);
+    atomic_store(&acceptor->open, acceptor->connections.count);
+    set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS_MAX);
+    grpc_server_add_channel_from_fd(acceptor->core, socket, acceptor->credentials);
+}
+
+/* Those that wait at a socket. False: the machine is short of something that a connection needs; they go on waiting. */
+static bool accept_all(struct acceptor *acceptor, int listener)
+{
+    for (;;) {
+        union {
+            struct sockaddr any;
+            struct sockaddr_in6 v6;
+        } address = {0};
+        socklen_t bytes = sizeof address;
+        const int socket = accept4(listener, &address.any, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (socket >= 0) {
+            const struct connection_host host = connection_host_of(&address.any);
+            enter(acceptor, socket, &host);
+        } else if (errno == EAGAIN) {
+            return true;
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            return false;
+        }
+        /* Else the one that waited is gone. */
+    }
+}
+
+static void look_round(struct acceptor *acceptor)
+{
+    const uint64_t now = now_us();
+    if (now - acceptor->looked_us < LOOK_MS * 1000u)
+        return;
+    look(acceptor, now);
+    connections_end_silent(&acceptor->connections, now, SILENT_US_MAX);
+}
+
+static void *run(void *context)
+{
+    struct acceptor *const acceptor = context;
+    struct pollfd polled[1 + LISTENER_SOCKETS_MAX] = {{.fd = acceptor->wake, .events = POLLIN}};
+    const unsigned count = acceptor->listener.count;
+    bool enough = true;
+    for (unsigned i = 0; i < count; i++)
+        polled[1 + i] = (struct pollfd){.fd = acceptor->listener.sockets[i], .events = POLLIN};
+    for (;;) {
+        (void)poll(polled, enough ? 1 + count : 1, enough ? LOOK_MS : SHORTAGE_MS);
+        if (polled[0].revents != 0)
+            return NULL;
+        enough = true;
+        for (unsigned i = 0; i < count; i++)
+            enough = accept_all(acceptor, polled[1 + i].fd) && enough;
+        if (!enough)
+            atomic_fetch_add(&acceptor->shortages, 1);
+        look_round(acceptor);
+    }
+}
+
+enum sumac_status acceptor_open(
+    const struct rpc_server_options *options, struct acceptor **acceptor, struct sumac_error *error)
+{
+    struct acceptor *const made = memory_take(&memory_heap, sizeof *made);
+    if (made == NULL)
+        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+    *made = (struct acceptor){.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    const uint32_t max =
+        options->connections_max != 0 ? options->connections_max : CONNECTIONS_DEFAULT;
+    enum sumac_status status =
+        listener_open(options->bind_host, options->port, &made->listener, error);
+    if (status == SUMAC_OK && (made->wake < 0 || !connections_init(&made->connections, max)))
+        status = fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory, or no descriptor, to accept %u connections with", max);
+    if (status != SUMAC_OK) {
+        acceptor_close(made);
+        return status;
+    }
+    made->credentials = grpc_insecure_server_credentials_create();
+    *acceptor = made;
+    return SUMAC_OK;
+}
+
+uint32_t acceptor_port(const struct acceptor *acceptor) { return acceptor->listener.port; }
+
+bool acceptor_start(struct acceptor *acceptor, grpc_server *core)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    acceptor->core = core;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    acceptor->running = pthread_create(&acceptor->thread, NULL, run, acceptor) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (acceptor->running)
+        pthread_setname_np(acceptor->thread, "sumac-accept");
+    return acceptor->running;
+}
+
+void acceptor_stop(struct acceptor *acceptor)
+{
+    const uint64_t one = 1;
+    if (acceptor->running) {
+        while (write(acceptor->wake, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+        pthread_join(acceptor->thread, NULL);
+        acceptor->running = false;
+    }
+    listener_close(&acceptor->listener);
+}
+
+void acceptor_close(struct acceptor *acceptor)
+{
+    if (acceptor == NULL)
+        return;
+    acceptor_stop(acceptor);
+    if (acceptor->wake >= 0)
+        close(acceptor->wake);
+    if (acceptor->credentials != NULL)
+        grpc_server_credentials_release(acceptor->credentials);
+    connections_deinit(&acceptor->connections);
+    memory_give(&memory_heap, acceptor, sizeof *acceptor);
+}
+
+struct rpc_connections acceptor_count(const struct acceptor *acceptor)
+{
+    return (struct rpc_connections){
+        .open = (uint32_t)atomic_load(&acceptor->open),
+        .refused = atomic_load(&acceptor->refused),
+        .shortages = atomic_load(&acceptor->shortages)};
+}

@@ -1,0 +1,33 @@
+/* acceptor.h -- the thread that lets clients in: it accepts connections, within a bound, and hands them to gRPC. Inside
+ * lib/rpc only.
+ *
+ * gRPC could listen itself. But it bounds no number of connections, and after it had once no descriptor for one, gRPC 1.51
+ * accepts none ever again and tells nobody. The thread costs the one that polls nothing; it touches gRPC's server, which any
+ * thread may, and its own table.
+ */
+#ifndef RPC_ACCEPTOR_H
+#define RPC_ACCEPTOR_H
+
+#include <grpc/grpc.h>
+
+#include "listener.h"
+#include "rpc.h"
+
+struct acceptor;
+
+/* Listen on options' host and port; clients may connect from here on, and wait.
+ *
+ * Fails    as listener_open. RESOURCE_EXHAUSTED: no memory, or no descriptor. */
+enum sumac_status acceptor_open(
+    const struct rpc_server_options *options, struct acceptor **acceptor,
+    struct sumac_error *error);
+uint32_t acceptor_port(const struct acceptor *acceptor);
+/* Let them in. Borrows core, which was started. False: no thread to be had. */
+bool acceptor_start(struct acceptor *acceptor, grpc_server *core);
+/* Nobody is let in any more. */
+void acceptor_stop(struct acceptor *acceptor);
+void acceptor_close(struct acceptor *acceptor);
+/* Threads  any. */
+struct rpc_connections acceptor_count(const struct acceptor *acceptor);
+
+#endif

@@ -1,0 +1,132 @@
+/* connections.c -- see connections.h. */
+#include "connections.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+#define GREETING_BYTES_MIN 33u /* HTTP/2's preface of 24 bytes, and a frame of 9 or more */
+
+bool connections_init(struct connections *connections, uint32_t max)
+{
+    *connections = (struct connections){.max = max};
+    connections->items = memory_take(&memory_heap, max * sizeof *connections->items);
+    return connections->items != NULL;
+}
+
+void connections_deinit(struct connections *connections)
+{
+    memory_give(&memory_heap, connections->items, connections->max * sizeof *connections->items);
+    *connections = (struct connections){0};
+}
+
+static struct connection_host host_of_v4(uint32_t address)
+{
+    struct connection_host host = {.local = ntohl(address) >> 24 == IN_LOOPBACKNET};
+    memcpy(host.bytes + 12, &address, sizeof address);
+    return host;
+}
+
+struct connection_host connection_host_of(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, address, sizeof v4);
+        return host_of_v4(v4.sin_addr.s_addr);
+    }
+    struct connection_host host = {.local = true};
+    if (address->sa_family != AF_INET6)
+        return host;
+    struct sockaddr_in6 v6;
+    memcpy(&v6, address, sizeof v6);
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+        uint32_t v4;
+        memcpy(&v4, v6.sin6_addr.s6_addr + 12, sizeof v4);
+        return host_of_v4(v4);
+    }
+    host.local = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+    memcpy(host.bytes, v6.sin6_addr.s6_addr, 8);
+    return host;
+}
+
+static uint32_t count_of(const struct connections *connections, const struct connection_host *host)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < connections->count; i++)
+        count += memcmp(connections->items[i].host.bytes, host->bytes, sizeof host->bytes) == 0;
+    return count;
+}
+
+bool connections_admit(const struct connections *connections, const struct connection_host *host)
+{
+    const uint32_t left = connections->max - connections->count;
+    if (host->local)
+        return left > connections->max / 8;
+    return count_of(connections, host) < left;
+}
+
+void connections_add(
+    struct connections *connections, int descriptor, const struct connection_host *host,
+    uint64_t now_us)
+{
+    struct stat file;
+    assert(connections->count < connections->max);
+    if (fstat(descriptor, &file) != 0)
+        return;
+    connections->items[connections->count++] = (struct connection){
+        .descriptor = descriptor, .inode = file.st_ino, .host = *host, .since_us = now_us};
+}
+
+static bool is_file(int descriptor, ino_t inode)
+{
+    struct stat file;
+    return fstat(descriptor, &file) == 0 && S_ISSOCK(file.st_mode) && file.st_ino == inode;
+}
+
+void connections_look(struct connections *connections)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < connections->count; i++) {
+        const struct connection *at = &connections->items[i];
+        if (is_file(at->descriptor, at->inode))
+            connections->items[kept++] = *at;
+    }
+    connections->count = kept;
+}
+
+static bool has_spoken(int descriptor)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+    return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
+           info.tcpi_bytes_received >= GREETING_BYTES_MIN;
+}
+
+/* gRPC may close the descriptor at any moment, and its number may be another's then: a duplicate stays what it is. */
+static void end(struct connection *connection)
+{
+    const int own = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return;
+    if (is_file(own, connection->inode)) {
+        connection->spoke = has_spoken(own);
+        if (!connection->spoke)
+            (void)shutdown(own, SHUT_RDWR);
+    }
+    close(own);
+}
+
+void connections_end_silent(
+    struct connections *connections, uint64_t now_us, uint64_t silent_us_max)
+{
+    for (uint32_t i = 0; i < connections->count; i++) {
+        struct connection *at = &connections->items[i];
+        if (!at->spoke && now_us - at->since_us >= silent_us_max)
+            end(at);
+    }
+}

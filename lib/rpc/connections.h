@@ -1,0 +1,55 @@
+/* connections.h -- who is connected to a server, and who may connect beside them. Inside lib/rpc only; one thread at a time.
+ *
+ * A connection is gRPC's once it is handed over, and gRPC tells nobody when it has ended. So its descriptor's number is kept
+ * with the inode of its socket: where that number means another file, or none, the connection has ended. A look costs a
+ * system call for each connection, and is taken every second and when a new one finds no place.
+ */
+#ifndef RPC_CONNECTIONS_H
+#define RPC_CONNECTIONS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/* Whose connection it is: an IPv4 address, the first 64 bits of an IPv6 one (a host has them all), or this very host. */
+struct connection_host {
+    unsigned char bytes[16];
+    bool local;
+};
+
+struct connection {
+    int descriptor;
+    ino_t inode;
+    struct connection_host host;
+    uint64_t since_us;
+    bool spoke; /* as HTTP/2 begins */
+};
+
+struct connections {
+    struct connection *items; /* max of them */
+    uint32_t count, max;
+};
+
+/* False: no memory. */
+bool connections_init(struct connections *connections, uint32_t max);
+void connections_deinit(struct connections *connections);
+
+struct connection_host connection_host_of(const struct sockaddr *address);
+/* Is there a place for one more of that host?
+ *
+ * A host may have as many as are left free: alone half of all, beside another a third, and so on, so that whoever has
+ * few gets in however many the others want. This host itself, where a whole run may be, may have seven eighths. */
+bool connections_admit(const struct connections *connections, const struct connection_host *host);
+/* Takes    nothing: the descriptor is gRPC's, who closes it. There must be a place. */
+void connections_add(
+    struct connections *connections, int descriptor, const struct connection_host *host,
+    uint64_t now_us);
+/* Forget those that have ended. */
+void connections_look(struct connections *connections);
+/* End those that have said nothing for so long, not even what HTTP/2 begins with. */
+void connections_end_silent(
+    struct connections *connections, uint64_t now_us, uint64_t silent_us_max);
+
+#endif

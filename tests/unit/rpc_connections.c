@@ -1,0 +1,178 @@
+/* rpc_connections.c -- who is let in beside whom, and how it is known that one has gone. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "connections.h"
+
+#define MAX 32u
+
+static struct connection_host host_named(const char *text)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {0};
+    if (inet_pton(AF_INET, text, &address.v4.sin_addr) == 1)
+        address.v4.sin_family = AF_INET;
+    else if (inet_pton(AF_INET6, text, &address.v6.sin6_addr) == 1)
+        address.v6.sin6_family = AF_INET6;
+    else
+        fail_msg("%s is no address", text);
+    return connection_host_of(&address.any);
+}
+
+static bool same_host(const char *one, const char *other)
+{
+    const struct connection_host a = host_named(one), b = host_named(other);
+    return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0 && a.local == b.local;
+}
+
+static void a_host_is_an_ipv4_address_or_the_first_half_of_an_ipv6_one(void **state)
+{
+    (void)state;
+    assert_false(same_host("10.0.0.1", "10.0.0.2"));
+    assert_true(same_host("10.0.0.1", "::ffff:10.0.0.1"));
+    assert_true(same_host("2001:db8:0:1::1", "2001:db8:0:1:ffff::2"));
+    assert_false(same_host("2001:db8:0:1::1", "2001:db8:0:2::1"));
+    assert_true(host_named("127.0.0.1").local);
+    assert_true(host_named("::ffff:127.9.9.9").local);
+    assert_true(host_named("::1").local);
+    assert_false(host_named("10.0.0.1").local);
+    assert_false(host_named("2001:db8::1").local);
+}
+
+/* Entries without a socket. Returns how many that host gets, of `wanted`. */
+static uint32_t crowd(struct connections *connections, const char *name, uint32_t wanted)
+{
+    const struct connection_host host = host_named(name);
+    uint32_t count = 0;
+    while (count < wanted && connections_admit(connections, &host)) {
+        connections->items[connections->count++] =
+            (struct connection){.descriptor = -1, .host = host};
+        count++;
+    }
+    return count;
+}
+
+static void a_host_may_have_as_many_as_are_left_free(void **state)
+{
+    (void)state;
+    struct connections connections;
+    assert_true(connections_init(&connections, MAX));
+
+    assert_int_equal(crowd(&connections, "10.0.0.1", MAX), MAX / 2);
+    assert_int_equal(crowd(&connections, "2001:db8::1", MAX), MAX / 4);
+    assert_int_equal(crowd(&connections, "10.0.0.3", MAX), MAX / 8);
+
+    assert_int_equal(crowd(&connections, "10.0.0.4", 1), 1); /* who has few gets in */
+    connections_deinit(&connections);
+}
+
+/* A whole run may be on one host; others find a place beside it. */
+static void this_host_may_have_all_but_an_eighth(void **state)
+{
+    (void)state;
+    struct connections connections;
+    assert_true(connections_init(&connections, MAX));
+
+    assert_int_equal(crowd(&connections, "127.0.0.1", MAX), MAX - MAX / 8);
+    assert_int_equal(crowd(&connections, "10.0.0.1", 1), 1);
+    connections_deinit(&connections);
+}
+
+/* Both ends of a connection to this process. */
+static void connect_both(int ends[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
+    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(ends[0], (struct sockaddr *)&address, sizeof address), 0);
+    ends[1] = accept(listener, NULL, NULL);
+    assert_true(ends[1] >= 0);
+    close(listener);
+}
+
+static void one_that_was_closed_is_forgotten_though_its_number_is_anothers(void **state)
+{
+    (void)state;
+    struct connections connections;
+    const struct connection_host host = host_named("127.0.0.1");
+    int first[2], second[2];
+    assert_true(connections_init(&connections, MAX));
+    connect_both(first);
+    connect_both(second);
+    connections_add(&connections, first[1], &host, 0);
+    connections_add(&connections, second[1], &host, 0);
+    connections_look(&connections);
+    assert_int_equal(connections.count, 2);
+
+    int third[2];
+    connect_both(third);
+    assert_int_equal(dup2(third[1], first[1]), first[1]); /* as if closed, and then accepted */
+    connections_look(&connections);
+
+    assert_int_equal(connections.count, 1);
+    assert_int_equal(connections.items[0].descriptor, second[1]);
+    for (int i = 0; i < 2; i++) {
+        close(first[i]);
+        close(second[i]);
+        close(third[i]);
+    }
+    connections_look(&connections);
+    assert_int_equal(connections.count, 0);
+    connections_deinit(&connections);
+}
+
+static void one_that_says_nothing_is_ended_when_its_time_is_over(void **state)
+{
+    (void)state;
+    struct connections connections;
+    const struct connection_host host = host_named("127.0.0.1");
+    const char greeting[33] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    int silent[2], speaking[2];
+    char heard;
+    assert_true(connections_init(&connections, MAX));
+    connect_both(silent);
+    connect_both(speaking);
+    assert_int_equal(send(speaking[0], greeting, sizeof greeting, 0), sizeof greeting);
+    assert_int_equal(send(silent[0], greeting, sizeof greeting - 1, 0), sizeof greeting - 1);
+    assert_int_equal(recv(speaking[1], &heard, 1, 0), 1);
+    assert_int_equal(recv(silent[1], &heard, 1, 0), 1);
+    connections_add(&connections, silent[1], &host, 1000);
+    connections_add(&connections, speaking[1], &host, 1000);
+
+    connections_end_silent(&connections, 1999, 1000);
+    assert_int_equal(recv(silent[0], &heard, 1, MSG_DONTWAIT), -1);
+
+    connections_end_silent(&connections, 2000, 1000);
+    assert_int_equal(recv(silent[0], &heard, 1, 0), 0); /* ended */
+    assert_int_equal(recv(speaking[0], &heard, 1, MSG_DONTWAIT), -1);
+    for (int i = 0; i < 2; i++) {
+        close(silent[i]);
+        close(speaking[i]);
+    }
+    connections_deinit(&connections);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_host_is_an_ipv4_address_or_the_first_half_of_an_ipv6_one),
+        cmocka_unit_test(a_host_may_have_as_many_as_are_left_free),
+        cmocka_unit_test(this_host_may_have_all_but_an_eighth),
+        cmocka_unit_test(one_that_was_closed_is_forgotten_though_its_number_is_anothers),
+        cmocka_unit_test(one_that_says_nothing_is_ended_when_its_time_is_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
