@@ -1,0 +1,61 @@
+"""Hosts of their own for a test: network, host name, mounts, processes. Needs root; what is made has no name outside, and ends
+with the process that holds it, which ends with the test.
+"""
+import os
+import shutil
+import subprocess
+
+from cluster import PATIENCE_S, Process
+
+KINDS = ["--net", "--uts", "--ipc", "--mount"]
+
+
+def why_not(*programs):
+    """What is missing here for a test with hosts of its own and these programs; None: nothing."""
+    if os.geteuid() != 0:
+        return "only root may make network namespaces"
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    missing = [program for program in ("unshare", "nsenter", "setpriv", "ip", *programs) if not shutil.which(program, path=path)]
+    if missing:
+        return f"not installed: {', '.join(missing)}"
+    tried = subprocess.run(["unshare", *KINDS, "--pid", "--fork", "--mount-proc", "ip", "link", "set", "lo", "up"],
+                           capture_output=True, text=True, timeout=PATIENCE_S)
+    return None if tried.returncode == 0 else f"this machine makes no namespaces: {tried.stderr.strip()}"
+
+
+class Host:
+    """Some namespaces that a process holds; whatever runs in its process namespace ends with it."""
+
+    def __init__(self, name):
+        made = f"hostname {name} && ip link set lo up && echo made && exec cat"
+        self.name = name
+        self.processes = []
+        self.holder = Process(["unshare", *KINDS, "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", made],
+                              stdin=subprocess.PIPE)
+        self.holder.wait_for("^made$")
+        with open(f"/proc/{self.holder.child.pid}/task/{self.holder.child.pid}/children") as children:
+            self.pid = int(children.read())
+
+    def command(self, *words):
+        """A command line that becomes this one, in here."""
+        return ["nsenter", "--target", str(self.pid), *KINDS, *words]
+
+    def start(self, *words, environment=None, stdin=None):
+        """A process that is ours to signal, and ends with us."""
+        return self.add(self.command(*words), environment, stdin)
+
+    def add(self, command, environment=None, stdin=None):
+        process = Process(["setpriv", "--pdeathsig", "KILL", *command], environment, stdin)
+        self.processes.append(process)
+        return process
+
+    def run(self, *words):
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=PATIENCE_S)
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(words)} on {self.name}: {done.returncode} {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def close(self):
+        self.holder.kill()      # and all that lives in its process namespace: who reads from that gets an end
+        for process in self.processes:
+            process.kill()

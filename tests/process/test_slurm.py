@@ -1,0 +1,123 @@
+"""deploy/slurm/sumac.sbatch on a Slurm of one node, which is made for this test in namespaces of its own and ends with it."""
+import os
+import tempfile
+import unittest
+
+from cluster import BUILD, SUMAC
+from namespaces import Host, why_not
+
+SOURCE = os.environ["SUMAC_SOURCE"]
+SBATCH = os.path.join(SOURCE, "deploy", "slurm", "sumac.sbatch")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol")
+
+CONFIGURATION = """
+ClusterName=sumac-test
+SlurmctldHost=localhost(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+SwitchType=switch/none
+MpiDefault=none
+MailProg=/bin/true
+ReturnToService=2
+NodeName=localhost NodeAddr=127.0.0.1 CPUs=64 State=UNKNOWN
+PartitionName=test Nodes=localhost Default=YES MaxTime=5 State=UP
+"""
+
+# Worker 1 pushes once everybody is there and ends with what it is told, while worker 0 goes on.
+FAILS = f"""case "$TF_CONFIG" in *'"worker", "index": 1'*) {BUILD}/first; exit $CODE;; esac
+exec {BUILD}/digits --seconds 600"""
+
+
+class Slurm(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = why_not(*PROGRAMS)
+        if reason is None:
+            cls.folder = tempfile.TemporaryDirectory()
+            cls.addClassCleanup(cls.folder.cleanup)
+            cls.host = Host("localhost")
+            cls.addClassCleanup(cls.host.close)
+            try:
+                cls.start()
+            except AssertionError as error:
+                reason = f"Slurm does not start here: {error}"
+        if reason is not None:
+            print(f"skipped: sumac.sbatch is not tried under Slurm: {reason}")
+            raise unittest.SkipTest(reason)
+
+    @classmethod
+    def start(cls):
+        folder = cls.folder.name
+        configuration = os.path.join(folder, "slurm.conf")
+        with open(configuration, "w", encoding="ascii") as file:
+            file.write(CONFIGURATION.format(folder=folder))
+        for name in ("state", "spool"):
+            os.mkdir(os.path.join(folder, name))
+        key = os.path.join(folder, "munge.key")
+        with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o400), "wb") as file:
+            file.write(os.urandom(1024))
+        cls.environment = {**os.environ, "SLURM_CONF": configuration,
+                           "PATH": f"{os.path.dirname(SUMAC)}:{os.environ['PATH']}:/usr/sbin:/sbin"}
+        # Slurm looks names up for families of which there is an address other than the loopback ones.
+        cls.host.run("ip", "address", "add", "192.0.2.1/32", "dev", "lo")
+        munged = cls.start_daemon("munged", "--foreground", "--force", "--key-file", key, *[
+            word for name in ("socket", "pid-file", "log-file", "seed-file")
+            for word in (f"--{name}", os.path.join(folder, f"munge.{name}"))])
+        munged.wait_for("Created socket")
+        cls.start_daemon("slurmctld", "-D").wait_for("Running as primary controller|SchedulerParameters=")
+        cls.start_daemon("slurmd", "-D", "-N", "localhost").wait_for("slurmd started on")
+
+    @classmethod
+    def start_daemon(cls, *words):
+        """It and what it starts live in the host's process namespace, and end with that."""
+        command = ["--target", str(cls.host.pid), "--net", "--uts", "--ipc", "--mount", "--pid", *words]
+        return cls.host.add(["nsenter", *command], cls.environment)
+
+    def submit(self, port, *words, **environment):
+        """A job that is under way: the file with its output, and the process that ends with its exit code."""
+        output = os.path.join(self.folder.name, f"job-{port}")
+        environment = {**self.environment, "PORT": str(port), **environment}
+        return output, self.host.start("sbatch", "--wait", "--ntasks", "4", "--output", output, SBATCH, *words,
+                                       environment=environment)
+
+    def test_the_digits_are_learnt_and_exit_codes_are_the_workers(self):
+        """All at a time: Slurm looks for ended jobs every few seconds only."""
+        jobs = {
+            "digits": (0, self.submit(8800, os.path.join(BUILD, "digits"))),
+            "one ps": (0, self.submit(8810, os.path.join(BUILD, "first"), PS="1")),
+            "a worker's error": (3, self.submit(8820, "sh", "-c", FAILS, CODE="3")),
+            "a worker's configuration": (2, self.submit(8830, "sh", "-c", FAILS, CODE="2")),
+            "to be tried again": (138, self.submit(8840, "sh", "-c", FAILS, CODE="138")),
+            "no worker's place": (2, self.submit(8850, "true", PS="4")),
+            "no program": (2, self.submit(8860)),
+        }
+        printed = {}
+        for what, (code, (output, job)) in jobs.items():
+            with self.subTest(what):
+                ended_with = job.wait()
+                with open(output, encoding="utf-8", errors="replace") as file:
+                    printed[what] = file.read()
+                self.assertEqual(ended_with, code, printed[what])
+        self.assertRegex(printed["digits"], r"done: \d+ of 360 held-back rows right, 9[0-9.]+ %")
+        self.assertIn("ps 1: every listed member has left as done", printed["digits"])
+        self.assertIn("w is 3 6 9 12", printed["one ps"])
+        self.assertRegex(printed["a worker's error"], "ps 0 .*was told to terminate")     # 143 would mask the worker's code
+        self.assertIn("more tasks than PS=4: it has 4", printed["no worker's place"])
+
+
+if __name__ == "__main__":
+    unittest.main()
