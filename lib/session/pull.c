@@ -109,6 +109,10 @@ may_accept(struct session *session, const struct session_pull *wanted, struct su
         *error = session->end;
         return false;
     }
+    if (session->stopping_until_us != 0) {
+        *error = session->stopping;
+        return false;
+    }
     if (session->phase < PHASE_OPEN) {
         fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,

@@ -297,6 +297,8 @@ static bool may_accept(struct session *session, const struct session_push *wante
     struct sumac_error error;
     if (session->phase == PHASE_OVER)
         error = session->end;
+    else if (session->stopping_until_us != 0)
+        error = session->stopping;
     else if (session->phase != PHASE_OPEN || session->leave_wanted || session->config.reader)
         fail(
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,

@@ -228,6 +228,7 @@ void session_step(
     session->now_us = event->now_us;
     handle(session, event);
     leave_when_done(session);
+    stopping_check(session);
     flush(session);
     session->event = NULL;
     if (session->exhausted)

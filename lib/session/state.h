@@ -125,6 +125,7 @@ struct link {
     uint64_t unreached_us; /* since when no stream is greeted; NEVER: it is */
     uint64_t sent_us;
     uint32_t piece_scratch; /* pieces of the push or pull being taken in */
+    bool gone; /* its ps was terminated: no stream is opened to it any more */
     bool knows_grant;
     uint64_t grant_bytes;
     uint64_t counted_bytes; /* of it, by parts sent and not done */
@@ -170,6 +171,8 @@ struct session {
     uint64_t wake_us; /* asked for and not come yet */
     enum phase phase;
     struct sumac_error end; /* why it is over */
+    struct sumac_error stopping;
+    uint64_t stopping_until_us; /* some ps was terminated, as `stopping` says; 0: none */
 
     uint8_t nonce[16], session_id[16];
     uint64_t cluster_id, epoch, attempt, membership_epoch, previous_final;
@@ -239,6 +242,8 @@ void stream_hello(
     const struct session *session, const struct link *link, enum session_lane lane,
     wire_hello *hello);
 void streams_close(struct session *session);
+/* A ps was terminated: the session ends when the others have answered what is done there. */
+void stopping_check(struct session *session);
 void links_check(struct session *session);
 /* The process slept: its own silence is nobody's. */
 void links_excuse(struct session *session, uint64_t slept_us);

@@ -5,6 +5,8 @@
 
 #include "error.h"
 
+#define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
+
 const char *ps_address(const struct session *session, uint32_t ps)
 {
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
@@ -15,6 +17,8 @@ void stream_open(
     struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms)
 {
     struct stream *stream = &link->streams[lane];
+    if (link->gone)
+        return;
     stream->state = STREAM_OPENING;
     stream->generation++;
     stream->writable = stream->hello_sent = stream->greeted = false;
@@ -83,10 +87,55 @@ static bool is_reason_to_stop(enum sumac_reason reason)
     return reason >= SUMAC_REASON_STATE_LOST || reason == SUMAC_REASON_PS_MISSING;
 }
 
+/* A push that is done on every ps that is gone, and not yet on another. */
+static bool is_answered_elsewhere(const struct push *push)
+{
+    bool elsewhere = false;
+    for (uint32_t i = 0; i < push->part_count; i++) {
+        const struct part *part = &push->parts[i];
+        if (part->link->gone && !part->done)
+            return false;
+        elsewhere = elsewhere || !part->done;
+    }
+    return elsewhere;
+}
+
+static bool any_is_answered_elsewhere(const struct session *session)
+{
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        const struct link *link = &session->links[i];
+        if (link->gone)
+            continue;
+        for (const struct part *part = link->oldest; part != NULL; part = part->next)
+            if (is_answered_elsewhere(part->push))
+                return true;
+    }
+    return false;
+}
+
+void stopping_check(struct session *session)
+{
+    if (session->stopping_until_us == 0 || session->phase == PHASE_OVER)
+        return;
+    if (session->now_us < session->stopping_until_us && any_is_answered_elsewhere(session))
+        effect_wake(session, session->stopping_until_us);
+    else
+        session_end(session, &session->stopping, NULL);
+}
+
+/* A ps finishes what is in flight before it exits, and the others do: what they answer is still heard. */
+static void stop_soon(struct session *session, struct link *link, const struct sumac_error *error)
+{
+    link->gone = true;
+    if (session->stopping_until_us != 0)
+        return;
+    session->stopping = *error;
+    session->stopping_until_us = session->now_us + STOPPING_MS * 1000;
+}
+
 /* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless it is leaving anyway:
  * then the answer to the leave says how the run stands. */
-static bool
-is_final(struct session *session, const struct link *link, const struct sumac_error *given)
+static bool is_final(struct session *session, struct link *link, const struct sumac_error *given)
 {
     struct sumac_error error;
     if (given == NULL || !is_reason_to_stop(given->reason))
@@ -101,7 +150,10 @@ is_final(struct session *session, const struct link *link, const struct sumac_er
         fail(
             &error, given->status, given->reason, "ps %" PRIu32 " at %s: %s", link->ps,
             ps_address(session, link->ps), given->text);
-    session_end(session, &error, NULL);
+    if (given->reason == SUMAC_REASON_TERMINATED)
+        stop_soon(session, link, &error);
+    else
+        session_end(session, &error, NULL);
     return true;
 }
 

@@ -139,7 +139,9 @@ class Cluster:
             raise
 
     def start_ps(self, index, options=()):
-        command = [*self.under, SUMAC, "ps", "--bind", "127.0.0.1", *self.options, *options]
+        # A test's own clients renew no lease, and a busy machine may let them wait for longer than the usual one.
+        lease = ["--lease-ms", "300000"]
+        command = [*self.under, SUMAC, "ps", "--bind", "127.0.0.1", *lease, *self.options, *options]
         self.ps[index] = self.add(Process(command, self.environment("ps", index)))
         return self.ps[index]
 

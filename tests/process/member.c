@@ -13,7 +13,7 @@
  *     leave done|undone                                 -> "left"
  *
  * Its first argument, if any, bounds each call in milliseconds (0: as usual); a second one, "observer", makes it one. A refusal is "refused STATUS REASON text". At the end of its
- * input it exits without leaving; it exits by sumac_exit_code when starting again is the remedy.
+ * input it exits without leaving; it exits by sumac_exit_code when starting again is the remedy, and is so for more than one call.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -353,7 +353,8 @@ static bool ends(const struct member *member, enum sumac_status status)
         "refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
         member->error.text);
     fflush(stdout);
-    return status != SUMAC_DEADLINE_EXCEEDED && sumac_exit_code(&member->error) >= 128;
+    return member->error.reason != SUMAC_REASON_TIMED_OUT &&
+           sumac_exit_code(&member->error) >= 128;
 }
 
 static int converse(struct member *member)

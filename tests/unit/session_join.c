@@ -516,6 +516,67 @@ static void a_ps_that_exits_for_want_of_another_ends_the_session(void **state)
     talk_close(&talk);
 }
 
+static void a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answer(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 7, 3);
+    talk_writable(&talk, 0);
+    talk_writable(&talk, 1);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    talk_done(&talk, 0, 1);
+
+    lost_with(&talk, SUMAC_REASON_TERMINATED);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_push_to(&talk, 8, 2);
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_TERMINATED);
+    talk_done(&talk, 1, 1);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_OK);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
+    talk_close(&talk);
+}
+
+static void a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answered(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 7, 3);
+    talk_writable(&talk, 0);
+    talk_writable(&talk, 1);
+    talk_staged(&talk, 1, 1);
+
+    lost_with(&talk, SUMAC_REASON_TERMINATED);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
+    talk_close(&talk);
+}
+
+static void
+others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 7, 3);
+    talk_writable(&talk, 0);
+    talk_writable(&talk, 1);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    talk_done(&talk, 0, 1);
+    lost_with(&talk, SUMAC_REASON_TERMINATED);
+
+    talk_tick_after(&talk, 2000);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
+    talk_close(&talk);
+}
+
 /* What becomes of the run, the answer to the leave says. */
 static void a_ps_that_was_terminated_does_not_make_a_leave_good(void **state)
 {
@@ -645,6 +706,10 @@ int main(void)
         cmocka_unit_test(a_ps_that_owes_nothing_may_be_silent),
         cmocka_unit_test(a_stream_ended_with_a_reason_to_stop_ends_the_session),
         cmocka_unit_test(a_ps_that_exits_for_want_of_another_ends_the_session),
+        cmocka_unit_test(a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answer),
+        cmocka_unit_test(a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answered),
+        cmocka_unit_test(
+            others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long),
         cmocka_unit_test(a_ps_that_was_terminated_does_not_make_a_leave_good),
         cmocka_unit_test(a_run_that_ends_with_the_leave_is_no_error),
         cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
