@@ -1,6 +1,7 @@
 /* activity.c -- add up sessions over all ps, and rates between two samples. */
 #include "activity.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,10 @@ static void add_session(struct activity *client, const wire_session_stats *sessi
     client->refused += session->refused;
     client->non_finite += session->non_finite;
     client->duplicates += session->duplicates;
+    client->steps = session->clock > client->steps ? session->clock : client->steps;
+    client->weight = session->weight > client->weight ? session->weight : client->weight;
+    if (session->last_heard_ms < client->heard_ms)
+        client->heard_ms = session->last_heard_ms;
     histogram_add(&client->staleness, session->staleness);
     histogram_add(&client->push_us, session->push_us);
     histogram_add(&client->pull_us, session->pull_us);
@@ -56,6 +61,7 @@ static void add_client(struct sample *sample, const wire_session_stats *session)
         memcpy(client->name, name, sizeof name);
         text_print_line(client->state, sizeof client->state, "%s", session->state);
         client->attempt = session->attempt;
+        client->heard_ms = UINT64_MAX;
     }
     add_session(client, session);
 }
@@ -64,7 +70,7 @@ bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *
 {
     size_t sessions = 0;
     for (uint32_t i = 0; i < answers->count; i++)
-        sessions += stats_of(answers, i)->n_sessions;
+        sessions += stats_of(answers, i) != NULL ? stats_of(answers, i)->n_sessions : 0;
     *sample = (struct sample){
         .at_us = now_us,
         .ps_count = answers->count,
@@ -77,6 +83,8 @@ bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *
     }
     for (uint32_t i = 0; i < answers->count; i++) {
         const wire_stats_reply *reply = stats_of(answers, i);
+        if (reply == NULL)
+            continue;
         fill_ps(&sample->ps[i], reply);
         for (size_t j = 0; j < reply->n_sessions; j++)
             add_client(sample, reply->sessions[j]);
@@ -91,25 +99,46 @@ void sample_deinit(struct sample *sample)
     *sample = (struct sample){0};
 }
 
+static double rate(uint64_t before, uint64_t now, double seconds)
+{
+    return now >= before ? (double)(now - before) / seconds : (double)NAN;
+}
+
+/* `before` NULL: there is nothing to compare with. */
 static void compare(const struct activity *before, struct activity *now, double seconds)
 {
+    now->step_rate = now->push_rate = now->push_bytes_rate = (double)NAN;
+    now->pull_rate = now->pull_bytes_rate = (double)NAN;
     if (before == NULL || seconds <= 0)
         return;
-    now->push_rate = (double)(now->pushes - before->pushes) / seconds;
-    now->push_bytes_rate = (double)(now->push_bytes - before->push_bytes) / seconds;
-    now->pull_rate = (double)(now->pulls - before->pulls) / seconds;
-    now->pull_bytes_rate = (double)(now->pull_bytes - before->pull_bytes) / seconds;
+    now->step_rate = rate(before->steps, now->steps, seconds);
+    now->push_rate = rate(before->pushes, now->pushes, seconds);
+    now->push_bytes_rate = rate(before->push_bytes, now->push_bytes, seconds);
+    now->pull_rate = rate(before->pulls, now->pulls, seconds);
+    now->pull_bytes_rate = rate(before->pull_bytes, now->pull_bytes, seconds);
+}
+
+/* Did the same ps answer? Else what clients did is added up over other ones. */
+static bool are_comparable(const struct sample *before, const struct sample *now)
+{
+    if (before->ps_count != now->ps_count)
+        return false;
+    for (uint32_t i = 0; i < now->ps_count; i++)
+        if ((before->ps[i].name[0] == '\0') != (now->ps[i].name[0] == '\0'))
+            return false;
+    return true;
 }
 
 void sample_compare(const struct sample *before, struct sample *now)
 {
     const double seconds = (double)(now->at_us - before->at_us) * 1e-6;
+    const bool comparable = are_comparable(before, now);
     for (uint32_t i = 0; i < now->ps_count; i++)
         compare(find(before->ps, before->ps_count, now->ps[i].name, 0), &now->ps[i], seconds);
     for (uint32_t i = 0; i < now->client_count; i++) {
         struct activity *client = &now->clients[i];
-        compare(
-            find(before->clients, before->client_count, client->name, client->attempt), client,
-            seconds);
+        const struct activity *then =
+            find(before->clients, before->client_count, client->name, client->attempt);
+        compare(comparable ? then : NULL, client, seconds);
     }
 }

@@ -6,12 +6,15 @@
 #include "histogram.h"
 
 struct activity {
-    char name[96];  /* "ps 0", "worker 1", "observer" */
+    char name[96];  /* "ps 0", "worker 1", "observer"; "" of a ps that did not answer */
     char state[16]; /* of a client: open, closing, done, lost */
     uint64_t attempt;
+    uint64_t steps, heard_ms; /* of a client: steps finished; when a ps last heard from it, ago */
     uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;
+    double weight;
     struct histogram staleness, push_us, pull_us;
-    double push_rate, push_bytes_rate, pull_rate, pull_bytes_rate; /* per second, lately */
+    /* Per second, lately; NAN: not known, it was not seen before, or not by the same ps. */
+    double step_rate, push_rate, push_bytes_rate, pull_rate, pull_bytes_rate;
 };
 
 /* At one moment. */
@@ -29,6 +32,7 @@ void sample_deinit(struct sample *sample);
 /* Fill in the rates of `now`: what was added since `before`. */
 void sample_compare(const struct sample *before, struct sample *now);
 
+/* NULL: that ps did not answer. */
 static inline const wire_stats_reply *stats_of(const struct answers *answers, uint32_t ps)
 {
     return (const wire_stats_reply *)(const void *)answers->replies[ps];

@@ -7,18 +7,20 @@
 #include "error.h"
 #include "rpc.h"
 
-#define PATIENCE_US 10000000u
+#define PATIENCE_US 5500000u /* lib/rpc gives up a connection after 5 s, and then says why */
+#define PATIENCE_WITH_MISSING_US 500000u
 
 /* One call. Its answer is lent by lib/rpc for a moment only: it is packed again, and unpacked into
  * memory that stays. */
 struct question {
     uint32_t index;
-    const char *address;
+    struct roster_ps *ps;
     const wire_type *type; /* of the answer */
     struct answers *answers;
     struct rpc_channel *channel;
     struct rpc_call *call;
     bool over;
+    uint64_t asked_us;
     struct sumac_error error;
 };
 
@@ -53,85 +55,157 @@ static void end(struct rpc_call *call, const struct sumac_error *error)
 
 static const struct rpc_handler handler = {.message = keep, .closed = end};
 
+static void
+begin(struct rpc_poller *poller, struct question *question, const struct inquiry *inquiry)
+{
+    const uint64_t patience_us = question->ps->missing ? PATIENCE_WITH_MISSING_US : PATIENCE_US;
+    enum sumac_status status = SUMAC_UNAVAILABLE;
+    question->asked_us = now_us();
+    if (question->ps->address[0] != '\0')
+        status = rpc_channel_open(poller, question->ps->address, &question->channel);
+    if (status == SUMAC_OK)
+        status = rpc_channel_call(
+            question->channel, inquiry->service, inquiry->method, inquiry->request,
+            question->asked_us + patience_us, false, &handler, question, &question->call);
+    if (status == SUMAC_OK)
+        return;
+    question->over = true;
+    fail(
+        &question->error, status, SUMAC_REASON_UNSPECIFIED,
+        question->ps->address[0] == '\0' ? "its address is not known" : "no call was made");
+}
+
+/* Is there nothing more to wait for? */
+static bool is_enough(
+    const struct question *questions, const struct inquiry *inquiry, const struct answers *answers)
+{
+    uint32_t over = 0;
+    for (uint32_t i = 0; i < answers->count; i++) {
+        if (inquiry->one_is_enough && answers->replies[i] != NULL)
+            return true;
+        over += questions[i].over;
+    }
+    return over == answers->count;
+}
+
+/* Did it answer, if only to say that what is asked for is not there? */
+static bool is_refusal(const struct question *question)
+{
+    const enum sumac_status status = question->error.status;
+    return status == SUMAC_NOT_FOUND || status == SUMAC_INVALID_ARGUMENT;
+}
+
 static enum sumac_status explain(const struct question *question, struct sumac_error *error)
 {
-    const char *text = question->error.text;
+    const char *text = question->error.text, *address = question->ps->address;
+    char silence[256];
     if (question->error.status == SUMAC_OK)
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "ps at %s answered nothing that can be read", question->address);
-    if (question->error.status == SUMAC_UNAVAILABLE)
+            "ps at %s answered nothing that can be read", address);
+    if (question->error.status == SUMAC_UNAVAILABLE ||
+        question->error.status == SUMAC_DEADLINE_EXCEEDED)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "no ps answers at %s (%s): the run may be over, or not begun; check the address",
-            question->address, text);
+            "no ps answers at %s: %s: the run may be over, or not begun; check the address",
+            address, roster_silence(question->ps, silence, sizeof silence));
     return fail(
-        error, question->error.status, question->error.reason, "ps at %s: %s", question->address,
-        text);
+        error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
 }
 
-static bool all_over(const struct question *questions, uint32_t count)
+/* Who answered and who did not, for the roster. */
+static void note(struct question *question)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (!questions[i].over)
-            return false;
-    return true;
+    struct roster_ps *ps = question->ps;
+    if (question->answers->replies[question->index] != NULL || is_refusal(question)) {
+        ps->missing = false;
+        return;
+    }
+    /* That it did not answer in a shorter time says less than what was known. */
+    const bool says_more = !ps->missing || question->error.status != SUMAC_DEADLINE_EXCEEDED;
+    if (!ps->missing)
+        ps->silent_us = question->asked_us;
+    if (says_more)
+        ps->why = question->error;
+    ps->missing = true;
+    ps->told_us = now_us();
+    if (ps->why.status == SUMAC_OK)
+        fail(
+            &ps->why, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "it answered nothing that can be read");
 }
 
-/* Begin every call, poll until all are over, then see. */
-static enum sumac_status
-ask(struct rpc_poller *poller, struct question *questions, const struct inquiry *inquiry,
+/* What the answers come to, when it is no matter of who is missing. */
+static enum sumac_status conclude(
+    struct question *questions, const struct roster *roster, struct answers *answers,
     struct sumac_error *error)
 {
-    const uint64_t deadline_us = now_us() + PATIENCE_US;
-    const uint32_t count = questions[0].answers->count;
-    for (uint32_t i = 0; i < count; i++) {
-        struct question *question = &questions[i];
-        enum sumac_status status = rpc_channel_open(poller, question->address, &question->channel);
-        if (status == SUMAC_OK)
-            status = rpc_channel_call(
-                question->channel, inquiry->service, inquiry->method, inquiry->request, deadline_us,
-                false, &handler, question, &question->call);
-        if (status != SUMAC_OK) {
-            question->over = true;
-            question->error = (struct sumac_error){.status = status, .text = "no call was made"};
-        }
+    const struct question *silent = NULL;
+    answers->first = roster->count;
+    for (uint32_t i = 0; i < roster->count; i++) {
+        const struct question *question = &questions[i];
+        if (question->ps->left_out)
+            continue;
+        if (answers->replies[i] == NULL && is_refusal(question))
+            return explain(question, error);
+        if (answers->replies[i] == NULL && silent == NULL)
+            silent = question;
+        if (answers->replies[i] != NULL && answers->first == roster->count)
+            answers->first = i;
     }
-    while (!all_over(questions, count))
-        (void)rpc_poll(poller, deadline_us + PATIENCE_US);
-    enum sumac_status status = SUMAC_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        if (status == SUMAC_OK && questions[i].answers->replies[i] == NULL)
-            status = explain(&questions[i], error);
+    if (answers->first < roster->count)
+        return SUMAC_OK;
+    if (silent == NULL)
+        return fail(error, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "there is no ps to be asked");
+    return explain(silent, error);
+}
+
+/* Begin every call, poll until there is nothing to wait for, then see. */
+static enum sumac_status
+put(struct roster *roster, struct rpc_poller *poller, struct question *questions,
+    const struct inquiry *inquiry, struct sumac_error *error)
+{
+    struct answers *answers = questions[0].answers;
+    for (uint32_t i = 0; i < roster->count; i++) {
+        if (roster->ps[i].left_out)
+            questions[i].over = true;
+        else
+            begin(poller, &questions[i], inquiry);
+    }
+    while (!is_enough(questions, inquiry, answers))
+        (void)rpc_poll(poller, now_us() + 2 * (uint64_t)PATIENCE_US);
+    for (uint32_t i = 0; i < roster->count; i++) {
+        if (!roster->ps[i].left_out && (questions[i].over || answers->replies[i] != NULL))
+            note(&questions[i]);
         rpc_channel_close(questions[i].channel);
     }
-    return status;
+    return conclude(questions, roster, answers, error);
 }
 
-enum sumac_status ask_every(
-    const struct ps_list *list, const struct inquiry *inquiry, struct answers *answers,
+enum sumac_status
+ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
     struct sumac_error *error)
 {
-    struct answers made = {.count = list->count};
+    struct answers made = {.count = roster->count};
     struct rpc_poller *poller = NULL;
-    arena_init(&made.arena, &memory_heap, (size_t)list->count * WIRE_ARENA_BYTES_MAX);
-    made.replies = calloc(list->count, sizeof *made.replies);
-    struct question *questions = calloc(list->count, sizeof *questions);
+    arena_init(&made.arena, &memory_heap, (size_t)roster->count * WIRE_ARENA_BYTES_MAX);
+    made.replies = calloc(roster->count, sizeof *made.replies);
+    struct question *questions = calloc(roster->count, sizeof *questions);
     rpc_init();
     enum sumac_status status = rpc_poller_create(&poller);
     if (status != SUMAC_OK || made.replies == NULL || questions == NULL) {
         status = fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to ask %u ps",
-            list->count);
+            roster->count);
     } else {
-        for (uint32_t i = 0; i < list->count; i++)
+        for (uint32_t i = 0; i < roster->count; i++)
             questions[i] = (struct question){
                 .index = i,
-                .address = list->addresses[i],
+                .ps = &roster->ps[i],
                 .type = inquiry->service->methods[inquiry->method].output,
                 .answers = &made,
             };
-        status = ask(poller, questions, inquiry, error);
+        status = put(roster, poller, questions, inquiry, error);
     }
     rpc_poller_destroy(poller);
     rpc_deinit();
@@ -149,31 +223,4 @@ void answers_deinit(struct answers *answers)
     arena_deinit(&answers->arena);
     free(answers->replies);
     *answers = (struct answers){0};
-}
-
-/* One at a time: any of them will do. */
-enum sumac_status
-ask_addresses(const struct ps_list *some, struct ps_list *all, struct sumac_error *error)
-{
-    wire_list_request request = WIRE_LIST_REQUEST_INIT;
-    request.after_id = UINT64_MAX; /* no variables */
-    const struct inquiry inquiry = {WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base};
-    struct answers answers = {0};
-    enum sumac_status status = SUMAC_UNAVAILABLE;
-    for (uint32_t i = 0; i < some->count && status != SUMAC_OK; i++) {
-        const struct ps_list one = {.count = 1, .addresses = &some->addresses[i]};
-        status = ask_every(&one, &inquiry, &answers, error);
-    }
-    if (status != SUMAC_OK)
-        return status;
-    const wire_list_reply *reply = (const wire_list_reply *)(const void *)answers.replies[0];
-    struct ps_list found = {0};
-    for (size_t i = 0; i < reply->n_ps_addresses && status == SUMAC_OK; i++)
-        status = ps_list_add(&found, reply->ps_addresses[i], error);
-    if (status == SUMAC_OK)
-        *all = found;
-    else
-        ps_list_deinit(&found);
-    answers_deinit(&answers);
-    return status;
 }

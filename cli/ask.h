@@ -1,13 +1,14 @@
-/* ask.h -- one unary call to each of several ps, and their answers. Needs no session. */
+/* ask.h -- one unary call to each ps of a run, and the answers that come. Needs no session. */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H
 
-#include "find_cluster.h"
+#include "roster.h"
 #include "wire.h"
 
-/* Answers in the order of the ps; valid until answers_deinit. */
+/* Answers in the order of the ps, NULL where none came; valid until answers_deinit. */
 struct answers {
     uint32_t count;
+    uint32_t first; /* the first ps that answered */
     const wire_message **replies;
     struct arena arena;
 };
@@ -17,20 +18,18 @@ struct inquiry {
     const wire_service *service;
     unsigned method;
     const wire_message *request;
+    bool one_is_enough; /* the first answer ends it */
 };
 
-/* Ask every ps of the list, all at once.
+/* Ask every ps of the roster that is not left out, all at once. Whoever does not answer within 5 s is missing from then on, and
+ * has half a second the next time.
  *
- * Gives    *answers; release with answers_deinit.
- * Fails    with the status of the first ps, in order, that did not answer; the text names it, and says what to do. */
-enum sumac_status ask_every(
-    const struct ps_list *list, const struct inquiry *inquiry, struct answers *answers,
+ * Gives    *answers, one at least; release with answers_deinit.
+ * Fails    with what a ps answered, NOT_FOUND and INVALID_ARGUMENT alone; or when nobody answers, with why the first one does
+ *          not. The text names the ps, and says what to do. */
+enum sumac_status
+ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
     struct sumac_error *error);
 void answers_deinit(struct answers *answers);
-
-/* The addresses of all ps of the run, as the first of `some` that answers knows them.
- * Gives    *all; release with ps_list_deinit. Fails  as ask_every. */
-enum sumac_status
-ask_addresses(const struct ps_list *some, struct ps_list *all, struct sumac_error *error);
 
 #endif

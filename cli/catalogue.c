@@ -22,16 +22,16 @@ static bool says_nothing(const wire_list_reply *reply)
     return reply->more && reply->n_variables == 0;
 }
 
-/* Variables of the first ps's answer that every ps has come to, and what is left after them. */
+/* Variables of the first answer that every ps has come to, and what is left after them. */
 static void measure(struct page *page, struct rest *rest)
 {
-    const wire_list_reply *first = page_of(page, 0);
+    const wire_list_reply *first = page_first(page);
     uint64_t through = UINT64_MAX;
     page->count = first->n_variables;
     rest->more = false;
     for (uint32_t ps = 0; ps < page->answers.count; ps++) {
         const wire_list_reply *reply = page_of(page, ps);
-        if (!reply->more)
+        if (reply == NULL || !reply->more)
             continue;
         rest->more = true;
         const uint64_t last = reply->variables[reply->n_variables - 1]->variable_id;
@@ -50,20 +50,23 @@ static void measure(struct page *page, struct rest *rest)
     rest->request.after_id = through;
 }
 
-static enum sumac_status ask_page(
-    const struct ps_list *list, struct rest *rest, struct page *page, struct sumac_error *error)
+static enum sumac_status
+ask_page(struct roster *roster, struct rest *rest, struct page *page, struct sumac_error *error)
 {
-    const struct inquiry inquiry = {WIRE_VARIABLES, WIRE_VARIABLES_LIST, &rest->request.base};
+    const struct inquiry inquiry = {
+        .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &rest->request.base};
     const uint64_t after_id = rest->request.after_id;
     rest->request.names = rest->names;
     rest->request.n_names =
         rest->name_count < WIRE_LIST_NAMES_MAX ? rest->name_count : WIRE_LIST_NAMES_MAX;
-    enum sumac_status status = ask_every(list, &inquiry, &page->answers, error);
+    enum sumac_status status = ask(roster, &inquiry, &page->answers, error);
     if (status != SUMAC_OK)
         return status;
     bool sound = true;
-    for (uint32_t ps = 0; ps < page->answers.count; ps++)
-        sound = sound && !says_nothing(page_of(page, ps));
+    for (uint32_t ps = 0; ps < page->answers.count; ps++) {
+        roster->ps[ps].left_out = roster->ps[ps].left_out || roster->ps[ps].missing;
+        sound = sound && (page_of(page, ps) == NULL || !says_nothing(page_of(page, ps)));
+    }
     if (sound)
         measure(page, rest);
     if (!sound || (rest->more && page->count == 0 && rest->request.after_id <= after_id)) {
@@ -76,7 +79,7 @@ static enum sumac_status ask_page(
 }
 
 enum sumac_status catalogue_ask(
-    const struct ps_list *list, char **names, size_t name_count, struct catalogue *catalogue,
+    struct roster *roster, char **names, size_t name_count, struct catalogue *catalogue,
     struct sumac_error *error)
 {
     struct catalogue made = {0};
@@ -92,7 +95,7 @@ enum sumac_status catalogue_ask(
             break;
         }
         made.pages = pages;
-        status = ask_page(list, &rest, &pages[made.page_count], error);
+        status = ask_page(roster, &rest, &pages[made.page_count], error);
         made.page_count += status == SUMAC_OK;
     }
     if (status == SUMAC_OK)
@@ -100,6 +103,30 @@ enum sumac_status catalogue_ask(
     else
         catalogue_deinit(&made);
     return status;
+}
+
+/* The ps list the same variables in the same order, but for what was just created or deleted. */
+static const wire_variable *
+find_same(const wire_list_reply *reply, size_t index, uint64_t variable_id)
+{
+    if (index < reply->n_variables && reply->variables[index]->variable_id == variable_id)
+        return reply->variables[index];
+    for (size_t i = 0; i < reply->n_variables; i++)
+        if (reply->variables[i]->variable_id == variable_id)
+            return reply->variables[i];
+    return NULL;
+}
+
+const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard)
+{
+    if (shard->ps >= page->answers.count || page_of(page, shard->ps) == NULL)
+        return NULL;
+    const uint64_t variable_id = page_first(page)->variables[index]->variable_id;
+    const wire_variable *held = find_same(page_of(page, shard->ps), index, variable_id);
+    for (size_t i = 0; held != NULL && i < held->n_shards; i++)
+        if (held->shards[i]->shard_id == shard->shard_id)
+            return held->shards[i];
+    return NULL;
 }
 
 void catalogue_deinit(struct catalogue *catalogue)

@@ -7,8 +7,7 @@
 /* The same variables, as each ps knows them. */
 struct page {
     struct answers answers;
-    size_t
-        count; /* variables: so many of the first ps's answer; the others come with the next page */
+    size_t count; /* variables: so many of the first answer; the others come with the next page */
 };
 
 struct catalogue {
@@ -16,18 +15,30 @@ struct catalogue {
     struct page *pages; /* one at least */
 };
 
-/* Ask every ps of `list` for these variables (none named: all), page by page.
+/* Ask every ps of the roster for these variables (none named: all), page by page. Who does not answer is missing from then on,
+ * and not asked again.
  *
  * Gives    *catalogue; release with catalogue_deinit.
- * Fails    as ask_every. */
+ * Fails    as ask. */
 enum sumac_status catalogue_ask(
-    const struct ps_list *list, char **names, size_t name_count, struct catalogue *catalogue,
+    struct roster *roster, char **names, size_t name_count, struct catalogue *catalogue,
     struct sumac_error *error);
 void catalogue_deinit(struct catalogue *catalogue);
 
+/* NULL: that ps has not answered. */
 static inline const wire_list_reply *page_of(const struct page *page, uint32_t ps)
 {
     return (const wire_list_reply *)(const void *)page->answers.replies[ps];
 }
+
+/* The first answer: its first `count` variables are the page. */
+static inline const wire_list_reply *page_first(const struct page *page)
+{
+    return page_of(page, page->answers.first);
+}
+
+/* The shard as the ps that holds it knows it; NULL: that ps has not answered, or has not got the variable (any more). `index` is
+ * the variable's in the first answer. */
+const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard);
 
 #endif

@@ -141,7 +141,7 @@ static bool print(const char *name, const struct sumac_tensor *values, bool json
 {
     char shape[160];
     if (json)
-        return json_array_print(name, values, stdout);
+        return (json_array_print(name, NULL, values, stdout) && putchar(10) != EOF);
     printf(
         "%s  %s  %s\n", name, sumac_dtype_name(values->dtype),
         sumac_shape_print(&values->shape, shape, sizeof shape));

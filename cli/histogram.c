@@ -13,6 +13,14 @@ void histogram_add(struct histogram *histogram, const wire_histogram *counted)
     histogram->sum += counted->sum;
 }
 
+void histogram_merge(struct histogram *histogram, const struct histogram *other)
+{
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+        histogram->counts[i] += other->counts[i];
+    histogram->count += other->count;
+    histogram->sum += other->sum;
+}
+
 double histogram_percentile(const struct histogram *histogram, double fraction)
 {
     const double wanted = fraction * (double)histogram->count;

@@ -16,6 +16,8 @@ struct histogram {
 
 /* Add what a ps counted; NULL adds nothing. */
 void histogram_add(struct histogram *histogram, const wire_histogram *counted);
+/* Add what another one has counted. */
+void histogram_merge(struct histogram *histogram, const struct histogram *other);
 
 /* The value that `fraction` of all lie below, straight within its bucket; 0 of none. */
 double histogram_percentile(const struct histogram *histogram, double fraction);

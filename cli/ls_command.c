@@ -1,24 +1,30 @@
-/* ls_command.c -- `sumac ls`: every variable of a run, a line for each of its shards. */
+/* ls_command.c -- `sumac ls`: the variables of a run, a line for each or for each of its shards. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "catalogue.h"
 #include "command.h"
-#include "find_cluster.h"
+#include "error.h"
 #include "json.h"
 #include "names.h"
 #include "options.h"
-#include "sumac/client.h"
+#include "pattern.h"
 #include "sumac/tensor.h"
 #include "table.h"
+#include "text.h"
+
+#define PS_TEXT_BYTES 64
 
 struct ls_options {
     const char *ps;
-    bool json;
+    bool shards, json;
 };
 
 static const struct option_row rows[] = {
+    {"shards", NULL, "a line for each shard, with the worker whose push was applied last",
+     OPTION_FLAG, offsetof(struct ls_options, shards)},
     {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
      OPTION_TEXT, offsetof(struct ls_options, ps)},
     {"json", NULL, "print one JSON document", OPTION_FLAG, offsetof(struct ls_options, json)},
@@ -29,105 +35,250 @@ static int list(const struct command *command, int argc, char **argv);
 const struct command ls_command = {
     .name = "ls",
     .summary = "list the variables of a run",
-    .arguments = "[NAME…]",
-    .about = "One line per shard: the variable's name, dtype, shape, aggregation and update "
-             "function; the shard's\n"
-             "version (updates applied), bytes, ps, rows, and the worker whose push was applied "
-             "last. Every ps is\n"
-             "asked; they answer one after the other, so versions of different ps are not of one "
-             "moment.",
+    .arguments = "[NAME|PATTERN…]",
+    .about =
+        "A line for each variable: name, dtype, shape, aggregation, update function, version "
+        "(updates applied; of\n"
+        "shards that differ, the lowest and the highest), bytes of its values, and the ps that "
+        "hold it. In a PATTERN\n"
+        "* and ? stand for any characters, / too; quote it, or your shell looks for files. The "
+        "last line has the sums.\n"
+        "Every ps is asked, so versions of different ps are not of one moment. Of a ps that does "
+        "not answer within 5 s\n"
+        "the versions are left out, standard error says which it is, and the exit code is 128 or "
+        "more.\n\n"
+        "JSON: variables (name, dtype, shape, elements, bytes, aggregation, synchronization, "
+        "trainable, function, shards\n"
+        "with ps, first_row, rows, bytes and, where its ps answers, version and last_worker), "
+        "total (variables,\n"
+        "elements, bytes), missing (ps, address, error), epoch.",
     .examples = "  sumac ls\n"
-                "  sumac ls W1 W2\n"
+                "  sumac ls W1 W2 --shards\n"
+                "  sumac ls 'layer1/*'\n"
                 "  sumac ls --ps 127.0.0.1:2222 --json\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .run = list,
 };
 
-/* The shard as the ps that holds it knows it; NULL when that ps has not got the variable (any
- * more). */
-static const wire_shard *
-held_shard(const struct page *page, const wire_variable *variable, const wire_shard *shard)
+/* What is listed. */
+struct listing {
+    struct roster roster;
+    struct catalogue catalogue;
+    char **words; /* borrowed; none: everything is meant */
+    size_t word_count;
+    bool *used; /* (word_count), owned: it names something */
+    uint64_t variables, elements, bytes;
+};
+
+/* ---- what is meant */
+
+/* Marks every word that names it. */
+static bool is_meant(const struct listing *listing, const char *name)
 {
-    if (shard->ps >= page->answers.count)
-        return NULL;
-    const wire_list_reply *reply = page_of(page, shard->ps);
-    for (size_t i = 0; i < reply->n_variables; i++) {
-        if (reply->variables[i]->variable_id != variable->variable_id)
-            continue;
-        for (size_t j = 0; j < reply->variables[i]->n_shards; j++)
-            if (reply->variables[i]->shards[j]->shard_id == shard->shard_id)
-                return reply->variables[i]->shards[j];
-    }
-    return NULL;
+    bool meant = listing->word_count == 0;
+    for (size_t i = 0; i < listing->word_count; i++)
+        if (pattern_matches(listing->words[i], name))
+            meant = listing->used[i] = true;
+    return meant;
 }
 
-static struct sumac_shape shape_of(const wire_variable *variable)
+static uint64_t elements_of(const wire_variable *variable)
 {
+    uint64_t elements = 1;
+    for (size_t i = 0; i < variable->n_shape; i++)
+        elements *= variable->shape[i];
+    return elements;
+}
+
+static uint64_t bytes_of(const wire_variable *variable)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < variable->n_shards; i++)
+        bytes += variable->shards[i]->bytes;
+    return bytes;
+}
+
+/* Do something with each variable that is meant. */
+static void each(
+    struct listing *listing, void (*visit)(void *context, const struct page *page, size_t index),
+    void *context)
+{
+    for (uint32_t i = 0; i < listing->catalogue.page_count; i++) {
+        const struct page *page = &listing->catalogue.pages[i];
+        for (size_t j = 0; j < page->count; j++)
+            if (is_meant(listing, page_first(page)->variables[j]->name))
+                visit(context, page, j);
+    }
+}
+
+static void count(void *context, const struct page *page, size_t index)
+{
+    struct listing *listing = context;
+    const wire_variable *variable = page_first(page)->variables[index];
+    listing->variables++;
+    listing->elements += elements_of(variable);
+    listing->bytes += bytes_of(variable);
+}
+
+/* Names alone are asked for as such; for a pattern everything is. */
+static enum sumac_status
+read_listing(const char *ps_option, struct listing *listing, struct sumac_error *error)
+{
+    bool patterns = false;
+    for (size_t i = 0; i < listing->word_count; i++)
+        patterns = patterns || pattern_is_one(listing->words[i]);
+    listing->used = calloc(listing->word_count + 1, sizeof *listing->used);
+    if (listing->used == NULL)
+        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+    enum sumac_status status = roster_find(ps_option, &listing->roster, error);
+    if (status == SUMAC_OK)
+        status = catalogue_ask(
+            &listing->roster, listing->words, patterns ? 0 : listing->word_count,
+            &listing->catalogue, error);
+    if (status != SUMAC_OK)
+        return status;
+    each(listing, count, listing);
+    for (size_t i = 0; i < listing->word_count; i++)
+        if (!listing->used[i])
+            return fail(
+                error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+                "no variable is named %.300s", listing->words[i]);
+    return SUMAC_OK;
+}
+
+static void listing_deinit(struct listing *listing)
+{
+    free(listing->used);
+    catalogue_deinit(&listing->catalogue);
+    roster_deinit(&listing->roster);
+}
+
+/* ---- tables */
+
+static void add_definition(struct table *table, const wire_variable *variable)
+{
+    char text[160];
     struct sumac_shape shape = {0};
     for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
         shape.extent[shape.rank++] = variable->shape[i];
-    return shape;
-}
-
-/* ---- a table */
-
-static void add_shard(
-    struct table *table, const struct page *page, const wire_variable *variable,
-    const wire_shard *shard)
-{
-    char shape_text[160], bytes_text[32];
-    const struct sumac_shape shape = shape_of(variable);
-    const wire_shard *held = held_shard(page, variable, shard);
     const int function = variable->function != NULL ? (int)variable->function->function : 0;
     table_add(table, "%s", variable->name);
     table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
-    table_add(table, "%s", sumac_shape_print(&shape, shape_text, sizeof shape_text));
+    table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
     table_add(table, "%s", names_aggregation((int)variable->aggregation));
     table_add(table, "%s", names_function(function));
-    if (held != NULL)
-        table_add(table, "%" PRIu64, held->version);
-    else
+}
+
+static void add_bytes(struct table *table, uint64_t bytes)
+{
+    char text[32];
+    table_add(table, "%s", table_bytes((double)bytes, text, sizeof text));
+}
+
+/* "0 1 3", or as much of it as has room. */
+static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const uint32_t ps = variable->shards[i]->ps;
+        bool said = false;
+        for (size_t j = 0; j < i; j++)
+            said = said || variable->shards[j]->ps == ps;
+        if (said)
+            continue;
+        if (used + 16 > PS_TEXT_BYTES) {
+            text_print(text + used, PS_TEXT_BYTES - used, " …");
+            return;
+        }
+        used +=
+            text_print(text + used, PS_TEXT_BYTES - used, used == 0 ? "%" PRIu32 : " %" PRIu32, ps);
+    }
+}
+
+/* The versions of those shards whose ps answer. */
+static void add_versions(struct table *table, const struct page *page, size_t index)
+{
+    const wire_variable *variable = page_first(page)->variables[index];
+    uint64_t lowest = UINT64_MAX, highest = 0;
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const wire_shard *held = page_held_shard(page, index, variable->shards[i]);
+        if (held == NULL)
+            continue;
+        lowest = held->version < lowest ? held->version : lowest;
+        highest = held->version > highest ? held->version : highest;
+    }
+    if (lowest > highest)
         table_add(table, "-");
-    table_add(table, "%s", table_bytes((double)shard->bytes, bytes_text, sizeof bytes_text));
-    table_add(table, "%u", shard->ps);
-    if (variable->n_shards > 1)
-        table_add(table, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
+    else if (lowest == highest)
+        table_add(table, "%" PRIu64, lowest);
     else
-        table_add(table, "all");
-    table_add(table, "%s", held != NULL && held->last_worker[0] ? held->last_worker : "-");
+        table_add(table, "%" PRIu64 "-%" PRIu64, lowest, highest);
 }
 
-static void add_page(struct table *table, const struct page *page)
+static void add_variable(void *context, const struct page *page, size_t index)
 {
-    const wire_list_reply *first = page_of(page, 0);
-    for (size_t i = 0; i < page->count; i++)
-        for (size_t j = 0; j < first->variables[i]->n_shards; j++)
-            add_shard(table, page, first->variables[i], first->variables[i]->shards[j]);
+    const wire_variable *variable = page_first(page)->variables[index];
+    char holders[PS_TEXT_BYTES];
+    add_definition(context, variable);
+    add_versions(context, page, index);
+    add_bytes(context, bytes_of(variable));
+    print_holders(variable, holders);
+    table_add(context, "%s", holders);
 }
 
-static bool print_table(const struct catalogue *catalogue)
+static void add_shards(void *context, const struct page *page, size_t index)
 {
-    static const char *const titles[] = {"NAME",     "DTYPE",      "SHAPE",  "AGGREGATION",
-                                         "FUNCTION", ">VERSION",   ">BYTES", ">PS",
-                                         "SHARD",    "LAST WORKER"};
-    struct table table = {.titles = titles, .columns = sizeof titles / sizeof titles[0]};
-    for (uint32_t i = 0; i < catalogue->page_count; i++)
-        add_page(&table, &catalogue->pages[i]);
-    if (catalogue->pages[0].count == 0)
-        fprintf(stderr, "sumac ls: the run has no variables yet\n");
-    const bool printed = table_print(&table, stdout);
+    const wire_variable *variable = page_first(page)->variables[index];
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const wire_shard *shard = variable->shards[i];
+        const wire_shard *held = page_held_shard(page, index, shard);
+        add_definition(context, variable);
+        if (held != NULL)
+            table_add(context, "%" PRIu64, held->version);
+        else
+            table_add(context, "-");
+        add_bytes(context, shard->bytes);
+        table_add(context, "%" PRIu32, shard->ps);
+        if (variable->n_shards > 1)
+            table_add(
+                context, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
+        else
+            table_add(context, "all");
+        table_add(context, "%s", held != NULL && held->last_worker[0] ? held->last_worker : "-");
+    }
+}
+
+static bool print_table(struct listing *listing, bool shards)
+{
+    static const struct table_column columns[] = {{.title = "NAME"},     {.title = "DTYPE"},
+                                                  {.title = "SHAPE"},    {.title = "AGGREGATION"},
+                                                  {.title = "FUNCTION"}, {.title = ">VERSION"},
+                                                  {.title = ">BYTES"},   {.title = "PS"},
+                                                  {.title = "ROWS"},     {.title = "LAST WORKER"}};
+    const size_t column_count = sizeof columns / sizeof columns[0];
+    struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
+    char bytes[32];
+    each(listing, shards ? add_shards : add_variable, &table);
+    bool printed = listing->variables == 0 || table_print(&table, 0, stdout);
     table_deinit(&table);
+    if (listing->variables == 0)
+        fprintf(stderr, "sumac ls: the run has no variables yet\n");
+    else
+        printed = printf(
+                      "%" PRIu64 " %s, %" PRIu64 " elements, %s\n", listing->variables,
+                      listing->variables == 1 ? "variable" : "variables", listing->elements,
+                      table_bytes((double)listing->bytes, bytes, sizeof bytes)) > 0 &&
+                  printed;
     return printed;
 }
 
 /* ---- JSON */
 
-static struct value *
-shard_to_json(const struct page *page, const wire_variable *variable, const wire_shard *shard)
+static struct value *shard_to_json(const wire_shard *shard, const wire_shard *held)
 {
     struct value *json = value_object();
-    const wire_shard *held = held_shard(page, variable, shard);
     value_put(json, "ps", value_number(shard->ps));
     value_put(json, "first_row", value_number(shard->first_row));
     value_put(json, "rows", value_number(shard->rows));
@@ -151,38 +302,43 @@ static struct value *function_to_json(const wire_function *function)
     return json;
 }
 
-static struct value *variable_to_json(const struct page *page, const wire_variable *variable)
+static void variable_to_json(void *context, const struct page *page, size_t index)
 {
+    const wire_variable *variable = page_first(page)->variables[index];
     struct value *json = value_object();
     struct value *shape = value_array();
     struct value *shards = value_array();
     for (size_t i = 0; i < variable->n_shape; i++)
         value_add(shape, value_number(variable->shape[i]));
-    for (size_t i = 0; i < variable->n_shards; i++)
-        value_add(shards, shard_to_json(page, variable, variable->shards[i]));
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const wire_shard *shard = variable->shards[i];
+        value_add(shards, shard_to_json(shard, page_held_shard(page, index, shard)));
+    }
     value_put(json, "name", value_text(variable->name));
     value_put(json, "dtype", value_text(sumac_dtype_name((enum sumac_dtype)variable->data_type)));
     value_put(json, "shape", shape);
+    value_put(json, "elements", value_number(elements_of(variable)));
+    value_put(json, "bytes", value_number(bytes_of(variable)));
     value_put(json, "aggregation", value_text(names_aggregation((int)variable->aggregation)));
     value_put(
         json, "synchronization", value_text(names_synchronization((int)variable->synchronization)));
     value_put(json, "trainable", value_bool(variable->trainable));
     value_put(json, "function", function_to_json(variable->function));
     value_put(json, "shards", shards);
-    return json;
+    value_add(context, json);
 }
 
-static bool print_json(const struct catalogue *catalogue)
+static bool print_json(struct listing *listing)
 {
-    struct value *json = value_object();
-    struct value *variables = value_array();
-    for (uint32_t i = 0; i < catalogue->page_count; i++) {
-        const struct page *page = &catalogue->pages[i];
-        for (size_t j = 0; j < page->count; j++)
-            value_add(variables, variable_to_json(page, page_of(page, 0)->variables[j]));
-    }
-    value_put(json, "epoch", value_number(page_of(&catalogue->pages[0], 0)->epoch));
+    struct value *json = value_object(), *variables = value_array(), *total = value_object();
+    each(listing, variable_to_json, variables);
+    value_put(total, "variables", value_number(listing->variables));
+    value_put(total, "elements", value_number(listing->elements));
+    value_put(total, "bytes", value_number(listing->bytes));
+    value_put(json, "epoch", value_number(page_first(&listing->catalogue.pages[0])->epoch));
     value_put(json, "variables", variables);
+    value_put(json, "total", total);
+    value_put(json, "missing", roster_to_json(&listing->roster));
     const bool printed = value_print(json, stdout);
     value_free(json);
     return printed;
@@ -190,33 +346,25 @@ static bool print_json(const struct catalogue *catalogue)
 
 /* ---- the command */
 
-static enum sumac_status ask_all(
-    const struct ls_options *options, char **names, int name_count, struct catalogue *catalogue,
-    struct sumac_error *error)
-{
-    struct ps_list some = {0}, all = {0};
-    enum sumac_status status = find_cluster(options->ps, &some, error);
-    if (status == SUMAC_OK)
-        status = ask_addresses(&some, &all, error);
-    if (status == SUMAC_OK)
-        status = catalogue_ask(&all, names, (size_t)name_count, catalogue, error);
-    ps_list_deinit(&some);
-    ps_list_deinit(&all);
-    return status;
-}
-
 static int list(const struct command *command, int argc, char **argv)
 {
     struct ls_options options = {0};
-    int name_count = 0;
-    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &name_count);
+    int word_count = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &word_count);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    struct catalogue catalogue = {0};
+    struct listing listing = {
+        .words = argv, .word_count = pattern_drop_repeated(argv, (size_t)word_count)};
     struct sumac_error error = {0};
-    if (ask_all(&options, argv, name_count, &catalogue, &error) != SUMAC_OK)
-        return command_failed(command, &error);
-    const bool printed = options.json ? print_json(&catalogue) : print_table(&catalogue);
-    catalogue_deinit(&catalogue);
-    return printed ? EXIT_FINE : EXIT_FAILED;
+    int code = EXIT_FINE;
+    if (read_listing(options.ps, &listing, &error) != SUMAC_OK) {
+        code = command_failed(command, &error);
+    } else {
+        const bool printed =
+            options.json ? print_json(&listing) : print_table(&listing, options.shards);
+        code = roster_report(command, &listing.roster, "versions of its shards are not shown");
+        code = printed ? code : EXIT_FAILED;
+    }
+    listing_deinit(&listing);
+    return code;
 }

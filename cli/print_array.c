@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "half.h"
+#include "number.h"
 
 #define EDGE 3
 #define LINE_CHARACTERS 75
@@ -37,51 +37,13 @@ struct printer {
 
 /* ---- one element */
 
-static double number_at(const struct printer *printer, uint64_t element)
-{
-    const uint8_t *at = printer->data + element * sumac_dtype_bytes(printer->tensor->dtype);
-    uint16_t half = 0;
-    float single = 0;
-    double value = 0;
-    switch (printer->tensor->dtype) {
-    case SUMAC_FLOAT16:
-        memcpy(&half, at, sizeof half);
-        return (double)float32_of_float16(half);
-    case SUMAC_BFLOAT16:
-        memcpy(&half, at, sizeof half);
-        return (double)float32_of_bfloat16(half);
-    case SUMAC_FLOAT32:
-        memcpy(&single, at, sizeof single);
-        return (double)single;
-    default:
-        memcpy(&value, at, sizeof value);
-        return value;
-    }
-}
-
-/* Is the text the number again, in its dtype? */
-static bool reads_as(enum sumac_dtype dtype, const char *text, double value)
-{
-    const double read = strtod(text, NULL);
-    switch (dtype) {
-    case SUMAC_FLOAT16:
-        return float16_of_float32((float)read) == float16_of_float32((float)value);
-    case SUMAC_BFLOAT16:
-        return bfloat16_of_float32((float)read) == bfloat16_of_float32((float)value);
-    case SUMAC_FLOAT32:
-        return strtof(text, NULL) == (float)value;
-    default:
-        return read == value;
-    }
-}
-
 /* The fewest decimals, up to PRECISION, that give the number again. */
 static int decimals_of(enum sumac_dtype dtype, double value, bool exponent)
 {
     char text[512];
     for (int decimals = 0; decimals < PRECISION; decimals++) {
         snprintf(text, sizeof text, exponent ? "%.*e" : "%.*f", decimals, value);
-        if (reads_as(dtype, text, value))
+        if (number_reads_as(dtype, text, value))
             return decimals;
     }
     /* None is enough: rounded to PRECISION, without the zeros at the end. */
@@ -114,7 +76,7 @@ static int write_element(const struct printer *printer, uint64_t element, char t
     const enum sumac_dtype dtype = printer->tensor->dtype;
     const uint8_t *at = printer->data + element * sumac_dtype_bytes(dtype);
     if (sumac_dtype_is_float(dtype))
-        return write_float(&printer->layout, number_at(printer, element), text);
+        return write_float(&printer->layout, number_at(printer->tensor, element), text);
     switch (dtype) {
 #define INTEGER(name, type, format)                                                                \
     case SUMAC_##name: {                                                                           \
@@ -163,7 +125,7 @@ static void visit_all(struct printer *printer, uint32_t axis, uint64_t first)
 
 static void see_range(struct printer *printer, uint64_t element)
 {
-    const double value = fabs(number_at(printer, element));
+    const double value = fabs(number_at(printer->tensor, element));
     if (!isfinite(value) || value == 0)
         return;
     if (value > printer->largest)
@@ -174,7 +136,7 @@ static void see_range(struct printer *printer, uint64_t element)
 
 static void see_decimals(struct printer *printer, uint64_t element)
 {
-    const double value = number_at(printer, element);
+    const double value = number_at(printer->tensor, element);
     if (!isfinite(value))
         return;
     const int decimals = decimals_of(printer->layout.dtype, value, printer->layout.exponent);

@@ -7,31 +7,80 @@
 
 #include "text.h"
 
+#define GAP 2 /* blanks between columns */
+
+/* ---- cells */
+
+static struct table_cell *grow(struct table *table)
+{
+    if (table->cell_count == table->cell_capacity) {
+        const size_t capacity = table->cell_capacity * 2 + 64;
+        struct table_cell *grown = realloc(table->cells, capacity * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        table->cells = grown;
+        table->cell_capacity = capacity;
+    }
+    return &table->cells[table->cell_count];
+}
+
+static void __attribute__((format(printf, 3, 0)))
+add(struct table *table, bool goes_on, const char *format, va_list values)
+{
+    va_list again;
+    va_copy(again, values);
+    const size_t bytes = text_print_bytes(format, values) + 1;
+    struct table_cell *cell = grow(table);
+    char *text = cell != NULL ? malloc(bytes) : NULL;
+    if (text != NULL) {
+        text_print_line_values(text, bytes, format, again);
+        *cell = (struct table_cell){.text = text, .goes_on = goes_on};
+        table->cell_count++;
+    }
+    table->failed = table->failed || text == NULL;
+    va_end(again);
+}
+
 void table_add(struct table *table, const char *format, ...)
 {
-    char *cell = NULL;
-    char **grown = realloc(table->cells, (table->cell_count + 1) * sizeof *grown);
-    if (grown != NULL)
-        table->cells = grown;
     va_list values;
     va_start(values, format);
-    FILE *file = NULL;
-    size_t bytes = 0;
-    if (grown != NULL && (file = open_memstream(&cell, &bytes)) != NULL) {
-        vfprintf(file, format, values);
-        if (fclose(file) != 0) {
-            free(cell);
-            cell = NULL;
+    add(table, false, format, values);
+    va_end(values);
+}
+
+void table_add_rest(struct table *table, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    add(table, true, format, values);
+    va_end(values);
+    while (!table->failed && table->cell_count % table->column_count != 0) {
+        struct table_cell *cell = grow(table);
+        table->failed = cell == NULL;
+        if (cell != NULL) {
+            *cell = (struct table_cell){0};
+            table->cell_count++;
         }
     }
-    va_end(values);
-    if (cell == NULL) {
-        table->failed = true;
-        return;
-    }
-    text_make_line(cell);
-    table->cells[table->cell_count++] = cell;
 }
+
+void table_deinit(struct table *table)
+{
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i].text);
+    free(table->cells);
+    table->cells = NULL;
+    table->cell_count = table->cell_capacity = 0;
+}
+
+/* ---- widths */
+
+/* Which columns are shown, and how wide they are. */
+struct layout {
+    size_t widths[TABLE_COLUMNS_MAX];
+    bool hidden[TABLE_COLUMNS_MAX];
+};
 
 static size_t characters(const char *text)
 {
@@ -43,69 +92,224 @@ static size_t characters(const char *text)
 
 static const char *title(const struct table *table, size_t column)
 {
-    return table->titles[column] + (table->titles[column][0] == '>');
+    const char *text = table->columns[column].title;
+    return text + (text[0] == '>');
 }
 
-static void
-print_cell(const struct table *table, size_t column, const char *text, size_t width, FILE *file)
+static bool same_group(const struct table *table, size_t one, size_t other)
 {
-    const bool right = table->titles[column][0] == '>';
-    const bool last = column + 1 == table->columns;
-    const int padding = (int)(width - characters(text));
+    const char *a = table->columns[one].group, *b = table->columns[other].group;
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* The next column that is shown, or the number of columns. */
+static size_t next_shown(const struct table *table, const struct layout *layout, size_t column)
+{
+    while (column < table->column_count && layout->hidden[column])
+        column++;
+    return column;
+}
+
+/* The width of the group that begins with `column`; *next is the first shown column behind it. */
+static size_t
+measure_group(const struct table *table, const struct layout *layout, size_t column, size_t *next)
+{
+    size_t width = layout->widths[column];
+    size_t i = next_shown(table, layout, column + 1);
+    for (; i < table->column_count && same_group(table, column, i);
+         i = next_shown(table, layout, i + 1))
+        width += GAP + layout->widths[i];
+    *next = i;
+    return width;
+}
+
+static void measure_cells(const struct table *table, struct layout *layout)
+{
+    for (size_t i = 0; i < table->column_count; i++)
+        layout->widths[i] = characters(title(table, i));
+    for (size_t i = 0; i < table->cell_count; i++) {
+        const struct table_cell *cell = &table->cells[i];
+        const size_t wide = cell->text == NULL || cell->goes_on ? 0 : characters(cell->text);
+        if (wide > layout->widths[i % table->column_count])
+            layout->widths[i % table->column_count] = wide;
+    }
+}
+
+static size_t line_width(const struct table *table, const struct layout *layout)
+{
+    size_t width = 0;
+    for (size_t i = next_shown(table, layout, 0); i < table->column_count;
+         i = next_shown(table, layout, i + 1))
+        width += (width > 0 ? GAP : 0) + layout->widths[i];
+    return width;
+}
+
+/* Hide the columns that can best be spared, all of one number at once. False: none is left. */
+static bool spare_some(const struct table *table, struct layout *layout)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < table->column_count; i++)
+        if (!layout->hidden[i] && table->columns[i].spare > most)
+            most = table->columns[i].spare;
+    for (size_t i = 0; most > 0 && i < table->column_count; i++)
+        layout->hidden[i] = layout->hidden[i] || table->columns[i].spare == most;
+    return most > 0;
+}
+
+/* A group that is narrower than its name makes its first column wider. */
+static void make_room_for_names(const struct table *table, struct layout *layout)
+{
+    size_t next = 0;
+    for (size_t i = next_shown(table, layout, 0); i < table->column_count; i = next) {
+        const size_t width = measure_group(table, layout, i, &next);
+        const size_t named =
+            table->columns[i].group != NULL ? characters(table->columns[i].group) : 0;
+        if (named > width)
+            layout->widths[i] += named - width;
+    }
+}
+
+static void lay_out(const struct table *table, uint32_t width, struct layout *layout)
+{
+    *layout = (struct layout){0};
+    measure_cells(table, layout);
+    do
+        make_room_for_names(table, layout);
+    while (width > 0 && line_width(table, layout) > width && spare_some(table, layout));
+}
+
+/* ---- lines */
+
+static void print_times(const char *text, size_t times, FILE *file)
+{
+    while (times-- > 0)
+        fputs(text, file);
+}
+
+/* "── push ──", as wide as what is below it; where that is too narrow for lines, the name alone in its middle. Returns the
+ * blanks that are left to be printed. */
+static size_t print_group(const char *name, size_t width, FILE *file)
+{
+    const size_t letters = characters(name);
+    const size_t left = (width - letters) / 2, right = width - letters - left;
+    if (left < 2) {
+        fprintf(file, "%*s%s", (int)left, "", name);
+        return right;
+    }
+    print_times("─", left - 1, file);
+    fprintf(file, " %s ", name);
+    print_times("─", right - 1, file);
+    return 0;
+}
+
+static void print_groups(const struct table *table, const struct layout *layout, FILE *file)
+{
+    size_t blanks = 0, next = 0;
+    bool any = false;
+    for (size_t i = next_shown(table, layout, 0); i < table->column_count; i = next) {
+        const size_t width = measure_group(table, layout, i, &next);
+        const char *name = table->columns[i].group;
+        if (name != NULL) {
+            print_times(" ", blanks, file);
+            blanks = print_group(name, width, file);
+            any = true;
+        } else {
+            blanks += width;
+        }
+        blanks += GAP;
+    }
+    if (any)
+        fputc('\n', file);
+}
+
+static void print_cell(
+    const struct table *table, const struct layout *layout, size_t column, const char *text,
+    FILE *file)
+{
+    const bool right = table->columns[column].title[0] == '>';
+    const bool last = next_shown(table, layout, column + 1) == table->column_count;
+    const int padding = (int)(layout->widths[column] - characters(text));
     if (right)
         fprintf(file, "%*s%s", padding, "", text);
     else
         fprintf(file, "%s%*s", text, last ? 0 : padding, "");
-    fputs(last ? "\n" : "  ", file);
+    fprintf(file, "%*s", last ? 0 : GAP, "");
 }
 
-bool table_print(const struct table *table, FILE *file)
+static void print_row(
+    const struct table *table, const struct layout *layout, const struct table_cell *cells,
+    FILE *file)
 {
-    size_t widths[TABLE_COLUMNS_MAX] = {0};
-    if (table->failed || table->columns > TABLE_COLUMNS_MAX)
-        return false;
-    for (size_t i = 0; i < table->columns; i++)
-        widths[i] = characters(title(table, i));
-    for (size_t i = 0; i < table->cell_count; i++) {
-        const size_t wide = characters(table->cells[i]);
-        if (wide > widths[i % table->columns])
-            widths[i % table->columns] = wide;
+    for (size_t i = 0; i < table->column_count; i++) {
+        const bool cut = cells[i].text != NULL && cells[i].goes_on;
+        if (cut)
+            fputs(cells[i].text, file);
+        if (cut)
+            break;
+        if (!layout->hidden[i])
+            print_cell(table, layout, i, cells[i].text, file);
     }
-    for (size_t i = 0; i < table->columns; i++)
-        print_cell(table, i, title(table, i), widths[i], file);
-    for (size_t i = 0; i < table->cell_count; i++)
-        print_cell(table, i % table->columns, table->cells[i], widths[i % table->columns], file);
+    fputc('\n', file);
+}
+
+bool table_print(const struct table *table, uint32_t width, FILE *file)
+{
+    struct layout layout;
+    if (table->failed || table->column_count > TABLE_COLUMNS_MAX)
+        return false;
+    lay_out(table, width, &layout);
+    print_groups(table, &layout, file);
+    for (size_t i = 0; i < table->column_count; i++)
+        if (!layout.hidden[i])
+            print_cell(table, &layout, i, title(table, i), file);
+    fputc('\n', file);
+    for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count)
+        print_row(table, &layout, &table->cells[i], file);
     return fflush(file) == 0 && ferror(file) == 0;
 }
 
-void table_deinit(struct table *table)
+/* ---- figures */
+
+static double scale(double bytes, size_t unit_max, size_t *unit)
 {
-    for (size_t i = 0; i < table->cell_count; i++)
-        free(table->cells[i]);
-    free(table->cells);
-    table->cells = NULL;
-    table->cell_count = 0;
+    for (*unit = 0; bytes >= 1024 && *unit < unit_max; (*unit)++)
+        bytes /= 1024;
+    return bytes;
 }
 
 const char *table_bytes(double bytes, char *text, size_t text_bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
-    while (bytes >= 1024 && unit < 4) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(text, text_bytes, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    bytes = scale(bytes, 4, &unit);
+    text_print(text, text_bytes, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    return text;
+}
+
+const char *table_size(double bytes, char *text, size_t text_bytes)
+{
+    static const char *const units[] = {"", "K", "M", "G", "T"};
+    size_t unit = 0;
+    bytes = scale(bytes, 4, &unit);
+    const int decimals = unit == 0 || bytes >= 99.95 ? 0 : 1;
+    text_print(text, text_bytes, "%.*f%s", decimals, bytes, units[unit]);
     return text;
 }
 
 const char *table_duration(double us, char *text, size_t text_bytes)
 {
     if (us < 1000)
-        snprintf(text, text_bytes, "%.0f µs", us);
+        text_print(text, text_bytes, "%.0f µs", us);
     else if (us < 1000000)
-        snprintf(text, text_bytes, "%.3g ms", us / 1000);
+        text_print(text, text_bytes, "%.3g ms", us / 1000);
     else
-        snprintf(text, text_bytes, "%.3g s", us / 1000000);
+        text_print(text, text_bytes, "%.3g s", us / 1000000);
+    return text;
+}
+
+const char *table_rate(double per_second, char *text, size_t text_bytes)
+{
+    const int decimals = per_second >= 9.95 || per_second <= 0 ? 0 : per_second >= 0.995 ? 1 : 2;
+    text_print(text, text_bytes, "%.*f", decimals, per_second);
     return text;
 }

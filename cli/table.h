@@ -1,32 +1,52 @@
-/* table.h -- rows of words in aligned columns. */
+/* table.h -- rows of words in aligned columns, under titles and the names of groups of columns. */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
-#define TABLE_COLUMNS_MAX 16
+#define TABLE_COLUMNS_MAX 24
+
+struct table_column {
+    const char *group; /* stands above neighbours of the same group; NULL: none */
+    const char *title; /* one that begins with '>' stands to the right, as numbers do */
+    uint32_t
+        spare; /* where a line is too long, columns with the largest go first; of 0 none goes */
+};
+
+struct table_cell {
+    char *text; /* owned; NULL: the cell before it goes on to the end of the row */
+    bool goes_on;
+};
 
 struct table {
-    const char *const
-        *titles; /* (columns); a title that begins with '>' stands to the right, as numbers do */
-    size_t columns;
-    char **cells; /* (rows, columns), owned */
-    size_t cell_count;
+    const struct table_column *columns; /* (column_count) */
+    size_t column_count;
+    struct table_cell *cells; /* (rows, columns), owned */
+    size_t cell_count, cell_capacity;
     bool failed; /* there was no memory for a cell */
 };
 
 /* Add the next cell, left to right, row by row. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Add a text that goes from here to the end of the row, and makes no column wider. */
+void table_add_rest(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* Titles and rows, two blanks between columns. False: not all could be kept or written. */
-bool table_print(const struct table *table, FILE *file);
+/* Titles and rows, two blanks between columns, in lines of `width` characters if spare columns can
+ * give way (0: all of them are shown). False: not all could be kept or written. */
+bool table_print(const struct table *table, uint32_t width, FILE *file);
 void table_deinit(struct table *table);
 
 /* 1536 as "1.5 KiB", into `text`. Lends  text. */
 const char *table_bytes(double bytes, char *text, size_t text_bytes);
+/* 1536 as "1.5K", in at most five characters, as options are written. */
+const char *table_size(double bytes, char *text, size_t text_bytes);
 /* 1536 µs as "1.54 ms". */
 const char *table_duration(double us, char *text, size_t text_bytes);
+/* 12.3 as "12", 0.123 as "0.12": three characters before the point, or two digits after it. */
+const char *table_rate(double per_second, char *text, size_t text_bytes);
 
 #endif

@@ -109,7 +109,7 @@ class HardToPrint(unittest.TestCase):
             pass
         push.end()
         self.assertEqual(next(self.client.ps[0].pages()).variables[0].shards[0].last_worker, f"{job} 0")
-        for command in (("ls",), ("stats", "--interval-ms", "10"), ("get", "w")):
+        for command in (("ls", "--shards"), ("stats", "--interval-ms", "10"), ("get", "w")):
             code, output, errors = sumac(*command, *self.ps)
             self.assertEqual((code, errors), (0, ""))
             self.assertTrue(f"{job} 0" in output or command[0] == "get")

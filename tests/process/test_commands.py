@@ -31,6 +31,9 @@ class Reading(unittest.TestCase):
         cls.member.wait_for("joined")
         cls.member.say(f"create w float32 {ROWS} {COLUMNS} 2 assign_add")
         cls.member.wait_for("created w")
+        for name in ("layer1/a", "layer1/b/c", "star*"):
+            cls.member.say(f"create {name} float32 2 2 1 assign_add")
+            cls.member.wait_for(f"created {re.escape(name)}")
         for count, value in enumerate(("1.5", "2")):
             after = len(cls.member.lines)
             cls.member.say(f"push w {value}")
@@ -41,21 +44,49 @@ class Reading(unittest.TestCase):
     def tearDownClass(cls):
         cls.cluster.stop()
 
-    def test_ls_has_a_line_for_each_shard(self):
+    @staticmethod
+    def cells(line):
+        return re.split("  +", line.strip())
+
+    def test_ls_has_a_line_for_each_variable_and_their_sums(self):
         code, output, _ = sumac("ls", *self.ps)
         self.assertEqual(code, 0)
-        lines = [line.split("  ") for line in output.splitlines()]
-        rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
-        self.assertEqual(rows[0], ["NAME", "DTYPE", "SHAPE", "AGGREGATION", "FUNCTION", "VERSION", "BYTES", "PS", "SHARD",
-                                   "LAST WORKER"])
-        self.assertEqual(rows[1][:7], ["w", "float32", "[6, 4]", "NONE", "assign_add", "2", "48 B"])
-        self.assertEqual([row[8:] for row in rows[1:]], [["0:3", "worker 0"], ["3:6", "worker 0"]])
-        self.assertEqual(sorted(row[7] for row in rows[1:]), ["0", "1"])
+        titles, *lines, total = output.splitlines()
+        self.assertEqual(self.cells(titles), ["NAME", "DTYPE", "SHAPE", "AGGREGATION", "FUNCTION", "VERSION", "BYTES", "PS"])
+        self.assertIn(["w", "float32", "[6, 4]", "NONE", "assign_add", "2", "96 B"], [self.cells(line)[:7] for line in lines])
+        self.assertEqual(len(lines), 4)
+        self.assertEqual(total, "4 variables, 36 elements, 144 B")
+
+    def test_ls_has_a_line_for_each_shard_if_asked(self):
+        code, output, _ = sumac("ls", "w", "--shards", *self.ps)
+        self.assertEqual(code, 0)
+        titles, *lines, _ = [self.cells(line) for line in output.splitlines()]
+        self.assertEqual(titles[-3:], ["PS", "ROWS", "LAST WORKER"])
+        self.assertEqual(lines[0][:7], ["w", "float32", "[6, 4]", "NONE", "assign_add", "2", "48 B"])
+        self.assertEqual([line[8:] for line in lines], [["0:3", "worker 0"], ["3:6", "worker 0"]])
+        self.assertEqual(sorted(line[7] for line in lines), ["0", "1"])
+
+    def test_ls_takes_patterns_and_names_together(self):
+        for words, names in ((("layer1/*",), ["layer1/a", "layer1/b/c"]), (("*c", "w"), ["w", "layer1/b/c"]),
+                             (("layer1/?",), ["layer1/a"]), (("w", "w"), ["w"]), (("[lw]*",), ["w", "layer1/a", "layer1/b/c"]),
+                             (("star*", "w"), ["w", "star*"])):
+            with self.subTest(words=words):
+                code, output, errors = sumac("ls", *words, *self.ps)
+                self.assertEqual(code, 0, errors)
+                self.assertEqual([self.cells(line)[0] for line in output.splitlines()[1:-1]], names)
+
+    def test_a_pattern_that_names_nothing_is_said(self):
+        code, output, errors = sumac("ls", "w", "no*such", *self.ps)
+        self.assertEqual((code, output), (2, ""))
+        self.assertIn("no variable is named no*such", errors)
 
     def test_ls_as_json_has_the_same(self):
         code, output, _ = sumac("ls", "w", "--json", *self.ps)
         self.assertEqual(code, 0)
-        (variable,) = json.loads(output)["variables"]
+        document = json.loads(output)
+        (variable,) = document["variables"]
+        self.assertEqual(document["total"], {"variables": 1, "elements": 24, "bytes": 96})
+        self.assertEqual(document["missing"], [])
         self.assertEqual((variable["name"], variable["dtype"], variable["shape"]), ("w", "float32", [ROWS, COLUMNS]))
         self.assertEqual(variable["function"]["name"], "assign_add")
         self.assertEqual([shard["version"] for shard in variable["shards"]], [2, 2])

@@ -1,4 +1,5 @@
-"""`sumac ls`, `get`, `stats` when a ps is gone or a disk is full: soon an error that names the thing, and no half file."""
+"""`sumac ls`, `get`, `stats` when a ps is gone or a disk is full: what is known, soon, an error that names the thing, and no half file."""
+import json
 import os
 import signal
 import subprocess
@@ -49,17 +50,53 @@ class Trouble(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, arguments)
                 self.assertIn("standard output", done.stderr)
 
-    def test_a_ps_that_is_gone_or_stands_still_is_named_by_every_command(self):
-        """Side by side: whoever waits has 10 s."""
+    def test_what_is_known_is_shown_when_a_ps_is_gone_or_stands_still(self):
+        """Side by side: whoever waits has some seconds."""
         other = self.cluster_with_w()
         self.cluster.ps[1].kill()
         other.ps[1].signal(signal.SIGSTOP)
-        commands = [(cluster, cluster.add(Process([SUMAC, *arguments, "--ps", cluster.addresses()[0]])))
-                    for cluster in (self.cluster, other)
-                    for arguments in (("ls",), ("stats", "--interval-ms", "10"), ("get", "w"))]
-        for cluster, command in commands:
-            self.assertGreaterEqual(command.wait(), 128, command.text())
-            self.assertIn(cluster.addresses()[1], command.text())
+        for cluster, silence in ((self.cluster, r"no answer \(Connection refused\)"),
+                                 (other, r"no answer for [5-9] s \(connected, but it does not speak\)")):
+            address = cluster.addresses()[1]
+            listed, stats, whole = [self.begin(cluster, *arguments) for arguments in (
+                ("ls",), ("stats", "--interval-ms", "10"), ("get", "w"))]
+            with self.subTest(silence=silence):
+                self.assertEqual(listed.wait(), 138, listed.text())
+                self.assertRegex(listed.text(), r"w +float32 +\[1024, 64\] +NONE +assign_add +0 +256.0 KiB")
+                self.assertRegex(listed.text(), f"sumac ls: ps 1 at {address}: {silence}; versions of its shards are not shown")
+                self.assertEqual(stats.wait(), 138, stats.text())
+                self.assertRegex(stats.text(), r"(?m)^ps 0 +0 ")
+                self.assertRegex(stats.text(), rf"(?m)^ps 1  {silence} at {address}$")
+                self.assertRegex(stats.text(), f"sumac stats: ps 1 at {address}: {silence}")
+                self.assertGreaterEqual(whole.wait(), 128, whole.text())
+                self.assertIn(address, whole.text())
+
+    def test_who_is_missing_is_in_the_json_too(self):
+        self.cluster.ps[1].kill()
+        for arguments in (("ls",), ("stats", "--interval-ms", "10")):
+            done = subprocess.run([SUMAC, *arguments, "--json", "--ps", self.cluster.addresses()[0]], capture_output=True,
+                                  text=True, timeout=PATIENCE_S)
+            self.assertEqual(done.returncode, 138, done.stderr)
+            document = json.loads(done.stdout)
+            self.assertEqual(document["missing"], [{"ps": 1, "address": self.cluster.addresses()[1],
+                                                    "error": "no answer (Connection refused)"}])
+            if arguments == ("ls",):
+                (w,) = [variable for variable in document["variables"] if variable["name"] == "w"]
+                self.assertEqual({shard["ps"]: "version" in shard for shard in w["shards"]}, {0: True, 1: False})
+            else:
+                self.assertEqual([ps["name"] for ps in document["ps"]], ["ps 0"])
+
+    def test_any_ps_that_answers_will_do(self):
+        """Two are named, and the first of them stands still."""
+        self.cluster.ps[0].signal(signal.SIGSTOP)
+        command = self.cluster.add(Process([SUMAC, "ls", "--ps", ",".join(self.cluster.addresses())]))
+        self.assertEqual(command.wait(), 138, command.text())
+        self.assertRegex(command.text(), r"w +float32 +\[1024, 64\]")
+        self.assertRegex(command.text(), f"ps 0 at {self.cluster.addresses()[0]}: no answer for [5-9] s ")
+
+    @staticmethod
+    def begin(cluster, *arguments):
+        return cluster.add(Process([SUMAC, *arguments, "--ps", cluster.addresses()[0]]))
 
 
 if __name__ == "__main__":

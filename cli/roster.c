@@ -1,0 +1,158 @@
+/* roster.c -- the ps of a run, and who of them does not answer. */
+#include "roster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "error.h"
+#include "find_cluster.h"
+#include "sumac/client.h"
+#include "text.h"
+
+#define SAID_FROM_US 1000000u /* a silence that is shorter was no wait */
+
+void roster_deinit(struct roster *roster)
+{
+    for (uint32_t i = 0; i < roster->count; i++)
+        free(roster->ps[i].address);
+    free(roster->ps);
+    *roster = (struct roster){0};
+}
+
+static enum sumac_status
+make(struct roster *roster, char *const *addresses, size_t count, struct sumac_error *error)
+{
+    *roster = (struct roster){.ps = calloc(count + 1, sizeof *roster->ps)};
+    for (size_t i = 0; roster->ps != NULL && i < count; i++) {
+        roster->ps[i].address = strdup(addresses[i]);
+        if (roster->ps[i].address == NULL)
+            break;
+        roster->count++;
+    }
+    if (roster->count == count)
+        return SUMAC_OK;
+    roster_deinit(roster);
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a list of ps");
+}
+
+/* Whoever of `some` answers first knows all. */
+static enum sumac_status learn(struct roster *some, struct roster *all, struct sumac_error *error)
+{
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    request.after_id = UINT64_MAX; /* no variables */
+    const struct inquiry inquiry = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_LIST,
+        .request = &request.base,
+        .one_is_enough = true};
+    struct answers answers = {0};
+    enum sumac_status status = ask(some, &inquiry, &answers, error);
+    if (status != SUMAC_OK)
+        return status;
+    const wire_list_reply *reply =
+        (const wire_list_reply *)(const void *)answers.replies[answers.first];
+    if (reply->n_ps_addresses == 0 || reply->ps >= reply->n_ps_addresses)
+        status = fail(
+            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "what answers at %s names no ps: is it one of this release?",
+            some->ps[answers.first].address);
+    else
+        status = make(all, reply->ps_addresses, reply->n_ps_addresses, error);
+    if (status == SUMAC_OK)
+        all->first = reply->ps;
+    answers_deinit(&answers);
+    return status;
+}
+
+enum sumac_status
+roster_find(const char *ps_option, struct roster *roster, struct sumac_error *error)
+{
+    struct ps_list list = {0};
+    struct roster some = {0};
+    enum sumac_status status = find_cluster(ps_option, &list, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = make(&some, list.addresses, list.count, error);
+    if (status == SUMAC_OK)
+        status = learn(&some, roster, error);
+    ps_list_deinit(&list);
+    roster_deinit(&some);
+    return status;
+}
+
+uint32_t roster_missing(const struct roster *roster)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < roster->count; i++)
+        count += roster->ps[i].missing;
+    return count;
+}
+
+/* What the system said is at the end of what gRPC says: "…; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote
+ * host: Connection refused". */
+static const char *cause(const struct sumac_error *why)
+{
+    static const char *const before[] = {"last error: ", ": ", ": ", "remote host: "};
+    const char *text = why->text;
+    if (why->status == SUMAC_DEADLINE_EXCEEDED || why->status == SUMAC_CANCELLED)
+        return "";
+    if (strstr(text, "SETTINGS frame") != NULL)
+        return "connected, but it does not speak";
+    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
+        const char *at = strstr(text, before[i]);
+        if (at == NULL)
+            break;
+        text = at + strlen(before[i]);
+    }
+    return text;
+}
+
+const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes)
+{
+    const uint64_t silent_us = ps->told_us - ps->silent_us;
+    const char *why = cause(&ps->why);
+    size_t used = text_print_line(text, text_bytes, "no answer");
+    if (silent_us >= SAID_FROM_US)
+        used += text_print_line(
+            text + used, text_bytes - used, " for %llu s",
+            (unsigned long long)(silent_us / 1000000));
+    if (why[0] != '\0')
+        text_print_line(text + used, text_bytes - used, " (%.160s)", why);
+    return text;
+}
+
+int roster_report(const struct command *command, const struct roster *roster, const char *left_out)
+{
+    int code = EXIT_FINE;
+    for (uint32_t i = 0; i < roster->count; i++) {
+        const struct roster_ps *ps = &roster->ps[i];
+        char silence[256];
+        if (!ps->missing)
+            continue;
+        fprintf(
+            stderr, "sumac %s: ps %u at %s: %s; %s\n", command->name, i, ps->address,
+            roster_silence(ps, silence, sizeof silence), left_out);
+        code = code == EXIT_FINE ? sumac_exit_code(&ps->why) : code;
+    }
+    return code;
+}
+
+struct value *roster_to_json(const struct roster *roster)
+{
+    struct value *array = value_array();
+    for (uint32_t i = 0; i < roster->count; i++) {
+        const struct roster_ps *ps = &roster->ps[i];
+        char silence[256];
+        if (!ps->missing)
+            continue;
+        struct value *json = value_object();
+        value_put(json, "ps", value_number(i));
+        value_put(json, "address", value_text(ps->address));
+        value_put(json, "error", value_text(roster_silence(ps, silence, sizeof silence)));
+        value_add(array, json);
+    }
+    return array;
+}

@@ -1,0 +1,47 @@
+/* roster.h -- the ps of a run, and who of them does not answer. */
+#ifndef CLI_ROSTER_H
+#define CLI_ROSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "command.h"
+#include "json.h"
+#include "sumac/status.h"
+
+struct roster_ps {
+    char *address; /* owned; "" when nobody knows it */
+    bool left_out; /* it is not asked */
+    bool missing;  /* it did not answer when it was asked last */
+    uint64_t
+        silent_us;    /* of a missing one: the time of the first question that it did not answer */
+    uint64_t told_us; /* of a missing one: when that was last seen */
+    struct sumac_error why; /* of a missing one */
+};
+
+struct roster {
+    uint32_t count;
+    uint32_t first;       /* one that answered */
+    struct roster_ps *ps; /* (count), owned */
+};
+
+/* The ps of the run that `ps_option`, the environment or this machine tells of: as the first of them that answers knows them.
+ * Gives    *roster; release with roster_deinit.
+ * Fails    as find_cluster; UNAVAILABLE (PS_MISSING): none of them answers. */
+enum sumac_status
+roster_find(const char *ps_option, struct roster *roster, struct sumac_error *error);
+void roster_deinit(struct roster *roster);
+
+/* How many do not answer. */
+uint32_t roster_missing(const struct roster *roster);
+
+/* "no answer for 5 s (Connection refused)", of a missing one. Lends  text. */
+const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes);
+
+/* Say on standard error who is missing, and that `left_out` is not shown. Returns the exit code: EXIT_FINE when nobody is. */
+int roster_report(const struct command *command, const struct roster *roster, const char *left_out);
+
+/* Who is missing, as an array of objects: ps, address, error. Gives  a value. */
+struct value *roster_to_json(const struct roster *roster);
+
+#endif

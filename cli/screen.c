@@ -1,0 +1,142 @@
+/* screen.c -- xterm's alternate page, as every terminal of today has it. */
+#include "screen.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COLUMNS_ELSEWHERE 120
+
+static const char enter[] = "\033[?1049h\033[?25l";
+static const char leave[] = "\033[?25h\033[?1049l";
+static bool is_open;
+
+/* From a handler, too: one write, and no buffer. */
+static void say(const char *sequence, size_t bytes)
+{
+    const int before = errno;
+    ssize_t written = write(STDOUT_FILENO, sequence, bytes);
+    (void)written;
+    errno = before;
+}
+
+/* ---- signals: only what a handler may do */
+
+/* The handler was taken away when the signal came, and the signal comes once more when this returns. */
+static void give_back(int number)
+{
+    say(leave, sizeof leave - 1);
+    raise(number);
+}
+
+static void stop_and_go_on(int number);
+
+static void handle(int number, void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
+/* The process stands still within raise, until somebody wants it to go on. */
+static void stop_and_go_on(int number)
+{
+    sigset_t this_one, before;
+    sigemptyset(&this_one);
+    sigaddset(&this_one, number);
+    say(leave, sizeof leave - 1);
+    handle(number, SIG_DFL, 0);
+    raise(number);
+    pthread_sigmask(SIG_UNBLOCK, &this_one, &before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    handle(number, stop_and_go_on, 0);
+    say(enter, sizeof enter - 1);
+    kill(getpid(), SIGWINCH); /* whoever waits draws again */
+}
+
+static void resized(int number) { (void)number; }
+
+/* ---- the page */
+
+uint32_t screen_columns(void)
+{
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return COLUMNS_ELSEWHERE;
+    return size.ws_col;
+}
+
+void screen_open(void)
+{
+    sigset_t waited_for;
+    sigemptyset(&waited_for);
+    sigaddset(&waited_for, SIGWINCH);
+    pthread_sigmask(SIG_BLOCK, &waited_for, NULL);
+    handle(SIGWINCH, resized, 0); /* one that is ignored would not be waited for */
+    handle(SIGINT, give_back, (int)SA_RESETHAND);
+    handle(SIGTERM, give_back, (int)SA_RESETHAND);
+    handle(SIGHUP, give_back, (int)SA_RESETHAND);
+    handle(SIGTSTP, stop_and_go_on, 0);
+    is_open = true;
+    say(enter, sizeof enter - 1);
+}
+
+void screen_close(void)
+{
+    if (!is_open)
+        return;
+    is_open = false;
+    handle(SIGINT, SIG_DFL, 0);
+    handle(SIGTERM, SIG_DFL, 0);
+    handle(SIGHUP, SIG_DFL, 0);
+    handle(SIGTSTP, SIG_DFL, 0);
+    say(leave, sizeof leave - 1);
+}
+
+/* One line, cut to `columns` characters; what was there before is wiped out behind it. Returns where the next begins. */
+static const char *draw_line(const char *text, uint32_t columns)
+{
+    uint32_t used = 0;
+    for (; *text != '\0' && *text != '\n'; text++) {
+        const bool begins = ((unsigned char)*text & 0xc0) != 0x80; /* of UTF-8 */
+        used += begins;
+        if (used <= columns)
+            fputc(*text, stdout);
+    }
+    fputs("\033[K", stdout);
+    return *text == '\n' ? text + 1 : text;
+}
+
+bool screen_draw(const char *text)
+{
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+        size = (struct winsize){.ws_col = COLUMNS_ELSEWHERE, .ws_row = UINT16_MAX};
+    fputs("\033[H", stdout);
+    for (uint32_t line = 0; line < size.ws_row && *text != '\0'; line++) {
+        if (line > 0)
+            fputs("\r\n", stdout);
+        text = draw_line(text, size.ws_col);
+    }
+    fputs("\033[J", stdout);
+    return fflush(stdout) == 0 && ferror(stdout) == 0;
+}
+
+bool screen_wait(uint64_t until_us)
+{
+    sigset_t waited_for;
+    struct timespec now;
+    sigemptyset(&waited_for);
+    sigaddset(&waited_for, SIGWINCH);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const uint64_t now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    const uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
+    const struct timespec left = {
+        .tv_sec = (time_t)(left_us / 1000000), .tv_nsec = (long)(left_us % 1000000) * 1000};
+    return sigtimedwait(&waited_for, NULL, &left) == SIGWINCH || errno == EINTR;
+}

@@ -1,0 +1,23 @@
+/* screen.h -- the terminal as a page that is drawn again and again, and given back as it was. */
+#ifndef CLI_SCREEN_H
+#define CLI_SCREEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How wide what goes to standard output may be: the terminal's columns, 120 where it is none. */
+uint32_t screen_columns(void);
+
+/* Take the terminal: its other page, without a cursor. Standard output is one. Before any thread begins.
+ * SIGINT, SIGTERM, SIGHUP and SIGTSTP give it back before they do what they do. */
+void screen_open(void);
+/* Give it back. Nothing happens when it is not taken. */
+void screen_close(void);
+
+/* Put `text` in place of what was drawn, lines and columns as far as they fit. False: it could not be written. */
+bool screen_draw(const char *text);
+
+/* Wait until `until_us` of CLOCK_MONOTONIC. True: the terminal has another size, or was away; draw again. */
+bool screen_wait(uint64_t until_us);
+
+#endif

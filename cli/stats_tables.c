@@ -1,0 +1,322 @@
+/* stats_tables.c -- a run for people's eyes: what matters first is on top. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+#include "table.h"
+#include "text.h"
+
+#define WAIT_BYTES 2048 /* a variable's name has up to 1024 */
+#define SLOW_SHARE 0.8  /* of the fastest worker's rate: below it one is called slow */
+
+/* ---- first: how fast, how stale, who is slow */
+
+static bool is_member(const struct activity *client)
+{
+    return strcmp(client->state, "open") == 0 &&
+           (strncmp(client->name, "worker", 6) == 0 || strncmp(client->name, "chief", 5) == 0);
+}
+
+/* The members' rates, of steps where they count them, else of pushes. */
+struct pace {
+    bool steps;
+    uint32_t members;
+    double sum;
+    const struct activity *slowest, *fastest;
+    double least, most;
+};
+
+static double rate_of(const struct activity *client, bool steps)
+{
+    const double rate = steps ? client->step_rate : client->push_rate;
+    return isnan(rate) ? 0 : rate;
+}
+
+static struct pace measure(const struct sample *sample)
+{
+    struct pace pace = {0};
+    for (uint32_t i = 0; i < sample->client_count; i++)
+        pace.steps = pace.steps || sample->clients[i].steps > 0;
+    for (uint32_t i = 0; i < sample->client_count; i++) {
+        const struct activity *client = &sample->clients[i];
+        const double rate = rate_of(client, pace.steps);
+        if (!is_member(client))
+            continue;
+        pace.members++;
+        pace.sum += rate;
+        if (pace.slowest == NULL || rate < pace.least) {
+            pace.slowest = client;
+            pace.least = rate;
+        }
+        if (pace.fastest == NULL || rate > pace.most) {
+            pace.fastest = client;
+            pace.most = rate;
+        }
+    }
+    return pace;
+}
+
+static void print_pace(const struct sample *sample, FILE *file)
+{
+    const struct pace pace = measure(sample);
+    const char *noun = pace.steps ? "steps" : "pushes";
+    struct histogram staleness = {0};
+    char sum[32], least[32], most[32];
+    for (uint32_t i = 0; i < sample->ps_count; i++)
+        histogram_merge(&staleness, &sample->ps[i].staleness);
+    fprintf(
+        file, "%u %s: %s %s/s", pace.members, pace.members == 1 ? "worker" : "workers",
+        table_rate(pace.sum, sum, sizeof sum), noun);
+    if (staleness.count > 0)
+        fprintf(
+            file, ", staleness %.1f (P99 %.0f)", histogram_mean(&staleness),
+            histogram_percentile(&staleness, 0.99));
+    fputc('\n', file);
+    if (pace.members > 1 && pace.least < SLOW_SHARE * pace.most)
+        fprintf(
+            file, "slowest: %s with %s %s/s, of %s's %s\n", pace.slowest->name,
+            table_rate(pace.least, least, sizeof least), noun, pace.fastest->name,
+            table_rate(pace.most, most, sizeof most));
+}
+
+/* ---- who does what */
+
+#define PUSH(title, spare)                                                                         \
+    {                                                                                              \
+        "push", title, spare                                                                       \
+    }
+#define PULL(title, spare)                                                                         \
+    {                                                                                              \
+        "pull", title, spare                                                                       \
+    }
+#define STALENESS(title, spare)                                                                    \
+    {                                                                                              \
+        "staleness", title, spare                                                                  \
+    }
+#define TRAFFIC                                                                                    \
+    PUSH(">/S", 0), PUSH(">BYTES/S", 2), PUSH(">P50", 0), PUSH(">P99", 0), STALENESS(">MEAN", 0),  \
+        STALENESS(">P99", 1), PULL(">/S", 0), PULL(">BYTES/S", 2), PULL(">P50", 0),                \
+        PULL(">P99", 1)
+
+static void add_rate(struct table *table, double rate)
+{
+    char text[32];
+    table_add(table, "%s", isnan(rate) ? "-" : table_rate(rate, text, sizeof text));
+}
+
+static void add_size(struct table *table, double bytes)
+{
+    char text[32];
+    table_add(table, "%s", isnan(bytes) ? "-" : table_size(bytes, text, sizeof text));
+}
+
+static void add_latencies(struct table *table, const struct histogram *histogram)
+{
+    static const double fractions[] = {0.5, 0.99};
+    char text[32];
+    for (int i = 0; i < 2; i++) {
+        const double us = histogram_percentile(histogram, fractions[i]);
+        table_add(table, "%s", histogram->count > 0 ? table_duration(us, text, sizeof text) : "-");
+    }
+}
+
+static void add_staleness(struct table *table, const struct histogram *histogram)
+{
+    if (histogram->count == 0) {
+        table_add(table, "-");
+        table_add(table, "-");
+        return;
+    }
+    table_add(table, "%.1f", histogram_mean(histogram));
+    table_add(table, "%.0f", histogram_percentile(histogram, 0.99));
+}
+
+static void add_traffic(struct table *table, const struct activity *activity)
+{
+    add_rate(table, activity->push_rate);
+    add_size(table, activity->push_bytes_rate);
+    add_latencies(table, &activity->push_us);
+    add_staleness(table, &activity->staleness);
+    add_rate(table, activity->pull_rate);
+    add_size(table, activity->pull_bytes_rate);
+    add_latencies(table, &activity->pull_us);
+}
+
+static void add_client(struct table *table, const struct activity *client)
+{
+    char text[32];
+    if (client->attempt > 1)
+        table_add(table, "%s (attempt %" PRIu64 ")", client->name, client->attempt);
+    else
+        table_add(table, "%s", client->name);
+    table_add(table, "%s", client->state);
+    add_rate(table, client->steps > 0 ? client->step_rate : (double)NAN);
+    table_add(table, "%" PRIu64, client->steps);
+    add_traffic(table, client);
+    table_add(table, "%s", table_duration((double)client->heard_ms * 1000, text, sizeof text));
+}
+
+static bool print_clients(const struct sample *sample, uint32_t width, FILE *file)
+{
+    static const struct table_column columns[] = {{NULL, "CLIENT", 0},
+                                                  {NULL, "STATE", 3},
+                                                  {"steps", ">/S", 0},
+                                                  {"steps", ">DONE", 3},
+                                                  TRAFFIC,
+                                                  {"heard", ">AGO", 4}};
+    struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+    for (uint32_t i = 0; i < sample->client_count; i++)
+        add_client(&table, &sample->clients[i]);
+    const bool printed = table_print(&table, width, file);
+    table_deinit(&table);
+    return printed;
+}
+
+static void add_missing(struct table *table, const struct roster *roster, uint32_t ps)
+{
+    char silence[256];
+    table_add(table, "ps %" PRIu32, ps);
+    table_add_rest(
+        table, "%s at %s", roster_silence(&roster->ps[ps], silence, sizeof silence),
+        roster->ps[ps].address);
+}
+
+static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
+{
+    static const struct table_column columns[] = {
+        {NULL, "PS", 0}, TRAFFIC, {"held", ">SHARDS", 5}, {NULL, "ADDRESS", 4}};
+    struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+    for (uint32_t i = 0; i < picture->sample->ps_count; i++) {
+        const wire_stats_reply *reply = stats_of(picture->answers, i);
+        if (reply == NULL) {
+            add_missing(&table, picture->roster, i);
+            continue;
+        }
+        table_add(&table, "%s", picture->sample->ps[i].name);
+        add_traffic(&table, &picture->sample->ps[i]);
+        table_add(&table, "%" PRIu64, reply->shards);
+        table_add(&table, "%s", reply->address);
+    }
+    const bool printed = table_print(&table, width, file);
+    table_deinit(&table);
+    return printed;
+}
+
+/* ---- memory */
+
+uint64_t stats_memory_bound(const wire_memory_stats *memory)
+{
+    return memory->base_bytes + memory->state_bytes + memory->view_bytes_max +
+           memory->staging_bytes_max + memory->pulls_bytes_max + memory->sessions_bytes_max +
+           memory->connections_bytes_max + memory->grpc_memory_bytes_max;
+}
+
+static bool print_memory(const struct answers *answers, uint32_t width, FILE *file)
+{
+    static const struct table_column columns[] = {
+        {NULL, "MEMORY", 0},     {"process", ">RESIDENT", 0}, {"process", ">BOUND", 0},
+        {"process", ">BASE", 2}, {"state", ">USED", 0},       {"state", ">MAX", 0},
+        {"staged", ">USED", 0},  {"staged", ">MAX", 0},       {"views", ">USED", 1},
+        {"views", ">MAX", 1},    {"pulls", ">USED", 1},       {"pulls", ">MAX", 1},
+        {"sessions", ">MAX", 2}, {"conns", ">MAX", 2},        {"gRPC", ">MAX", 2}};
+    struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+    for (uint32_t i = 0; i < answers->count; i++) {
+        const wire_stats_reply *reply = stats_of(answers, i);
+        if (reply == NULL || reply->memory == NULL)
+            continue;
+        const wire_memory_stats *memory = reply->memory;
+        const double state_max =
+            memory->state_bytes_max > 0 ? (double)memory->state_bytes_max : (double)NAN;
+        const double figures[] = {
+            (double)memory->resident_bytes,
+            (double)stats_memory_bound(memory),
+            (double)memory->base_bytes,
+            (double)memory->state_bytes,
+            state_max,
+            (double)memory->staged_bytes,
+            (double)memory->staging_bytes_max,
+            (double)memory->view_bytes,
+            (double)memory->view_bytes_max,
+            (double)memory->pull_bytes,
+            (double)memory->pulls_bytes_max,
+            (double)memory->sessions_bytes_max,
+            (double)memory->connections_bytes_max,
+            (double)memory->grpc_memory_bytes_max};
+        table_add(&table, "ps %" PRIu32, reply->ps);
+        for (size_t j = 0; j < sizeof figures / sizeof figures[0]; j++)
+            add_size(&table, figures[j]);
+    }
+    const bool printed = table_print(&table, width, file);
+    table_deinit(&table);
+    return printed;
+}
+
+/* ---- sentences */
+
+static void print_waits(const wire_stats_reply *reply, FILE *file)
+{
+    char line[WAIT_BYTES];
+    for (size_t i = 0; i < reply->n_waits; i++) {
+        text_print_line(line, sizeof line, "ps %u: %s", reply->ps, reply->waits[i]);
+        fprintf(file, "%s\n", line);
+    }
+    if (reply->waits_left_out > 0)
+        fprintf(
+            file, "ps %u: %" PRIu64 " other waits are left out\n", reply->ps,
+            reply->waits_left_out);
+    if (reply->sessions_left_out > 0)
+        fprintf(
+            file, "ps %u: %" PRIu64 " other sessions are left out\n", reply->ps,
+            reply->sessions_left_out);
+}
+
+static void print_refused(const wire_stats_reply *reply, FILE *file)
+{
+    if (reply->connections_refused > 0)
+        fprintf(
+            file,
+            "ps %u: refused %" PRIu64 " connections so far; %" PRIu64 " are open, at most %" PRIu64
+            "\n",
+            reply->ps, reply->connections_refused, reply->connections, reply->connections_max);
+}
+
+/* What is well for all of them is not said. */
+static void print_oddities(const struct activity *client, FILE *file)
+{
+    if (client->refused > 0)
+        fprintf(
+            file,
+            "%s: %" PRIu64 " parts refused, %" PRIu64 " of them for values that are not finite\n",
+            client->name, client->refused, client->non_finite);
+    if (client->duplicates > 0)
+        fprintf(
+            file, "%s: %" PRIu64 " parts came again and were passed over\n", client->name,
+            client->duplicates);
+}
+
+bool stats_print_tables(const struct picture *picture, uint32_t width, FILE *file)
+{
+    const struct sample *sample = picture->sample;
+    bool printed = true;
+    print_pace(sample, file);
+    for (uint32_t i = 0; i < sample->ps_count; i++) {
+        const wire_stats_reply *reply = stats_of(picture->answers, i);
+        if (reply == NULL)
+            continue;
+        print_waits(reply, file);
+        print_refused(reply, file);
+    }
+    for (uint32_t i = 0; i < sample->client_count; i++)
+        print_oddities(&sample->clients[i], file);
+    if (sample->client_count > 0) {
+        fputc('\n', file);
+        printed = print_clients(sample, width, file);
+    }
+    fputc('\n', file);
+    printed = print_ps(picture, width, file) && printed;
+    fputc('\n', file);
+    printed = print_memory(picture->answers, width, file) && printed;
+    return printed && ferror(file) == 0;
+}

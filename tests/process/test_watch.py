@@ -1,0 +1,189 @@
+"""`sumac stats --watch`: in place on a terminal, which is given back; one below another elsewhere; a JSON line a sample."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+import unittest
+
+from cluster import PATIENCE_S, SUMAC, Cluster, Process
+
+ENTER, LEAVE = b"\x1b[?1049h\x1b[?25l", b"\x1b[?25h\x1b[?1049l"
+HOME = b"\x1b[H"
+STOPPED = b"[stopped]"
+
+
+def be_its_shell(command):
+    """In the terminal's first process: run the command as a shell does, in a group of its own. Never returns."""
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(command[0], command)
+    while True:
+        status = os.waitpid(child, os.WUNTRACED)[1]
+        if not os.WIFSTOPPED(status):
+            os._exit(os.waitstatus_to_exitcode(status) % 256)
+        os.write(1, STOPPED)
+        os.kill(child, signal.SIGCONT)
+
+
+class Terminal:
+    """A command on a terminal of its own, and all that it wrote there."""
+
+    def __init__(self, *command, columns, lines=40):
+        self.written = b""
+        self.child, self.terminal = pty.fork()
+        if self.child == 0:
+            be_its_shell(command)
+        self.resize(columns, lines)
+
+    def resize(self, columns, lines=40):
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def read_until(self, done):
+        """False: it ended."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not done(self.written):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the terminal has {self.written[-2000:]!r}")
+            if not select.select([self.terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                more = os.read(self.terminal, 65536)
+            except OSError:         # nobody has it open any more
+                return False
+            if not more:
+                return False
+            self.written += more
+        return True
+
+    def pages(self):
+        """What was drawn, one picture each; the last one may be under way."""
+        return [re.split("\r+\n", page.replace(b"\x1b[K", b"").decode(errors="replace")) for page in self.written.split(HOME)[1:]]
+
+    def type(self, keys):
+        os.write(self.terminal, keys)
+
+    def wait(self):
+        """Its exit code, or minus the signal that ended it."""
+        self.read_until(lambda _: False)
+        code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+        return code - 256 if code > 192 else code
+
+    def close(self):
+        try:
+            os.kill(self.child, signal.SIGKILL)
+            os.waitpid(self.child, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(self.terminal)
+
+
+class Watching(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster(ps=2, workers=1)
+        self.addCleanup(self.cluster.stop)
+        member = self.cluster.member()
+        member.wait_for("^joined$")
+        member.say("create w float32 4 2 2 assign_add")
+        member.wait_for("^created w$")
+        member.say("push w 1")
+        member.wait_for("^pushed")
+
+    def watch(self, columns, lines=40):
+        terminal = Terminal(SUMAC, "stats", "--watch", "--interval-ms", "50", "--ps", self.cluster.addresses()[0],
+                            columns=columns, lines=lines)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def test_a_terminal_is_drawn_in_place_and_given_back_at_control_c(self):
+        terminal = self.watch(120)
+        terminal.read_until(lambda written: written.count(HOME) > 3)
+        self.assertTrue(terminal.written.startswith(ENTER))
+        terminal.type(b"\x03")
+        self.assertEqual(terminal.wait(), -signal.SIGINT)
+        self.assertEqual(terminal.written.count(LEAVE), 1)
+        self.assertNotIn(HOME, terminal.written[terminal.written.index(LEAVE):])
+        page = terminal.pages()[1]
+        self.assertTrue(any(line.startswith("worker 0  open") for line in page), page)
+
+    def test_no_line_is_longer_than_the_terminal_is_wide_nor_a_page_than_it_is_high(self):
+        for columns, lines in ((120, 40), (80, 40), (80, 5), (20, 3)):
+            with self.subTest(columns=columns, lines=lines):
+                terminal = self.watch(columns, lines)
+                terminal.read_until(lambda written: written.count(HOME) > 4)
+                page = terminal.pages()[3]
+                self.assertLessEqual(max(len(line.removesuffix("\x1b[J")) for line in page), columns)
+                self.assertLessEqual(len(page), lines)
+
+    def test_at_80_columns_what_matters_is_whole(self):
+        terminal = self.watch(80)
+        terminal.read_until(lambda written: written.count(HOME) > 4)
+        page = terminal.pages()[3]
+        (groups, titles) = [(page[i - 1], line) for i, line in enumerate(page) if line.startswith("CLIENT")][0]
+        self.assertRegex(groups, "steps .*─ push ─.* staleness .*─ pull ─")
+        for title in ("/S", "P50", "MEAN"):
+            self.assertIn(title, titles)
+
+    def test_another_size_is_drawn_into(self):
+        terminal = self.watch(120)
+        terminal.read_until(lambda written: written.count(HOME) == 2)
+        terminal.resize(60)
+        terminal.read_until(lambda written: any("MEMORY" in line for page in terminal.pages()[2:] for line in page)
+                            and max(len(line) for line in terminal.pages()[-2]) <= 60)
+
+    def test_a_stop_gives_the_terminal_back_until_it_goes_on(self):
+        terminal = self.watch(120)
+        terminal.read_until(lambda written: written.count(HOME) > 1)
+        terminal.type(b"\x1a")
+        terminal.read_until(lambda written: written.count(ENTER) == 2 and HOME in written[written.rindex(ENTER):])
+        left, stopped, entered = (terminal.written.index(LEAVE), terminal.written.index(STOPPED), terminal.written.rindex(ENTER))
+        self.assertLess(left, stopped)
+        self.assertLess(stopped, entered)
+
+    def test_the_last_picture_stays_when_the_run_is_over(self):
+        terminal = self.watch(120)
+        terminal.read_until(lambda written: written.count(HOME) > 2)
+        self.cluster.stop()
+        self.assertEqual(terminal.wait(), 0)
+        after = terminal.written[terminal.written.index(LEAVE):].decode()
+        self.assertIn("MEMORY", after)
+        self.assertIn("the run is over", after)
+
+    def test_elsewhere_one_stands_below_another(self):
+        watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", self.cluster.addresses()[0]])
+        self.addCleanup(watching.kill)
+        for _ in range(2):
+            watching.wait_for(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  1 worker: ", after=len(watching.lines))
+        self.assertNotIn("\x1b", watching.text())
+
+    def test_each_sample_is_a_line_of_json(self):
+        watching = Process([SUMAC, "stats", "--watch", "--json", "--interval-ms", "10", "--ps", self.cluster.addresses()[0]])
+        self.addCleanup(watching.kill)
+        watching.wait_for("^{", after=3)
+        for line in watching.lines[:3]:
+            document = json.loads(line)
+            self.assertEqual([ps["name"] for ps in document["ps"]], ["ps 0", "ps 1"])
+            self.assertRegex(document["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+            (worker,) = document["clients"]
+            self.assertEqual((worker["name"], worker["steps"]), ("worker 0", 0))
+
+    def test_a_ps_that_stands_still_is_shown_and_shown_again_when_it_goes_on(self):
+        self.cluster.ps[1].signal(signal.SIGSTOP)
+        watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", self.cluster.addresses()[0]])
+        self.addCleanup(watching.kill)
+        watching.wait_for(r"^ps 1  no answer for \d+ s ")
+        self.cluster.ps[1].signal(signal.SIGCONT)
+        watching.wait_for(r"^ps 1 +\d+ ", after=len(watching.lines))
+
+
+if __name__ == "__main__":
+    unittest.main()

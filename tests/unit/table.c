@@ -1,0 +1,147 @@
+/* table.c -- columns, the names of their groups, and what gives way in a narrow terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table.h"
+
+static const struct table_column traffic[] = {
+    {NULL, "PS", 0},    {"push", ">/S", 0},      {"push", ">BYTES/S", 2}, {"push", ">P50", 0},
+    {"pull", ">/S", 0}, {"pull", ">BYTES/S", 2}, {NULL, "ADDRESS", 3},
+};
+#define COLUMNS (sizeof traffic / sizeof traffic[0])
+
+static void add_words(struct table *table, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        table_add(table, "%s", words[i]);
+}
+
+/* A row of figures. */
+static void add_ps(struct table *table)
+{
+    static const char *const words[COLUMNS] = {"ps 0", "7", "1.2M", "31 µs", "8", "3.4M", "h:1"};
+    add_words(table, words, COLUMNS);
+}
+
+/* The text of the table, which is done with. */
+static char *printed(struct table *table, uint32_t width)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    assert_true(table_print(table, width, file));
+    assert_int_equal(fclose(file), 0);
+    table_deinit(table);
+    return text;
+}
+
+static void groups_are_named_above_their_columns(void **state)
+{
+    (void)state;
+    struct table table = {.columns = traffic, .column_count = COLUMNS};
+    add_ps(&table);
+
+    char *text = printed(&table, 0);
+
+    assert_string_equal(
+        text, "      ────── push ──────  ── pull ───\n"
+              "PS    /S  BYTES/S    P50  /S  BYTES/S  ADDRESS\n"
+              "ps 0   7     1.2M  31 µs   8     3.4M  h:1\n");
+    free(text);
+}
+
+static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
+{
+    (void)state;
+    struct table table = {.columns = traffic, .column_count = COLUMNS};
+    add_ps(&table);
+
+    char *text = printed(&table, 25);
+
+    assert_string_equal(
+        text, "      ─ push ──  pull\n"
+              "PS    /S    P50    /S\n"
+              "ps 0   7  31 µs     8\n");
+    free(text);
+}
+
+static void what_cannot_be_spared_stays_however_short_lines_are(void **state)
+{
+    (void)state;
+    struct table table = {.columns = traffic, .column_count = COLUMNS};
+    add_ps(&table);
+
+    char *text = printed(&table, 5);
+
+    assert_non_null(text);
+    assert_non_null(strstr(text, "31 µs"));
+    assert_null(strstr(text, "h:1"));
+    free(text);
+}
+
+static void a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column(void **state)
+{
+    (void)state;
+    struct table table = {.columns = traffic, .column_count = COLUMNS};
+    table_add(&table, "ps 1");
+    table_add_rest(&table, "no answer for %d s, and a text that is wider than all columns", 5);
+    add_ps(&table);
+
+    char *text = printed(&table, 0);
+
+    assert_non_null(strstr(
+        text, "ps 1  no answer for 5 s, and a text that is wider than all columns\n"
+              "ps 0   7     1.2M"));
+    free(text);
+}
+
+static void a_group_that_is_narrower_than_its_name_makes_room_for_it(void **state)
+{
+    (void)state;
+    static const struct table_column columns[] = {{"staleness", ">MEAN", 0}, {"x", ">P", 0}};
+    struct table table = {.columns = columns, .column_count = 2};
+    static const char *const words[] = {"1.0", "2"};
+    add_words(&table, words, 2);
+
+    char *text = printed(&table, 0);
+
+    assert_string_equal(
+        text, "staleness  x\n"
+              "     MEAN  P\n"
+              "      1.0  2\n");
+    free(text);
+}
+
+static void figures_are_short(void **state)
+{
+    (void)state;
+    char text[32];
+    assert_string_equal(table_size(0, text, sizeof text), "0");
+    assert_string_equal(table_size(1023, text, sizeof text), "1023");
+    assert_string_equal(table_size(1536, text, sizeof text), "1.5K");
+    assert_string_equal(table_size(100.0 * 1048576, text, sizeof text), "100M");
+    assert_string_equal(table_rate(0, text, sizeof text), "0");
+    assert_string_equal(table_rate(0.123, text, sizeof text), "0.12");
+    assert_string_equal(table_rate(9.96, text, sizeof text), "10");
+    assert_string_equal(table_rate(8123.4, text, sizeof text), "8123");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_are_named_above_their_columns),
+        cmocka_unit_test(what_can_be_spared_gives_way_where_lines_are_short),
+        cmocka_unit_test(what_cannot_be_spared_stays_however_short_lines_are),
+        cmocka_unit_test(a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column),
+        cmocka_unit_test(a_group_that_is_narrower_than_its_name_makes_room_for_it),
+        cmocka_unit_test(figures_are_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
