@@ -140,6 +140,9 @@ static enum sumac_status take_members(
             config->members_indices[config->lane.member_count++] = job->tasks[i].index;
         }
     }
+    for (uint32_t i = 0; i < options->cluster->job_count; i++)
+        config->lane.members_partial |= options->cluster->jobs[i].sparse;
+    config->lane.members_partial |= options->cluster->told_only_itself;
     config->lane.members_jobs = config->members_jobs;
     config->lane.members_indices = config->members_indices;
     return SUMAC_OK;

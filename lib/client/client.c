@@ -42,6 +42,7 @@ struct roll {
     const char **jobs;
     uint32_t *indices;
     uint32_t count;
+    bool partial; /* it was given as a map, which need not name all */
 };
 
 static uint32_t count_members(const struct sumac_cluster *cluster)
@@ -60,8 +61,10 @@ static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
     roll->indices = calloc(count + 1, sizeof(*roll->indices));
     if (roll->jobs == NULL || roll->indices == NULL)
         return false;
+    roll->partial = cluster != NULL && cluster->told_only_itself;
     for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++) {
         const struct sumac_job *job = &cluster->jobs[i];
+        roll->partial = roll->partial || job->sparse;
         for (uint32_t t = 0; is_member_job(job->name) && t < job->task_count; t++) {
             roll->jobs[roll->count] = job->name;
             roll->indices[roll->count++] = job->tasks[t].index;
@@ -112,6 +115,7 @@ static struct session *make_session(
         .members_jobs = roll->jobs,
         .members_indices = roll->indices,
         .member_count = roll->count,
+        .members_partial = roll->partial,
         .ps_addresses = addresses,
         .ps_count = count,
         .cluster_id = client->cluster_id,
@@ -199,6 +203,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     arena_init(&client->call_arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
     client->reader = options->reader;
+    client->member = !options->reader && !options->observer;
     client->log = options->log != NULL ? options->log : log_to_stderr;
     client->log_context = options->log_context;
     if (getrandom(&client->random_state, sizeof(client->random_state), 0) < 0)

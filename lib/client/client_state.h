@@ -126,7 +126,7 @@ struct sumac_client {
     uint32_t timeout_ms;
     unsigned forks;  /* process.c: what its process's count was, ... */
     int64_t process; /* ... and its number */
-    bool reader;
+    bool reader, member;
     void (*log)(void *context, const char *line);
     void *log_context;
 };

@@ -71,7 +71,7 @@ bool client_set_address(struct sumac_client *client, uint32_t ps, const char *ad
     return true;
 }
 
-/* The ps that answers says who it is, and who the others are. */
+/* The ps that answers says who it is, and who the others are. A member has its list from its configuration: ps 0 compares it. */
 static void take_list(struct probe *probe, const wire_list_reply *reply)
 {
     struct search *search = probe->search;
@@ -83,8 +83,8 @@ static void take_list(struct probe *probe, const wire_list_reply *reply)
         client->cluster_id = reply->cluster_id;
     if (reply->epoch > client->epoch)
         client->epoch = reply->epoch;
-    if (search->until == CLIENT_SEARCH_JOINED || reply->n_ps_addresses <= client->peer_count ||
-        reply->n_ps_addresses > SESSION_PS_MAX)
+    if (client->member || search->until == CLIENT_SEARCH_JOINED ||
+        reply->n_ps_addresses <= client->peer_count || reply->n_ps_addresses > SESSION_PS_MAX)
         return;
     client_hang_up(client); /* which ps the one address belongs to is known only now */
     for (uint32_t i = 0; i < client->peer_count; i++) {

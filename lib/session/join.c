@@ -49,6 +49,7 @@ static wire_join_request *make_join(struct session *session)
     join->ps_addresses = (char **)(uintptr_t)config->ps_addresses;
     join->n_members = config->member_count;
     join->members = members;
+    join->members_partial = config->members_partial;
     join->cluster_id = config->cluster_id;
     return join;
 }

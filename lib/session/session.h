@@ -38,6 +38,7 @@ struct session_config {
         *members_jobs; /* the chiefs and workers of the configuration, parallel arrays */
     const uint32_t *members_indices;
     uint32_t member_count;
+    bool members_partial;            /* there may be others beside them */
     const char *const *ps_addresses; /* as configured; the join's answer adds those that are not */
     uint32_t ps_count;
     uint64_t cluster_id;             /* 0: any; a reader's, from List */

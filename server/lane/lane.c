@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "listing.h"
 
 #define STEP_ARENA_BYTES_MAX                                                                       \
     (512u << 20) /* far above what one step makes: answers end at about 1 MiB */
@@ -176,6 +177,40 @@ static void peer_down(struct lane *lane, const struct lane_event *event)
         judge_peer_down(lane->judge, event, &lane->out);
 }
 
+/* Whoever joins at this ps takes it for ps 0: because its list of the ps is another one? */
+static bool has_other_ps(const struct lane *lane, const struct lane_event *event)
+{
+    const wire_join_request *join = (const wire_join_request *)event->request;
+
+    return event->call_kind == LANE_CALL_JOIN && lane->ps_count > 0 && join->n_ps_addresses > 1 &&
+           !listing_same_ps(
+               (const char *const *)lane->ps_addresses, lane->ps_count,
+               (const char *const *)join->ps_addresses, join->n_ps_addresses);
+}
+
+static void refuse_call(struct lane *lane, const struct lane_event *event)
+{
+    const char *address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
+    struct listing ours = {0}, theirs = {0};
+
+    if (!has_other_ps(lane, event)) {
+        out_fail(
+            &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_COORDINATOR,
+            "this is ps %u: ask ps 0%s%s", lane->index, address == NULL ? "" : " at ",
+            address == NULL ? "" : address);
+        return;
+    }
+    const wire_join_request *join = (const wire_join_request *)event->request;
+    listing_add_addresses(&ours, (const char *const *)lane->ps_addresses, lane->ps_count);
+    listing_add_addresses(&theirs, (const char *const *)join->ps_addresses, join->n_ps_addresses);
+    out_fail(
+        &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "this is ps %u, and not ps 0: the join's configuration has the ps %s, that of ps %u %s; "
+        "give "
+        "every task the same, in the same order",
+        lane->index, listing_end(&theirs), lane->index, listing_end(&ours));
+}
+
 static void called(struct lane *lane, const struct lane_event *event)
 {
     if (event->call_kind == LANE_CALL_LIST) {
@@ -185,11 +220,7 @@ static void called(struct lane *lane, const struct lane_event *event)
     } else if (lane->judge != NULL) {
         judge_call(lane->judge, event, &lane->out);
     } else {
-        const char *address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
-        out_fail(
-            &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_COORDINATOR,
-            "this is ps %u: ask ps 0%s%s", lane->index, address == NULL ? "" : " at ",
-            address == NULL ? "" : address);
+        refuse_call(lane, event);
     }
 }
 

@@ -33,6 +33,8 @@
 #define LANE_PULLS_BYTES_MAX 67108864u
 #define LANE_STREAMS_MAX 8192u
 #define LANE_HELLO_MS_MAX 5000u
+#define LANE_EXIT_MISCONFIGURED                                                                    \
+    2 /* the cluster's descriptions disagree: starting again is no use */
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
@@ -44,6 +46,7 @@ struct lane_config {
         members_jobs; /* the chiefs and workers of the configuration, parallel arrays; may be none */
     const uint32_t *members_indices;
     uint32_t member_count;
+    bool members_partial;     /* there may be others beside them: a map from index to address */
     uint64_t incarnation;     /* random, not 0 */
     const char *version;      /* of the program, for Stats */
     uint64_t started_us;      /* now_us at the start */

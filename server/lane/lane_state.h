@@ -598,6 +598,8 @@ void lane_list_call(struct lane *lane, const struct lane_event *event);
 void lane_stats_call(struct lane *lane, const struct lane_event *event);
 
 /* shutdown.c: SIGTERM, the run's end, state that is lost */
+/* Its configuration and that of ps 0 contradict each other. */
+void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *error);
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);
 /* ps 0 says that the run is over; the order is answered when nothing is in flight any more. */
 void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end);

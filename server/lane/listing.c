@@ -35,3 +35,28 @@ const char *listing_end(struct listing *listing)
             listing->used == 0 ? "" : ", ", listing->count);
     return listing->text;
 }
+
+static bool is_known(const char *address) { return address != NULL && address[0] != '\0'; }
+
+void listing_add_addresses(struct listing *listing, const char *const *addresses, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        listing_add(listing, is_known(addresses[i]) ? addresses[i] : "(unknown)");
+}
+
+static bool is_equal(const char *ours, const char *theirs)
+{
+    return is_known(ours) && is_known(theirs) && strcmp(ours, theirs) == 0;
+}
+
+bool listing_same_ps(
+    const char *const *ours, size_t our_count, const char *const *theirs, size_t their_count)
+{
+    if (our_count != their_count)
+        return false;
+    for (size_t i = 0; i < our_count; i++)
+        for (size_t j = 0; j < their_count && !is_equal(ours[i], theirs[i]); j++)
+            if (i != j && is_equal(ours[i], theirs[j]))
+                return false;
+    return true;
+}

@@ -1,14 +1,15 @@
-/* listing.h -- names in one text that stays short: "worker 0, worker 1, … 40 in all".
+/* listing.h -- names in one text that stays short: "worker 0, worker 1, … 40 in all"; and do two lists contradict each other?
  *
- * Shared by the lane and the judge. Begins zeroed.
+ * Shared by the lane and the judge. A listing begins zeroed.
  */
 #ifndef LANE_LISTING_H
 #define LANE_LISTING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LISTING_BYTES 192u
+#define LISTING_BYTES 160u /* two of them fit into an error, with the words around */
 
 struct listing {
     char text[LISTING_BYTES]; /* whole once listing_end was called */
@@ -21,5 +22,12 @@ void listing_add(struct listing *listing, const char *name);
 void listing_add_task(struct listing *listing, const char *job, uint32_t index);
 /* Say how many there are, when not all are shown. Lends  the text, the listing's. */
 const char *listing_end(struct listing *listing);
+/* The names of ps, in their order; NULL and "" are unknown. */
+void listing_add_addresses(struct listing *listing, const char *const *addresses, size_t count);
+
+/* Are there as many ps here as there, and none under another index? An address that only one of the two has is another name of
+ * the same ps, as a proxy's or a resolver's. */
+bool listing_same_ps(
+    const char *const *ours, size_t our_count, const char *const *theirs, size_t their_count);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "listing.h"
 
 /* An address that is longer than what a resolver takes is none. */
 static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)
@@ -87,6 +88,67 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
     return false;
 }
 
+static bool names_member(const wire_peer_hello *hello, const char *job, uint32_t index, size_t from)
+{
+    for (size_t i = 0; i < hello->n_members; i++) {
+        const wire_task_name *name = hello->members[(from + i) % hello->n_members];
+        if (name->index == index && strcmp(name->job, job) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Both lists are whole, so neither may name who is not in the other. */
+static bool same_members(const struct lane *lane, const wire_peer_hello *hello)
+{
+    const struct lane_config *config = &lane->config;
+
+    if (config->member_count == 0 || hello->n_members == 0 || config->members_partial ||
+        hello->members_partial)
+        return true;
+    if (config->member_count != hello->n_members)
+        return false;
+    for (uint32_t i = 0; i < config->member_count; i++) {
+        if (!names_member(hello, config->members_jobs[i], config->members_indices[i], i))
+            return false;
+    }
+    return true;
+}
+
+/* Does ps 0's configuration go with this one's? It is asked until ps 0 has been taken for the first time. */
+static enum sumac_status
+check_lists(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+{
+    struct listing ours = {0}, theirs = {0};
+
+    if (lane->any_hello)
+        return SUMAC_OK;
+    if (lane->config.ps_count != 0 && hello->n_ps_addresses <= LANE_PS_MAX &&
+        !listing_same_ps(
+            lane->config.ps_addresses, lane->config.ps_count,
+            (const char *const *)hello->ps_addresses, hello->n_ps_addresses)) {
+        listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
+        listing_add_addresses(
+            &theirs, (const char *const *)hello->ps_addresses, hello->n_ps_addresses);
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "the configuration of ps %u has the ps %s, that of ps 0 %s; give every task the same, "
+            "in "
+            "the same order",
+            lane->index, listing_end(&ours), listing_end(&theirs));
+    }
+    if (same_members(lane, hello))
+        return SUMAC_OK;
+    for (uint32_t i = 0; i < lane->config.member_count; i++)
+        listing_add_task(&ours, lane->config.members_jobs[i], lane->config.members_indices[i]);
+    for (size_t i = 0; i < hello->n_members; i++)
+        listing_add_task(&theirs, hello->members[i]->job, hello->members[i]->index);
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "the configuration of ps %u lists %s, that of ps 0 %s; give every task the same",
+        lane->index, listing_end(&ours), listing_end(&theirs));
+}
+
 /* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody can dial; so a ps 0 that is
  * only suspended keeps its place for as long as its stream lives, and for ps_lost_ms at most. */
 static bool
@@ -156,9 +218,14 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
 static bool obey_hello(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
     const wire_peer_hello *hello = order->hello;
+    struct sumac_error error;
 
     if (stream != NULL && !take_coordinator(lane, stream, order))
         return false;
+    if (stream != NULL && check_lists(lane, hello, &error) != SUMAC_OK) {
+        lane_shutdown_misconfigured(lane, &error);
+        return false;
+    }
     if (lost_by(lane, hello))
         return false;
     if (!lane->any_hello && lane->index != 0)

@@ -41,6 +41,12 @@ void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char 
     exit_now(lane, LANE_EXIT_PS_LOST, reason, text);
 }
 
+void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *error)
+{
+    stop_serving(lane);
+    exit_now(lane, LANE_EXIT_MISCONFIGURED, error->reason, error->text);
+}
+
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
 {
     if (lane->terminating)

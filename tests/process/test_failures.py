@@ -300,6 +300,39 @@ class Configuration(unittest.TestCase):
     def test_a_repeated_key(self):
         self.refused('{"cluster": {"ps": ["h:1"], "ps": ["h:2"]}, "task": {"type": "ps", "index": 0}}', r"ps", r"twice|repeated|[Dd]uplicate")
 
+    def test_lists_that_disagree_are_refused_with_both(self):
+        """Workers that list more workers, fewer ps, the ps in another order; each ends with 2 at once, and the run goes on."""
+        with Cluster(workers=1) as cluster:
+            ours = cluster.addresses()
+            cases = ((2, ours, r"lists worker 0, worker 1, that of ps 0 worker 0;"),
+                     (1, ours[:1], rf"has the ps {ours[0]}, that of ps 0 {ours[0]}, {ours[1]};"),
+                     (1, ours[::-1], rf"this is ps 1, and not ps 0: .*has the ps {ours[1]}, {ours[0]}, that of ps 1 {ours[0]}, {ours[1]};"))
+            for workers, addresses, mentions in cases:
+                cluster.workers = workers
+                member = cluster.member(ps_addresses=addresses)
+                member.wait_for(r"^refused FAILED_PRECONDITION WRONG_CLUSTER .*" + mentions)
+                self.assertEqual(member.wait(), 2, member.text())
+            cluster.workers = 1
+            member = cluster.member()
+            member.wait_for("^joined$")
+            member.say("leave done")
+            self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_ps_that_disagree_end_with_2_and_say_so(self):
+        """ps 1 lists another worker than ps 0; it ends at once, ps 0 when a worker has waited for it."""
+        with Cluster(workers=1, start=False, options=["--ps-lost-ms", "1500", "--report-ms", "300"]) as cluster:
+            cluster.start_ps(0).wait_for("listens on")
+            cluster.workers = 2
+            cluster.start_ps(1)
+            self.assertEqual(cluster.ps[1].wait(), 2)
+            says = "the configuration of ps 1 lists worker 0, worker 1, that of ps 0 worker 0; give every task the same"
+            cluster.ps[1].wait_for(says)
+            cluster.ps[0].wait_for(f"ps 0 waits for ps 1 .*{says}")
+            cluster.workers = 1
+            member = cluster.member()
+            self.assertEqual(cluster.ps[0].wait(), 2)
+            self.assertEqual(member.wait(), 2, member.text())
+
     def test_a_host_that_does_not_resolve_yet_is_tried_again_and_then_said(self):
         with Cluster(start=False, options=["--ps-lost-ms", "1500", "--report-ms", "300"]) as cluster:
             addresses = [cluster.addresses()[0], f"sumac-nobody.invalid:{free_ports(1)[0]}"]

@@ -52,11 +52,16 @@ struct greeting {
     uint64_t coordinator, secret; /* of ps 0 */
     uint64_t expected;            /* the incarnation of this ps */
     wire_end *end;
+    bool swapped;    /* the ps are in another order than this one knows */
+    uint32_t worker; /* the only member that is listed; 0: none is */
 };
 
 static void greet(struct talk *talk, const struct greeting *greeting)
 {
     char *addresses[] = {"h0:1", "h1:1"};
+    char *swapped[] = {"h1:1", "h0:1"};
+    wire_task_name worker = WIRE_TASK_NAME_INIT;
+    wire_task_name *members[] = {&worker};
     wire_peer_hello said = WIRE_PEER_HELLO_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
@@ -67,8 +72,12 @@ static void greet(struct talk *talk, const struct greeting *greeting)
     said.coordinator_incarnation = greeting->coordinator;
     said.coordinator_secret = greeting->secret;
     said.index = 1;
-    said.ps_addresses = addresses;
+    said.ps_addresses = greeting->swapped ? swapped : addresses;
     said.n_ps_addresses = 2;
+    worker.job = "worker";
+    worker.index = greeting->worker;
+    said.members = members;
+    said.n_members = greeting->worker != 0;
     said.expected_incarnation = greeting->expected;
     order.hello = &said;
     order.end = greeting->end;
@@ -78,12 +87,69 @@ static void greet(struct talk *talk, const struct greeting *greeting)
 /* From this incarnation of ps 0, expecting that one of this ps. */
 static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
 {
-    const struct greeting greeting = {coordinator, TALK_SECRET, expected, NULL};
+    const struct greeting greeting = {coordinator, TALK_SECRET, expected, .end = NULL};
 
     greet(talk, &greeting);
 }
 
 /* ---- whose word it takes ---- */
+
+/* ps 1 of a cluster of two, whose configuration lists worker 3. */
+static void begin_configured(struct talk *talk)
+{
+    static const char *const jobs[] = {"worker"};
+    static const uint32_t indices[] = {3};
+    struct lane_config config = talk_config();
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.member_count = 1;
+    talk->memory = memory_heap;
+    talk->now_us = config.started_us;
+    talk->lane = lane_create(&config, &memory_heap);
+}
+
+static void a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting other = {0x1000, TALK_SECRET, 0, .swapped = true, .worker = 3};
+    begin_configured(talk);
+
+    greet(talk, &other);
+
+    talk_expect(talk, "exit 2 WRONG_CLUSTER\n");
+    assert_string_equal(
+        talk->end.text, "the configuration of ps 1 has the ps h0:1, h1:1, that of ps 0 h1:1, h0:1; "
+                        "give every task the same, in the same order");
+}
+
+static void a_ps_0_that_lists_other_members_is_a_configuration_to_mend(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting other = {0x1000, TALK_SECRET, 0, .worker = 2};
+    begin_configured(talk);
+
+    greet(talk, &other);
+
+    talk_expect(talk, "exit 2 WRONG_CLUSTER\n");
+    assert_string_equal(
+        talk->end.text, "the configuration of ps 1 lists worker 3, that of ps 0 worker 2; give "
+                        "every task the same");
+}
+
+/* Whoever dials later cannot end it. */
+static void a_ps_that_has_its_ps_0_compares_no_more(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting same = {0x1000, TALK_SECRET, 0, .worker = 3};
+    const struct greeting other = {0x1000, TALK_SECRET, 0, .swapped = true, .worker = 2};
+    begin_configured(talk);
+    greet(talk, &same);
+    talk_expect(talk, "report 1\n");
+
+    greet(talk, &other);
+
+    assert_null(strstr(talk->text, "exit"));
+}
 
 /* Its own stream was lost with it. */
 static void another_ps_0_means_that_the_state_is_lost(void **state)
@@ -129,7 +195,7 @@ static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
     (void)begin(talk);
     const uint64_t present = talk->coordinator;
     wire_end end = WIRE_END_INIT;
-    const struct greeting forged = {0x1000, TALK_SECRET + 1, 0x1001, &end};
+    const struct greeting forged = {0x1000, TALK_SECRET + 1, 0x1001, .end = &end};
 
     talk->orders = UINT64_C(1) << 62;
     greet(talk, &forged);
@@ -159,8 +225,8 @@ static void what_comes_with_a_hello_that_is_refused_is_not_obeyed(void **state)
     (void)begin(talk);
     wire_end end = WIRE_END_INIT;
     end.exit_code = 3;
-    const struct greeting old = {0x1000, TALK_SECRET, 0x1001, &end};
-    const struct greeting other = {0x1000, TALK_SECRET, 0x999, &end};
+    const struct greeting old = {0x1000, TALK_SECRET, 0x1001, .end = &end};
+    const struct greeting other = {0x1000, TALK_SECRET, 0x999, .end = &end};
 
     talk->orders = 0;
     greet(talk, &old);
@@ -580,6 +646,9 @@ static void sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        talk_test(a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend),
+        talk_test(a_ps_0_that_lists_other_members_is_a_configuration_to_mend),
+        talk_test(a_ps_that_has_its_ps_0_compares_no_more),
         talk_test(another_ps_0_means_that_the_state_is_lost),
         talk_test(another_ps_0_is_refused_while_the_stream_of_the_present_one_lives),
         talk_test(who_does_not_know_the_secret_of_ps_0_is_not_ps_0),

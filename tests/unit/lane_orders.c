@@ -511,6 +511,27 @@ static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
     talk_expect(talk, "failed NOT_COORDINATOR\n");
 }
 
+/* Its configuration has the ps in another order. */
+static void who_takes_another_ps_for_ps_0_is_shown_both_lists(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    char *addresses[] = {"h1:1", "h0:1"};
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
+    join.ps_addresses = addresses;
+    join.n_ps_addresses = 2;
+
+    talk_step(talk, &call);
+    talk_expect(talk, "failed WRONG_CLUSTER\n");
+
+    addresses[0] = "h0:1"; /* it has the same, and was led astray */
+    addresses[1] = "h1:1";
+    talk_step(talk, &call);
+    talk_expect(talk, "failed NOT_COORDINATOR\n");
+}
+
 static void lists_and_stats_need_no_session(void **state)
 {
     struct talk *const talk = *state;
@@ -593,6 +614,7 @@ int main(void)
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
         talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
+        talk_test(who_takes_another_ps_for_ps_0_is_shown_both_lists),
         talk_test(lists_and_stats_need_no_session),
         talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
     };

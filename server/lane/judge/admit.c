@@ -170,6 +170,8 @@ judge_join_admit(struct judge *judge, const wire_join_request *request, struct s
 {
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     enum sumac_status status = judge_peers_check(judge, request, error);
+    if (status == SUMAC_OK)
+        status = judge_lists_check(judge, request, error);
     if (status == SUMAC_OK && member)
         status = check_listed(judge, request, error);
     if (status == SUMAC_OK && member)

@@ -48,6 +48,7 @@
 #define JUDGE_ALIVE_MS 1000u      /* each ps hears from ps 0 at least so often */
 #define JUDGE_BUCKETS 8192u       /* of the two indexes of variables; a power of two */
 #define JUDGE_SESSION_BUCKETS 64u /* of the index of sessions; a power of two */
+#define JUDGE_TASK_BUCKETS 1024u  /* of the index of tasks; a power of two */
 #define JUDGE_MASK_WORDS (LANE_PS_MAX / 64u)
 
 /* A set of ps. */
@@ -84,13 +85,14 @@ struct judge_voided {
 };
 
 struct judge_task {
-    struct judge_task *next;
+    struct judge_task *next, *next_by_name;
     char job[JUDGE_JOB_BYTES_MAX + 1];
     uint32_t index;
-    bool listed; /* in the configuration */
-    bool member; /* counts in the membership */
-    bool joined; /* has ever been open */
-    bool done;   /* its last session left as done */
+    bool listed;    /* in the configuration */
+    bool member;    /* counts in the membership */
+    bool joined;    /* has ever been open */
+    bool done;      /* its last session left as done */
+    uint64_t named; /* by the list of the join that was looked at last */
     uint64_t attempts;
     uint64_t final;              /* of its last settled session */
     struct judge_voided *voided; /* likewise; NULL: none */
@@ -152,7 +154,9 @@ struct judge_order {
 
 struct judge_peer {
     char address[JUDGE_ADDRESS_BYTES_MAX + 1]; /* "": not known yet */
-    char trouble[160]; /* why there is no stream, as the driver said; "": no idea */
+    char trouble
+        [SUMAC_ERROR_TEXT_BYTES]; /* why there is no stream, as the driver said; "": no idea */
+    enum sumac_reason trouble_reason;
     bool dialled;
     bool up;        /* a stream is open */
     bool writable;  /* and its last order is out */
@@ -281,6 +285,8 @@ struct judge {
 
     bool members_listed; /* by this ps's own configuration */
     struct judge_task *first_task;
+    struct judge_task *by_task[JUDGE_TASK_BUCKETS];
+    uint64_t lists_looked_at;
     struct judge_session *first_session;
     /* By their ids: every message of a session looks here. */
     struct judge_session *by_session_id[JUDGE_SESSION_BUCKETS];
@@ -390,6 +396,11 @@ void judge_voided_drop(struct judge *judge, struct judge_voided **set);
 /* Of one that holds what every ps may remember. */
 uint64_t judge_voided_bytes_max(const struct judge *judge);
 
+/* lists.c */
+/* Does the joiner's configuration contradict this one? Nothing is changed but marks. */
+enum sumac_status
+judge_lists_check(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
+
 /* admit.c */
 /* Is it a join at all? */
 enum sumac_status judge_join_check(
@@ -471,6 +482,8 @@ void judge_run_check(struct judge *judge);
 void judge_state_lost(struct judge *judge, const char *text);
 /* A ps never appeared: those who wait are told, and the run is over before it began. */
 void judge_ps_missing(struct judge *judge, const char *text);
+/* It is there, and was configured for another cluster. */
+void judge_ps_misconfigured(struct judge *judge, const char *text);
 /* A ps that had been met has ended of its own, and said why. */
 void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text);
 void judge_run_end_now(struct judge *judge);

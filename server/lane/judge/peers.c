@@ -82,11 +82,6 @@ enum sumac_status judge_peers_check(
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps 0 was told only itself and this join names no ps: give ps_addresses");
-    if (judge->ps_count != 0 && count > 1 && count != judge->ps_count)
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "join names %zu ps, ps 0 knows %u: give both the same cluster configuration", count,
-            judge->ps_count);
     return SUMAC_OK;
 }
 
@@ -171,6 +166,27 @@ static wire_peer_order *new_order(struct judge *judge)
     return message;
 }
 
+/* Those of ps 0's own configuration. False: no memory. */
+static bool list_members(struct judge *judge, wire_peer_hello *hello)
+{
+    const struct lane_config *config = judge->config;
+    wire_task_name *names =
+        arena_take(judge->out->arena, config->member_count * sizeof(*names) + 1);
+    hello->members =
+        arena_take(judge->out->arena, config->member_count * sizeof(*hello->members) + 1);
+    if (names == NULL || hello->members == NULL)
+        return false;
+    for (uint32_t i = 0; i < config->member_count; i++) {
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = (char *)config->members_jobs[i];
+        names[i].index = config->members_indices[i];
+        hello->members[i] = &names[i];
+    }
+    hello->n_members = config->member_count;
+    hello->members_partial = config->members_partial;
+    return true;
+}
+
 static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
 {
     wire_peer_order *message = new_order(judge);
@@ -184,6 +200,8 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
         incarnations[i] = judge->peers[i].incarnation;
     }
     *hello = (wire_peer_hello)WIRE_PEER_HELLO_INIT;
+    if (!list_members(judge, hello))
+        return NULL;
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
     hello->cluster_id = judge->cluster_id;
     hello->epoch = JUDGE_EPOCH;
@@ -272,6 +290,13 @@ static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
            judge->now_us - judge->first_join_us >= judge_ms(judge->config->ps_lost_ms);
 }
 
+/* Was the last that was heard of it that its configuration, or its release, is another one? */
+static bool is_misconfigured(const struct judge *judge, uint32_t ps)
+{
+    const enum sumac_reason reason = judge->peers[ps].trouble_reason;
+    return reason == SUMAC_REASON_WRONG_CLUSTER || reason == SUMAC_REASON_PROTOCOL_VERSION;
+}
+
 /* In seconds, as somebody who reads a log counts. */
 static unsigned long long seconds(uint64_t us) { return (us + 999999u) / 1000000u; }
 
@@ -305,6 +330,11 @@ void judge_peers_tick(struct judge *judge)
                 judge, out_text(
                            judge->out, "%s, is lost with its state: not reached for %u ms",
                            judge_peer_text(judge, ps), judge->config->ps_lost_ms));
+        else if (is_missing_too_long(judge, ps) && is_misconfigured(judge, ps))
+            judge_ps_misconfigured(
+                judge, out_text(
+                           judge->out, "ps %u at %s refuses ps 0: %s", ps, judge->peers[ps].address,
+                           judge->peers[ps].trouble));
         else if (is_missing_too_long(judge, ps))
             judge_ps_missing(
                 judge, out_text(
@@ -349,6 +379,7 @@ void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum 
         peer->down_us = judge->now_us;
     peer->up = peer->writable = peer->greeted = false;
     set_text(peer->trouble, sizeof(peer->trouble), text);
+    peer->trouble_reason = reason;
     const bool exit = reason >= SUMAC_REASON_STATE_LOST || reason == SUMAC_REASON_PS_MISSING;
     peer->ended = greeted && exit;
     if (peer->ended)
@@ -382,15 +413,17 @@ static void greeted(struct judge *judge, uint32_t ps)
         out_log(judge->out, "ps 0 met ps %u at %s", ps, peer->address);
     peer->greeted = peer->met = true;
     peer->trouble[0] = '\0';
+    peer->trouble_reason = SUMAC_REASON_UNSPECIFIED;
 }
 
 /* A ps that will not have ps 0 is as good as not there. */
-static void refused(struct judge *judge, uint32_t ps, const char *text)
+static void refused(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
 {
     struct judge_peer *peer = &judge->peers[ps];
     if (strcmp(peer->trouble, text) != 0)
         out_log(judge->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
     set_text(peer->trouble, sizeof(peer->trouble), text);
+    peer->trouble_reason = reason;
 }
 
 static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
@@ -406,7 +439,7 @@ static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
 static void hear_hello(struct judge *judge, uint32_t ps, const wire_peer_report *report)
 {
     if (report->status != 0) {
-        refused(judge, ps, report->message);
+        refused(judge, ps, (enum sumac_reason)report->reason, report->message);
         return;
     }
     hear(judge, &judge->peers[ps], true);

@@ -71,6 +71,14 @@ void judge_ps_missing(struct judge *judge, const char *text)
     fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, judge->end_text);
 }
 
+void judge_ps_misconfigured(struct judge *judge, const char *text)
+{
+    if (judge->phase != JUDGE_RUNNING)
+        return;
+    end_run(judge, LANE_EXIT_MISCONFIGURED, SUMAC_REASON_WRONG_CLUSTER, text);
+    fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER, judge->end_text);
+}
+
 /* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last one's leave. */
 static bool any_settling(const struct judge *judge)
 {

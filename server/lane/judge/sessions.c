@@ -9,11 +9,17 @@
 
 /* ---- tasks ---- */
 
+/* Of one job there may be thousands, numbered from 0. */
+static uint32_t task_bucket(const char *job, uint32_t index)
+{
+    return (index * 4u + (uint8_t)job[0]) & (JUDGE_TASK_BUCKETS - 1);
+}
+
 static struct judge_task *find_task(const struct judge *judge, const char *job, uint32_t index)
 {
-    struct judge_task *task = judge->first_task;
+    struct judge_task *task = judge->by_task[task_bucket(job, index)];
     while (task != NULL && (task->index != index || strcmp(task->job, job) != 0))
-        task = task->next;
+        task = task->next_by_name;
     return task;
 }
 
@@ -38,6 +44,8 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
     while (*link != NULL)
         link = &(*link)->next;
     *link = task;
+    task->next_by_name = judge->by_task[task_bucket(task->job, task->index)];
+    judge->by_task[task_bucket(task->job, task->index)] = task;
     return task;
 }
 

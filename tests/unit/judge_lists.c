@@ -1,0 +1,155 @@
+/* judge_lists.c -- configurations that contradict that of ps 0 are refused with both lists, and what goes with it is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+/* A join of worker 0 as this configuration makes it: so many workers, from `first` on, and these ps. */
+struct configured {
+    const char *ps[3];
+    uint32_t ps_count, workers, first;
+    bool partial, observer;
+};
+
+static const struct world_answer *join_configured(struct world *world, struct configured given)
+{
+    static uint8_t nonce[16] = {77};
+    wire_task_name names[4], *pointers[4];
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    for (uint32_t i = 0; i < given.workers; i++) {
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = "worker";
+        names[i].index = given.first + i;
+        pointers[i] = &names[i];
+    }
+    nonce[1]++;
+    task.job = "worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof(nonce), nonce};
+    request.role = given.observer ? SUMAC__V1__ROLE__ROLE_OBSERVER : SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = given.observer ? NULL : &task;
+    request.ps_addresses = (char **)given.ps;
+    request.n_ps_addresses = given.ps_count;
+    request.members = pointers;
+    request.n_members = given.workers;
+    request.members_partial = given.partial;
+    const uint64_t join = world_join_as(world, &request);
+    world_settle_down(world);
+    return world_answer(world, join);
+}
+
+static void refused_with(struct world *world, struct configured given, const char *text)
+{
+    const struct world_answer *answer = join_configured(world, given);
+    assert_non_null(answer);
+    assert_int_equal(answer->status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(answer->reason, SUMAC_REASON_WRONG_CLUSTER);
+    assert_string_equal(answer->text, text);
+}
+
+static void a_member_whose_list_of_workers_is_another_one_is_refused_with_both(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    refused_with(
+        world, (struct configured){.workers = 3},
+        "join of worker 0: its configuration lists worker 0, worker 1, worker 2, that of ps 0 "
+        "worker 0, worker 1; give every task the same");
+    refused_with(
+        world, (struct configured){.workers = 1},
+        "join of worker 0: its configuration lists worker 0, that of ps 0 worker 0, worker 1; give "
+        "every task the same");
+    assert_int_equal(join_configured(world, (struct configured){.workers = 2})->status, SUMAC_OK);
+    world_free(world);
+}
+
+/* As a TFJob's dynamic form writes it: each worker is told itself. */
+static void a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_out(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+    assert_int_equal(
+        join_configured(world, (struct configured){.workers = 1, .partial = true})->status,
+        SUMAC_OK);
+    refused_with(
+        world, (struct configured){.workers = 2, .first = 1, .partial = true},
+        "join of worker 0: its configuration lists worker 1, worker 2, that of ps 0 worker 0, "
+        "worker 1; give every task the same");
+    world_free(world);
+
+    world = world_prepare(1, 1);
+    world->config.members_partial = true;
+    world_begin(world);
+    assert_int_equal(join_configured(world, (struct configured){.workers = 3})->status, SUMAC_OK);
+    world_free(world);
+}
+
+static void who_says_no_list_is_asked_for_none(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+
+    assert_int_equal(join_configured(world, (struct configured){.ps_count = 0})->status, SUMAC_OK);
+    const struct configured one = {.ps = {"elsewhere:1"}, .ps_count = 1, .observer = true};
+    assert_int_equal(join_configured(world, one)->status, SUMAC_OK);
+    world_free(world);
+}
+
+static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+
+    refused_with(
+        world, (struct configured){.ps = {"h1:1", "h0:1"}, .ps_count = 2},
+        "join of worker 0: its configuration has the ps h1:1, h0:1, that of ps 0 h0:1, h1:1; give "
+        "every task the same, in the same order");
+    refused_with(
+        world, (struct configured){.ps = {"h0:1"}, .ps_count = 1},
+        "join of worker 0: its configuration has the ps h0:1, that of ps 0 h0:1, h1:1; give every "
+        "task the same, in the same order");
+    refused_with(
+        world, (struct configured){.ps = {"h0:1", "h1:1", "h2:1"}, .ps_count = 3, .observer = true},
+        "join of an observer: its configuration has the ps h0:1, h1:1, h2:1, that of ps 0 h0:1, "
+        "h1:1; give every task the same, in the same order");
+    const struct configured named = {.ps = {"h0:1", "proxy-of-h1:7"}, .ps_count = 2};
+    assert_int_equal(join_configured(world, named)->status, SUMAC_OK);
+    world_free(world);
+}
+
+static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    const uint64_t join = world_join(world, "worker", 0, 1);
+    world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "the configuration of ps 1 has the ps h1:1");
+
+    world_pass(world, 61 * SECOND);
+
+    assert_int_equal(world_answer(world, join)->reason, SUMAC_REASON_WRONG_CLUSTER);
+    assert_string_equal(
+        world_answer(world, join)->text,
+        "ps 1 at h1:1 refuses ps 0: the configuration of ps 1 has the ps h1:1");
+    assert_int_equal(world->exit_code, 2);
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_member_whose_list_of_workers_is_another_one_is_refused_with_both),
+        cmocka_unit_test(a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_out),
+        cmocka_unit_test(who_says_no_list_is_asked_for_none),
+        cmocka_unit_test(a_list_of_the_ps_in_another_order_or_length_is_refused_with_both),
+        cmocka_unit_test(a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
