@@ -51,6 +51,11 @@ rpc_channel_open(struct rpc_poller *poller, const char *target, struct rpc_chann
         integer(GRPC_ARG_ENABLE_RETRIES, 0),            /* resending is the session's */
         integer(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
         integer(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
+        /* A ps compresses nothing: what has nothing to do stands in no message's way. */
+        integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1),
+        integer(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
+        integer(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
+        integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
         integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_BYTES_MAX),
         integer(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
         integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX),

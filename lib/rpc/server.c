@@ -31,8 +31,10 @@ static grpc_server *create_core(const struct rpc_server_options *options)
         options->message_bytes_max != 0 ? options->message_bytes_max : MESSAGE_BYTES_DEFAULT;
     grpc_arg args[16];
     size_t count = 0;
-    /* Only identity: gRPC would inflate before it checks the size. */
+    /* Only identity: gRPC would inflate before it checks the size. What has nothing to do stands in no message's way. */
     args[count++] = integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
+    args[count++] = integer(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+    args[count++] = integer(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     args[count++] = integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, message_bytes_max);
     args[count++] =
         integer(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, PING_INTERVAL_MS_MIN);
