@@ -114,6 +114,8 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->index = config->index;
     lane->ps_count = config->ps_count;
     lane->epoch = FIRST_EPOCH;
+    lane->grant_bytes = config->staging_bytes_max / config->sessions_max;
+    lane->pull_bounds = lane_pull_bounds(config);
     lane->coordinator_heard_us = lane->last_step_us = config->started_us;
     lane->report_us = (uint64_t)config->report_ms * 1000;
     lane->report_due_us = config->started_us + lane->report_us;

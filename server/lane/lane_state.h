@@ -26,7 +26,7 @@
 #include "room.h"
 #include "store.h"
 
-#define PARTS_PER_SESSION_MAX 1024u  /* staged or refused, not done */
+#define PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
 #define PULLS_PER_STREAM_MAX 4096u
 #define PIECES_PER_ANSWER_MAX 4096u
 #define FUNCTIONS_PER_PART_MAX 256u
@@ -260,6 +260,11 @@ struct stream {
     uint64_t stranger_since_us;
 };
 
+/* Who may take how much of pulls_bytes_max (pull_room.c). */
+struct pull_bounds {
+    uint64_t readers_max, common_max, share_max, refused_max;
+};
+
 /* Bytes lent to the driver. Its address is the number that RELEASED gives back. */
 struct hold {
     struct block *block;
@@ -307,9 +312,11 @@ struct lane {
     uint64_t refused_pull_bytes; /* of those refused at once, … */
     uint64_t reader_pull_bytes;  /* of those without a session, … */
     uint64_t common_pull_bytes;  /* and of sessions' beyond their shares (pull_room.c) */
-    uint32_t half_applied;       /* sessions with a part that is applied in half */
-    uint32_t filling;            /* variables that do not have their values yet */
-    bool any_hello;              /* ps 0 has spoken to this ps */
+    uint64_t grant_bytes;        /* of staging, for each session */
+    struct pull_bounds pull_bounds;
+    uint32_t half_applied; /* sessions with a part that is applied in half */
+    uint32_t filling;      /* variables that do not have their values yet */
+    bool any_hello;        /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */
     bool serving;
@@ -342,15 +349,12 @@ static inline uint32_t lane_pull_chunk_bytes(const struct lane *lane)
                                               : lane->config.pull_chunk_bytes;
 }
 
-static inline uint64_t pulls_bytes_max(const struct lane *lane)
+static inline uint64_t pulls_bytes_max(const struct lane_config *config)
 {
-    return lane->config.pulls_bytes_max == 0 ? LANE_PULLS_BYTES_MAX : lane->config.pulls_bytes_max;
+    return config->pulls_bytes_max == 0 ? LANE_PULLS_BYTES_MAX : config->pulls_bytes_max;
 }
 
-static inline uint64_t grant_bytes(const struct lane *lane)
-{
-    return lane->config.staging_bytes_max / lane->config.sessions_max;
-}
+static inline uint64_t grant_bytes(const struct lane *lane) { return lane->grant_bytes; }
 
 /* stream.c: streams, what is said on them first, and their end */
 void lane_stream_opened(struct lane *lane, const struct lane_event *event);
@@ -539,15 +543,13 @@ void lane_pull_describe_wait(
     const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
     size_t text_bytes);
 /* pull_room.c: what pulls take while they wait or are under way, of a bound that is shared out */
-/* Is there room for a pull with so many pieces? False: *error says how much there is. */
-bool lane_pull_has_room(
-    const struct lane *lane, const struct session *session, const struct pull *pull,
-    uint64_t pieces, struct sumac_error *error);
+struct pull_bounds lane_pull_bounds(const struct lane_config *config);
+/* Take the room of a pull with so many pieces. False: there is none, and *error says how much there is. */
+bool lane_pull_take_room(
+    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces,
+    struct sumac_error *error);
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
 bool lane_pull_take_last_room(struct lane *lane, struct pull *pull);
-
-void lane_pull_take_room(
-    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces);
 void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull);
 /* The session is closed: its pulls are those of a reader without one, and streams whose pulls find no room as such end. */
 void lane_pull_disown(struct lane *lane, struct session *session);

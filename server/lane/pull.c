@@ -227,9 +227,8 @@ static bool read_request(
 {
     check_request(lane, stream, request, &pull->error);
     if (pull->error.status != SUMAC_OK ||
-        !lane_pull_has_room(lane, stream->session, pull, request->n_pieces, &pull->error))
+        !lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error))
         return lane_pull_take_last_room(lane, pull);
-    lane_pull_take_room(lane, stream->session, pull, request->n_pieces);
     pull->piece_capacity = (uint32_t)request->n_pieces;
     pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
     if (pull->pieces == NULL) {
@@ -263,7 +262,7 @@ static void refuse_last(struct lane *lane, struct stream *stream, uint64_t reque
         "bytes of refused pulls whose answers were not read, of at most %llu",
         lane->index, (unsigned long long)request, stream->pull_count, PULLS_PER_STREAM_MAX,
         (unsigned long long)lane->refused_pull_bytes,
-        (unsigned long long)pulls_bytes_max(lane) / 8);
+        (unsigned long long)lane->pull_bounds.refused_max);
 }
 
 static void add(struct lane *lane, struct stream *stream, const wire_pull_request *request)

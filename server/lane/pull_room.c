@@ -14,20 +14,21 @@
 
 #define PULL_ROOM_BYTES ((sizeof(struct pull) + 15) / 16 * 16)
 
-/* What is not kept for the refused. */
-static uint64_t admitted_bytes(const struct lane *lane)
+struct pull_bounds lane_pull_bounds(const struct lane_config *config)
 {
-    return pulls_bytes_max(lane) - pulls_bytes_max(lane) / 8;
-}
+    const uint64_t refused = pulls_bytes_max(config) / 8;
+    const uint64_t admitted = pulls_bytes_max(config) - refused;
 
-static uint64_t share_bytes(const struct lane *lane)
-{
-    return admitted_bytes(lane) / 4 / lane->config.sessions_max;
+    return (struct pull_bounds){
+        .readers_max = admitted / 2,
+        .common_max = admitted / 4,
+        .share_max = admitted / 4 / config->sessions_max,
+        .refused_max = refused};
 }
 
 static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
 {
-    const uint64_t share = share_bytes(lane);
+    const uint64_t share = lane->pull_bounds.share_max;
 
     return bytes > share ? bytes - share : 0;
 }
@@ -41,31 +42,23 @@ static uint64_t bytes_of(uint64_t pieces)
 static bool is_reader(const struct session *session) { return session == NULL || session->closed; }
 
 static bool refuse_reader(
-    const struct lane *lane, const struct pull *pull, uint64_t pieces, struct sumac_error *error)
+    const struct lane *lane, const struct pull *pull, uint64_t pieces, uint64_t bytes,
+    struct sumac_error *error)
 {
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %llu of %llu pieces takes %llu bytes: ps %u keeps %llu for pulls of readers without "
         "a session, and %llu are taken: pull again later, or join",
-        (unsigned long long)pull->request, (unsigned long long)pieces,
-        (unsigned long long)bytes_of(pieces), lane->index,
-        (unsigned long long)admitted_bytes(lane) / 2, (unsigned long long)lane->reader_pull_bytes);
+        (unsigned long long)pull->request, (unsigned long long)pieces, (unsigned long long)bytes,
+        lane->index, (unsigned long long)lane->pull_bounds.readers_max,
+        (unsigned long long)lane->reader_pull_bytes);
     return false;
 }
 
-bool lane_pull_has_room(
+static bool refuse_session(
     const struct lane *lane, const struct session *session, const struct pull *pull,
-    uint64_t pieces, struct sumac_error *error)
+    uint64_t pieces, uint64_t bytes, struct sumac_error *error)
 {
-    const uint64_t bytes = bytes_of(pieces), admitted = admitted_bytes(lane);
-
-    if (is_reader(session))
-        return lane->reader_pull_bytes + bytes <= admitted / 2 ||
-               refuse_reader(lane, pull, pieces, error);
-    const uint64_t common =
-        beyond_share(lane, session->pull_bytes + bytes) - beyond_share(lane, session->pull_bytes);
-    if (lane->common_pull_bytes + common <= admitted / 4)
-        return true;
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %llu of %llu pieces takes %llu bytes beside %llu of session %s: ps %u keeps %llu for "
@@ -73,9 +66,18 @@ bool lane_pull_has_room(
         "less at once",
         (unsigned long long)pull->request, (unsigned long long)pieces, (unsigned long long)bytes,
         (unsigned long long)session->pull_bytes, session->task, lane->index,
-        (unsigned long long)share_bytes(lane), (unsigned long long)admitted / 4,
+        (unsigned long long)lane->pull_bounds.share_max,
+        (unsigned long long)lane->pull_bounds.common_max,
         (unsigned long long)lane->common_pull_bytes);
     return false;
+}
+
+static bool common_has_room(const struct lane *lane, const struct session *session, uint64_t bytes)
+{
+    const uint64_t common =
+        beyond_share(lane, session->pull_bytes + bytes) - beyond_share(lane, session->pull_bytes);
+
+    return lane->common_pull_bytes + common <= lane->pull_bounds.common_max;
 }
 
 static void change_session(struct lane *lane, struct session *session, uint64_t pull_bytes)
@@ -85,26 +87,35 @@ static void change_session(struct lane *lane, struct session *session, uint64_t 
     session->pull_bytes = pull_bytes;
 }
 
+bool lane_pull_take_room(
+    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces,
+    struct sumac_error *error)
+{
+    const uint64_t bytes = bytes_of(pieces);
+
+    if (is_reader(session)) {
+        if (lane->reader_pull_bytes + bytes > lane->pull_bounds.readers_max)
+            return refuse_reader(lane, pull, pieces, bytes, error);
+        lane->reader_pull_bytes += bytes;
+    } else {
+        if (!common_has_room(lane, session, bytes))
+            return refuse_session(lane, session, pull, pieces, bytes, error);
+        change_session(lane, session, session->pull_bytes + bytes);
+    }
+    pull->room_bytes = bytes;
+    lane->pull_bytes += bytes;
+    return true;
+}
+
 bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
 {
-    if (lane->refused_pull_bytes + PULL_ROOM_BYTES > pulls_bytes_max(lane) / 8)
+    if (lane->refused_pull_bytes + PULL_ROOM_BYTES > lane->pull_bounds.refused_max)
         return false;
     pull->room_bytes = PULL_ROOM_BYTES;
     pull->refused_room = true;
     lane->pull_bytes += pull->room_bytes;
     lane->refused_pull_bytes += pull->room_bytes;
     return true;
-}
-
-void lane_pull_take_room(
-    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces)
-{
-    pull->room_bytes = bytes_of(pieces);
-    lane->pull_bytes += pull->room_bytes;
-    if (is_reader(session))
-        lane->reader_pull_bytes += pull->room_bytes;
-    else
-        change_session(lane, session, session->pull_bytes + pull->room_bytes);
 }
 
 void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull)
@@ -120,7 +131,7 @@ void lane_pull_give_room(struct lane *lane, struct session *session, struct pull
 
 void lane_pull_disown(struct lane *lane, struct session *session)
 {
-    const uint64_t readers_max = admitted_bytes(lane) / 2;
+    const uint64_t readers_max = lane->pull_bounds.readers_max;
     struct stream *stream = lane->first_stream;
 
     assert(session->closed);

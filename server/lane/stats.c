@@ -105,7 +105,7 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     message->staging_bytes_max = lane->config.staging_bytes_max;
     message->grpc_memory_bytes_max = lane->config.grpc_memory_bytes_max;
     message->pull_bytes = lane->pull_bytes;
-    message->pulls_bytes_max = pulls_bytes_max(lane);
+    message->pulls_bytes_max = pulls_bytes_max(&lane->config);
     message->sessions_bytes_max = lane_sessions_bytes_max(lane);
     message->state_bytes_max = lane->store.state_bytes_max;
     message->connections_bytes_max = (uint64_t)lane->config.connections_max * CONNECTION_BYTES;
