@@ -100,7 +100,8 @@ void device_close(struct device *device)
 
 const char *sumac_device_name(uint32_t index, char *text, uint32_t text_bytes)
 {
-    if (text_bytes > 0)
-        text_print(text, text_bytes, "CPU:%u", index);
+    if (text == NULL || text_bytes == 0)
+        return "";
+    text_print(text, text_bytes, "CPU:%u", index);
     return text;
 }

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "error.h"
@@ -52,6 +53,7 @@ struct sumac_worker {
     void **sources;              /* (replicas), for the reduction */
     double *weights;             /* (replicas) */
     uint64_t steps;
+    pid_t process; /* whose threads the devices are */
 };
 
 static uint32_t slot_count(const struct sumac_worker *worker)
@@ -64,14 +66,25 @@ static uint32_t slot_count(const struct sumac_worker *worker)
 static enum sumac_status
 check_options(const struct sumac_worker_options *options, struct sumac_error *error)
 {
-    const char *missing = options->client == NULL        ? "a client"
-                          : options->step == NULL        ? "a step function"
-                          : options->variable_count == 0 ? "a variable"
-                                                         : NULL;
+    const char *missing = options->client == NULL ? "a client"
+                          : options->step == NULL ? "a step function"
+                          : options->variable_count == 0 || options->variables == NULL
+                              ? "a variable"
+                              : NULL;
     if (missing != NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "a worker needs %s in its options", missing);
+    if (options->variable_count > SUMAC_TRANSFER_VARIABLES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "variable_count is %u; a worker has at most %d", options->variable_count,
+            SUMAC_TRANSFER_VARIABLES_MAX);
+    for (uint32_t i = 0; i < options->variable_count; i++)
+        if (options->variables[i] == NULL)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "variable %u of the worker's %u is NULL", i, options->variable_count);
     if (options->pushed_count > options->variable_count)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -93,6 +106,11 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
 static enum sumac_status
 check_reductions(const struct sumac_worker_options *options, struct sumac_error *error)
 {
+    if (options->reduce != SUMAC_REDUCE_SUM && options->reduce != SUMAC_REDUCE_MEAN)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
+            (int)options->reduce);
     for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
         const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
         if (!reduce_has(options->reduce, dtype))
@@ -170,6 +188,8 @@ enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error)
 {
+    if (options == NULL || worker == NULL)
+        return fail_for_null(error, "sumac_worker_create", options == NULL ? "options" : "worker");
     struct sumac_worker_options filled = *options;
     fill_in(&filled);
     enum sumac_status status = check_options(&filled, error);
@@ -182,6 +202,7 @@ enum sumac_status sumac_worker_create(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
     made->options = filled;
+    made->process = getpid();
     status = allocate(made, error);
     if (status == SUMAC_OK)
         status = make_tensors(made, error);
@@ -379,9 +400,26 @@ static enum sumac_status take_values(struct sumac_worker *worker, struct sumac_e
     return SUMAC_OK;
 }
 
+/* The devices' threads are not in a child of the process that made the worker, and its client is of no use there. */
+static enum sumac_status
+check(const struct sumac_worker *worker, const char *function, struct sumac_error *error)
+{
+    if (worker == NULL)
+        return fail_for_null(error, function, "worker");
+    if (worker->process == getpid())
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+        "this worker was made by process %ld, and this is its child %ld: fork first, then open a "
+        "client and make a worker in each process",
+        (long)worker->process, (long)getpid());
+}
+
 enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error)
 {
-    enum sumac_status status = take_values(worker, error);
+    enum sumac_status status = check(worker, "sumac_worker_step", error);
+    if (status == SUMAC_OK)
+        status = take_values(worker, error);
     if (status != SUMAC_OK)
         return status;
     struct slot *slot = &worker->slots[worker->pushed % slot_count(worker)];
@@ -411,15 +449,19 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
 
 enum sumac_status sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error)
 {
-    return drain(worker, 0, error);
+    const enum sumac_status status = check(worker, "sumac_worker_flush", error);
+    return status == SUMAC_OK ? drain(worker, 0, error) : status;
 }
 
 const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker)
 {
-    return worker->steps == 0 ? NULL : worker->values[worker->current].items;
+    return worker == NULL || worker->steps == 0 ? NULL : worker->values[worker->current].items;
 }
 
-uint64_t sumac_worker_steps(const struct sumac_worker *worker) { return worker->steps; }
+uint64_t sumac_worker_steps(const struct sumac_worker *worker)
+{
+    return worker == NULL ? 0 : worker->steps;
+}
 
 /* ---- the end */
 
@@ -439,7 +481,7 @@ static void settle(struct sumac_worker *worker)
 
 void sumac_worker_destroy(struct sumac_worker *worker)
 {
-    if (worker == NULL)
+    if (worker == NULL || worker->process != getpid()) /* the threads are the parent's */
         return;
     settle(worker);
     for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++) {

@@ -22,6 +22,8 @@ struct sumac_buffer {
 
 enum sumac_status sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer)
 {
+    if (buffer == NULL)
+        return SUMAC_INVALID_ARGUMENT;
     if (bytes > PTRDIFF_MAX)
         return SUMAC_RESOURCE_EXHAUSTED;
     struct sumac_buffer *made = calloc(1, sizeof *made);
@@ -44,6 +46,8 @@ enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer)
 {
+    if (buffer == NULL || (data == NULL && bytes > 0) || (uint32_t)place.kind > SUMAC_PLACE_CUDA)
+        return SUMAC_INVALID_ARGUMENT;
     struct sumac_buffer *made = calloc(1, sizeof *made);
     if (made == NULL)
         return SUMAC_RESOURCE_EXHAUSTED;
@@ -59,6 +63,8 @@ enum sumac_status sumac_buffer_wrap(
 
 struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer)
 {
+    if (buffer == NULL)
+        return NULL;
     const uint64_t before = atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
     assert(before > 0);
     (void)before;
@@ -81,8 +87,17 @@ void sumac_buffer_unref(struct sumac_buffer *buffer)
     free(buffer);
 }
 
-void *sumac_buffer_data(const struct sumac_buffer *buffer) { return buffer->data; }
+void *sumac_buffer_data(const struct sumac_buffer *buffer)
+{
+    return buffer == NULL ? NULL : buffer->data;
+}
 
-uint64_t sumac_buffer_bytes(const struct sumac_buffer *buffer) { return buffer->bytes; }
+uint64_t sumac_buffer_bytes(const struct sumac_buffer *buffer)
+{
+    return buffer == NULL ? 0 : buffer->bytes;
+}
 
-struct sumac_place sumac_buffer_place(const struct sumac_buffer *buffer) { return buffer->place; }
+struct sumac_place sumac_buffer_place(const struct sumac_buffer *buffer)
+{
+    return buffer == NULL ? (struct sumac_place){SUMAC_PLACE_HOST, 0} : buffer->place;
+}

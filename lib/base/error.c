@@ -19,3 +19,9 @@ enum sumac_status fail(
     va_end(arguments);
     return status;
 }
+
+enum sumac_status fail_for_null(struct sumac_error *error, const char *function, const char *what)
+{
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: %s is NULL", function, what);
+}

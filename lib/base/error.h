@@ -9,4 +9,7 @@ enum sumac_status fail(
     struct sumac_error *error, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* INVALID_ARGUMENT: "sumac_client_push: push is NULL". */
+enum sumac_status fail_for_null(struct sumac_error *error, const char *function, const char *what);
+
 #endif

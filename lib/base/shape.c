@@ -36,7 +36,7 @@ const char *sumac_dtype_name(enum sumac_dtype dtype)
 enum sumac_dtype sumac_dtype_parse(const char *name)
 {
 #define X(dtype, number, bytes, text, numpy)                                                       \
-    if (strcmp(name, text) == 0)                                                                   \
+    if (name != NULL && strcmp(name, text) == 0)                                                   \
         return SUMAC_##dtype;
     SUMAC_DTYPE_LIST(X)
 #undef X
@@ -55,7 +55,7 @@ enum sumac_status sumac_shape_size(
     const struct sumac_shape *shape, enum sumac_dtype dtype, uint64_t *elements, uint64_t *bytes)
 {
     const uint64_t element_bytes = sumac_dtype_bytes(dtype);
-    if (shape->rank > SUMAC_RANK_MAX || element_bytes == 0)
+    if (shape == NULL || shape->rank > SUMAC_RANK_MAX || element_bytes == 0)
         return SUMAC_INVALID_ARGUMENT;
     const uint64_t elements_max = (uint64_t)INT64_MAX / element_bytes;
     uint64_t product = 1;
@@ -70,14 +70,16 @@ enum sumac_status sumac_shape_size(
             return SUMAC_INVALID_ARGUMENT;
         product *= extent;
     }
-    *elements = empty ? 0 : product;
-    *bytes = empty ? 0 : product * element_bytes;
+    if (elements != NULL)
+        *elements = empty ? 0 : product;
+    if (bytes != NULL)
+        *bytes = empty ? 0 : product * element_bytes;
     return SUMAC_OK;
 }
 
 bool sumac_shape_equal(const struct sumac_shape *a, const struct sumac_shape *b)
 {
-    if (a->rank != b->rank)
+    if (a == NULL || b == NULL || a->rank != b->rank)
         return false;
     for (uint32_t axis = 0; axis < a->rank && axis < SUMAC_RANK_MAX; axis++) {
         if (a->extent[axis] != b->extent[axis])
@@ -100,9 +102,11 @@ append(char *text, size_t text_bytes, size_t *end, const char *format, ...)
 
 const char *sumac_shape_print(const struct sumac_shape *shape, char *text, size_t text_bytes)
 {
-    if (text_bytes == 0)
-        return text;
+    if (text == NULL || text_bytes == 0)
+        return "";
     text[0] = '\0';
+    if (shape == NULL)
+        return text;
     size_t end = 0;
     append(text, text_bytes, &end, "[");
     for (uint32_t axis = 0; axis < shape->rank && axis < SUMAC_RANK_MAX; axis++)

@@ -59,6 +59,7 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
     struct sumac_variable *variable = calloc(1, bytes);
     if (variable == NULL)
         return NULL;
+    variable->client = client;
     variable->variable_id = wire->variable_id;
     variable->dtype = (enum sumac_dtype)wire->data_type;
     fill_shape(variable, wire);
@@ -115,31 +116,68 @@ static void take_created(void *context, const wire_message *message)
     creation->assign = reply->assign;
 }
 
-static enum sumac_status
-check_options(const struct sumac_variable_options *options, struct sumac_error *error)
+static enum sumac_status check_name(const char *name, struct sumac_error *error)
 {
-    char expected[128], given[128];
-    const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, NAME_BYTES_MAX + 1);
+    const size_t bytes = name == NULL ? 0 : strnlen(name, NAME_BYTES_MAX + 1);
     if (bytes == 0 || bytes > NAME_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "a variable's name has 1 to %d bytes, given %s", NAME_BYTES_MAX,
             bytes == 0 ? "none" : "more");
-    if (!text_is_utf8(options->name, bytes))
+    if (!text_is_utf8(name, bytes))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "a variable's name is UTF-8, and this one is not");
-    if (text_has_control(options->name, bytes))
+    if (text_has_control(name, bytes))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "the variable's name has a control character, shown here as ?: %s", options->name);
-    if (options->shape.rank > SUMAC_RANK_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "%s has %" PRIu32 " axes, and %d are the most", options->name, options->shape.rank,
-            SUMAC_RANK_MAX);
-    if (options->initializer != SUMAC_INITIALIZER_ASSIGNED)
-        return SUMAC_OK;
+            "the variable's name has a control character, shown here as ?: %s", name);
+    return SUMAC_OK;
+}
+
+/* What an initializer or a partitioner of another kind would make of an option is not what was meant by it. */
+static enum sumac_status
+check_kinds(const struct sumac_variable_options *options, struct sumac_error *error)
+{
+    const enum sumac_initializer_kind initializer = options->initializer;
+    const enum sumac_partitioner_kind partitioner = options->partitioner;
+    const bool random =
+        initializer == SUMAC_INITIALIZER_UNIFORM || initializer == SUMAC_INITIALIZER_NORMAL;
+    const bool bounded =
+        partitioner == SUMAC_PARTITIONER_MIN_SIZE || partitioner == SUMAC_PARTITIONER_MAX_SIZE;
+    const struct {
+        const char *name, *kinds;
+        bool given, wanted;
+    } checks[] = {
+        {"a", "initializer CONSTANT, UNIFORM or NORMAL", options->a != 0,
+         random || initializer == SUMAC_INITIALIZER_CONSTANT},
+        {"b", "initializer UNIFORM or NORMAL", options->b != 0, random},
+        {"seed", "initializer UNIFORM or NORMAL", options->seed != 0, random},
+        {"initial_value", "initializer ASSIGNED", options->initial_value != NULL,
+         initializer == SUMAC_INITIALIZER_ASSIGNED},
+        {"num_shards", "partitioner FIXED_SHARDS", options->num_shards != 0,
+         partitioner == SUMAC_PARTITIONER_FIXED_SHARDS},
+        {"min_shard_bytes", "partitioner MIN_SIZE", options->min_shard_bytes != 0,
+         partitioner == SUMAC_PARTITIONER_MIN_SIZE},
+        {"max_shards", "partitioner MIN_SIZE or MAX_SIZE", options->max_shards != 0, bounded},
+        {"max_shard_bytes", "partitioner MAX_SIZE", options->max_shard_bytes != 0,
+         partitioner == SUMAC_PARTITIONER_MAX_SIZE},
+        {"hyperparameters", "a function by name", options->function.hyperparameter_count != 0,
+         options->function.name != NULL},
+    };
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+        if (checks[i].given && !checks[i].wanted)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "%.200s: %s is given, which only %s has", options->name, checks[i].name,
+                checks[i].kinds);
+    return SUMAC_OK;
+}
+
+static enum sumac_status
+check_initial_value(const struct sumac_variable_options *options, struct sumac_error *error)
+{
+    char expected[128], given[128];
     const struct sumac_tensor *value = options->initial_value;
     if (value == NULL)
         return fail(
@@ -156,7 +194,24 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
             "the initial value of %s: expected shape %s, given %s", options->name,
             sumac_shape_print(&options->shape, expected, sizeof(expected)),
             sumac_shape_print(&value->shape, given, sizeof(given)));
-    return SUMAC_OK;
+    return client_check_memory(
+        value, sumac_tensor_bytes(value), "initial value", options->name, error);
+}
+
+static enum sumac_status
+check_options(const struct sumac_variable_options *options, struct sumac_error *error)
+{
+    enum sumac_status status = check_name(options->name, error);
+    if (status == SUMAC_OK && options->shape.rank > SUMAC_RANK_MAX)
+        status = fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            "%s has %" PRIu32 " axes, and %d are the most", options->name, options->shape.rank,
+            SUMAC_RANK_MAX);
+    if (status == SUMAC_OK)
+        status = check_kinds(options, error);
+    if (status == SUMAC_OK && options->initializer == SUMAC_INITIALIZER_ASSIGNED)
+        status = check_initial_value(options, error);
+    return status;
 }
 
 /* How long ps 0 may wait for the others: less than the caller does, so that its answer, which says for whom it waited, still
@@ -182,6 +237,10 @@ static enum sumac_status fill(
     creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
     creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)options->partitioner;
     creation->partitioner.num_shards = options->num_shards;
+    if (options->partitioner == SUMAC_PARTITIONER_SHARD_PER_PS) {
+        creation->partitioner.kind = SUMAC__V1__PARTITIONER__KIND__KIND_FIXED_SHARDS;
+        creation->partitioner.num_shards = creation->client->peer_count;
+    }
     creation->partitioner.min_shard_bytes = options->min_shard_bytes;
     creation->partitioner.max_shards = options->max_shards;
     creation->partitioner.max_shard_bytes = options->max_shard_bytes;
@@ -289,6 +348,12 @@ enum sumac_status sumac_client_create(
     struct sumac_variable **variable, struct sumac_error *error)
 {
     struct creation creation = {.client = client};
+    const char *const null = client == NULL     ? "client"
+                             : options == NULL  ? "options"
+                             : variable == NULL ? "variable"
+                                                : NULL;
+    if (null != NULL)
+        return fail_for_null(error, "sumac_client_create", null);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
@@ -338,7 +403,15 @@ enum sumac_status sumac_client_find(
     struct sumac_client *client, const char *name, struct sumac_variable **variable,
     struct sumac_error *error)
 {
+    const char *const null = client == NULL     ? "client"
+                             : name == NULL     ? "name"
+                             : variable == NULL ? "variable"
+                                                : NULL;
+    if (null != NULL)
+        return fail_for_null(error, "sumac_client_find", null);
     enum sumac_status status = client_check_process(client, error);
+    if (status == SUMAC_OK)
+        status = check_name(name, error);
     if (status != SUMAC_OK)
         return status;
     pthread_mutex_lock(&client->lock);
@@ -368,8 +441,12 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
 {
     struct session_state state;
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    if (client == NULL || name == NULL)
+        return fail_for_null(error, "sumac_client_delete", client == NULL ? "client" : "name");
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
+    if (check_name(name, error) != SUMAC_OK)
+        return SUMAC_INVALID_ARGUMENT;
     pthread_mutex_lock(&client->lock);
     session_read(client->session, &state);
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof(state.session_id)};
@@ -390,21 +467,4 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
         known->deleted = true;
     pthread_mutex_unlock(&client->lock);
     return status;
-}
-
-const char *sumac_variable_name(const struct sumac_variable *variable) { return variable->name; }
-
-enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
-{
-    return variable->dtype;
-}
-
-struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
-{
-    return variable->shape;
-}
-
-uint32_t sumac_variable_shards(const struct sumac_variable *variable)
-{
-    return variable->shard_count;
 }

@@ -14,6 +14,8 @@
 
 #define TIMEOUT_MS 60000u
 
+_Static_assert(SUMAC_CHUNK_BYTES_MAX == SESSION_CHUNK_BYTES_MAX, "the header says the same");
+
 static void log_to_stderr(void *context, const char *line)
 {
     (void)context;
@@ -91,6 +93,18 @@ check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
     return SUMAC_OK;
 }
 
+/* The chief is the first member, the workers come after it. A list that may lack some of them tells no count. */
+static void find_place(struct sumac_client *client, const struct sumac_cluster *cluster)
+{
+    const struct sumac_job *chiefs = sumac_cluster_job(cluster, "chief");
+    const struct sumac_job *workers = sumac_cluster_job(cluster, "worker");
+    const uint32_t chief_count = chiefs == NULL ? 0 : chiefs->task_count;
+    const bool is_chief = strcmp(cluster->task_type, "chief") == 0;
+    client->member_index = cluster->task_index + (is_chief ? 0 : chief_count);
+    if (!cluster->told_only_itself && (workers == NULL || !workers->sparse))
+        client->member_count = count_members(cluster);
+}
+
 /* ---- the session */
 
 static struct session *make_session(
@@ -106,6 +120,8 @@ static struct session *make_session(
         incarnations[i] = client->peers[i].incarnation;
     }
     const bool member = !options->reader && !options->observer;
+    if (member)
+        find_place(client, options->cluster);
     const struct session_config config = {
         .reader = options->reader,
         .role = member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
@@ -216,7 +232,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     return client;
 }
 
-enum sumac_status sumac_client_open(
+static enum sumac_status open_in(
     const struct sumac_client_options *options, struct sumac_client **client,
     struct sumac_error *error)
 {
@@ -245,6 +261,47 @@ enum sumac_status sumac_client_open(
     return status;
 }
 
+static enum sumac_status
+check_options(const struct sumac_client_options *options, struct sumac_error *error)
+{
+    if (options->reader && options->observer)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a client is a reader, which has no session, or an observer, which has one; not both");
+    if (options->ps_count > 0 && options->ps_addresses == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "ps_count is %" PRIu32 ", and ps_addresses is NULL", options->ps_count);
+    if (options->chunk_bytes != 0 && (options->chunk_bytes < SUMAC_CHUNK_BYTES_MIN ||
+                                      options->chunk_bytes > SUMAC_CHUNK_BYTES_MAX))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "chunk_bytes is %" PRIu32 "; it is %d to %d, or 0 for %u", options->chunk_bytes,
+            SUMAC_CHUNK_BYTES_MIN, SUMAC_CHUNK_BYTES_MAX, SESSION_CHUNK_BYTES);
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_client_open(
+    const struct sumac_client_options *options, struct sumac_client **client,
+    struct sumac_error *error)
+{
+    struct sumac_client_options given = {.cluster = NULL};
+    struct sumac_cluster cluster = {.jobs = NULL};
+    if (client == NULL)
+        return fail_for_null(error, "sumac_client_open", "client");
+    if (options != NULL)
+        given = *options;
+    enum sumac_status status = check_options(&given, error);
+    if (status == SUMAC_OK && given.cluster == NULL && given.ps_addresses == NULL) {
+        status = sumac_cluster_from_environment(NULL, &cluster, error);
+        given.cluster = &cluster;
+    }
+    if (status == SUMAC_OK)
+        status = open_in(&given, client, error);
+    sumac_cluster_deinit(&cluster);
+    return status;
+}
+
 static bool has_left(void *context)
 {
     const struct sumac_client *client = context;
@@ -257,6 +314,13 @@ enum sumac_status sumac_client_leave(
     enum sumac_status status = SUMAC_OK;
     struct session_event leave = {
         .kind = SESSION_EVENT_LEAVE, .done = leaving == SUMAC_LEAVING_DONE};
+    if (client == NULL)
+        return fail_for_null(error, "sumac_client_leave", "client");
+    if (leaving != SUMAC_LEAVING_UNFINISHED && leaving != SUMAC_LEAVING_DONE)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "leave: %d is no way to leave; give SUMAC_LEAVING_DONE or SUMAC_LEAVING_UNFINISHED",
+            (int)leaving);
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
@@ -333,8 +397,10 @@ void sumac_client_close(struct sumac_client *client)
 void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts)
 {
     struct session_state state;
+    if (facts == NULL)
+        return;
     *facts = (struct sumac_client_facts){0};
-    if (!client_is_here(client))
+    if (client == NULL || !client_is_here(client))
         return;
     pthread_mutex_lock(&client->lock);
     session_read(client->session, &state);
@@ -348,5 +414,7 @@ void sumac_client_describe(struct sumac_client *client, struct sumac_client_fact
         .ps_count = state.ps_count,
         .lease_ms = state.lease_ms,
         .pushes_in_flight = state.pushes_in_flight,
+        .member_index = client->member_index,
+        .member_count = client->member_count,
         .staleness_mean = staleness_mean > 0 ? staleness_mean : 0};
 }

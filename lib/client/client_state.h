@@ -61,6 +61,7 @@ struct variable_shard {
 
 struct sumac_variable {
     struct sumac_variable *next;
+    const struct sumac_client *client; /* whose it is */
     char *name;
     uint64_t variable_id;
     enum sumac_dtype dtype;
@@ -124,8 +125,9 @@ struct sumac_client {
     double staleness_mean;      /* of the latest pushes; below 0: of none yet */
     uint64_t cluster_id, epoch; /* from List */
     uint32_t timeout_ms;
-    unsigned forks;  /* process.c: what its process's count was, ... */
-    int64_t process; /* ... and its number */
+    uint32_t member_index, member_count; /* as in the facts */
+    unsigned forks;                      /* process.c: what its process's count was, ... */
+    int64_t process;                     /* ... and its number */
     bool reader, member;
     void (*log)(void *context, const char *line);
     void *log_context;
@@ -207,7 +209,7 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
 void client_forget_variables(struct sumac_client *client);
 
 /* function.c */
-/* Into the arena. Fails  INVALID_ARGUMENT naming what there is. */
+/* Into the arena. Fails  INVALID_ARGUMENT naming what there is, of the function's own hyperparameters. */
 enum sumac_status function_encode(
     const struct sumac_function *function, struct arena *arena, wire_function **wire,
     struct sumac_error *error);
@@ -219,6 +221,7 @@ struct selection {
     const struct sumac_tensor *tensor;
     bool has_rows;
     struct sumac_range rows;
+    size_t index;      /* in the caller's array */
     uint32_t function; /* of a push */
     bool earlier_pull; /* of a push: computed from the values of the pull before the last */
     const char *verb;  /* "push", "pull" */
@@ -226,6 +229,11 @@ struct selection {
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
+/* Do the `bytes` of a tensor lie within its memory, on the host? `what` is done with it for the variable `name`.
+ * Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
+enum sumac_status client_check_memory(
+    const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
+    struct sumac_error *error);
 /* What a pull read, and what a push that was applied made, for the pushes and the facts to come. */
 void transfer_note_pulled(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count);

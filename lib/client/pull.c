@@ -11,6 +11,7 @@ static enum sumac_status add_fetches(
 {
     for (size_t i = 0; i < count; i++) {
         const struct selection selection = {
+            .index = i,
             .variable = fetches[i].variable,
             .tensor = &fetches[i].into,
             .has_rows = fetches[i].has_rows,
@@ -47,6 +48,17 @@ enum sumac_status sumac_client_pull(
     const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
 {
     static const struct sumac_pull_options ordinary = {.timeout_ms = 0};
+    const char *const null = client == NULL                 ? "client"
+                             : fetches == NULL && count > 0 ? "fetches"
+                             : pull == NULL                 ? "pull"
+                                                            : NULL;
+    if (null != NULL)
+        return fail_for_null(error, "sumac_client_pull", null);
+    if (count > SUMAC_TRANSFER_VARIABLES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "pull of %zu variables at once, and %d are the most", count,
+            SUMAC_TRANSFER_VARIABLES_MAX);
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     pthread_mutex_lock(&client->lock);
@@ -69,7 +81,30 @@ enum sumac_status sumac_client_pull(
 enum sumac_status
 sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error)
 {
+    if (pull == NULL)
+        return fail_for_null(error, "sumac_pull_wait", "pull");
     return transfer_wait(&pull->transfer, "pull", timeout_ms, error);
 }
 
-bool sumac_pull_done(struct sumac_pull *pull) { return transfer_poll(&pull->transfer); }
+bool sumac_pull_done(struct sumac_pull *pull)
+{
+    return pull == NULL || transfer_poll(&pull->transfer);
+}
+
+/* The pull is over at its own time, whatever happens: waiting for it has an end. */
+enum sumac_status sumac_client_pull_and_wait(
+    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
+    const struct sumac_pull_options *options, struct sumac_error *error)
+{
+    struct sumac_pull *pull;
+    struct sumac_error why;
+    enum sumac_status status = sumac_client_pull(client, fetches, count, options, &pull, error);
+    if (status != SUMAC_OK)
+        return status;
+    do
+        status = sumac_pull_wait(pull, 0, &why);
+    while (status == SUMAC_DEADLINE_EXCEEDED);
+    if (status != SUMAC_OK && error != NULL)
+        *error = why;
+    return status;
+}

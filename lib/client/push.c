@@ -53,6 +53,7 @@ static enum sumac_status add_deltas(
             last = delta->function;
         }
         const struct selection selection = {
+            .index = i,
             .variable = delta->variable,
             .tensor = &delta->value,
             .has_rows = delta->has_rows,
@@ -119,7 +120,18 @@ enum sumac_status sumac_client_push(
         .finishes_step = wanted->finishes_step};
     const struct deltas all = {
         .items = deltas, .count = count, .earlier_pull = wanted->earlier_pull};
-    if (!isfinite(wanted->weight))
+    const char *const null = client == NULL                ? "client"
+                             : deltas == NULL && count > 0 ? "deltas"
+                             : push == NULL                ? "push"
+                                                           : NULL;
+    if (null != NULL)
+        return fail_for_null(error, "sumac_client_push", null);
+    if (count > SUMAC_TRANSFER_VARIABLES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "push of %zu variables at once, and %d are the most", count,
+            SUMAC_TRANSFER_VARIABLES_MAX);
+    if (!isfinite(wanted->weight) || wanted->weight < 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "push: weight is %g; give how many examples or replicas the deltas stand for",
@@ -146,7 +158,22 @@ enum sumac_status sumac_client_push(
 enum sumac_status
 sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error)
 {
+    if (push == NULL)
+        return fail_for_null(error, "sumac_push_wait", "push");
     return transfer_wait(&push->transfer, "push", timeout_ms, error);
 }
 
-bool sumac_push_done(struct sumac_push *push) { return transfer_poll(&push->transfer); }
+bool sumac_push_done(struct sumac_push *push)
+{
+    return push == NULL || transfer_poll(&push->transfer);
+}
+
+enum sumac_status sumac_client_push_and_wait(
+    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
+    const struct sumac_push_options *options, struct sumac_error *error)
+{
+    struct sumac_push *push;
+    const enum sumac_status status =
+        sumac_client_push(client, deltas, count, options, &push, error);
+    return status == SUMAC_OK ? sumac_push_wait(push, 0, error) : status;
+}

@@ -82,26 +82,80 @@ static struct sumac_shape expected_shape(const struct selection *selection)
     return shape;
 }
 
-static enum sumac_status
-check(const struct selection *selection, struct sumac_range *rows, struct sumac_error *error)
+enum sumac_status client_check_memory(
+    const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
+    struct sumac_error *error)
+{
+    if (tensor->buffer == NULL) {
+        if (tensor->memory == NULL && bytes > 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "%s of %s: the tensor has no memory; make it with sumac_tensor_over, "
+                "sumac_tensor_view or sumac_variable_tensor",
+                what, name);
+        if (tensor->offset_bytes != 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "%s of %s: the tensor is over plain memory, and its offset_bytes is %" PRIu64
+                "; move the pointer, or use sumac_tensor_slice_rows",
+                what, name, tensor->offset_bytes);
+        return SUMAC_OK;
+    }
+    if (sumac_buffer_place(tensor->buffer).kind == SUMAC_PLACE_CUDA)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+            "%s of %s: the tensor is in a device's memory; copy it to the host first", what, name);
+    const uint64_t buffer_bytes = sumac_buffer_bytes(tensor->buffer);
+    if (tensor->offset_bytes > buffer_bytes || bytes > buffer_bytes - tensor->offset_bytes)
+        return fail(
+            error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSPECIFIED,
+            "%s of %s: the tensor's %" PRIu64 " bytes begin at byte %" PRIu64
+            " of a buffer of %" PRIu64 "; make it with sumac_tensor_view",
+            what, name, bytes, tensor->offset_bytes, buffer_bytes);
+    return SUMAC_OK;
+}
+
+/* The variable is there, is of this client, and has these rows. */
+static enum sumac_status check_rows(
+    const struct selection *selection, const struct sumac_client *client, struct sumac_range *rows,
+    struct sumac_error *error)
+{
+    const struct sumac_variable *variable = selection->variable;
+    if (variable == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: item %zu has no variable",
+            selection->verb, selection->index);
+    if (variable->client != client)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_VARIABLE,
+            "%s of %s: the variable is another client's; find it by its name with this one",
+            selection->verb, variable->name);
+    *rows = (struct sumac_range){.first = 0, .count = variable->rows};
+    if (!selection->has_rows)
+        return SUMAC_OK;
+    *rows = selection->rows;
+    if (variable->shape.rank == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "%s of rows of %s, which is a scalar", selection->verb, variable->name);
+    if (rows->first > variable->rows || rows->count > variable->rows - rows->first)
+        return fail(
+            error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_WRONG_SHAPE,
+            "%s of %" PRIu64 " rows from row %" PRIu64 " on of %s, which has %" PRIu64 " rows",
+            selection->verb, rows->count, rows->first, variable->name, variable->rows);
+    return SUMAC_OK;
+}
+
+static enum sumac_status check(
+    const struct selection *selection, const struct sumac_client *client, struct sumac_range *rows,
+    struct sumac_error *error)
 {
     const struct sumac_variable *variable = selection->variable;
     const struct sumac_tensor *tensor = selection->tensor;
     char expected[128], given[128];
-    *rows = (struct sumac_range){.first = 0, .count = variable->rows};
-    if (selection->has_rows) {
-        *rows = selection->rows;
-        if (variable->shape.rank == 0)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-                "%s of rows of %s, which is a scalar", selection->verb, variable->name);
-        if (rows->first > variable->rows || rows->count > variable->rows - rows->first)
-            return fail(
-                error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_WRONG_SHAPE,
-                "%s of rows %" PRIu64 " to %" PRIu64 " of %s, which has %" PRIu64 " rows",
-                selection->verb, rows->first, rows->first + rows->count, variable->name,
-                variable->rows);
-    }
+    const enum sumac_status status = check_rows(selection, client, rows, error);
+    if (status != SUMAC_OK)
+        return status;
     if (tensor->dtype != variable->dtype)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
@@ -114,12 +168,8 @@ check(const struct selection *selection, struct sumac_range *rows, struct sumac_
             "%s of %s: expected shape %s, given %s", selection->verb, variable->name,
             sumac_shape_print(&shape, expected, sizeof(expected)),
             sumac_shape_print(&tensor->shape, given, sizeof(given)));
-    if (sumac_buffer_place(tensor->buffer).kind == SUMAC_PLACE_CUDA)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-            "%s of %s: the tensor is in a device's memory; copy it to the host first",
-            selection->verb, variable->name);
-    return SUMAC_OK;
+    return client_check_memory(
+        tensor, rows->count * variable->row_bytes, selection->verb, variable->name, error);
 }
 
 /* The part of `rows` that a shard has. False: none. */
@@ -139,7 +189,7 @@ enum sumac_status selection_add(
 {
     struct sumac_variable *variable = selection->variable;
     struct sumac_range rows, common;
-    const enum sumac_status status = check(selection, &rows, error);
+    const enum sumac_status status = check(selection, transfer->client, &rows, error);
     if (status != SUMAC_OK)
         return status;
     uint8_t *data = sumac_tensor_data(selection->tensor);

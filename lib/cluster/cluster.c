@@ -17,6 +17,8 @@ static void free_job(struct sumac_job *job)
 
 void sumac_cluster_deinit(struct sumac_cluster *cluster)
 {
+    if (cluster == NULL)
+        return;
     for (uint32_t i = 0; i < cluster->job_count; i++)
         free_job(&cluster->jobs[i]);
     free(cluster->jobs);
@@ -35,6 +37,8 @@ enum sumac_status sumac_cluster_from_environment(
 
 const struct sumac_job *sumac_cluster_job(const struct sumac_cluster *cluster, const char *name)
 {
+    if (cluster == NULL || name == NULL)
+        return NULL;
     for (uint32_t i = 0; i < cluster->job_count; i++) {
         if (strcmp(cluster->jobs[i].name, name) == 0)
             return &cluster->jobs[i];
@@ -81,6 +85,8 @@ static enum sumac_status give_text(
 enum sumac_status
 sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct sumac_error *error)
 {
+    if (cluster == NULL || master == NULL)
+        return fail_for_null(error, "sumac_cluster_master", cluster == NULL ? "cluster" : "master");
     if (cluster->session_master != NULL)
         return give_text("", "", cluster->session_master, master, error);
     if (cluster->job_count == 0)
@@ -97,6 +103,8 @@ sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct 
 enum sumac_status
 sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
+    if (cluster == NULL)
+        return fail_for_null(error, "sumac_cluster_check_task", "cluster");
     if (cluster->job_count == 0 && cluster->task_type == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,

@@ -428,6 +428,8 @@ enum sumac_status sumac_cluster_parse(
     const char *text = tf_config != NULL && tf_config[0] != '\0' ? tf_config : "{}";
     struct sumac_cluster read = {0};
     json_t *root = NULL;
+    if (cluster == NULL)
+        return fail_for_null(error, "sumac_cluster_parse", "cluster");
     enum sumac_status status = load(text, &root, error);
     if (status == SUMAC_OK)
         status = read_root(root, overrides, &read, error);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "hyperparameters.h"
 #include "loops.h"
 
 #define BIT(number) (1u << (number))
@@ -37,7 +38,7 @@ static const struct update_function functions[] = {
      .name = "sgd",
      .rule = "θ −= η·g",
      .dtypes = WIDE_FLOATS,
-     .hyperparameters = BIT(LEARNING_RATE),
+     .hyperparameters = WIRE_HYPERPARAMETERS_OF_SGD,
      .defaults = {[LEARNING_RATE] = 0.01}},
     {.number = UPDATE_MOMENTUM,
      .name = "momentum",
@@ -45,7 +46,7 @@ static const struct update_function functions[] = {
      .slot_count = 1,
      .slot_names = {"momentum"},
      .dtypes = WIDE_FLOATS,
-     .hyperparameters = BIT(LEARNING_RATE) | BIT(MOMENTUM) | BIT(NESTEROV),
+     .hyperparameters = WIRE_HYPERPARAMETERS_OF_MOMENTUM,
      .defaults = {[LEARNING_RATE] = 0.01, [MOMENTUM] = 0.9, [NESTEROV] = 0}},
     {.number = UPDATE_ADAM,
      .name = "adam",
@@ -54,7 +55,7 @@ static const struct update_function functions[] = {
      .slot_count = 2,
      .slot_names = {"m", "v"},
      .dtypes = WIDE_FLOATS,
-     .hyperparameters = BIT(LEARNING_RATE) | BIT(BETA_1) | BIT(BETA_2) | BIT(EPSILON),
+     .hyperparameters = WIRE_HYPERPARAMETERS_OF_ADAM,
      .defaults = {[LEARNING_RATE] = 0.001, [BETA_1] = 0.9, [BETA_2] = 0.999, [EPSILON] = 1e-7}},
 };
 

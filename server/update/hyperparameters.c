@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 struct range {
     const char *name;
@@ -86,12 +87,24 @@ inherit(const struct update_function *function, const struct update_hyperparamet
     return inherited;
 }
 
+/* "learning_rate, momentum": those that the function has. */
+static const char *list(const struct update_function *function, char *text, size_t text_bytes)
+{
+    size_t used = text_print(text, text_bytes, "%s", function->hyperparameters == 0 ? "none" : "");
+    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
+        if ((function->hyperparameters >> i & 1u) != 0)
+            used += text_print(
+                text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", ranges[i].name);
+    return text;
+}
+
 static enum sumac_status read_one(
     const struct update_function *function, const wire_hyperparameter *given, uint32_t *seen,
     double *value, struct sumac_error *error)
 {
     const uint32_t number = (uint32_t)given->name;
     const char *const name = update_hyperparameter_name(number);
+    char known[128];
     if (name == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
@@ -99,7 +112,8 @@ static enum sumac_status read_one(
     if ((function->hyperparameters >> number & 1u) == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-            "%s has no hyperparameter %s", function->name, name);
+            "%s has no hyperparameter %s; it has %s", function->name, name,
+            list(function, known, sizeof known));
     if ((*seen >> number & 1u) != 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,

@@ -24,6 +24,10 @@ int main()
         refused_for_want_of("cluster", sumac_client_open(&nowhere, &client, &error), error);
     const bool created =
         refused_for_want_of("client", sumac_worker_create(&nothing, &worker, &error), error);
+    double values[2][3] = {};
+    const sumac_tensor tensor = sumac_tensor_over(values, SUMAC_FLOAT64, SUMAC_SHAPE(2, 3));
+    static_assert(SUMAC_SHAPE(2, 3).rank == 2 && SUMAC_SCALAR.rank == 0, "a shape is a constant");
+    const bool shaped = sumac_tensor_bytes(&tensor) == sizeof values;
     const bool named = std::strcmp(sumac_dtype_name(SUMAC_FLOAT32), "float32") == 0;
-    return opened && created && named ? 0 : 1;
+    return opened && created && shaped && named ? 0 : 1;
 }

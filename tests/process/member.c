@@ -279,6 +279,15 @@ static enum sumac_status in_a_child(struct member *member, char *const *words)
     _exit(0);
 }
 
+static enum sumac_status say_who(const struct member *member)
+{
+    struct sumac_client_facts facts;
+    sumac_client_describe(member->client, &facts);
+    printf("member %" PRIu32 " of %" PRIu32 "\n", facts.member_index, facts.member_count);
+    fflush(stdout);
+    return SUMAC_OK;
+}
+
 /* What is done to its end and then said: false when the line is none of these. */
 static bool
 whole(struct member *member, char *const *words, size_t count, enum sumac_status *status)
@@ -312,6 +321,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return status;
     if (count == 7 && strcmp(words[0], "create") == 0)
         return create(member, words);
+    if (count == 1 && strcmp(words[0], "who") == 0)
+        return say_who(member);
     if (count == 2 && strcmp(words[0], "pull") == 0)
         return pull(member, words[1]);
     if (count == 4 && strcmp(words[0], "flood") == 0)

@@ -3,13 +3,14 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import unittest
 
 import grpc
 
-from cluster import BUILD, Cluster, Process, SUMAC
+from cluster import BUILD, MEMBER, Cluster, Process, SUMAC
 from wire import Client, DEADLINE_S, sessions_pb2, variables_pb2
 
 
@@ -42,6 +43,19 @@ class Roles(unittest.TestCase):
         self.assertTrue(all(ps.running() for ps in cluster.ps))
         ask(chief, "leave done", "left")
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
+    def test_a_member_knows_which_it_is_and_of_how_many(self):
+        """As in TensorFlow: the chief is 0, the workers come after it. A list that may lack some of them tells no count."""
+        cluster = self.cluster(ps=1, workers=3, chief=True)
+        full = json.loads(cluster.config("worker", 2))["cluster"]
+        some = {**full, "worker": {"2": full["worker"][2]}}
+        for who, config in (("member 3 of 4", full), ("member 3 of 0", some)):
+            environment = {"TF_CONFIG": json.dumps({"cluster": config, "task": {"type": "worker", "index": 2}})}
+            member = self.joined(cluster.add(Process([MEMBER, "0"], environment, stdin=subprocess.PIPE)))
+            ask(member, "who", who + "$")
+            ask(member, "leave undone", "left")
+        ask(self.joined(cluster.member(job="chief")), "who", "member 0 of 4$")
+        ask(self.joined(cluster.member(observer=True)), "who", "member 0 of 0$")
 
     def test_a_member_that_gave_up_may_come_back_and_be_done(self):
         cluster = self.cluster(workers=1)

@@ -244,6 +244,38 @@ static void no_rows_at_the_end_are_an_empty_view(void **state)
     sumac_buffer_unref(buffer);
 }
 
+static void a_shape_is_written_as_its_extents(void **state)
+{
+    (void)state;
+    const struct sumac_shape matrix = SUMAC_SHAPE(64, 128), scalar = SUMAC_SCALAR;
+    const struct sumac_shape deepest = SUMAC_SHAPE(1, 2, 3, 4, 5, 6, 7, 8);
+
+    assert_int_equal(matrix.rank, 2);
+    assert_int_equal(matrix.extent[0], 64);
+    assert_int_equal(matrix.extent[1], 128);
+    assert_int_equal(scalar.rank, 0);
+    assert_int_equal(deepest.rank, SUMAC_RANK_MAX);
+    assert_int_equal(deepest.extent[7], 8);
+}
+
+static void plain_memory_is_a_tensor_without_a_buffer(void **state)
+{
+    (void)state;
+    float memory[3][4] = {{0}};
+    struct sumac_tensor rows;
+    const struct sumac_tensor whole = sumac_tensor_over(memory, SUMAC_FLOAT32, SUMAC_SHAPE(3, 4));
+
+    assert_ptr_equal(sumac_tensor_data(&whole), memory);
+    assert_int_equal(sumac_tensor_bytes(&whole), sizeof(memory));
+
+    assert_int_equal(
+        sumac_tensor_slice_rows(&whole, (struct sumac_range){.first = 1, .count = 2}, &rows),
+        SUMAC_OK);
+    assert_ptr_equal(sumac_tensor_data(&rows), memory[1]);
+    assert_int_equal(sumac_tensor_bytes(&rows), 2 * sizeof(memory[0]));
+    assert_int_equal(rows.offset_bytes, 0);
+}
+
 static void a_scalar_has_no_rows(void **state)
 {
     (void)state;
@@ -313,6 +345,8 @@ int main(void)
         cmocka_unit_test(rows_in_the_middle_are_a_view_of_the_same_bytes),
         cmocka_unit_test(rows_past_the_end_are_refused_and_the_output_is_left_alone),
         cmocka_unit_test(no_rows_at_the_end_are_an_empty_view),
+        cmocka_unit_test(a_shape_is_written_as_its_extents),
+        cmocka_unit_test(plain_memory_is_a_tensor_without_a_buffer),
         cmocka_unit_test(a_scalar_has_no_rows),
         cmocka_unit_test(every_half_value_survives_the_way_to_float32_and_back),
         cmocka_unit_test(halves_round_to_nearest_with_ties_to_even),

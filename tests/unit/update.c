@@ -176,6 +176,16 @@ static void unknown_and_repeated_hyperparameters_are_refused(void **state)
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "4711"));
 
+    begin(&unknown);
+    give(&unknown, update_hyperparameter_find("momentum"), 1);
+    assert_int_equal(
+        update_hyperparameters_read(
+            update_find(UPDATE_ADAM), NULL, &unknown.function, &merged, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        error.text,
+        "adam has no hyperparameter momentum; it has learning_rate, beta_1, beta_2, epsilon");
+
     assert_int_equal(
         update_hyperparameters_read(
             update_find(UPDATE_SGD), NULL, &twice.function, &merged, &error),

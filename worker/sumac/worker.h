@@ -31,7 +31,7 @@ struct sumac_replica {
     uint64_t step;                        /* this worker's, from 0 */
     const struct sumac_tensor *values;    /* the variables, as in the options; read only */
     const struct sumac_tensor *gradients; /* of those that are pushed: to be written whole */
-    double weight;                        /* out: examples it stands for; preset to 1 */
+    double weight; /* out: examples it stands for, finite and at least 0; preset to 1 */
     void *user;
 };
 
@@ -56,8 +56,9 @@ struct sumac_worker_options {
 /* Starts the device threads.
  *
  * Gives    *worker; destroy with sumac_worker_destroy, before its client is closed.
- * Fails    INVALID_ARGUMENT: no client, step or variable, too many replicas, or a reduction that a
- *          variable's dtype does not have; the text names the variable. RESOURCE_EXHAUSTED. */
+ * Fails    INVALID_ARGUMENT: no client, step or variable, one that is NULL, too many of anything, or
+ *          a reduction that is none, or that a variable's dtype does not have; the text names the
+ *          variable. RESOURCE_EXHAUSTED. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error);
@@ -67,7 +68,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
  *
  * Fails    with what a replica returned, what a ps refused (an earlier step's push, too: it was
  *          applied nowhere), or what ended the session. FAILED_PRECONDITION: MEAN, and all weights
- *          are 0. The step's own push is not made then; another step may be tried.
+ *          are 0. The step's own push is not made then; another step may be tried. Of a child of the
+ *          process that made the worker: FAILED_PRECONDITION, always.
  * Threads  one at a time. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error);
@@ -84,7 +86,8 @@ SUMAC_API const struct sumac_tensor *sumac_worker_values(const struct sumac_work
 SUMAC_API uint64_t sumac_worker_steps(const struct sumac_worker *worker);
 
 /* Ends the device threads. Waits for what is under way, each at most timeout_ms: the network may
- * still be reading the gradients. NULL is fine. */
+ * still be reading the gradients. NULL is fine; in a child of the process that made it, nothing is
+ * done. */
 SUMAC_API void sumac_worker_destroy(struct sumac_worker *worker);
 
 /* The `index`-th device's name, "CPU:0", into `text` (cut to fit, always terminated).

@@ -33,17 +33,18 @@ sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
  * place is the host's.
  * Borrows  data until then.
  * Gives    *buffer; release with sumac_buffer_unref.
- * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then.
+ * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then. INVALID_ARGUMENT: bytes of no memory, a place that is
+ *          none.
  * Threads  any; `release` runs on the thread of the last unref. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer);
 
-/* Take a reference, and return the same buffer; give one back. unref of NULL does nothing. Threads  any. */
+/* Take a reference, and return the same buffer; give one back. Of NULL they do nothing. Threads  any. */
 SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
 SUMAC_API void sumac_buffer_unref(struct sumac_buffer *buffer);
 
-/* The first byte (of a device's memory: its address there), how many there are, and where.
+/* The first byte (of a device's memory: its address there), how many there are, and where; of NULL: none, on the host.
  * Lends    the bytes, until the last unref.
  * Threads  any. */
 SUMAC_API void *sumac_buffer_data(const struct sumac_buffer *buffer);

@@ -1,7 +1,7 @@
-/* tensor.h -- element types, and a typed, shaped view of bytes that a sumac_buffer owns.
+/* tensor.h -- element types, and a typed, shaped view of bytes: the caller's own memory, or what a sumac_buffer owns.
  *
  * A tensor is a small value: copy it, pass it, drop it. It neither allocates nor frees.
- * It is valid for as long as somebody holds a reference on its buffer.
+ * It is valid for as long as its memory is, or somebody holds a reference on its buffer.
  */
 #ifndef SUMAC_TENSOR_H
 #define SUMAC_TENSOR_H
@@ -49,9 +49,29 @@ struct sumac_shape {
     uint32_t rank;                   /* axes in use; 0 is a scalar */
 };
 
+/* SUMAC_SHAPE(64, 128) is a matrix of 64 rows and 128 columns, SUMAC_SCALAR one element. */
+#ifdef __cplusplus
+extern "C++" {
+template <typename... Extents> constexpr sumac_shape sumac_shape_of(Extents... extents)
+{
+    static_assert(sizeof...(extents) <= SUMAC_RANK_MAX, "a shape has at most SUMAC_RANK_MAX axes");
+    return sumac_shape{{static_cast<uint64_t>(extents)...}, sizeof...(extents)};
+}
+}
+#define SUMAC_SHAPE(...) sumac_shape_of(__VA_ARGS__)
+#define SUMAC_SCALAR sumac_shape_of()
+#else
+#define SUMAC_SHAPE(...)                                                                           \
+    ((struct sumac_shape){                                                                         \
+        .extent = {__VA_ARGS__},                                                                   \
+        .rank = (uint32_t)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))})
+#define SUMAC_SCALAR ((struct sumac_shape){.rank = 0})
+#endif
+
 struct sumac_tensor {
-    struct sumac_buffer *buffer; /* borrowed */
-    uint64_t offset_bytes;       /* of element 0, from the start of buffer */
+    struct sumac_buffer *buffer; /* borrowed; NULL: the elements are in `memory` */
+    void *memory;                /* borrowed: element 0, when there is no buffer */
+    uint64_t offset_bytes;       /* of element 0, from the start of buffer; of memory: 0 */
     struct sumac_shape shape;
     enum sumac_dtype dtype;
 };
@@ -68,7 +88,7 @@ SUMAC_API enum sumac_dtype sumac_dtype_parse(const char *name);
 /* float16, bfloat16, float32, float64? Threads  any. */
 SUMAC_API bool sumac_dtype_is_float(enum sumac_dtype dtype);
 
-/* Elements, and bytes, that a shape takes up, in this order. A scalar has one element.
+/* Elements, and bytes, that a shape takes up, in this order (NULL: not wanted). A scalar has one element.
  * Fails    INVALID_ARGUMENT: rank above SUMAC_RANK_MAX, an unknown dtype, or more than 2^63 - 1 bytes.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shape_size(
@@ -77,9 +97,17 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shape_size(
 /* The same rank, and the same extents. Threads  any. */
 SUMAC_API bool sumac_shape_equal(const struct sumac_shape *a, const struct sumac_shape *b);
 
-/* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text. Threads  any. */
+/* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text, or "" of NULL. Threads  any. */
 SUMAC_API const char *
 sumac_shape_print(const struct sumac_shape *shape, char *text, size_t text_bytes);
+
+/* A tensor over plain memory: a variable, an array, what malloc gave; of as many elements as the shape says, row-major.
+ * What is wrong with it (no memory, a shape that is none) is said by the call that it is given to.
+ *
+ * Borrows  memory, for as long as the tensor is in use: of a push or a pull, until that is over.
+ * Threads  any. */
+SUMAC_API struct sumac_tensor
+sumac_tensor_over(void *memory, enum sumac_dtype dtype, struct sumac_shape shape);
 
 /* View bytes of `buffer` as a tensor, from offset_bytes on.
  *
@@ -93,14 +121,14 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_view(
 
 /* View the rows of `whole` that `range` names, as `*rows`.
  *
- * Borrows  whole->buffer; no reference is taken.
- * Fails    INVALID_ARGUMENT: `whole` is a scalar. OUT_OF_RANGE: `range` ends past whole's rows.
+ * Borrows  whole's buffer or memory; no reference is taken.
+ * Fails    INVALID_ARGUMENT: `whole` is a scalar, or its shape as sumac_shape_size. OUT_OF_RANGE: `range` ends past whole's rows.
  * Threads  any; reads its arguments only. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_slice_rows(
     const struct sumac_tensor *whole, struct sumac_range range, struct sumac_tensor *rows);
 
 /* The first element, and the size of all elements in bytes.
- * Lends    the elements, as long as the buffer has a reference.
+ * Lends    the elements, as long as the buffer has a reference, or the memory is there.
  * Threads  any. */
 SUMAC_API void *sumac_tensor_data(const struct sumac_tensor *tensor);
 SUMAC_API uint64_t sumac_tensor_bytes(const struct sumac_tensor *tensor);

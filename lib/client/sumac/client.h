@@ -24,12 +24,16 @@
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 
+#define SUMAC_CHUNK_BYTES_MIN 64
+#define SUMAC_CHUNK_BYTES_MAX 1048576
+#define SUMAC_TRANSFER_VARIABLES_MAX 65536 /* of one push, or one pull */
+
 struct sumac_client;
 struct sumac_variable; /* a variable as its client knows it; valid until the client is closed */
 struct sumac_push;     /* one push under way */
 struct sumac_pull;     /* one pull under way */
 
-/* The numbers are those of the wire. */
+/* The numbers are those of the wire, where there is one. */
 enum sumac_aggregation {
     SUMAC_AGGREGATION_NONE = 0,
     SUMAC_AGGREGATION_SUM = 1,
@@ -54,10 +58,11 @@ enum sumac_initializer_kind {
 };
 
 enum sumac_partitioner_kind {
-    SUMAC_PARTITIONER_NONE = 0,
-    SUMAC_PARTITIONER_FIXED_SHARDS = 1,
-    SUMAC_PARTITIONER_MIN_SIZE = 2,
-    SUMAC_PARTITIONER_MAX_SIZE = 3,
+    SUMAC_PARTITIONER_NONE = 0,           /* one shard, on one ps */
+    SUMAC_PARTITIONER_FIXED_SHARDS = 1,   /* num_shards, but no more than there are rows */
+    SUMAC_PARTITIONER_MIN_SIZE = 2,       /* each of min_shard_bytes, about, or more */
+    SUMAC_PARTITIONER_MAX_SIZE = 3,       /* each of max_shard_bytes or less */
+    SUMAC_PARTITIONER_SHARD_PER_PS = 256, /* FIXED_SHARDS of as many as there are ps: one on each */
 };
 
 struct sumac_hyperparameter {
@@ -71,6 +76,17 @@ struct sumac_function {
     const struct sumac_hyperparameter *hyperparameters;
     uint32_t hyperparameter_count;
 };
+
+/* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}), with one hyperparameter at least: the array lives
+ * as long as the block does that it is written in. C only; C++ has no such arrays, and names one of its own. */
+#ifndef __cplusplus
+#define SUMAC_FUNCTION(function, ...)                                                              \
+    ((struct sumac_function){                                                                      \
+        .name = (function),                                                                        \
+        .hyperparameters = (const struct sumac_hyperparameter[]){__VA_ARGS__},                     \
+        .hyperparameter_count =                                                                    \
+            (uint32_t)(sizeof((const struct sumac_hyperparameter[]){__VA_ARGS__}) / sizeof(struct sumac_hyperparameter))})
+#endif
 
 struct sumac_variable_options {
     /* UTF-8, 1 to 1024 bytes, no control characters, not ending in /part_ and digits */
@@ -94,7 +110,9 @@ struct sumac_variable_options {
 
 struct sumac_client_options {
     const struct sumac_cluster *cluster; /* borrowed by open; NULL: `ps_addresses` */
-    const char *const *ps_addresses; /* a reader or an observer needs one: it knows the others */
+    const char *const
+        *ps_addresses; /* for a reader or an observer: one will do, it knows the others;
+                                        NULL, too: the cluster is the one in TF_CONFIG */
     uint32_t ps_count;
     bool reader;   /* no session: finds and pulls only */
     bool observer; /* a session that holds nothing up; else: a member, the cluster's own task */
@@ -106,12 +124,13 @@ struct sumac_client_options {
     void *log_context;
 };
 
-/* Find the ps, and join (members and observers). Waits for ps that are not up, saying so every 5 s.
+/* Find the ps, and join (members and observers). Waits for ps that are not up, saying so every 5 s. options NULL: as zeroed,
+ * which is the member that TF_CONFIG says this process is.
  *
  * Borrows  all that the options point to; the log and its context until the close.
  * Gives    *client; close with sumac_client_close.
  * Fails    UNAVAILABLE (PS_MISSING): some ps did not appear; the text names it. INVALID_ARGUMENT: the cluster has no ps,
- *          or the task is no member. FAILED_PRECONDITION (RUN_ENDED, WRONG_CLUSTER, PROTOCOL_VERSION). */
+ *          the task is no member, or TF_CONFIG is not set or not understood. FAILED_PRECONDITION (RUN_ENDED, WRONG_CLUSTER, PROTOCOL_VERSION). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_open(
     const struct sumac_client_options *options, struct sumac_client **client,
     struct sumac_error *error);
@@ -135,9 +154,11 @@ SUMAC_API void sumac_client_close(struct sumac_client *client);
  * value is: this call pushes it, or waits for whoever does.
  *
  * Borrows  all that the options point to. Refs  the initial value's buffer when DEADLINE_EXCEEDED is returned while this client
- *          is to assign it: the push goes on, so its bytes are to stay as they are until a later create succeeds, or the close.
+ *          is to assign it: the push goes on, so its bytes (plain memory, too) are to stay as they are until a later create
+ *          succeeds, or the close.
  * Lends    *variable, until the close.
- * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype, function.
+ * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype, function, an option that only
+ *          another initializer or partitioner has; OUT_OF_RANGE: an initial value that ends past its buffer.
  *          FAILED_PRECONDITION (SESSION_CLOSED): of a reader, or after a leave. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
     struct sumac_client *client, const struct sumac_variable_options *options,
@@ -153,11 +174,21 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_error *error);
 
-/* What it was created with; into how many shards it is split. The name is lent, until the close. Threads  any. */
+/* What it was created with; into how many shards it is split. The name is lent, until the close. Threads  any.
+ * Of NULL: NULL, UNSPECIFIED, a scalar, 0. */
 SUMAC_API const char *sumac_variable_name(const struct sumac_variable *variable);
 SUMAC_API enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable);
 SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable);
 SUMAC_API uint32_t sumac_variable_shards(const struct sumac_variable *variable);
+
+/* Memory that fits a variable: zeroed, 64-byte aligned, of its dtype and shape; sumac_tensor_data has the first element.
+ *
+ * Gives    tensor->buffer; release with sumac_buffer_unref when no push or pull uses it any more. It does not depend on the
+ *          client: it may be kept after the close.
+ * Fails    RESOURCE_EXHAUSTED, with the bytes.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_tensor(
+    const struct sumac_variable *variable, struct sumac_tensor *tensor, struct sumac_error *error);
 
 /* One variable of a push. */
 struct sumac_delta {
@@ -169,7 +200,7 @@ struct sumac_delta {
 };
 
 struct sumac_push_options {
-    double weight;           /* finite: examples or replicas the deltas stand for; not above 0: 1 */
+    double weight; /* examples or replicas the deltas stand for: finite, at least 0; 0: 1 */
     bool non_finite_allowed; /* else a value that is not finite refuses the push */
     bool finishes_step;      /* the last push of a step: the session's clock advances */
     bool earlier_pull;       /* computed from the pull before the last one: for the staleness */
@@ -180,8 +211,8 @@ struct sumac_push_options {
  *
  * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than DEADLINE_EXCEEDED; the arrays.
  * Gives    *push; ends with sumac_push_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT at once: dtype, shape, a function by that name unknown. OUT_OF_RANGE: rows. What a ps refuses, the
- *          wait tells.
+ * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, an unknown function or hyperparameter, another client's variable, a
+ *          tensor without memory. OUT_OF_RANGE: rows, a tensor that ends past its buffer. What a ps refuses, the wait tells.
  *          RESOURCE_EXHAUSTED (PART_TOO_LARGE): larger than the staging a ps grants, with both figures. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
@@ -197,6 +228,15 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
 
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_push_done(struct sumac_push *push);
+
+/* sumac_client_push, waited for as long as the client's timeout_ms.
+ *
+ * Borrows  the tensors' bytes and the arrays, until it returns; after DEADLINE_EXCEEDED, until the close.
+ * Fails    as sumac_client_push and sumac_push_wait. DEADLINE_EXCEEDED: the push is still under way, and nobody can wait for it
+ *          any more but sumac_client_leave: leave, or close. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push_and_wait(
+    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
+    const struct sumac_push_options *options, struct sumac_error *error);
 
 /* One variable of a pull. */
 struct sumac_fetch {
@@ -215,7 +255,8 @@ struct sumac_pull_options {
  *
  * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than DEADLINE_EXCEEDED; the array.
  * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT: dtype, shape. OUT_OF_RANGE: rows. */
+ * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory. OUT_OF_RANGE: rows, a tensor that
+ *          ends past its buffer. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error);
@@ -229,14 +270,27 @@ sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
 
-/* The facts of the session; zeros for a reader. */
+/* sumac_client_pull, waited for until it is over, which is after its options' timeout_ms at the latest.
+ *
+ * Borrows  the tensors' bytes and the array, until it returns.
+ * Fails    as sumac_client_pull and sumac_pull_wait, without DEADLINE_EXCEEDED. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull_and_wait(
+    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
+    const struct sumac_pull_options *options, struct sumac_error *error);
+
+/* The facts of the session; zeros for a reader.
+ *
+ * Who this member is among all: the chief is 0, worker i is i, or i + 1 beside a chief; and how many the cluster lists. A
+ * count of 0: unknown, as the cluster lists some of its workers only. Zeros for an observer. */
 struct sumac_client_facts {
     uint64_t cluster_id, epoch, attempt, previous_final;
     uint32_t ps_count, lease_ms;
     uint32_t pushes_in_flight;
+    uint32_t member_index, member_count;
     double
         staleness_mean; /* of the latest pushes: versions that a shard gained between pull and push */
 };
+/* NULL facts: nothing is done. */
 SUMAC_API void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts);
 
 /* The exit code that tells a scheduler what to do about `error`: 0 for OK, 2 for a call to fix (permanent), 128 or more for what a

@@ -56,7 +56,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_cluster_from_environment(
     const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
     struct sumac_error *error);
 
-/* Free what a description owns and zero it; a zeroed one is fine. Threads  one at a time. */
+/* Free what a description owns and zero it; a zeroed one, or NULL, is fine. Threads  one at a time. */
 SUMAC_API void sumac_cluster_deinit(struct sumac_cluster *cluster);
 
 /* The job of that name, or NULL. Lends  it, until the cluster's deinit. Threads  any. */

@@ -1,0 +1,597 @@
+/* absurd.c -- every public function with every pointer NULL and every number absurd: statuses and sentences, no crash.
+ *
+ *     absurd          -> "FUNCTION: WHAT" before each call, then what is not as it should be; in the end "N calls, M wrong"
+ *
+ * It is a worker of a cluster of two ps. A call that is to be refused is made twice, the second time with a NULL error. In the
+ * end a variable has what was pushed rightly, and nothing else.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absurd.h"
+
+/* ---- lib/client, without a client */
+
+static void try_opening(void)
+{
+    const char *const nobody[] = {NULL};
+    const char *const address[] = {"127.0.0.1:1"};
+    const struct sumac_client_options none = {.reader = true, .ps_count = 1};
+    const struct sumac_client_options unnamed = {
+        .reader = true, .ps_addresses = nobody, .ps_count = 1};
+    const struct sumac_client_options uncounted = {.reader = true, .ps_addresses = address};
+    const struct sumac_client_options crowd = {
+        .reader = true, .ps_addresses = address, .ps_count = UINT32_MAX};
+    const struct sumac_client_options both = {.reader = true, .observer = true};
+    const struct sumac_client_options crumbs = {.chunk_bytes = 63};
+    const struct sumac_client_options lumps = {.chunk_bytes = UINT32_MAX};
+    const struct sumac_client_options apart = {.ps_addresses = address, .ps_count = 1};
+    struct sumac_client *client = NULL;
+#define OPEN(what, words, options)                                                                 \
+    REFUSED(                                                                                       \
+        sumac_client_open, what, INVALID_ARGUMENT, words,                                          \
+        sumac_client_open(options, &client, error))
+    REFUSED(
+        sumac_client_open, "NULL client", INVALID_ARGUMENT, "client is NULL",
+        sumac_client_open(NULL, NULL, error));
+    OPEN("NULL addresses", "ps_addresses is NULL", &none);
+    OPEN("a NULL address", "the address of ps 0 is missing", &unnamed);
+    OPEN("no addresses", "no ps", &uncounted);
+    OPEN("2^32 - 1 addresses", "the most", &crowd);
+    OPEN("reader and observer", "not both", &both);
+    OPEN("chunk_bytes 63", "chunk_bytes is 63", &crumbs);
+    OPEN("chunk_bytes 2^32 - 1", "chunk_bytes is 4294967295", &lumps);
+    OPEN("a member without a cluster", "cluster configuration", &apart);
+#undef OPEN
+    HOLDS(sumac_client_open, "untouched", client == NULL);
+}
+
+static void try_no_client(void)
+{
+    const struct sumac_variable_options options = {.name = "w"};
+    struct sumac_client_facts facts = {.ps_count = 7};
+    struct sumac_variable *variable = NULL;
+    struct sumac_tensor tensor;
+    struct sumac_push *push = NULL;
+    struct sumac_pull *pull = NULL;
+#define NULL_CLIENT(function, call)                                                                \
+    REFUSED(function, "NULL client", INVALID_ARGUMENT, "client is NULL", call)
+    NULL_CLIENT(sumac_client_leave, sumac_client_leave(NULL, SUMAC_LEAVING_DONE, error));
+    NULL_CLIENT(sumac_client_create, sumac_client_create(NULL, &options, &variable, error));
+    NULL_CLIENT(sumac_client_find, sumac_client_find(NULL, "w", &variable, error));
+    NULL_CLIENT(sumac_client_delete, sumac_client_delete(NULL, "w", error));
+    NULL_CLIENT(sumac_client_push, sumac_client_push(NULL, NULL, 0, NULL, &push, error));
+    NULL_CLIENT(sumac_client_push_and_wait, sumac_client_push_and_wait(NULL, NULL, 0, NULL, error));
+    NULL_CLIENT(sumac_client_pull, sumac_client_pull(NULL, NULL, 0, NULL, &pull, error));
+    NULL_CLIENT(sumac_client_pull_and_wait, sumac_client_pull_and_wait(NULL, NULL, 0, NULL, error));
+#undef NULL_CLIENT
+    HOLDS(sumac_client_close, "NULL", (sumac_client_close(NULL), true));
+    HOLDS(
+        sumac_client_describe, "NULL client",
+        (sumac_client_describe(NULL, &facts), facts.ps_count == 0));
+    REFUSED(
+        sumac_push_wait, "NULL", INVALID_ARGUMENT, "push is NULL",
+        sumac_push_wait(NULL, UINT32_MAX, error));
+    REFUSED(
+        sumac_pull_wait, "NULL", INVALID_ARGUMENT, "pull is NULL",
+        sumac_pull_wait(NULL, UINT32_MAX, error));
+    HOLDS(sumac_push_done, "NULL", sumac_push_done(NULL));
+    HOLDS(sumac_pull_done, "NULL", sumac_pull_done(NULL));
+    HOLDS(sumac_variable_name, "NULL", sumac_variable_name(NULL) == NULL);
+    HOLDS(sumac_variable_dtype, "NULL", sumac_variable_dtype(NULL) == SUMAC_DTYPE_UNSPECIFIED);
+    HOLDS(sumac_variable_shape, "NULL", sumac_variable_shape(NULL).rank == 0);
+    HOLDS(sumac_variable_shards, "NULL", sumac_variable_shards(NULL) == 0);
+    REFUSED(
+        sumac_variable_tensor, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_variable_tensor(NULL, &tensor, error));
+}
+
+/* ---- lib/client, with one */
+
+/* A client, an observer beside it, and the variable `w` of float64 [4] as each of them knows it. */
+static struct sumac_client *client, *other;
+static struct sumac_variable *w, *others_w;
+static double values[ROWS];
+static struct sumac_tensor tensor;
+
+static void need(enum sumac_status status)
+{
+    if (status == SUMAC_OK)
+        return;
+    printf("WRONG: %s\n", why.text);
+    exit(1);
+}
+
+static void open_clients(void)
+{
+    const struct sumac_client_options observer = {.observer = true};
+    const struct sumac_variable_options options = {
+        .name = "w",
+        .dtype = SUMAC_FLOAT64,
+        .shape = SUMAC_SHAPE(ROWS),
+        .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
+        .function = {.name = "assign_add"},
+    };
+    need(sumac_client_open(NULL, &client, &why));
+    need(sumac_client_open(&observer, &other, &why));
+    need(sumac_client_create(client, &options, &w, &why));
+    need(sumac_client_find(other, "w", &others_w, &why));
+    tensor = sumac_tensor_over(values, SUMAC_FLOAT64, SUMAC_SHAPE(ROWS));
+}
+
+static enum sumac_status create(struct sumac_variable_options options)
+{
+    struct sumac_variable *variable;
+    options.name = options.name == NULL ? "x" : options.name;
+    options.dtype = options.dtype == 0 ? SUMAC_FLOAT32 : options.dtype;
+    return sumac_client_create(client, &options, &variable, error);
+}
+
+#define CREATE(what, wanted, words, ...)                                                           \
+    REFUSED(                                                                                       \
+        sumac_client_create, what, wanted, words,                                                  \
+        create((struct sumac_variable_options){__VA_ARGS__}))
+
+static void try_creating(void)
+{
+    const struct sumac_variable_options options = {.name = "w"}, nameless = {.shape = {.rank = 0}};
+    struct sumac_variable *variable = NULL;
+    REFUSED(
+        sumac_client_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
+        sumac_client_create(client, NULL, &variable, error));
+    REFUSED(
+        sumac_client_create, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_client_create(client, &options, NULL, error));
+    REFUSED(
+        sumac_client_create, "NULL name", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
+        sumac_client_create(client, &nameless, &variable, error));
+    CREATE("name \"\"", INVALID_ARGUMENT, "name has 1 to 1024 bytes", .name = "");
+    CREATE("name \\xff", INVALID_ARGUMENT, "UTF-8", .name = "\xff");
+    CREATE("dtype 77", INVALID_ARGUMENT, "77", .dtype = (enum sumac_dtype)77);
+    CREATE("rank 9", INVALID_ARGUMENT, "9 axes", .shape = {.rank = 9});
+    CREATE(
+        "extent 2^64 - 1", INVALID_ARGUMENT, "shape", .shape = SUMAC_SHAPE(UINT64_MAX, UINT64_MAX));
+    CREATE(
+        "aggregation 77", INVALID_ARGUMENT, "aggregation 77",
+        .aggregation = (enum sumac_aggregation)77);
+    CREATE(
+        "synchronization 77", INVALID_ARGUMENT, "synchronization 77",
+        .synchronization = (enum sumac_synchronization)77);
+    CREATE(
+        "initializer 77", INVALID_ARGUMENT, "initializer 77",
+        .initializer = (enum sumac_initializer_kind)77);
+    CREATE(
+        "CONSTANT NaN", INVALID_ARGUMENT, "nan", .initializer = SUMAC_INITIALIZER_CONSTANT,
+        .a = NAN);
+    CREATE(
+        "UNIFORM to infinity", INVALID_ARGUMENT, "inf", .initializer = SUMAC_INITIALIZER_UNIFORM,
+        .b = INFINITY);
+    CREATE(
+        "NORMAL of -1", INVALID_ARGUMENT, "-1", .initializer = SUMAC_INITIALIZER_NORMAL, .b = -1);
+}
+
+/* Options that belong to an initializer or a partitioner of another kind, or that it refuses. */
+static void try_kinds(void)
+{
+    CREATE("a of ZEROS", INVALID_ARGUMENT, "a is given, which only", .a = 1);
+    CREATE(
+        "b of CONSTANT", INVALID_ARGUMENT, "b is given, which only",
+        .initializer = SUMAC_INITIALIZER_CONSTANT, .b = 1);
+    CREATE("seed of ZEROS", INVALID_ARGUMENT, "seed is given, which only", .seed = 1);
+    CREATE(
+        "initial_value of ZEROS", INVALID_ARGUMENT, "initial_value is given, which only",
+        .initial_value = &tensor);
+    CREATE(
+        "partitioner 77", INVALID_ARGUMENT, "partitioner",
+        .partitioner = (enum sumac_partitioner_kind)77);
+    CREATE(
+        "num_shards 0", INVALID_ARGUMENT, "num_shards",
+        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS);
+    CREATE(
+        "num_shards 2^64 - 1", INVALID_ARGUMENT, "num_shards",
+        .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = UINT64_MAX);
+    CREATE(
+        "num_shards of NONE", INVALID_ARGUMENT, "num_shards is given, which only", .num_shards = 2);
+    CREATE(
+        "num_shards of SHARD_PER_PS", INVALID_ARGUMENT, "num_shards is given, which only",
+        .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS, .num_shards = 2);
+    CREATE(
+        "max_shard_bytes 0", INVALID_ARGUMENT, "max_shard_bytes",
+        .partitioner = SUMAC_PARTITIONER_MAX_SIZE);
+    CREATE(
+        "max_shard_bytes of MIN_SIZE", INVALID_ARGUMENT, "max_shard_bytes is given, which only",
+        .partitioner = SUMAC_PARTITIONER_MIN_SIZE, .max_shard_bytes = 1);
+    CREATE(
+        "min_shard_bytes of NONE", INVALID_ARGUMENT, "min_shard_bytes is given, which only",
+        .min_shard_bytes = 1);
+    CREATE("max_shards of NONE", INVALID_ARGUMENT, "max_shards is given", .max_shards = 1);
+    CREATE(
+        "max_shards 2^64 - 1", INVALID_ARGUMENT, "max_shards",
+        .partitioner = SUMAC_PARTITIONER_MIN_SIZE, .max_shards = UINT64_MAX);
+}
+
+static void try_initial_values(void)
+{
+    struct sumac_tensor value = tensor;
+    CREATE(
+        "no initial_value", INVALID_ARGUMENT, "give initial_value",
+        .initializer = SUMAC_INITIALIZER_ASSIGNED);
+    value.memory = NULL;
+    CREATE(
+        "initial_value without memory", INVALID_ARGUMENT, "no memory", .dtype = SUMAC_FLOAT64,
+        .shape = SUMAC_SHAPE(ROWS), .initializer = SUMAC_INITIALIZER_ASSIGNED,
+        .initial_value = &value);
+    CREATE(
+        "initial_value of rank 2^32 - 1", INVALID_ARGUMENT, "axes", .dtype = SUMAC_FLOAT64,
+        .shape = {.rank = UINT32_MAX}, .initializer = SUMAC_INITIALIZER_ASSIGNED,
+        .initial_value = &value);
+    CREATE(
+        "initial_value of another dtype", INVALID_ARGUMENT, "expected float32",
+        .shape = SUMAC_SHAPE(ROWS), .initializer = SUMAC_INITIALIZER_ASSIGNED,
+        .initial_value = &value);
+}
+
+static void try_functions(void)
+{
+    const struct sumac_hyperparameter rate = {"lr", 0.1}, unnamed = {NULL, 0.1};
+    const struct sumac_hyperparameter momentum = {"momentum", 0.1}, nan = {"learning_rate", NAN};
+    CREATE(
+        "function nope", INVALID_ARGUMENT, "there are assign, assign_add, assign_sub, sgd",
+        .function = {.name = "nope"});
+    CREATE(
+        "hyperparameters without a function", INVALID_ARGUMENT, "hyperparameters is given",
+        .function = {.hyperparameters = &rate, .hyperparameter_count = 1});
+    CREATE(
+        "NULL hyperparameters", INVALID_ARGUMENT, "hyperparameters is NULL",
+        .function = {.name = "sgd", .hyperparameter_count = 1});
+    CREATE(
+        "2^32 - 1 hyperparameters", INVALID_ARGUMENT, "4294967295 hyperparameters",
+        .function = {"sgd", &rate, UINT32_MAX});
+    CREATE(
+        "a hyperparameter without a name", INVALID_ARGUMENT,
+        "a hyperparameter of sgd is given without its name; it has learning_rate",
+        .function = {"sgd", &unnamed, 1});
+    CREATE(
+        "lr of sgd", INVALID_ARGUMENT, "sgd has no hyperparameter lr; it has learning_rate",
+        .function = {"sgd", &rate, 1});
+    CREATE(
+        "momentum of adam", INVALID_ARGUMENT,
+        "adam has no hyperparameter momentum; it has learning_rate, beta_1, beta_2, epsilon",
+        .function = {"adam", &momentum, 1});
+    CREATE(
+        "lr of assign", INVALID_ARGUMENT, "assign has no hyperparameter lr; it has none",
+        .function = {"assign", &rate, 1});
+    CREATE(
+        "learning_rate NaN", INVALID_ARGUMENT, "learning_rate of sgd is nan",
+        .function = {"sgd", &nan, 1});
+}
+
+static void try_names(void)
+{
+    struct sumac_variable *variable = NULL;
+    struct sumac_tensor filled;
+    char *long_name = calloc(1, 1 << 20);
+    memset(long_name, 'x', (1 << 20) - 1);
+    REFUSED(
+        sumac_client_find, "NULL name", INVALID_ARGUMENT, "name is NULL",
+        sumac_client_find(client, NULL, &variable, error));
+    REFUSED(
+        sumac_client_find, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_client_find(client, "w", NULL, error));
+    REFUSED(
+        sumac_client_find, "a name of 1 MiB", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
+        sumac_client_find(client, long_name, &variable, error));
+    REFUSED(
+        sumac_client_delete, "NULL name", INVALID_ARGUMENT, "name is NULL",
+        sumac_client_delete(client, NULL, error));
+    REFUSED(
+        sumac_client_delete, "name \"\"", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
+        sumac_client_delete(client, "", error));
+    REFUSED(
+        sumac_variable_tensor, "NULL tensor", INVALID_ARGUMENT, "tensor is NULL",
+        sumac_variable_tensor(w, NULL, error));
+    HOLDS(
+        sumac_variable_tensor, "what fits",
+        sumac_variable_tensor(w, &filled, error) == SUMAC_OK && sumac_tensor_bytes(&filled) == 32 &&
+            filled.dtype == SUMAC_FLOAT64 && *(double *)sumac_tensor_data(&filled) == 0);
+    sumac_buffer_unref(filled.buffer);
+    REFUSED(
+        sumac_client_leave, "leaving 42", INVALID_ARGUMENT, "42 is no way to leave",
+        sumac_client_leave(client, (enum sumac_leaving)42, error));
+    HOLDS(sumac_client_describe, "NULL facts", (sumac_client_describe(client, NULL), true));
+    free(long_name);
+}
+
+static enum sumac_status push(struct sumac_delta delta, double weight)
+{
+    const struct sumac_push_options options = {.weight = weight};
+    return sumac_client_push_and_wait(client, &delta, 1, &options, error);
+}
+
+#define PUSH(what, wanted, words, ...)                                                             \
+    REFUSED(sumac_client_push, what, wanted, words, push((struct sumac_delta){__VA_ARGS__}, 1))
+
+static void try_pushing(void)
+{
+    const struct sumac_delta delta = {.variable = w, .value = tensor};
+    const struct sumac_function unnamed = {.name = NULL}, unknown = {.name = "nope"};
+    struct sumac_tensor changed = tensor;
+    struct sumac_push *made = NULL;
+    REFUSED(
+        sumac_client_push, "NULL deltas", INVALID_ARGUMENT, "deltas is NULL",
+        sumac_client_push(client, NULL, 1, NULL, &made, error));
+    REFUSED(
+        sumac_client_push, "NULL push", INVALID_ARGUMENT, "push is NULL",
+        sumac_client_push(client, &delta, 1, NULL, NULL, error));
+    REFUSED(
+        sumac_client_push, "2^64 - 1 deltas", INVALID_ARGUMENT, "the most",
+        sumac_client_push(client, &delta, SIZE_MAX, NULL, &made, error));
+    REFUSED(
+        sumac_client_push_and_wait, "NULL deltas", INVALID_ARGUMENT, "deltas is NULL",
+        sumac_client_push_and_wait(client, NULL, 1, NULL, error));
+    PUSH("NULL variable", INVALID_ARGUMENT, "item 0 has no variable", .value = tensor);
+    PUSH(
+        "another client's variable", INVALID_ARGUMENT, "another client's", .variable = others_w,
+        .value = tensor);
+    PUSH("no tensor", INVALID_ARGUMENT, "expected float64, given unspecified", .variable = w);
+    PUSH(
+        "an update function without a name", INVALID_ARGUMENT, "without its name; there are",
+        .variable = w, .value = tensor, .function = &unnamed);
+    PUSH(
+        "an unknown function", INVALID_ARGUMENT, "there is no update function nope", .variable = w,
+        .value = tensor, .function = &unknown);
+    changed.memory = NULL;
+    PUSH("no memory", INVALID_ARGUMENT, "no memory", .variable = w, .value = changed);
+    changed = tensor;
+    changed.offset_bytes = 8;
+    PUSH(
+        "offset_bytes of memory", INVALID_ARGUMENT, "offset_bytes is 8", .variable = w,
+        .value = changed);
+    changed = tensor;
+    changed.shape.rank = UINT32_MAX;
+    PUSH("rank 2^32 - 1", INVALID_ARGUMENT, "shape", .variable = w, .value = changed);
+    PUSH(
+        "rows from 2^64 - 1 on", OUT_OF_RANGE, "2 rows from row 18446744073709551615 on",
+        .variable = w, .value = tensor, .has_rows = true, .rows = {UINT64_MAX, 2});
+    PUSH(
+        "2^64 - 1 rows", OUT_OF_RANGE, "18446744073709551615 rows from row 1 on", .variable = w,
+        .value = tensor, .has_rows = true, .rows = {1, UINT64_MAX});
+    const double weights[] = {NAN, INFINITY, -INFINITY, -1, -DBL_MIN};
+    for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++)
+        REFUSED(
+            sumac_client_push, "weight below 0, or not finite", INVALID_ARGUMENT, "weight is",
+            push(delta, weights[i]));
+}
+
+static enum sumac_status pull(struct sumac_fetch fetch)
+{
+    return sumac_client_pull_and_wait(client, &fetch, 1, NULL, error);
+}
+
+#define PULL(what, wanted, words, ...)                                                             \
+    REFUSED(sumac_client_pull, what, wanted, words, pull((struct sumac_fetch){__VA_ARGS__}))
+
+static void try_pulling(void)
+{
+    const struct sumac_fetch fetch = {.variable = w, .into = tensor};
+    struct sumac_tensor changed = tensor;
+    struct sumac_pull *made = NULL;
+    REFUSED(
+        sumac_client_pull, "NULL fetches", INVALID_ARGUMENT, "fetches is NULL",
+        sumac_client_pull(client, NULL, 1, NULL, &made, error));
+    REFUSED(
+        sumac_client_pull, "NULL pull", INVALID_ARGUMENT, "pull is NULL",
+        sumac_client_pull(client, &fetch, 1, NULL, NULL, error));
+    REFUSED(
+        sumac_client_pull, "2^64 - 1 fetches", INVALID_ARGUMENT, "the most",
+        sumac_client_pull(client, &fetch, SIZE_MAX, NULL, &made, error));
+    REFUSED(
+        sumac_client_pull_and_wait, "NULL fetches", INVALID_ARGUMENT, "fetches is NULL",
+        sumac_client_pull_and_wait(client, NULL, 1, NULL, error));
+    PULL("NULL variable", INVALID_ARGUMENT, "item 0 has no variable", .into = tensor);
+    PULL(
+        "another client's variable", INVALID_ARGUMENT, "another client's", .variable = others_w,
+        .into = tensor);
+    PULL("no tensor", INVALID_ARGUMENT, "expected float64, given unspecified", .variable = w);
+    changed.memory = NULL;
+    PULL("no memory", INVALID_ARGUMENT, "no memory", .variable = w, .into = changed);
+    PULL(
+        "2^64 - 1 rows", OUT_OF_RANGE, "18446744073709551615 rows from row 0 on", .variable = w,
+        .into = tensor, .has_rows = true, .rows = {0, UINT64_MAX});
+}
+
+/* Tensors whose offset was changed after they were viewed. */
+static void try_offsets(void)
+{
+    struct sumac_buffer *buffer;
+    struct sumac_tensor viewed;
+    const struct sumac_shape shape = SUMAC_SHAPE(ROWS);
+    need(sumac_buffer_create(sizeof(values), &buffer));
+    need(sumac_tensor_view(buffer, 0, SUMAC_FLOAT64, &shape, &viewed));
+    const uint64_t offsets[] = {8, sizeof(values), UINT64_MAX - 7};
+    for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+        viewed.offset_bytes = offsets[i];
+        PUSH(
+            "a tensor past its buffer", OUT_OF_RANGE, "the tensor's 32 bytes begin at byte",
+            .variable = w, .value = viewed);
+        PULL(
+            "a tensor past its buffer", OUT_OF_RANGE, "of a buffer of 32", .variable = w,
+            .into = viewed);
+        CREATE(
+            "initial_value past its buffer", OUT_OF_RANGE, "of a buffer of 32",
+            .dtype = SUMAC_FLOAT64, .shape = shape, .initializer = SUMAC_INITIALIZER_ASSIGNED,
+            .initial_value = &viewed);
+    }
+    sumac_buffer_unref(buffer);
+}
+
+/* ---- worker */
+
+static enum sumac_status step(struct sumac_replica *replica)
+{
+    replica->weight = *(const double *)replica->user;
+    return SUMAC_OK;
+}
+
+static enum sumac_status make(struct sumac_worker_options options)
+{
+    struct sumac_worker *worker;
+    options.client = client;
+    options.step = step;
+    return sumac_worker_create(&options, &worker, error);
+}
+
+#define MAKE(what, words, ...)                                                                     \
+    REFUSED(                                                                                       \
+        sumac_worker_create, what, INVALID_ARGUMENT, words,                                        \
+        make((struct sumac_worker_options){__VA_ARGS__}))
+
+static void try_making_workers(void)
+{
+    struct sumac_variable *const one[] = {w}, *const none[] = {w, NULL};
+    const struct sumac_worker_options options = {.client = client};
+    struct sumac_worker *worker = NULL;
+    char text[2];
+    REFUSED(
+        sumac_worker_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
+        sumac_worker_create(NULL, &worker, error));
+    REFUSED(
+        sumac_worker_create, "NULL worker", INVALID_ARGUMENT, "worker is NULL",
+        sumac_worker_create(&options, NULL, error));
+    MAKE("NULL variables", "needs a variable", .variable_count = 1);
+    MAKE(
+        "a NULL variable", "variable 1 of the worker's 2 is NULL", .variables = none,
+        .variable_count = 2);
+    MAKE(
+        "2^32 - 1 variables", "variable_count is 4294967295", .variables = one,
+        .variable_count = UINT32_MAX);
+    MAKE(
+        "pushed_count 2", "pushed_count is 2", .variables = one, .variable_count = 1,
+        .pushed_count = 2);
+    MAKE(
+        "2^32 - 1 replicas", "4294967295 replicas", .variables = one, .variable_count = 1,
+        .replicas = UINT32_MAX);
+    MAKE(
+        "reduce 77", "reduce is 77", .variables = one, .variable_count = 1,
+        .reduce = (enum sumac_reduce_op)77);
+    MAKE(
+        "2^32 - 1 pushes in flight", "4294967295 pushes in flight", .variables = one,
+        .variable_count = 1, .pushes_in_flight = UINT32_MAX);
+    REFUSED(
+        sumac_worker_step, "NULL", INVALID_ARGUMENT, "worker is NULL",
+        sumac_worker_step(NULL, error));
+    REFUSED(
+        sumac_worker_flush, "NULL", INVALID_ARGUMENT, "worker is NULL",
+        sumac_worker_flush(NULL, error));
+    HOLDS(sumac_worker_values, "NULL", sumac_worker_values(NULL) == NULL);
+    HOLDS(sumac_worker_steps, "NULL", sumac_worker_steps(NULL) == 0);
+    HOLDS(sumac_worker_destroy, "NULL", (sumac_worker_destroy(NULL), true));
+    HOLDS(sumac_device_name, "NULL", sumac_device_name(0, NULL, 8)[0] == '\0');
+    HOLDS(sumac_device_name, "no room", sumac_device_name(0, text, 0)[0] == '\0');
+    HOLDS(sumac_device_name, "2^32 - 1", strlen(sumac_device_name(UINT32_MAX, text, 2)) == 1);
+}
+
+/* In the child the worker's devices have no threads: nothing may wait for them. */
+static bool child_is_refused(struct sumac_worker *worker)
+{
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(30);
+        const enum sumac_status stepped = sumac_worker_step(worker, &why);
+        const enum sumac_status flushed = sumac_worker_flush(worker, NULL);
+        sumac_worker_destroy(worker);
+        _exit(
+            stepped == SUMAC_FAILED_PRECONDITION && flushed == stepped &&
+                    strstr(why.text, "fork first") != NULL
+                ? 0
+                : 1);
+    }
+    int ended = -1;
+    return waitpid(child, &ended, 0) == child && ended == 0;
+}
+
+static void try_workers(void)
+{
+    double weight = 1;
+    struct sumac_variable *const ours[] = {w}, *const theirs[] = {others_w};
+    struct sumac_worker_options options = {
+        .client = client, .variables = theirs, .variable_count = 1, .step = step, .user = &weight};
+    struct sumac_worker *worker;
+    need(sumac_worker_create(&options, &worker, &why));
+    REFUSED(
+        sumac_worker_step, "another client's variable", INVALID_ARGUMENT, "another client's",
+        sumac_worker_step(worker, error));
+    sumac_worker_destroy(worker);
+    options.variables = ours;
+    need(sumac_worker_create(&options, &worker, &why));
+    const double weights[] = {NAN, INFINITY, -1};
+    for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+        weight = weights[i];
+        REFUSED(
+            sumac_worker_step, "a weight below 0, or not finite", INVALID_ARGUMENT, "the weight",
+            sumac_worker_step(worker, error));
+    }
+    weight = 0;
+    REFUSED(
+        sumac_worker_step, "no weight", FAILED_PRECONDITION, "weights of all 1 replicas are 0",
+        sumac_worker_step(worker, error));
+    weight = 1;
+    need(sumac_worker_step(worker, &why));
+    HOLDS(sumac_worker_step, "in a child", child_is_refused(worker));
+    need(sumac_worker_flush(worker, &why));
+    sumac_worker_destroy(worker);
+}
+
+/* ---- the end */
+
+static void try_what_is_right(void)
+{
+    const struct sumac_delta delta = {.variable = w, .value = tensor};
+    const struct sumac_fetch fetch = {.variable = w, .into = tensor};
+    for (int i = 0; i < ROWS; i++)
+        values[i] = i + 1;
+    need(sumac_client_push_and_wait(client, &delta, 1, NULL, &why));
+    need(sumac_client_pull_and_wait(client, &fetch, 1, NULL, &why));
+    HOLDS(
+        sumac_client_pull_and_wait, "what was pushed rightly",
+        values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 4);
+    HOLDS(
+        sumac_client_push_and_wait, "nothing at all",
+        sumac_client_push_and_wait(client, NULL, 0, NULL, error) == SUMAC_OK);
+    HOLDS(
+        sumac_client_pull_and_wait, "nothing at all",
+        sumac_client_pull_and_wait(client, NULL, 0, NULL, error) == SUMAC_OK);
+}
+
+int main(void)
+{
+    HOLDS(sumac_tune_malloc, "", (sumac_tune_malloc(), true));
+    try_base();
+    try_clusters();
+    try_opening();
+    try_no_client();
+    open_clients();
+    try_creating();
+    try_kinds();
+    try_initial_values();
+    try_functions();
+    try_names();
+    try_pushing();
+    try_pulling();
+    try_offsets();
+    try_making_workers();
+    try_workers();
+    try_what_is_right();
+    need(sumac_client_leave(other, SUMAC_LEAVING_DONE, &why));
+    need(sumac_client_leave(client, SUMAC_LEAVING_DONE, &why));
+    sumac_client_close(other);
+    sumac_client_close(client);
+    printf("%d calls, %d wrong\n", calls, wrong);
+    return wrong == 0 ? 0 : 1;
+}

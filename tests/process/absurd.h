@@ -1,0 +1,39 @@
+/* absurd.h -- how absurd.c and absurd_base.c try a call: what it is to say is beside it. */
+#ifndef TESTS_ABSURD_H
+#define TESTS_ABSURD_H
+
+#include <stdbool.h>
+
+#include "sumac/worker.h"
+
+#define ROWS 4
+
+extern int calls, wrong;
+extern struct sumac_error why, *error; /* `error` is what the calls are given */
+
+void begin(const char *function, const char *what);
+void is(bool as_it_should_be);
+void is_refused(enum sumac_status status, enum sumac_status wanted, const char *words);
+
+/* The call gives that status, and its error has these words (none: it takes no error). */
+#define REFUSED(function, what, wanted, words, call)                                               \
+    do {                                                                                           \
+        begin(#function, what);                                                                    \
+        error = &why;                                                                              \
+        is_refused((call), SUMAC_##wanted, words);                                                 \
+        error = NULL;                                                                              \
+        is_refused((call), SUMAC_##wanted, "");                                                    \
+    } while (0)
+
+#define HOLDS(function, what, condition)                                                           \
+    do {                                                                                           \
+        begin(#function, what);                                                                    \
+        error = &why;                                                                              \
+        is(condition);                                                                             \
+    } while (0)
+
+/* absurd_base.c: lib/base and lib/cluster */
+void try_base(void);
+void try_clusters(void);
+
+#endif
