@@ -125,10 +125,24 @@ check_reductions(const struct sumac_worker_options *options, struct sumac_error 
     return SUMAC_OK;
 }
 
+/* How many replicas SUMAC_REPLICAS says, where the options say nothing. */
+static enum sumac_status read_replicas(uint32_t *replicas, struct sumac_error *error)
+{
+    const char *text = getenv("SUMAC_REPLICAS");
+    char *end = NULL;
+    if (*replicas != 0)
+        return SUMAC_OK;
+    const unsigned long count = text == NULL || text[0] == '\0' ? 1 : strtoul(text, &end, 10);
+    if (count == 0 || count > SUMAC_REPLICAS_MAX || (end != NULL && end[0] != '\0'))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "SUMAC_REPLICAS is %.64s; a worker has 1 to %u replicas", text, SUMAC_REPLICAS_MAX);
+    *replicas = (uint32_t)count;
+    return SUMAC_OK;
+}
+
 static void fill_in(struct sumac_worker_options *options)
 {
-    if (options->replicas == 0)
-        options->replicas = 1;
     if (options->pushed_count == 0)
         options->pushed_count = options->variable_count;
     if (options->reduce == 0)
@@ -192,7 +206,9 @@ enum sumac_status sumac_worker_create(
         return fail_for_null(error, "sumac_worker_create", options == NULL ? "options" : "worker");
     struct sumac_worker_options filled = *options;
     fill_in(&filled);
-    enum sumac_status status = check_options(&filled, error);
+    enum sumac_status status = read_replicas(&filled.replicas, error);
+    if (status == SUMAC_OK)
+        status = check_options(&filled, error);
     if (status == SUMAC_OK)
         status = check_reductions(&filled, error);
     if (status != SUMAC_OK)

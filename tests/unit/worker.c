@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -408,6 +409,31 @@ static void variables_beyond_pushed_count_are_pulled_only(void **state)
     sumac_worker_destroy(worker);
 }
 
+static void replicas_left_out_are_those_of_the_environment(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"0", "-1", "257", "two", "2 "};
+    struct sumac_worker *worker = NULL;
+    struct sumac_error error;
+    struct fixture fixture;
+    prepare(&fixture, 3);
+    fixture.options.replicas = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        setenv("SUMAC_REPLICAS", bad[i], 1);
+        assert_int_equal(
+            sumac_worker_create(&fixture.options, &worker, &error), SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, bad[i]));
+    }
+    setenv("SUMAC_REPLICAS", "3", 1);
+
+    worker = created(&fixture);
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    unsetenv("SUMAC_REPLICAS");
+
+    assert_true(fixture.client.last_weight == 1 + 2 + 3); /* replica i weighs i + 1 */
+    sumac_worker_destroy(worker);
+}
+
 static void options_that_say_too_little_or_too_much_are_refused(void **state)
 {
     (void)state;
@@ -440,6 +466,7 @@ int main(void)
         cmocka_unit_test(a_mean_over_no_examples_at_all_is_refused),
         cmocka_unit_test(a_mean_of_integers_is_refused_at_creation_naming_the_variable),
         cmocka_unit_test(variables_beyond_pushed_count_are_pulled_only),
+        cmocka_unit_test(replicas_left_out_are_those_of_the_environment),
         cmocka_unit_test(options_that_say_too_little_or_too_much_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

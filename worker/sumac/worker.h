@@ -41,7 +41,8 @@ typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
 struct sumac_worker_options {
     struct sumac_client *client;             /* borrowed; joined */
-    uint32_t replicas;                       /* 0: one; at most SUMAC_REPLICAS_MAX */
+    uint32_t replicas; /* at most SUMAC_REPLICAS_MAX; 0: as the environment's SUMAC_REPLICAS says,
+                          which `sumac run --replicas` sets, or one */
     struct sumac_variable *const *variables; /* copied */
     uint32_t variable_count;
     uint32_t pushed_count;       /* the first so many are pushed, the rest only pulled; 0: all */
