@@ -45,7 +45,6 @@ struct job {
     struct settings settings;
     struct digits_data data;
     struct digits_order order;
-    struct sumac_cluster cluster;
     struct sumac_client *client;
     struct sumac_worker *worker;
     struct sumac_variable *variables[VARIABLES];
@@ -99,15 +98,12 @@ static enum sumac_status step(struct sumac_replica *replica)
 
 static enum sumac_status create_variables(struct job *job, struct sumac_error *error)
 {
-    struct sumac_client_facts facts;
-    sumac_client_describe(job->client, &facts);
-    const struct sumac_hyperparameter rate = {"learning_rate", LEARNING_RATE};
-    const struct sumac_function adam = {"adam", &rate, 1};
+    const struct sumac_function adam = SUMAC_FUNCTION("adam", {"learning_rate", LEARNING_RATE});
     const struct sumac_shape shapes[VARIABLES] = {
-        [W1] = {.extent = {PIXELS, UNITS}, .rank = 2},
-        [B1] = {.extent = {UNITS}, .rank = 1},
-        [W2] = {.extent = {UNITS, CLASSES}, .rank = 2},
-        [B2] = {.extent = {CLASSES}, .rank = 1}};
+        [W1] = SUMAC_SHAPE(PIXELS, UNITS),
+        [B1] = SUMAC_SHAPE(UNITS),
+        [W2] = SUMAC_SHAPE(UNITS, CLASSES),
+        [B2] = SUMAC_SHAPE(CLASSES)};
     static const char *const names[VARIABLES] = {"W1", "b1", "W2", "b2", "steps", "done"};
     enum sumac_status status = SUMAC_OK;
     for (int i = 0; i < VARIABLES && status == SUMAC_OK; i++) {
@@ -127,8 +123,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
             options.a = -limit;
             options.b = limit;
             options.seed = (uint64_t)i + 1;
-            options.partitioner = SUMAC_PARTITIONER_FIXED_SHARDS;
-            options.num_shards = facts.ps_count;
+            options.partitioner = SUMAC_PARTITIONER_SHARD_PER_PS;
         }
         status = sumac_client_create(job->client, &options, &job->variables[i], error);
     }
@@ -138,20 +133,10 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
 /* Tell every worker that it is over. */
 static enum sumac_status assign_done(struct job *job, int32_t value, struct sumac_error *error)
 {
-    struct sumac_buffer *buffer = NULL;
-    struct sumac_push *push = NULL;
-    const struct sumac_shape scalar = {.rank = 0};
-    struct sumac_delta delta = {.variable = job->variables[DONE]};
-    enum sumac_status status =
-        sumac_buffer_wrap(&value, sizeof value, (struct sumac_place){0}, NULL, NULL, &buffer);
-    if (status == SUMAC_OK)
-        status = sumac_tensor_view(buffer, 0, SUMAC_INT32, &scalar, &delta.value);
-    if (status == SUMAC_OK)
-        status = sumac_client_push(job->client, &delta, 1, NULL, &push, error);
-    if (status == SUMAC_OK)
-        status = sumac_push_wait(push, 0, error);
-    sumac_buffer_unref(buffer);
-    return status;
+    const struct sumac_delta delta = {
+        .variable = job->variables[DONE],
+        .value = sumac_tensor_over(&value, SUMAC_INT32, SUMAC_SCALAR)};
+    return sumac_client_push_and_wait(job->client, &delta, 1, NULL, error);
 }
 
 /* ---- judging and telling */
@@ -190,26 +175,19 @@ static void tell_progress(struct job *job)
 /* The ps's values of now, instead of those that the last step ran on. */
 static enum sumac_status judge_again(struct job *job, struct sumac_error *error)
 {
-    const uint64_t count = PIXELS * UNITS + UNITS + UNITS * CLASSES + CLASSES;
-    struct sumac_buffer *buffer = NULL;
-    struct sumac_tensor values[STEPS];
+    struct sumac_tensor values[STEPS] = {0};
     struct sumac_fetch fetches[STEPS];
-    struct sumac_pull *pull = NULL;
-    uint64_t offset_bytes = 0;
-    enum sumac_status status = sumac_buffer_create(count * sizeof(float), &buffer);
+    enum sumac_status status = SUMAC_OK;
     for (int i = 0; i < STEPS && status == SUMAC_OK; i++) {
-        const struct sumac_shape shape = sumac_variable_shape(job->variables[i]);
-        status = sumac_tensor_view(buffer, offset_bytes, SUMAC_FLOAT32, &shape, &values[i]);
+        status = sumac_variable_tensor(job->variables[i], &values[i], error);
         fetches[i] = (struct sumac_fetch){.variable = job->variables[i], .into = values[i]};
-        offset_bytes += sumac_tensor_bytes(&values[i]);
     }
     if (status == SUMAC_OK)
-        status = sumac_client_pull(job->client, fetches, STEPS, NULL, &pull, error);
-    if (status == SUMAC_OK)
-        status = sumac_pull_wait(pull, 0, error);
+        status = sumac_client_pull_and_wait(job->client, fetches, STEPS, NULL, error);
     if (status == SUMAC_OK)
         judge(job, values);
-    sumac_buffer_unref(buffer);
+    for (int i = 0; i < STEPS; i++)
+        sumac_buffer_unref(values[i].buffer);
     return status;
 }
 
@@ -320,11 +298,9 @@ static bool tell_result(const struct job *job, int32_t done)
 
 static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error *error)
 {
-    const char *replicas = getenv("SUMAC_REPLICAS"); /* set by `sumac run --replicas` */
     enum sumac_status status = create_variables(job, error);
     const struct sumac_worker_options options = {
         .client = job->client,
-        .replicas = replicas != NULL ? (uint32_t)strtoul(replicas, NULL, 10) : 1,
         .variables = job->variables,
         .variable_count = VARIABLES,
         .pushed_count = DONE,
@@ -396,26 +372,6 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
     return true;
 }
 
-/* The chief, or worker 0 where there is none, judges. */
-static bool is_judge(const struct sumac_cluster *cluster)
-{
-    if (cluster->task_type == NULL)
-        return false;
-    if (strcmp(cluster->task_type, "chief") == 0)
-        return true;
-    return sumac_cluster_job(cluster, "chief") == NULL && cluster->task_index == 0;
-}
-
-static enum sumac_status join(struct job *job, struct sumac_error *error)
-{
-    enum sumac_status status = sumac_cluster_from_environment(NULL, &job->cluster, error);
-    const struct sumac_client_options options = {.cluster = &job->cluster};
-    if (status == SUMAC_OK)
-        status = sumac_client_open(&options, &job->client, error);
-    job->judges = is_judge(&job->cluster);
-    return status;
-}
-
 int main(int argc, char **argv)
 {
     sumac_tune_malloc();
@@ -426,16 +382,18 @@ int main(int argc, char **argv)
         !digits_data_read(job.settings.data, &job.data))
         return 2;
     job.rewrites = isatty(STDOUT_FILENO) == 1 || getenv("SUMAC_PROGRESS") != NULL;
-    enum sumac_status status = join(&job, &error);
+    enum sumac_status status = sumac_client_open(NULL, &job.client, &error);
+    struct sumac_client_facts facts;
+    sumac_client_describe(job.client, &facts);
+    job.judges = facts.member_index == 0; /* the chief, or worker 0 where there is none */
     if (status == SUMAC_OK &&
-        !digits_order_init(&job.order, job.data.training_count, job.cluster.task_index + 1))
+        !digits_order_init(&job.order, job.data.training_count, facts.member_index + 1))
         status = SUMAC_RESOURCE_EXHAUSTED;
     if (status == SUMAC_OK)
         status = work(&job, &done, &error);
     if (status != SUMAC_OK)
         fprintf(stderr, "digits: %s\n", error.text);
     sumac_client_close(job.client);
-    sumac_cluster_deinit(&job.cluster);
     digits_data_free(&job.data);
     free(job.order.indices);
     if (status != SUMAC_OK)

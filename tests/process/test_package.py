@@ -64,6 +64,9 @@ class Package(unittest.TestCase):
         output = done(sumac, "run", "--ps", "2", "--workers", "2", "--", os.path.join(build, "digits"), env=self.outside,
                       stdin=subprocess.DEVNULL)
         self.assertIn("held-back rows right", output)
+        output = done(sumac, "run", "--ps", "2", "--workers", "2", "--replicas", "3", "--", os.path.join(build, "line"),
+                      env=self.outside, stdin=subprocess.DEVNULL)
+        self.assertEqual(output.count("| y = 3.00 x + 2.00\n"), 2, output)
 
     def test_cmake_links_the_static_library(self):
         source = os.path.join(self.folder.name, "static_source")
