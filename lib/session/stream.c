@@ -343,7 +343,11 @@ void links_check(struct session *session)
 
 void links_excuse(struct session *session, uint64_t slept_us)
 {
-    effect_log(session, "this process stood still for %" PRIu64 " ms", slept_us / 1000);
+    effect_log(
+        session,
+        "the session was not attended to for %" PRIu64 " ms, which is no ps's silence: this "
+        "process was suspended, or too busy",
+        slept_us / 1000);
     for (uint32_t i = 0; i < session->link_count; i++) {
         struct link *link = &session->links[i];
         link->heard_us += slept_us;

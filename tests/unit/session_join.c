@@ -622,7 +622,10 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
     talk_tick_after(&talk, 2 * LOST_MS);
 
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LOG));
+    assert_string_equal(
+        talk_find(&talk, SESSION_EFFECT_LOG)->text,
+        "the session was not attended to for 120000 ms, which is no ps's silence: this process was "
+        "suspended, or too busy");
     talk_close(&talk);
 }
 
