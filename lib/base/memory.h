@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL. `give` gets the same size back. */
+#define MEMORY_SLAB_BYTES 65536u
+
+/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL; just MEMORY_SLAB_BYTES are aligned to
+ * themselves, so that what is cut out of them is found by its address. `give` gets the same size back. */
 struct memory {
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *data, size_t bytes);

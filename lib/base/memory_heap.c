@@ -13,7 +13,8 @@ static void *take(void *context, size_t bytes)
     if (bytes > SIZE_MAX - ALIGNMENT_BYTES)
         return NULL;
     void *data = NULL;
-    if (posix_memalign(&data, ALIGNMENT_BYTES, bytes > 0 ? bytes : 1) != 0)
+    const size_t alignment = bytes == MEMORY_SLAB_BYTES ? MEMORY_SLAB_BYTES : ALIGNMENT_BYTES;
+    if (posix_memalign(&data, alignment, bytes > 0 ? bytes : 1) != 0)
         return NULL;
     return data;
 }

@@ -41,7 +41,7 @@ add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t ve
         ANSWER_ROOM_BYTES + (versions == 0 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
     if (!has_room(lane, stream, bytes))
         return NULL;
-    struct answer *answer = pool_take(&lane->answers_pool);
+    struct answer *answer = sized_pool_take_zeroed(&lane->bytes, sizeof *answer);
     if (answer == NULL) {
         fail_for_memory(lane, stream);
         return NULL;
@@ -66,7 +66,7 @@ static void free_answer(struct lane *lane, struct stream *stream, struct answer 
     lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
     sized_pool_give(
         &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);
-    pool_give(&lane->answers_pool, answer);
+    sized_pool_give(&lane->bytes, answer, sizeof *answer);
 }
 
 void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part)

@@ -26,8 +26,6 @@ static void init_pools(struct lane *lane)
     pool_init(&lane->parts_pool, memory, sizeof(struct part), 64);
     pool_init(&lane->chunks_pool, memory, sizeof(struct chunk), 64);
     pool_init(&lane->refusals_pool, memory, sizeof(struct refusal), 8);
-    pool_init(&lane->answers_pool, memory, sizeof(struct answer), 64);
-    pool_init(&lane->pulls_pool, memory, sizeof(struct pull), 16);
     pool_init(&lane->reports_pool, memory, sizeof(struct report), 16);
     pool_init(&lane->holds_pool, memory, sizeof(struct hold), 64);
     id_map_init(&lane->stream_map, memory);
@@ -38,8 +36,6 @@ static void deinit_pools(struct lane *lane)
     id_map_deinit(&lane->stream_map);
     pool_deinit(&lane->holds_pool);
     pool_deinit(&lane->reports_pool);
-    pool_deinit(&lane->pulls_pool);
-    pool_deinit(&lane->answers_pool);
     pool_deinit(&lane->refusals_pool);
     pool_deinit(&lane->chunks_pool);
     pool_deinit(&lane->parts_pool);

@@ -278,8 +278,7 @@ struct lane {
     struct out out;
     struct store store;
     struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
-    struct pool streams_pool, sessions_pool, parts_pool, chunks_pool, refusals_pool, answers_pool,
-        pulls_pool, reports_pool, holds_pool;
+    struct pool streams_pool, sessions_pool, parts_pool, chunks_pool, refusals_pool, reports_pool, holds_pool;
     struct judge *judge; /* ps 0 */
     const struct lane_event *event;
     uint64_t now_us;

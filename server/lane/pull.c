@@ -105,7 +105,7 @@ static void free_pull(struct lane *lane, struct stream *stream, struct pull *pul
     for (uint32_t i = 0; i < pull->piece_count; i++)
         store_let_go(&lane->store, pull->pieces[i].shard);
     sized_pool_give(&lane->bytes, pull->pieces, pull->piece_capacity * sizeof *pull->pieces);
-    pool_give(&lane->pulls_pool, pull);
+    sized_pool_give(&lane->bytes, pull, sizeof *pull);
 }
 
 void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull)
@@ -268,7 +268,7 @@ static void refuse_last(struct lane *lane, struct stream *stream, uint64_t reque
 static void add(struct lane *lane, struct stream *stream, const wire_pull_request *request)
 {
     struct pull *pull =
-        stream->pull_count == PULLS_PER_STREAM_MAX ? NULL : pool_take(&lane->pulls_pool);
+        stream->pull_count == PULLS_PER_STREAM_MAX ? NULL : sized_pool_take_zeroed(&lane->bytes, sizeof(struct pull));
 
     if (pull != NULL) {
         pull->request = request->request;
@@ -278,7 +278,7 @@ static void add(struct lane *lane, struct stream *stream, const wire_pull_reques
         pull->deadline_us = lane->now_us + (uint64_t)pull->timeout_ms * 1000;
     }
     if (pull == NULL || !read_request(lane, stream, pull, request)) {
-        pool_give(&lane->pulls_pool, pull);
+        sized_pool_give(&lane->bytes, pull, sizeof *pull);
         refuse_last(lane, stream, request->request);
         return;
     }

@@ -12,8 +12,6 @@
 
 #include "error.h"
 
-#define PULL_ROOM_BYTES ((sizeof(struct pull) + 15) / 16 * 16)
-
 struct pull_bounds lane_pull_bounds(const struct lane_config *config)
 {
     const uint64_t refused = pulls_bytes_max(config) / 8;
@@ -35,7 +33,9 @@ static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
 
 static uint64_t bytes_of(uint64_t pieces)
 {
-    return PULL_ROOM_BYTES + sized_pool_bytes(pieces * sizeof(struct pull_piece));
+    const uint64_t own = sized_pool_bytes(sizeof(struct pull));
+
+    return pieces == 0 ? own : own + sized_pool_bytes(pieces * sizeof(struct pull_piece));
 }
 
 /* Do its pulls take the room of readers? */
@@ -109,9 +109,9 @@ bool lane_pull_take_room(
 
 bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
 {
-    if (lane->refused_pull_bytes + PULL_ROOM_BYTES > lane->pull_bounds.refused_max)
+    if (lane->refused_pull_bytes + bytes_of(0) > lane->pull_bounds.refused_max)
         return false;
-    pull->room_bytes = PULL_ROOM_BYTES;
+    pull->room_bytes = bytes_of(0);
     pull->refused_room = true;
     lane->pull_bytes += pull->room_bytes;
     lane->refused_pull_bytes += pull->room_bytes;

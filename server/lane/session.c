@@ -250,5 +250,8 @@ uint64_t lane_sessions_bytes_max(const struct lane *lane)
 {
     const uint64_t judged = lane->judge == NULL ? 0 : judge_sessions_bytes_max(lane->judge);
 
-    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + judged;
+    const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
+
+    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + empty +
+           judged;
 }

@@ -8,14 +8,14 @@ struct block *store_block_take(struct store *store, struct shard *shard, uint32_
     const uint64_t offset = (uint64_t)index * store->block_bytes;
     const uint64_t left = shard->bytes - offset;
     const uint32_t bytes = left < store->block_bytes ? (uint32_t)left : store->block_bytes;
-    struct block *block = pool_take(&store->block_pool);
+    struct block *block = sized_pool_take_zeroed(&store->bytes, sizeof *block);
 
     assert(offset < shard->bytes);
     if (block == NULL)
         return NULL;
     block->data = sized_pool_take(&store->bytes, bytes);
     if (block->data == NULL) {
-        pool_give(&store->block_pool, block);
+        sized_pool_give(&store->bytes, block, sizeof *block);
         return NULL;
     }
     block->shard = shard;
@@ -28,7 +28,7 @@ static void give_back(struct store *store, struct block *block)
 {
     assert(block->lent == 0);
     sized_pool_give(&store->bytes, block->data, block->bytes);
-    pool_give(&store->block_pool, block);
+    sized_pool_give(&store->bytes, block, sizeof *block);
 }
 
 static uint64_t view_bytes_max(const struct store *store)

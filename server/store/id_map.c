@@ -38,9 +38,8 @@ void *id_map_get(const struct id_map *map, uint64_t id)
     return map->capacity == 0 ? NULL : map->slots[find(map, id)].value;
 }
 
-static bool grow(struct id_map *map)
+static bool resize(struct id_map *map, size_t capacity)
 {
-    const size_t capacity = map->capacity == 0 ? FIRST_CAPACITY : 2 * map->capacity;
     struct id_map_slot *slots = memory_take(map->memory, capacity * sizeof *slots);
 
     if (slots == NULL)
@@ -60,7 +59,8 @@ static bool grow(struct id_map *map)
 bool id_map_put(struct id_map *map, uint64_t id, void *value)
 {
     assert(value != NULL);
-    if (4 * (map->count + 1) > 3 * map->capacity && !grow(map))
+    const size_t larger = map->capacity == 0 ? FIRST_CAPACITY : 2 * map->capacity;
+    if (4 * (map->count + 1) > 3 * map->capacity && !resize(map, larger))
         return false;
     struct id_map_slot *slot = &map->slots[find(map, id)];
     map->count += slot->value == NULL;
@@ -85,4 +85,6 @@ void id_map_remove(struct id_map *map, uint64_t id)
         }
     }
     map->slots[hole].value = NULL;
+    if (map->capacity > FIRST_CAPACITY && 8 * map->count < map->capacity)
+        (void)resize(map, map->capacity / 2); /* without memory for it, it stays as it is */
 }

@@ -1,22 +1,31 @@
 /* sized_pool.c -- memory of any size from free lists by size.
  *
  *   class   0 … 7            bytes 64, 128, … 512
- *   class   8 + 8 d + i      bytes 512 * 2^d * (9 + i) / 8     d = 0 … 13, i = 0 … 7; the last is 8
- * MiB
+ *   class   8 + 8 d + i      bytes 512 * 2^d * (9 + i) / 8     d = 0 … 13, i = 0 … 7; the last is 8 MiB
+ *
+ *   slab:   | header, 64 bytes | object | object | …    of classes up to 4096 bytes; its address is a multiple of its size
  */
 #include "sized_pool.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define UNIT_BYTES 64u
 #define LINEAR_CLASSES 8u
 #define CARVED_BYTES_MAX 4096u /* classes up to this share slabs */
-#define SLAB_BYTES 65536u
 #define CLASS_BYTES_MAX (8u << 20)
 
 struct link {
     struct link *next;
 };
+
+struct sized_pool_slab {
+    struct sized_pool_slab *next, *prev; /* of those of its class with free objects and used ones */
+    struct link *free;
+    uint32_t used;
+};
+
+_Static_assert(sizeof(struct sized_pool_slab) <= UNIT_BYTES, "objects are aligned to 64 bytes");
 
 /* The class of a request, and its bytes. */
 static uint32_t class_of(size_t bytes, size_t *rounded)
@@ -49,6 +58,10 @@ void sized_pool_init(struct sized_pool *pool, const struct memory *memory, uint6
 
 void sized_pool_trim(struct sized_pool *pool)
 {
+    for (uint32_t class = 0; class < SIZED_POOL_SLAB_CLASSES; class ++) {
+        memory_give(pool->memory, pool->empty[class], MEMORY_SLAB_BYTES);
+        pool->empty[class] = NULL;
+    }
     for (size_t bytes = CARVED_BYTES_MAX + 1; bytes <= CLASS_BYTES_MAX;) {
         size_t rounded;
         const uint32_t class = class_of(bytes, &rounded);
@@ -64,38 +77,98 @@ void sized_pool_trim(struct sized_pool *pool)
     pool->spare_bytes = 0;
 }
 
-void sized_pool_deinit(struct sized_pool *pool)
-{
-    sized_pool_trim(pool);
-    struct link *slab = pool->slabs;
-    while (slab != NULL) {
-        struct link *next = slab->next;
-        memory_give(pool->memory, slab, SLAB_BYTES);
-        slab = next;
-    }
-}
+void sized_pool_deinit(struct sized_pool *pool) { sized_pool_trim(pool); }
 
-static void put_free(struct sized_pool *pool, uint32_t class, void *data)
+static void put_free(struct link **first, void *data)
 {
     struct link *link = data;
 
-    link->next = pool->free[class];
-    pool->free[class] = link;
+    link->next = *first;
+    *first = link;
 }
 
-/* Cut a new slab into objects of this class. */
-static void carve(struct sized_pool *pool, uint32_t class, size_t rounded)
-{
-    uint8_t *slab = memory_take(pool->memory, SLAB_BYTES);
+/* ---- slabs ---- */
 
-    if (slab == NULL)
-        return;
-    struct link *link = (struct link *)(void *)slab;
-    link->next = pool->slabs;
-    pool->slabs = link;
-    const size_t count = (SLAB_BYTES - UNIT_BYTES) / rounded;
+static void link_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
+{
+    slab->prev = NULL;
+    slab->next = pool->slabs[class];
+    if (slab->next != NULL)
+        slab->next->prev = slab;
+    pool->slabs[class] = slab;
+}
+
+static void unlink_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
+{
+    if (slab->next != NULL)
+        slab->next->prev = slab->prev;
+    if (slab->prev != NULL)
+        slab->prev->next = slab->next;
+    else
+        pool->slabs[class] = slab->next;
+}
+
+/* A new slab, cut into objects of this size. NULL: no memory. */
+static struct sized_pool_slab *carve(struct sized_pool *pool, size_t rounded)
+{
+    uint8_t *data = memory_take(pool->memory, MEMORY_SLAB_BYTES);
+
+    if (data == NULL)
+        return NULL;
+    assert((uintptr_t)data % MEMORY_SLAB_BYTES == 0);
+    struct sized_pool_slab *slab = (struct sized_pool_slab *)(void *)data;
+    *slab = (struct sized_pool_slab){0};
+    const size_t count = (MEMORY_SLAB_BYTES - UNIT_BYTES) / rounded;
     for (size_t i = count; i > 0; i--) /* backwards: they come out in address order */
-        put_free(pool, class, slab + UNIT_BYTES + (i - 1) * rounded);
+        put_free(&slab->free, data + UNIT_BYTES + (i - 1) * rounded);
+    return slab;
+}
+
+static void *take_of_slab(struct sized_pool *pool, uint32_t class, size_t rounded)
+{
+    struct sized_pool_slab *slab = pool->slabs[class];
+
+    if (slab == NULL) {
+        slab = pool->empty[class] != NULL ? pool->empty[class] : carve(pool, rounded);
+        pool->empty[class] = NULL;
+        if (slab == NULL)
+            return NULL;
+        link_slab(pool, class, slab);
+    }
+    struct link *taken = slab->free;
+    slab->free = taken->next;
+    slab->used++;
+    if (slab->free == NULL)
+        unlink_slab(pool, class, slab);
+    return taken;
+}
+
+static void give_to_slab(struct sized_pool *pool, uint32_t class, void *data)
+{
+    struct sized_pool_slab *slab =
+        (struct sized_pool_slab *)((uint8_t *)data - (uintptr_t)data % MEMORY_SLAB_BYTES);
+
+    assert(slab->used > 0);
+    if (slab->free == NULL)
+        link_slab(pool, class, slab);
+    put_free(&slab->free, data);
+    if (--slab->used > 0)
+        return;
+    unlink_slab(pool, class, slab);
+    if (pool->empty[class] == NULL)
+        pool->empty[class] = slab;
+    else
+        memory_give(pool->memory, slab, MEMORY_SLAB_BYTES);
+}
+
+/* ---- any size ---- */
+
+/* From the source; what is spare beyond its bound goes first: the bound has sunk, or other sizes are wanted. */
+static void *take_fresh(struct sized_pool *pool, size_t bytes)
+{
+    if (pool->spare_bytes > pool->spare_bytes_max)
+        sized_pool_trim(pool);
+    return memory_take(pool->memory, bytes);
 }
 
 void *sized_pool_take(struct sized_pool *pool, size_t bytes)
@@ -103,18 +176,26 @@ void *sized_pool_take(struct sized_pool *pool, size_t bytes)
     size_t rounded;
 
     if (bytes > CLASS_BYTES_MAX)
-        return memory_take(pool->memory, bytes);
+        return take_fresh(pool, bytes);
     const uint32_t class = class_of(bytes, &rounded);
     assert(class < SIZED_POOL_CLASSES);
-    if (pool->free[class] == NULL && rounded <= CARVED_BYTES_MAX)
-        carve(pool, class, rounded);
+    if (rounded <= CARVED_BYTES_MAX)
+        return take_of_slab(pool, class, rounded);
     struct link *taken = pool->free[class];
     if (taken == NULL)
-        return rounded <= CARVED_BYTES_MAX ? NULL : memory_take(pool->memory, rounded);
+        return take_fresh(pool, rounded);
     pool->free[class] = taken->next;
-    if (rounded > CARVED_BYTES_MAX)
-        pool->spare_bytes -= rounded;
+    pool->spare_bytes -= rounded;
     return taken;
+}
+
+void *sized_pool_take_zeroed(struct sized_pool *pool, size_t bytes)
+{
+    void *data = sized_pool_take(pool, bytes);
+
+    if (data != NULL)
+        memset(data, 0, bytes);
+    return data;
 }
 
 void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes)
@@ -128,12 +209,15 @@ void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes)
         return;
     }
     const uint32_t class = class_of(bytes, &rounded);
-    if (rounded > CARVED_BYTES_MAX) {
-        if (pool->spare_bytes + rounded > pool->spare_bytes_max) {
-            memory_give(pool->memory, data, rounded);
-            return;
-        }
-        pool->spare_bytes += rounded;
+    if (rounded <= CARVED_BYTES_MAX) {
+        give_to_slab(pool, class, data);
+        return;
     }
-    put_free(pool, class, data);
+    if (pool->spare_bytes + rounded > pool->spare_bytes_max) {
+        memory_give(pool->memory, data, rounded);
+        return;
+    }
+    pool->spare_bytes += rounded;
+    ((struct link *)data)->next = pool->free[class];
+    pool->free[class] = data;
 }

@@ -2,8 +2,8 @@
  *
  * Sizes are rounded up to classes: multiples of 64 bytes up to 512, then eight classes to a
  * doubling, so at most one eighth is lost. What is given back is kept for the next taker, because
- * fresh pages cost more than the copy into them; of the larger classes no more than
- * `spare_bytes_max` is kept.
+ * fresh pages cost more than the copy into them: of the larger classes no more than `spare_bytes_max`. The smaller
+ * ones share slabs, which go back when nothing of them is in use, but one for each class.
  */
 #ifndef STORE_SIZED_POOL_H
 #define STORE_SIZED_POOL_H
@@ -11,23 +11,31 @@
 #include "memory.h"
 
 #define SIZED_POOL_CLASSES 128u
+#define SIZED_POOL_SLAB_CLASSES 32u
+#define SIZED_POOL_EMPTY_BYTES_MAX                                                                 \
+    (SIZED_POOL_SLAB_CLASSES * MEMORY_SLAB_BYTES) /* kept for the next taker */
+
+struct sized_pool_slab;
 
 struct sized_pool {
     const struct memory *memory;
     void *free[SIZED_POOL_CLASSES]; /* singly linked through the first word */
-    void *slabs;                    /* of the smaller classes, kept until deinit */
-    uint64_t spare_bytes;           /* on the free lists of the larger classes */
+    struct sized_pool_slab *slabs[SIZED_POOL_SLAB_CLASSES]; /* with objects in use, and free ones */
+    struct sized_pool_slab *empty[SIZED_POOL_SLAB_CLASSES]; /* one, or NULL */
+    uint64_t spare_bytes; /* on the free lists of the larger classes */
     uint64_t spare_bytes_max;
 };
 
 void sized_pool_init(
     struct sized_pool *pool, const struct memory *memory, uint64_t spare_bytes_max);
-/* Give what is spare of the larger classes to the source: when it had no more, others need it too. */
+/* Give what is spare to the source: when it had no more, others need it too. */
 void sized_pool_trim(struct sized_pool *pool);
 /* Everything has been given back. */
 void sized_pool_deinit(struct sized_pool *pool);
 /* 64-byte aligned, not zeroed; NULL when the source has no more. */
 void *sized_pool_take(struct sized_pool *pool, size_t bytes);
+/* The same, zeroed. */
+void *sized_pool_take_zeroed(struct sized_pool *pool, size_t bytes);
 /* `bytes` as it was asked for. NULL is fine. */
 void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes);
 /* What a request of so many bytes takes up. */

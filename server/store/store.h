@@ -105,7 +105,6 @@ struct view {
 struct store {
     const struct memory *memory;
     struct sized_pool bytes; /* blocks, and whatever else has no fixed size */
-    struct pool block_pool, variable_pool;
     struct id_map shards, variables, names;
     struct variable *first, **last;
     uint32_t variable_count, shard_count; /* published variables; shards here */

@@ -6,13 +6,11 @@
 
 #include "error.h"
 
-#define VARIABLES_PER_CHUNK 16u
 /* What is kept of each beside values and slots, with the entries of the maps and, on ps 0, the judge's record. */
 #define VARIABLE_OWN_BYTES 2048u
 #define PLACEMENT_OWN_BYTES 128u
 #define SHARD_OWN_BYTES 384u
-#define BLOCK_OWN_BYTES 96u
-#define BLOCKS_PER_CHUNK 64u
+#define BLOCK_OWN_BYTES 144u
 #define FILL_SLICE_BYTES 262144u
 #define PLACEMENTS_MAX (1u << 20)
 
@@ -26,8 +24,6 @@ void store_init(
     assert(store->block_bytes % 8 == 0);
     store->last = &store->first;
     sized_pool_init(&store->bytes, memory, view_bytes_max);
-    pool_init(&store->block_pool, memory, sizeof(struct block), BLOCKS_PER_CHUNK);
-    pool_init(&store->variable_pool, memory, sizeof(struct variable), VARIABLES_PER_CHUNK);
     id_map_init(&store->shards, memory);
     id_map_init(&store->variables, memory);
     id_map_init(&store->names, memory);
@@ -85,7 +81,7 @@ static void free_variable(struct store *store, struct variable *variable)
     if (variable->name != NULL)
         sized_pool_give(&store->bytes, variable->name, strlen(variable->name) + 1);
     store->deleted_count -= variable->deleted;
-    pool_give(&store->variable_pool, variable);
+    sized_pool_give(&store->bytes, variable, sizeof *variable);
 }
 
 static void mark_deleted(struct store *store, struct variable *variable)
@@ -133,13 +129,11 @@ void store_deinit(struct store *store)
         struct block *block = store->old_blocks;
         store->old_blocks = block->next;
         sized_pool_give(&store->bytes, block->data, block->bytes);
-        pool_give(&store->block_pool, block);
+        sized_pool_give(&store->bytes, block, sizeof *block);
     }
     id_map_deinit(&store->names);
     id_map_deinit(&store->variables);
     id_map_deinit(&store->shards);
-    pool_deinit(&store->variable_pool);
-    pool_deinit(&store->block_pool);
     sized_pool_deinit(&store->bytes);
 }
 
@@ -388,7 +382,7 @@ enum sumac_status store_add(
     const enum sumac_status sound = check(given, error);
     if (sound != SUMAC_OK)
         return sound;
-    struct variable *variable = pool_take(&store->variable_pool);
+    struct variable *variable = sized_pool_take_zeroed(&store->bytes, sizeof *variable);
     if (variable == NULL)
         goto no_memory;
     enum sumac_status known = read_function(variable, given, error);
@@ -398,7 +392,7 @@ enum sumac_status store_add(
         known = check_room(store, variable, given, this_ps, error);
     }
     if (known != SUMAC_OK) {
-        pool_give(&store->variable_pool, variable);
+        sized_pool_give(&store->bytes, variable, sizeof *variable);
         return known;
     }
     store->own_bytes += variable->own_bytes;

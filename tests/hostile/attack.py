@@ -77,11 +77,11 @@ class Victim:
 
 class Attack(unittest.TestCase):
     workers = 1
-    options = ()
+    bounds, options = OPTIONS, ()
     under = ()
 
     def setUp(self):
-        self.cluster = Cluster(ps=2, workers=self.workers, options=[*OPTIONS, *self.options], under=self.under)
+        self.cluster = Cluster(ps=2, workers=self.workers, options=[*self.bounds, *self.options], under=self.under)
         self.addCleanup(self.cluster.stop)
         self.addresses = self.cluster.addresses()
         self.victim = Victim(self.addresses)

@@ -12,7 +12,8 @@ import subprocess
 import threading
 import time
 
-BUILD = os.environ["SUMAC_BUILD"]       # the build folder, set by ctest
+# The build folder, set by ctest; another one's programs are tested with `SUMAC_PROGRAMS=FOLDER ctest …`.
+BUILD = os.environ.get("SUMAC_PROGRAMS") or os.environ["SUMAC_BUILD"]
 SUMAC = os.path.join(BUILD, "sumac")
 MEMBER = os.path.join(BUILD, "member")
 PATIENCE_S = float(os.environ.get("SUMAC_PATIENCE_S", "60"))    # a bound on every wait; sanitizer builds are slow

@@ -23,12 +23,18 @@ struct source_piece {
     struct source_piece *previous, *next;
     size_t bytes;
     uint32_t size_class;
+    void *base; /* as it was allocated: of a slab, whose bytes are aligned, more than the piece */
     _Alignas(64) uint8_t data[];
 };
 
-/* Size classes: 4 to each power of two from 64 bytes on, so that little is wasted. */
+#define SLAB_CLASS SOURCE_CLASSES
+
+/* Size classes: 4 to each power of two from 64 bytes on, so that little is wasted; and slabs. */
 static uint32_t class_of(size_t bytes, size_t *class_bytes)
 {
+    *class_bytes = bytes;
+    if (bytes == MEMORY_SLAB_BYTES)
+        return SLAB_CLASS;
     size_t size = 64;
     uint32_t size_class = 0;
     while (size < bytes && size_class + 1 < SOURCE_CLASSES) {
@@ -46,21 +52,34 @@ static void rubbish(struct source_piece *piece)
         piece->data, RUBBISH, piece->bytes < RUBBISH_BYTES_MAX ? piece->bytes : RUBBISH_BYTES_MAX);
 }
 
+static struct source_piece *make(size_t bytes, uint32_t size_class)
+{
+    const bool slab = size_class == SLAB_CLASS;
+    const size_t before = slab ? MEMORY_SLAB_BYTES : sizeof(struct source_piece);
+    uint8_t *base = aligned_alloc(slab ? MEMORY_SLAB_BYTES : 64, before + bytes);
+    if (base == NULL)
+        return NULL;
+    struct source_piece *piece =
+        (struct source_piece *)(void *)(base + before - sizeof(struct source_piece));
+    piece->base = base;
+    piece->size_class = size_class;
+    return piece;
+}
+
+static bool is_kept(uint32_t size_class) { return KEEP_PIECES && size_class + 1 != SOURCE_CLASSES; }
+
 static void *take(void *context, size_t bytes)
 {
     struct source *source = context;
     size_t class_bytes;
     const uint32_t size_class = class_of(bytes, &class_bytes);
     struct source_piece *piece = source->free[size_class];
-    if (KEEP_PIECES && piece != NULL && size_class + 1 < SOURCE_CLASSES) {
+    if (is_kept(size_class) && piece != NULL)
         source->free[size_class] = piece->next;
-    } else {
-        piece =
-            aligned_alloc(64, sizeof *piece + (KEEP_PIECES ? class_bytes : (bytes + 63) / 64 * 64));
-        if (piece == NULL)
-            return NULL;
-        piece->size_class = size_class;
-    }
+    else
+        piece = make(KEEP_PIECES ? class_bytes : (bytes + 63) / 64 * 64, size_class);
+    if (piece == NULL)
+        return NULL;
     piece->bytes = bytes;
     piece->previous = NULL;
     piece->next = source->out;
@@ -75,8 +94,8 @@ static void *take(void *context, size_t bytes)
 
 static void keep(struct source *source, struct source_piece *piece)
 {
-    if (!KEEP_PIECES || piece->size_class + 1 == SOURCE_CLASSES) {
-        free(piece);
+    if (!is_kept(piece->size_class)) {
+        free(piece->base);
         return;
     }
     piece->next = source->free[piece->size_class];
@@ -123,11 +142,11 @@ uint64_t source_drop(struct source *source)
 void source_deinit(struct source *source)
 {
     source_drop(source);
-    for (uint32_t size_class = 0; size_class < SOURCE_CLASSES; size_class++) {
+    for (uint32_t size_class = 0; size_class <= SLAB_CLASS; size_class++) {
         while (source->free[size_class] != NULL) {
             struct source_piece *piece = source->free[size_class];
             source->free[size_class] = piece->next;
-            free(piece);
+            free(piece->base);
         }
     }
 }

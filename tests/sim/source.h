@@ -8,6 +8,7 @@
 #ifndef SIM_SOURCE_H
 #define SIM_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,7 @@ struct source_piece;
 struct source {
     struct memory memory;                      /* what a core is given */
     struct source_piece *out;                  /* doubly linked: taken, not given back */
-    struct source_piece *free[SOURCE_CLASSES]; /* by size class */
+    struct source_piece *free[SOURCE_CLASSES + 1]; /* by size class */
     uint64_t taken, given;                     /* pieces of this run */
     uint64_t bytes_out;
     uint64_t sizes_wrong; /* given back with another size than taken */

@@ -213,7 +213,7 @@ static void a_stream_has_so_many_pulls(void **state)
     talk_expect(talk, "end of stream BUSY\n");
 }
 
-#define PULL_BYTES ((sizeof(struct pull) + 15) / 16 * 16 + 64) /* of one piece */
+#define PULL_BYTES (sized_pool_bytes(sizeof(struct pull)) + 64) /* of one piece */
 
 /* A lane with room for 128 pulls: 16 of them refused, 56 of readers, 28 of all sessions, and 7 for each of four. */
 static void begin_with_room_for_pulls(struct talk *talk)
@@ -271,7 +271,7 @@ static void readers_without_a_session_have_at_most_half(void **state)
     talk->deaf = reader;
     talk_forget(talk);
 
-    const uint32_t refused = 16 * PULL_BYTES / ((sizeof(struct pull) + 15) / 16 * 16);
+    const uint32_t refused = (uint32_t)(16 * PULL_BYTES / sized_pool_bytes(sizeof(struct pull)));
     for (uint32_t request = 0; request <= 56 + refused; request++) /* the first is said at once */
         talk_pull(talk, reader, 1 + request, VARIABLE, 1, 0);
     talk_expect(talk, "pulled 1 [0] 0\n");

@@ -187,15 +187,16 @@ static void a_stream_that_ends_while_they_are_said_again_takes_no_part(void **st
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    for (uint64_t sequence = 1; sequence <= 100; sequence++) /* more answers than are spare */
+    const uint64_t many = LANE_VOIDED_PER_SESSION_MAX; /* more answers than a slab has */
+    for (uint64_t sequence = 1; sequence <= many; sequence++)
         send_refused(talk, stream, sequence, sequence - 1);
-    talk_commit(talk, stream, 100, 0, 0);
+    talk_commit(talk, stream, many, 0, 0);
     talk_hang_up(talk, stream);
     const uint64_t again = talk_stream(talk, LANE_STREAM_PUSH);
     talk_forget(talk);
     talk->out_of_memory = true;
 
-    say_hello_and_begin(talk, again, 101);
+    say_hello_and_begin(talk, again, many + 1);
 
     talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
     assert_int_equal(talk->lane->parts_pool.used, 0);

@@ -165,6 +165,86 @@ static void no_more_than_the_bound_is_kept(void **state)
     sized_pool_deinit(&pool);
 }
 
+/* 1000 objects of every small size, one size after the other. */
+static void what_is_given_back_of_small_sizes_is_given_to_the_source(void **state)
+{
+    struct fixture *fixture = *state;
+    static void *objects[1000];
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 0);
+
+    for (size_t bytes = 64; bytes <= 4096; bytes += 64) {
+        for (size_t i = 0; i < 1000; i++)
+            objects[i] = sized_pool_take(&pool, bytes);
+        for (size_t i = 0; i < 1000; i++)
+            sized_pool_give(&pool, objects[i * 7 % 1000], bytes);
+    }
+
+    assert_true(fixture->bytes_taken <= SIZED_POOL_EMPTY_BYTES_MAX);
+    sized_pool_trim(&pool);
+    assert_int_equal(fixture->bytes_taken, 0);
+    sized_pool_deinit(&pool);
+}
+
+/* One of each slab stays in use, and what is beside it is taken again. */
+static void a_slab_of_which_something_is_in_use_is_used_again(void **state)
+{
+    struct fixture *fixture = *state;
+    static void *objects[1000];
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 0);
+    for (size_t i = 0; i < 1000; i++)
+        objects[i] = sized_pool_take(&pool, 1000);
+    const uint64_t most = fixture->bytes_taken;
+
+    for (size_t i = 0; i < 1000; i++)
+        if (i % 20 != 0)
+            sized_pool_give(&pool, objects[i], 1000);
+    for (size_t i = 0; i < 1000; i++)
+        if (i % 20 != 0)
+            objects[i] = sized_pool_take(&pool, 1000);
+
+    assert_int_equal(fixture->bytes_taken, most);
+    for (size_t i = 0; i < 1000; i++)
+        sized_pool_give(&pool, objects[i], 1000);
+    sized_pool_deinit(&pool);
+    assert_int_equal(fixture->bytes_taken, 0);
+}
+
+/* The bound sinks while something is kept: whoever wants another size does not add to it. */
+static void what_is_spare_beyond_the_bound_goes_before_more_is_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 300000);
+    sized_pool_give(&pool, sized_pool_take(&pool, 200000), 200000);
+
+    pool.spare_bytes_max = 100000;
+    void *other = sized_pool_take(&pool, 150000);
+
+    assert_true(fixture->bytes_taken <= 200000);
+    sized_pool_give(&pool, other, 150000);
+    sized_pool_deinit(&pool);
+}
+
+static void a_map_of_few_ids_is_small_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct id_map map;
+    uint8_t thing;
+    id_map_init(&map, &fixture->memory);
+    for (uint64_t id = 0; id < 10000; id++)
+        assert_true(id_map_put(&map, id, &thing));
+
+    for (uint64_t id = 0; id < 9990; id++)
+        id_map_remove(&map, id);
+
+    assert_true(fixture->bytes_taken <= 128 * sizeof(struct id_map_slot));
+    for (uint64_t id = 0; id < 10000; id++)
+        assert_ptr_equal(id_map_get(&map, id), id < 9990 ? NULL : &thing);
+    id_map_deinit(&map);
+}
+
 static void ids_are_found_until_they_are_removed(void **state)
 {
     struct fixture *fixture = *state;
@@ -320,7 +400,7 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
         store_add(&fixture->store, &given, 0, &added, &error), SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(fixture->store.own_bytes, 0);
 
-    fixture->store.state_bytes_max = room + 4096;
+    fixture->store.state_bytes_max = room + 8192;
     assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
     store_delete(&fixture->store, added);
     assert_int_equal(fixture->store.own_bytes, 0);
@@ -540,6 +620,10 @@ int main(void)
         store_test(sizes_are_rounded_up_by_an_eighth_at_most),
         store_test(what_is_given_back_is_taken_again),
         store_test(no_more_than_the_bound_is_kept),
+        store_test(what_is_given_back_of_small_sizes_is_given_to_the_source),
+        store_test(a_slab_of_which_something_is_in_use_is_used_again),
+        store_test(what_is_spare_beyond_the_bound_goes_before_more_is_taken),
+        store_test(a_map_of_few_ids_is_small_again),
         store_test(ids_are_found_until_they_are_removed),
         store_test(a_variable_is_cut_into_blocks),
         store_test(values_do_not_depend_on_the_split),
