@@ -1,18 +1,22 @@
-/* get_command.c -- `sumac get NAME`: a variable's values, printed or as a NumPy file. */
-#include <errno.h>
+/* get_command.c -- `sumac get NAME…`: values of variables, printed, or as a NumPy file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "array_file.h"
 #include "command.h"
-#include "find_cluster.h"
+#include "error.h"
 #include "json_array.h"
-#include "npy.h"
 #include "options.h"
+#include "pattern.h"
 #include "print_array.h"
 #include "sumac/client.h"
-#include "sumac/tensor.h"
+#include "wanted.h"
+
+#define PATIENCE_MS 10000u
+#define BYTES_PER_MS 1024u /* a pull of much may take as long as this speed takes for it */
 
 struct get_options {
     const char *ps, *slice, *output;
@@ -22,7 +26,9 @@ struct get_options {
 static const struct option_row rows[] = {
     {"slice", "FIRST:END", "rows of the first axis, as Python slices: 0:4, :10, -3:", OPTION_TEXT,
      offsetof(struct get_options, slice)},
-    {"output", "FILE", "write a NumPy file (.npy) and print nothing; -o FILE is the same",
+    {"output", "FILE",
+     "write a NumPy file and print nothing: .npy for one variable, .npz for any number; - is "
+     "standard output; -o FILE is the same",
      OPTION_TEXT, offsetof(struct get_options, output)},
     {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
      OPTION_TEXT, offsetof(struct get_options, ps)},
@@ -33,149 +39,261 @@ static int get(const struct command *command, int argc, char **argv);
 
 const struct command get_command = {
     .name = "get",
-    .summary = "print or save the values of a variable",
-    .arguments = "NAME",
-    .about = "Reads the variable while the run goes on, and holds nobody up. On each ps the values "
-             "are of one moment,\n"
-             "between two pushes. Without --output it prints dtype and shape, then the values as "
-             "NumPy does.",
-    .examples = "  sumac get W1 --slice 0:4\n"
+    .summary = "print or save the values of variables",
+    .arguments = "NAME[[FIRST:END]]|PATTERN…",
+    .about =
+        "Reads variables while the run goes on, and holds nobody up. On each ps the values of all "
+        "of them are of one\n"
+        "moment, between two pushes. Without --output it prints dtype and shape, then the values "
+        "as NumPy does. Rows\n"
+        "are given as W1[0:4] or with --slice; in a PATTERN * and ? stand for any characters (your "
+        "shell looks for files\n"
+        "unless you quote either). A file is written whole or not at all, and on a disk that is "
+        "too small not begun;\n"
+        "numpy.load of a .npz has each variable under its name, with its slice.\n"
+        "Only the ps that hold what is asked for need to answer. What lies on one that does not "
+        "answer within 5 s is\n"
+        "left out of what is printed, standard error says which that is, and the exit code is 128 "
+        "or more; no file\n"
+        "is written then.\n\n"
+        "JSON: name, dtype, shape, values nested as the axes are, in the fewest digits that read "
+        "back as the same; of\n"
+        "a slice first_row; NaN and infinities are null. Of several variables, or of a pattern, an "
+        "array of these.",
+    .examples = "  sumac get W1[0:4]\n"
                 "  sumac get W1 -o w1.npy        then in Python: numpy.load('w1.npy')\n"
+                "  sumac get 'layer1/*' b2 -o some.npz\n"
+                "  sumac get W1 -o - | gzip > w1.npy.gz\n"
                 "  sumac get b1 --json\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .run = get,
 };
 
-/* ---- slices */
-
-/* One side of a slice: a number, counted from the end when it is negative, or nothing. Cut to 0 … rows, as Python does. */
-static bool
-parse_side(const char *text, size_t bytes, uint64_t rows_all, uint64_t otherwise, uint64_t *side)
-{
-    char *end = NULL;
-    if (bytes == 0) {
-        *side = otherwise;
-        return true;
-    }
-    errno = 0;
-    const long long number = strtoll(text, &end, 10);
-    if (end != text + bytes || errno != 0)
-        return false;
-    const uint64_t distance = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    if (number < 0)
-        *side = distance < rows_all ? rows_all - distance : 0;
-    else
-        *side = distance < rows_all ? distance : rows_all;
-    return true;
-}
-
-/* "0:4" of `rows_all` rows. Fails, saying how, for what is no slice and for one without rows. */
-static bool parse_slice(const char *text, uint64_t rows_all, struct sumac_range *range)
-{
-    const char *colon = strchr(text, ':');
-    uint64_t first = 0, end = 0;
-    if (colon == NULL || !parse_side(text, (size_t)(colon - text), rows_all, 0, &first) ||
-        !parse_side(colon + 1, strlen(colon + 1), rows_all, rows_all, &end)) {
-        fprintf(stderr, "sumac get: --slice wants FIRST:END, such as 0:4 or -3:, not %s\n", text);
-        return false;
-    }
-    if (end <= first) {
-        fprintf(
-            stderr, "sumac get: the slice %s has no rows; the variable has %" PRIu64 "\n", text,
-            rows_all);
-        return false;
-    }
-    *range = (struct sumac_range){.first = first, .count = end - first};
-    return true;
-}
+/* What is read, and where it goes. */
+struct reading {
+    const struct get_options *options;
+    struct roster roster;
+    struct wanted_list list;
+    struct sumac_fetch *fetches; /* (list.count), owned; of what is not read, nothing */
+    struct array_file *file;     /* NULL: it is printed */
+    bool many;                   /* several are, or may be, asked for */
+};
 
 /* ---- reading */
 
 static enum sumac_status
-open_reader(const char *ps_option, struct sumac_client **client, struct sumac_error *error)
+open_reader(const struct roster *roster, struct sumac_client **client, struct sumac_error *error)
 {
-    struct ps_list list = {0};
-    enum sumac_status status = find_cluster(ps_option, &list, error);
-    if (status != SUMAC_OK)
-        return status;
+    const char *address = roster->ps[roster->first].address;
     const struct sumac_client_options options = {
-        .ps_addresses = (const char *const *)list.addresses,
-        .ps_count = list.count,
+        .ps_addresses = &address,
+        .ps_count = 1,
         .reader = true,
-        .timeout_ms = 10000,
+        .any_ps = true,
+        .timeout_ms = PATIENCE_MS,
     };
-    status = sumac_client_open(&options, client, error);
-    ps_list_deinit(&list);
-    return status;
+    return sumac_client_open(&options, client, error);
 }
 
-/* Memory for what is asked for, and the pull. */
-static enum sumac_status
-pull(struct sumac_client *client, struct sumac_fetch *fetch, struct sumac_error *error)
+/* Memory for the values of one: the file's own, or some of ours. */
+static enum sumac_status make_room(struct reading *reading, size_t index, struct sumac_error *error)
 {
-    struct sumac_shape shape = sumac_variable_shape(fetch->variable);
-    const enum sumac_dtype dtype = sumac_variable_dtype(fetch->variable);
+    const struct wanted *item = &reading->list.items[index];
+    struct sumac_fetch *fetch = &reading->fetches[index];
     struct sumac_buffer *buffer = NULL;
+    enum sumac_status status = reading->file == NULL
+                                   ? sumac_buffer_create(item->bytes, &buffer)
+                                   : sumac_buffer_wrap(
+                                         array_file_values(reading->file, index), item->bytes,
+                                         (struct sumac_place){0}, NULL, NULL, &buffer);
+    if (status == SUMAC_OK)
+        status = sumac_tensor_view(buffer, 0, item->dtype, &item->shape, &fetch->into);
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    sumac_buffer_unref(buffer);
+    return fail(
+        error, status, SUMAC_REASON_UNSPECIFIED, "no memory for the %" PRIu64 " bytes of %.300s",
+        item->bytes, item->name);
+}
+
+/* All in one pull, so that on each ps they are of one moment. */
+static enum sumac_status
+pull(struct reading *reading, struct sumac_client *client, struct sumac_error *error)
+{
+    struct sumac_fetch *wanted = calloc(reading->list.count + 1, sizeof *wanted);
     struct sumac_pull *under_way = NULL;
-    uint64_t elements = 0, bytes = 0;
-    if (fetch->has_rows)
-        shape.extent[0] = fetch->rows.count;
-    enum sumac_status status = sumac_shape_size(&shape, dtype, &elements, &bytes);
-    if (status == SUMAC_OK)
-        status = sumac_buffer_create(bytes, &buffer);
-    if (status == SUMAC_OK)
-        status = sumac_tensor_view(buffer, 0, dtype, &shape, &fetch->into);
-    if (status != SUMAC_OK) {
-        *error = (struct sumac_error){.status = status};
-        snprintf(error->text, sizeof error->text, "no memory for %" PRIu64 " bytes", bytes);
+    struct sumac_pull_options options = {.timeout_ms = PATIENCE_MS};
+    size_t count = 0;
+    enum sumac_status status = SUMAC_OK;
+    if (wanted == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull");
+    for (size_t i = 0; i < reading->list.count && status == SUMAC_OK; i++) {
+        const struct wanted *item = &reading->list.items[i];
+        struct sumac_fetch *fetch = &reading->fetches[i];
+        if (item->missing >= 0)
+            continue;
+        status = sumac_client_find(client, item->name, &fetch->variable, error);
+        if (status == SUMAC_OK)
+            status = make_room(reading, i, error);
+        fetch->has_rows = item->has_rows;
+        fetch->rows = item->rows;
+        wanted[count++] = *fetch;
+        const uint64_t more_ms = item->bytes / BYTES_PER_MS;
+        const uint32_t room_ms = UINT32_MAX / 2 - options.timeout_ms;
+        options.timeout_ms += more_ms < room_ms ? (uint32_t)more_ms : room_ms;
     }
-    if (status == SUMAC_OK)
-        status = sumac_client_pull(client, fetch, 1, NULL, &under_way, error);
-    if (status == SUMAC_OK)
-        status = sumac_pull_wait(under_way, 0, error);
+    if (status == SUMAC_OK && count > 0)
+        status = sumac_client_pull(client, wanted, count, &options, &under_way, error);
+    if (under_way != NULL)
+        status = sumac_pull_wait(under_way, options.timeout_ms + PATIENCE_MS, error);
+    free(wanted);
     return status;
 }
 
-static bool print(const char *name, const struct sumac_tensor *values, bool json)
+/* ---- where it goes */
+
+static enum sumac_status open_file(struct reading *reading, struct sumac_error *error)
 {
-    char shape[160];
-    if (json)
-        return (json_array_print(name, NULL, values, stdout) && putchar(10) != EOF);
-    printf(
-        "%s  %s  %s\n", name, sumac_dtype_name(values->dtype),
-        sumac_shape_print(&values->shape, shape, sizeof shape));
-    print_array(values, stdout);
-    return fflush(stdout) == 0 && ferror(stdout) == 0;
+    const char *path = reading->options->output;
+    const char *end = strrchr(path, '.');
+    const bool zip = reading->many || (end != NULL && strcmp(end, ".npz") == 0);
+    struct array_entry *entries = calloc(reading->list.count + 1, sizeof *entries);
+    if (entries == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to write %s",
+            path);
+    for (size_t i = 0; i < reading->list.count; i++) {
+        const struct wanted *item = &reading->list.items[i];
+        entries[i] =
+            (struct array_entry){.name = item->label, .dtype = item->dtype, .shape = item->shape};
+    }
+    const enum sumac_status status =
+        array_file_open(path, zip, entries, reading->list.count, &reading->file, error);
+    free(entries);
+    return status;
 }
 
-static int read_variable(
-    struct sumac_client *client, const char *name, const struct get_options *options,
-    struct sumac_error *error)
+static void print_text(const struct reading *reading)
 {
-    struct sumac_fetch fetch = {0};
-    enum sumac_status status = sumac_client_find(client, name, &fetch.variable, error);
-    if (status == SUMAC_OK && options->slice != NULL) {
-        const struct sumac_shape shape = sumac_variable_shape(fetch.variable);
-        fetch.has_rows = true;
-        if (shape.rank == 0) {
-            fprintf(stderr, "sumac get: %s is a scalar: it has no rows to slice\n", name);
-            return EXIT_MISUSED;
-        }
-        if (!parse_slice(options->slice, shape.extent[0], &fetch.rows))
-            return EXIT_MISUSED;
+    bool first = true;
+    for (size_t i = 0; i < reading->list.count; i++) {
+        const struct sumac_tensor *values = &reading->fetches[i].into;
+        char shape[160];
+        if (values->buffer == NULL)
+            continue;
+        printf(
+            "%s%s  %s  %s\n", first ? "" : "\n", reading->list.items[i].name,
+            sumac_dtype_name(values->dtype),
+            sumac_shape_print(&values->shape, shape, sizeof shape));
+        print_array(values, stdout);
+        first = false;
     }
-    if (status == SUMAC_OK)
-        status = pull(client, &fetch, error);
+}
+
+static void print_json(const struct reading *reading)
+{
+    bool first = true;
+    if (reading->many)
+        fputs("[\n", stdout);
+    for (size_t i = 0; i < reading->list.count; i++) {
+        const struct sumac_fetch *fetch = &reading->fetches[i];
+        if (fetch->into.buffer == NULL)
+            continue;
+        if (!first)
+            fputs(",\n", stdout);
+        json_array_print(
+            reading->list.items[i].name, fetch->has_rows ? &fetch->rows : NULL, &fetch->into,
+            stdout);
+        first = false;
+    }
+    fputs(reading->many ? "\n]\n" : "\n", stdout);
+}
+
+/* Say what is not read, and why. Returns the exit code. */
+static int report_missing(const struct reading *reading)
+{
     int code = EXIT_FINE;
-    if (status == SUMAC_OK && options->output != NULL)
-        status = npy_save(options->output, &fetch.into, error);
-    else if (status == SUMAC_OK)
-        code = print(name, &fetch.into, options->json) ? EXIT_FINE : EXIT_FAILED;
-    if (status != SUMAC_OK)
-        code = command_failed(&get_command, error);
-    sumac_buffer_unref(fetch.into.buffer);
+    for (size_t i = 0; i < reading->list.count; i++) {
+        const struct wanted *item = &reading->list.items[i];
+        char silence[256];
+        if (item->missing < 0)
+            continue;
+        const struct roster_ps *ps = &reading->roster.ps[item->missing];
+        fprintf(
+            stderr, "sumac get: %s is held by ps %d at %s: %s\n", item->label, (int)item->missing,
+            ps->address, roster_silence(ps, silence, sizeof silence));
+        code = sumac_exit_code(&ps->why);
+    }
     return code;
+}
+
+/* Read what can be read. A file is made of all or nothing. The exit code. */
+static int read_and_show(struct reading *reading)
+{
+    struct sumac_client *client = NULL;
+    struct sumac_error error = {0};
+    const int missing = report_missing(reading);
+    if (missing != EXIT_FINE && (reading->options->output != NULL || !reading->many))
+        return missing;
+    enum sumac_status status = SUMAC_OK;
+    if (reading->options->output != NULL)
+        status = open_file(reading, &error);
+    if (status == SUMAC_OK)
+        status = open_reader(&reading->roster, &client, &error);
+    if (status == SUMAC_OK)
+        status = pull(reading, client, &error);
+    sumac_client_close(client);
+    if (status == SUMAC_OK && reading->file != NULL) {
+        status = array_file_keep(reading->file, &error);
+        reading->file = NULL;
+    } else if (status == SUMAC_OK && reading->options->json) {
+        print_json(reading);
+    } else if (status == SUMAC_OK) {
+        print_text(reading);
+    }
+    if (status != SUMAC_OK)
+        return command_failed(&get_command, &error);
+    return fflush(stdout) == 0 && ferror(stdout) == 0 ? missing : EXIT_FAILED;
+}
+
+static void reading_deinit(struct reading *reading)
+{
+    for (size_t i = 0; reading->fetches != NULL && i < reading->list.count; i++)
+        sumac_buffer_unref(reading->fetches[i].into.buffer);
+    free(reading->fetches);
+    array_file_drop(reading->file);
+    wanted_deinit(&reading->list);
+    roster_deinit(&reading->roster);
+}
+
+/* ---- the command */
+
+/* What contradicts itself is refused before anything is asked. */
+static bool check(const struct get_options *options, size_t word_count, bool many)
+{
+    const char *output = options->output;
+    const size_t bytes = output != NULL ? strlen(output) : 0;
+    if (word_count == 0)
+        fprintf(stderr, "sumac get: name a variable, or several; `sumac ls` lists them\n");
+    else if (output != NULL && options->json)
+        fprintf(
+            stderr,
+            "sumac get: --output writes a NumPy file and --json prints: leave one of them out\n");
+    else if (output != NULL && output[0] == '\0')
+        fprintf(stderr, "sumac get: --output wants the name of a file, or -\n");
+    else if (output != NULL && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO) == 1)
+        fprintf(
+            stderr, "sumac get: a NumPy file is nothing for a terminal: send it to a file or a "
+                    "program, or leave -o - out\n");
+    else if (
+        many && output != NULL && strcmp(output, "-") != 0 && strncmp(output, "/dev/", 5) != 0 &&
+        (bytes < 4 || strcmp(output + bytes - 4, ".npz") != 0))
+        fprintf(stderr, "sumac get: several variables are a .npz file: call it %s.npz\n", output);
+    else
+        return true;
+    return false;
 }
 
 static int get(const struct command *command, int argc, char **argv)
@@ -188,17 +306,24 @@ static int get(const struct command *command, int argc, char **argv)
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (words != 1) {
-        fprintf(stderr, "sumac get: name one variable; `sumac ls` lists them\n");
+    const size_t count = pattern_drop_repeated(argv, (size_t)words);
+    struct reading reading = {.options = &options, .many = count > 1};
+    for (size_t i = 0; i < count; i++)
+        reading.many = reading.many || pattern_is_one(argv[i]);
+    if (!check(&options, count, reading.many))
         return EXIT_MISUSED;
-    }
-    struct sumac_client *client = NULL;
     struct sumac_error error = {0};
     int code = EXIT_FINE;
-    if (open_reader(options.ps, &client, &error) != SUMAC_OK)
-        code = command_failed(command, &error);
-    else
-        code = read_variable(client, argv[0], &options, &error);
-    sumac_client_close(client);
+    enum sumac_status status = roster_find(options.ps, &reading.roster, &error);
+    if (status == SUMAC_OK)
+        status = wanted_find(&reading.roster, argv, count, options.slice, &reading.list, &error);
+    if (status == SUMAC_OK) {
+        reading.fetches = calloc(reading.list.count + 1, sizeof *reading.fetches);
+        if (reading.fetches == NULL)
+            status =
+                fail(&error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+    }
+    code = status == SUMAC_OK ? read_and_show(&reading) : command_failed(command, &error);
+    reading_deinit(&reading);
     return code;
 }

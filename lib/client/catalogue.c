@@ -381,6 +381,15 @@ static void take_list(void *context, const wire_message *message)
             client_learn(context, reply->variables[i]);
 }
 
+/* Every ps knows the catalogue: one that has answered, else ps 0. */
+static uint32_t knowing_ps(const struct sumac_client *client)
+{
+    for (uint32_t i = 0; client->reader && i < client->peer_count; i++)
+        if (client->peers[i].incarnation != 0)
+            return i;
+    return 0;
+}
+
 static enum sumac_status
 ask_for(struct sumac_client *client, const char *name, struct sumac_error *error)
 {
@@ -389,6 +398,7 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
     request.n_names = 1;
     request.names = names;
     const struct client_call call = {
+        .ps = knowing_ps(client),
         .service = &sumac__v1__variables__descriptor,
         .method = VARIABLES_LIST,
         .request = &request.base,

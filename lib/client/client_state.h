@@ -193,8 +193,13 @@ bool client_is_joined(const struct sumac_client *client);
 enum sumac_status client_discover(
     struct sumac_client *client, const struct sumac_client_options *options,
     struct sumac_error *error);
-/* How long a search goes on: until every ps has answered, until ps 0 has, or until the join is answered. */
-enum client_search { CLIENT_SEARCH_ALL, CLIENT_SEARCH_FIRST, CLIENT_SEARCH_JOINED };
+/* How long a search goes on: until every ps has answered, until any has, until ps 0 has, or until the join is answered. */
+enum client_search {
+    CLIENT_SEARCH_ALL,
+    CLIENT_SEARCH_ANY,
+    CLIENT_SEARCH_FIRST,
+    CLIENT_SEARCH_JOINED
+};
 /* Ask every ps that is known and has not answered yet. `*grew`: there are more of them than that. */
 enum sumac_status client_search(
     struct sumac_client *client, enum client_search until, uint64_t until_us, bool *grew,

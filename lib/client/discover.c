@@ -1,7 +1,8 @@
 /* discover.c -- which ps there are, and a first word with each: their List says who they are.
  *
  * A ps that is not up is asked again until the time is over; every five seconds a line names those
- * that are missing, and why. A reader needs all of them. Who joins needs ps 0, which waits for the
+ * that are missing, and why. A reader needs all of them, or, if
+ * it says so, any. Who joins needs ps 0, which waits for the
  * others itself; they are asked while it does, so that both sides can say who is missing.
  */
 #include "client_state.h"
@@ -201,6 +202,8 @@ static bool is_enough(const struct search *search)
         return true;
     if (search->until == CLIENT_SEARCH_FIRST)
         return search->probes[0].found;
+    if (search->until == CLIENT_SEARCH_ANY)
+        return search->missing < search->count;
     return search->until == CLIENT_SEARCH_JOINED && client_is_joined(search->client);
 }
 
@@ -315,7 +318,9 @@ enum sumac_status client_discover(
 {
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     enum sumac_status status = set_configured(client, options, error);
-    const enum client_search until = options->reader ? CLIENT_SEARCH_ALL : CLIENT_SEARCH_FIRST;
+    const enum client_search until = !options->reader  ? CLIENT_SEARCH_FIRST
+                                     : options->any_ps ? CLIENT_SEARCH_ANY
+                                                       : CLIENT_SEARCH_ALL;
     bool grew = status == SUMAC_OK;
     while (status == SUMAC_OK && grew)
         status = client_search(client, until, until_us, &grew, error);

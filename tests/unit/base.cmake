@@ -1,4 +1,4 @@
 # lib/base, a test per noun.
-foreach(name status buffer tensor memory text npy)
+foreach(name status buffer tensor memory text)
   sumac_unit_test(${name} USES base)
 endforeach()

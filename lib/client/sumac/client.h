@@ -115,6 +115,7 @@ struct sumac_client_options {
                                         NULL, too: the cluster is the one in TF_CONFIG */
     uint32_t ps_count;
     bool reader;   /* no session: finds and pulls only */
+    bool any_ps;   /* of a reader: one ps that answers is enough to open, and those that hold what is pulled to pull it */
     bool observer; /* a session that holds nothing up; else: a member, the cluster's own task */
     uint32_t local_replicas; /* of this worker; 0: 1 */
     uint32_t timeout_ms;     /* of each call; 0: 60 000 */

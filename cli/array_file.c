@@ -1,0 +1,393 @@
+/* array_file.c -- a file's image: laid out first, filled in by whoever has the values, and then kept.
+ *
+ *   .npy | header | values |
+ *   .npz | local header, name | header | values | … one for each entry … | directory | its end, thrice |
+ */
+#include "array_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "error.h"
+#include "npy.h"
+#include "text.h"
+
+#define ATTEMPTS_MAX 100
+#define LOCAL_BYTES (30u + 20u)     /* with its 64-bit sizes */
+#define DIRECTORY_BYTES (46u + 28u) /* of one entry, with its 64-bit sizes and offset */
+#define END_BYTES (56u + 20u + 22u) /* the 64-bit end, where it is, and the old end */
+#define VERSION_NEEDED 45u          /* 64-bit fields */
+#define NAMES_ARE_UTF8 0x0800u
+#define FIRST_DAY 0x0021u /* 1 January 1980, as DOS has it: files of equal values are equal */
+#define SUFFIX ".npy"
+
+/* Where an entry is in the image. */
+struct place {
+    const char *name;
+    size_t name_bytes; /* with its suffix */
+    uint64_t local_at, header_at, values_at, end_at;
+};
+
+struct array_file {
+    const char *said; /* what messages call it */
+    char *path;       /* owned: what it becomes; NULL: it is written to as it is */
+    char *temporary;  /* owned: what it is until then */
+    int opened;
+    bool zip, mapped;
+    uint8_t *image;
+    uint64_t bytes, directory_at;
+    size_t count;
+    struct place *places; /* (count), owned */
+};
+
+/* Which status an errno is, with a sentence that names what was tried on which file. */
+static enum sumac_status
+fail_system(struct sumac_error *error, int number, const char *deed, const char *name)
+{
+    enum sumac_status status = SUMAC_INTERNAL;
+    if (number == ENOSPC || number == EDQUOT || number == EFBIG || number == ENOMEM)
+        status = SUMAC_RESOURCE_EXHAUSTED;
+    else if (number == EACCES || number == EPERM || number == EROFS)
+        status = SUMAC_PERMISSION_DENIED;
+    else if (number == ENOENT || number == ENOTDIR)
+        status = SUMAC_NOT_FOUND;
+    else if (number == EISDIR || number == ENAMETOOLONG)
+        status = SUMAC_INVALID_ARGUMENT;
+    char reason[128] = "";
+    if (strerror_r(number, reason, sizeof reason) != 0)
+        text_print(reason, sizeof reason, "error %d", number);
+    return fail(error, status, SUMAC_REASON_UNSPECIFIED, "cannot %s %s: %s", deed, name, reason);
+}
+
+/* ---- signals: the file that has no name yet goes with the process */
+
+static const char *volatile unfinished;
+
+static void leave_nothing(int number)
+{
+    if (unfinished != NULL)
+        unlink(unfinished);
+    raise(number); /* with the handler that it had before, when this returns */
+}
+
+/* A signal that is ignored stays so. */
+static void watch_signals(const char *path)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    unfinished = path;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction before, action = {.sa_flags = (int)SA_RESETHAND};
+        action.sa_handler = path != NULL ? leave_nothing : SIG_DFL;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN); /* the call that would write too much says so, too */
+}
+
+/* ---- layout */
+
+static uint64_t tensor_bytes(const struct array_entry *entry)
+{
+    uint64_t elements = 0, bytes = 0;
+    if (sumac_shape_size(&entry->shape, entry->dtype, &elements, &bytes) != SUMAC_OK)
+        return UINT64_MAX / 2; /* more than any disk has */
+    return bytes;
+}
+
+static void lay_out(struct array_file *file, const struct array_entry *entries)
+{
+    char header[NPY_HEADER_BYTES_MAX];
+    uint64_t directory_bytes = 0;
+    for (size_t i = 0; i < file->count; i++) {
+        struct place *place = &file->places[i];
+        place->name = entries[i].name;
+        place->name_bytes = strlen(place->name) + strlen(SUFFIX);
+        place->local_at = file->bytes;
+        place->header_at = file->bytes + (file->zip ? LOCAL_BYTES + place->name_bytes : 0);
+        place->values_at =
+            place->header_at +
+            npy_header(entries[i].dtype, &entries[i].shape, place->header_at, header);
+        place->end_at = place->values_at + tensor_bytes(&entries[i]);
+        file->bytes = place->end_at;
+        directory_bytes += DIRECTORY_BYTES + place->name_bytes;
+    }
+    file->directory_at = file->bytes;
+    if (file->zip)
+        file->bytes += directory_bytes + END_BYTES;
+}
+
+static void write_headers(struct array_file *file, const struct array_entry *entries)
+{
+    char header[NPY_HEADER_BYTES_MAX];
+    for (size_t i = 0; i < file->count; i++) {
+        const struct place *place = &file->places[i];
+        npy_header(entries[i].dtype, &entries[i].shape, place->header_at, header);
+        memcpy(
+            file->image + place->header_at, header, (size_t)(place->values_at - place->header_at));
+    }
+}
+
+/* ---- ZIP */
+
+/* Little-endian; returns where the next field is. */
+static uint8_t *put(uint8_t *at, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        *at++ = (uint8_t)(value >> (8 * i) & 0xff);
+    return at;
+}
+
+static uint8_t *put_name(uint8_t *at, const struct place *place)
+{
+    const size_t bytes = strlen(place->name);
+    memcpy(at, place->name, bytes);
+    memcpy(at + bytes, SUFFIX, strlen(SUFFIX));
+    return at + place->name_bytes;
+}
+
+/* What a local header and an entry of the directory have in common; sizes are in the 64-bit field. */
+static uint8_t *
+put_entry(uint8_t *at, const struct place *place, uint32_t checksum, size_t extra_bytes)
+{
+    at = put(at, VERSION_NEEDED, 2);
+    at = put(at, NAMES_ARE_UTF8, 2);
+    at = put(at, 0, 2); /* stored */
+    at = put(at, 0, 2);
+    at = put(at, FIRST_DAY, 2);
+    at = put(at, checksum, 4);
+    at = put(at, UINT32_MAX, 4);
+    at = put(at, UINT32_MAX, 4);
+    at = put(at, place->name_bytes, 2);
+    return put(at, extra_bytes, 2);
+}
+
+static uint8_t *put_sizes(uint8_t *at, const struct place *place, size_t extra_bytes)
+{
+    const uint64_t bytes = place->end_at - place->header_at;
+    at = put(at, 1, 2); /* the 64-bit field */
+    at = put(at, extra_bytes - 4, 2);
+    at = put(at, bytes, 8);
+    return put(at, bytes, 8);
+}
+
+/* The directory's entry begins at `at`; returns where the next one does. */
+static uint8_t *write_entry(struct array_file *file, const struct place *place, uint8_t *at)
+{
+    const uint32_t checksum = (uint32_t)crc32_z(
+        0, file->image + place->header_at, (size_t)(place->end_at - place->header_at));
+    uint8_t *local = put(file->image + place->local_at, 0x04034b50, 4);
+    local = put_entry(local, place, checksum, 20);
+    local = put_name(local, place);
+    put_sizes(local, place, 20);
+    at = put(at, 0x02014b50, 4);
+    at = put(at, VERSION_NEEDED, 2); /* made by */
+    at = put_entry(at, place, checksum, 28);
+    at = put(at, 0, 2 + 2 + 2 + 4); /* no comment, the first disk, nothing about the file */
+    at = put(at, UINT32_MAX, 4);
+    at = put_name(at, place);
+    at = put_sizes(at, place, 28);
+    return put(at, place->local_at, 8);
+}
+
+static void write_end(struct array_file *file, uint8_t *at)
+{
+    const uint64_t end_at = (uint64_t)(at - file->image);
+    at = put(at, 0x06064b50, 4);
+    at = put(at, 56 - 12, 8); /* of this record, from here */
+    at = put(at, VERSION_NEEDED, 2);
+    at = put(at, VERSION_NEEDED, 2);
+    at = put(at, 0, 4 + 4);
+    at = put(at, file->count, 8);
+    at = put(at, file->count, 8);
+    at = put(at, end_at - file->directory_at, 8);
+    at = put(at, file->directory_at, 8);
+    at = put(at, 0x07064b50, 4);
+    at = put(at, 0, 4);
+    at = put(at, end_at, 8);
+    at = put(at, 1, 4); /* disk */
+    at = put(at, 0x06054b50, 4);
+    at = put(at, 0, 2 + 2);
+    at = put(at, UINT16_MAX, 2);
+    at = put(at, UINT16_MAX, 2);
+    at = put(at, UINT32_MAX, 4);
+    at = put(at, UINT32_MAX, 4);
+    put(at, 0, 2);
+}
+
+static void write_directory(struct array_file *file)
+{
+    uint8_t *at = file->image + file->directory_at;
+    for (size_t i = 0; i < file->count; i++)
+        at = write_entry(file, &file->places[i], at);
+    write_end(file, at);
+}
+
+/* ---- the file */
+
+/* Open a new file beside what is to be, with the permissions that the process gives new files. */
+static enum sumac_status open_beside(struct array_file *file, struct sumac_error *error)
+{
+    const size_t bytes = strlen(file->path) + 64;
+    file->temporary = malloc(bytes);
+    if (file->temporary == NULL)
+        return fail_system(error, ENOMEM, "write", file->said);
+    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        text_print(file->temporary, bytes, "%s.%ld-%d.tmp", file->path, (long)getpid(), attempt);
+        watch_signals(file->temporary);
+        file->opened = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file->opened >= 0)
+            return SUMAC_OK;
+        watch_signals(NULL);
+        if (errno != EEXIST)
+            break;
+    }
+    free(file->temporary);
+    file->temporary = NULL;
+    return fail_system(error, errno, "create a file beside", file->said);
+}
+
+/* What a link leads to is replaced, not the link; what is no regular file is written to. */
+static enum sumac_status
+open_path(struct array_file *file, const char *path, struct sumac_error *error)
+{
+    struct stat there;
+    if (strcmp(path, "-") == 0) {
+        file->said = "standard output";
+        file->opened = dup(STDOUT_FILENO);
+        return file->opened >= 0 ? SUMAC_OK : fail_system(error, errno, "write", file->said);
+    }
+    const bool is_there = stat(path, &there) == 0;
+    if (is_there && !S_ISREG(there.st_mode)) {
+        file->opened = open(path, O_WRONLY | O_CLOEXEC);
+        return file->opened >= 0 ? SUMAC_OK : fail_system(error, errno, "write", path);
+    }
+    file->path = is_there ? realpath(path, NULL) : strdup(path);
+    if (file->path == NULL)
+        return fail_system(error, errno, "write", path);
+    return open_beside(file, error);
+}
+
+/* The image in the file itself where it can be mapped, else in memory. */
+static enum sumac_status make_image(struct array_file *file, struct sumac_error *error)
+{
+    if (file->bytes > INT64_MAX || file->bytes > SIZE_MAX)
+        return fail_system(error, EFBIG, "write", file->said);
+    void *image = MAP_FAILED;
+    if (file->temporary != NULL) {
+        const int number = posix_fallocate(file->opened, 0, (off_t)file->bytes);
+        if (number == ENOSPC || number == EDQUOT || number == EFBIG || number == EIO)
+            return fail_system(error, number, "write", file->said);
+        if (number == 0)
+            image = mmap(
+                NULL, (size_t)file->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->opened, 0);
+        file->mapped = image != MAP_FAILED;
+    }
+    if (image == MAP_FAILED)
+        image = mmap(
+            NULL, (size_t)file->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (image == MAP_FAILED)
+        return fail_system(error, errno, "keep in memory what is for", file->said);
+    file->image = image;
+    return SUMAC_OK;
+}
+
+static enum sumac_status write_image(struct array_file *file, struct sumac_error *error)
+{
+    uint64_t written = 0;
+    while (!file->mapped && written < file->bytes) {
+        const ssize_t some =
+            write(file->opened, file->image + written, (size_t)(file->bytes - written));
+        if (some < 0 && errno != EINTR)
+            return fail_system(error, errno, "write", file->said);
+        written += some > 0 ? (uint64_t)some : 0;
+    }
+    if (file->temporary != NULL && fsync(file->opened) != 0)
+        return fail_system(error, errno, "write", file->said);
+    return SUMAC_OK;
+}
+
+static void destroy(struct array_file *file)
+{
+    if (file->image != NULL)
+        munmap(file->image, (size_t)file->bytes);
+    if (file->opened >= 0)
+        close(file->opened);
+    if (file->temporary != NULL)
+        unlink(file->temporary);
+    watch_signals(NULL);
+    free(file->temporary);
+    free(file->path);
+    free(file->places);
+    free(file);
+}
+
+enum sumac_status array_file_open(
+    const char *path, bool zip, const struct array_entry *entries, size_t count,
+    struct array_file **file, struct sumac_error *error)
+{
+    struct array_file *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return fail_system(error, ENOMEM, "write", path);
+    *made = (struct array_file){
+        .said = path,
+        .opened = -1,
+        .zip = zip,
+        .count = count,
+        .places = calloc(count + 1, sizeof *made->places)};
+    enum sumac_status status =
+        made->places != NULL ? SUMAC_OK : fail_system(error, ENOMEM, "write", path);
+    if (status == SUMAC_OK)
+        status = open_path(made, path, error);
+    if (status == SUMAC_OK) {
+        lay_out(made, entries);
+        status = make_image(made, error);
+    }
+    if (status != SUMAC_OK) {
+        destroy(made);
+        return status;
+    }
+    write_headers(made, entries);
+    *file = made;
+    return SUMAC_OK;
+}
+
+void *array_file_values(const struct array_file *file, size_t index)
+{
+    return file->image + file->places[index].values_at;
+}
+
+enum sumac_status array_file_keep(struct array_file *file, struct sumac_error *error)
+{
+    if (file->zip)
+        write_directory(file);
+    enum sumac_status status = write_image(file, error);
+    const int opened = file->opened;
+    file->opened = -1;
+    if (close(opened) != 0 && status == SUMAC_OK)
+        status = fail_system(error, errno, "write", file->said);
+    if (status == SUMAC_OK && file->temporary != NULL && rename(file->temporary, file->path) != 0)
+        status = fail_system(error, errno, "replace", file->said);
+    if (status == SUMAC_OK) {
+        free(file->temporary);
+        file->temporary = NULL; /* it has its name */
+    }
+    destroy(file);
+    return status;
+}
+
+void array_file_drop(struct array_file *file)
+{
+    if (file != NULL)
+        destroy(file);
+}

@@ -1,0 +1,39 @@
+/* wanted.h -- the variables, and rows of them, that a command line asks for: W1, W1[0:4], layer*. */
+#ifndef CLI_WANTED_H
+#define CLI_WANTED_H
+
+#include "catalogue.h"
+#include "sumac/tensor.h"
+
+/* One variable, whole or some rows. */
+struct wanted {
+    char *name;  /* owned */
+    char *label; /* owned: the name, and the slice as it was written */
+    bool has_rows;
+    struct sumac_range rows;
+    enum sumac_dtype dtype;
+    struct sumac_shape shape; /* of what is read */
+    uint64_t bytes;
+    int32_t missing; /* a ps that holds some of it and does not answer; below 0: none */
+};
+
+struct wanted_list {
+    size_t count;
+    struct wanted *items; /* (count), owned */
+};
+
+/* What the words ask for, as the ps that answered last knows it; `slice` is for all of them, or NULL. Each ps that is needed for it
+ * is asked whether it answers.
+ *
+ * Gives    *list; release with wanted_deinit.
+ * Fails    INVALID_ARGUMENT: no slice, one without rows, rows of a scalar. NOT_FOUND: no such variable. As ask. */
+enum sumac_status wanted_find(
+    struct roster *roster, char **words, size_t word_count, const char *slice,
+    struct wanted_list *list, struct sumac_error *error);
+void wanted_deinit(struct wanted_list *list);
+
+/* "0:4" of `rows_all` rows, with Python's negative numbers and cuts. Fails  INVALID_ARGUMENT, saying how. */
+enum sumac_status wanted_parse_slice(
+    const char *text, uint64_t rows_all, struct sumac_range *range, struct sumac_error *error);
+
+#endif

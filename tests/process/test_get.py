@@ -1,0 +1,197 @@
+"""`sumac get`: slices, several names, patterns, where the values go, and who need not answer for it."""
+import io
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+
+from cluster import PATIENCE_S, SUMAC, Cluster
+
+ROWS, COLUMNS = 6, 4
+SMALL = 0.05888345          # a float32 that float64 needs twice the digits for
+
+
+def ask(member, line, answer):
+    after = len(member.lines)
+    member.say(line)
+    member.wait_for(f"^{answer}", after=after)
+
+
+class Getting(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(ps=2, workers=1)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.member = cls.cluster.member()
+        cls.member.wait_for("^joined$")
+        for name, rows, shards in (("w", ROWS, 2), ("layer/a", 2, 1), ("layer/b", 3, 1), ("large", 65536, 2)):
+            ask(cls.member, f"create {name} float32 {rows} {COLUMNS} {shards} assign_add", f"created {name}")
+        ask(cls.member, f"push w {SMALL}", "pushed")
+        ask(cls.member, "push layer/b 2", "pushed")
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+
+    def get(self, *arguments, text=True):
+        """(exit code, standard output, standard error)"""
+        done = subprocess.run([SUMAC, "get", *arguments, "--ps", self.cluster.addresses()[0]], capture_output=True, text=text,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout, done.stderr
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def test_rows_are_given_as_in_python(self):
+        for word, rows in (("w[0:4]", 4), ("w[-2:]", 2), ("w[:1]", 1), ("w[:]", 6)):
+            code, output, errors = self.get(word)
+            self.assertEqual(code, 0, errors)
+            self.assertTrue(output.startswith(f"w  float32  [{rows}, {COLUMNS}]\n[["), output)
+
+    def test_rows_that_are_none_are_named(self):
+        for word, said in (("w[4:4]", "4:4 has no rows; the variable has 6"), ("w[a:b]", "not a:b"), ("w[0:1:2]", "not 0:1:2")):
+            code, output, errors = self.get(word)
+            self.assertEqual((code, output), (2, ""))
+            self.assertIn(said, errors)
+
+    def test_rows_given_twice_are_refused(self):
+        code, _, errors = self.get("w[0:4]", "--slice", "0:2")
+        self.assertEqual(code, 2)
+        self.assertIn("give them once", errors)
+
+    def test_several_are_printed_one_below_another(self):
+        code, output, errors = self.get("w[0:1]", "layer/*")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual([line for line in output.splitlines() if "float32" in line],
+                         ["w  float32  [1, 4]", "layer/a  float32  [2, 4]", "layer/b  float32  [3, 4]"])
+
+    def test_several_as_json_are_an_array(self):
+        code, output, errors = self.get("w[4:6]", "layer/a", "--json")
+        self.assertEqual(code, 0, errors)
+        first, second = json.loads(output)
+        self.assertEqual((first["name"], first["first_row"], first["shape"]), ("w", 4, [2, COLUMNS]))
+        self.assertEqual((second["name"], second["values"]), ("layer/a", [[0.0] * COLUMNS] * 2))
+        self.assertNotIn("first_row", second)
+
+    def test_json_has_the_digits_that_a_float32_needs(self):
+        code, output, _ = self.get("w[0:1]", "--json")
+        self.assertEqual(code, 0)
+        self.assertEqual(output.count("0.05888345"), COLUMNS)
+        self.assertNotIn("0.0588834509", output)
+        self.assertEqual(numpy.float32(json.loads(output)["values"][0][0]), numpy.float32(SMALL))
+
+    def test_several_go_into_one_file(self):
+        code, output, errors = self.get("w", "w[0:2]", "layer/*", "-o", self.path("some.npz"))
+        self.assertEqual((code, output), (0, ""), errors)
+        with numpy.load(self.path("some.npz")) as arrays:
+            self.assertEqual(sorted(arrays.files), ["layer/a", "layer/b", "w", "w[0:2]"])
+            self.assertEqual(arrays["w"].shape, (ROWS, COLUMNS))
+            self.assertTrue((arrays["w[0:2]"] == numpy.float32(SMALL)).all())
+            self.assertTrue((arrays["layer/b"] == 2).all())
+        self.assertEqual([name for name in os.listdir(self.folder.name) if "tmp" in name], [])
+
+    def test_one_may_be_in_an_archive_too(self):
+        self.assertEqual(self.get("layer/b", "-o", self.path("one.npz"))[0], 0)
+        with numpy.load(self.path("one.npz")) as arrays:
+            self.assertEqual(arrays["layer/b"].shape, (3, COLUMNS))
+
+    def test_several_are_no_npy_file(self):
+        code, _, errors = self.get("w", "layer/a", "-o", self.path("x.npy"))
+        self.assertEqual(code, 2)
+        self.assertIn("x.npy.npz", errors)
+        self.assertFalse(os.path.exists(self.path("x.npy")))
+
+    def test_a_dash_is_standard_output(self):
+        code, output, errors = self.get("w", "-o", "-", text=False)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(numpy.load(io.BytesIO(output)).shape, (ROWS, COLUMNS))
+        code, output, errors = self.get("w", "layer/b", "-o", "-", text=False)
+        self.assertEqual(code, 0, errors)
+        with numpy.load(io.BytesIO(output)) as arrays:
+            self.assertTrue((arrays["layer/b"] == 2).all())
+        self.assertFalse(os.path.exists("-"))
+
+    def test_a_file_and_json_contradict_each_other(self):
+        code, _, errors = self.get("w", "-o", self.path("w.npy"), "--json")
+        self.assertEqual(code, 2)
+        self.assertIn("leave one of them out", errors)
+        self.assertFalse(os.path.exists(self.path("w.npy")))
+
+    def test_a_name_beside_others_that_is_unknown_is_named_and_no_file_is_left(self):
+        code, _, errors = self.get("w", "nope", "-o", self.path("never.npz"))
+        self.assertEqual(code, 2)
+        self.assertIn("nope", errors)
+        self.assertFalse(os.path.exists(self.path("never.npz")))
+
+
+class OnePsAway(unittest.TestCase):
+    """What lies on the ps that answers is read; one of two is gone, or stands still."""
+
+    def setUp(self):
+        self.cluster = Cluster(ps=2, workers=1)
+        self.addCleanup(self.cluster.stop)
+        member = self.cluster.member()
+        member.wait_for("^joined$")
+        self.names = {}
+        for name in ("one", "two", "three", "four"):
+            ask(member, f"create {name} float32 2 2 1 assign_add", f"created {name}")
+        ask(member, "create both float32 4 2 2 assign_add", "created both")
+        listed = json.loads(self.sumac("ls", "--json").stdout)
+        self.on = {ps: [variable["name"] for variable in listed["variables"] if {shard["ps"] for shard in variable["shards"]} == {ps}]
+                   for ps in (0, 1)}
+        (both,) = [variable for variable in listed["variables"] if variable["name"] == "both"]
+        self.rows_on = {shard["ps"]: f"both[{shard['first_row']}:{shard['first_row'] + shard['rows']}]" for shard in both["shards"]}
+
+    def sumac(self, *arguments, ps=0):
+        return subprocess.run([SUMAC, *arguments, "--ps", self.cluster.addresses()[ps]], capture_output=True, text=True,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+
+    def check(self, away, silence):
+        there = 1 - away
+        for word in (self.on[there][0], self.rows_on[there]):
+            done = self.sumac("get", word, ps=there)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr, "")
+        done = self.sumac("get", self.on[there][0], self.on[away][0], ps=there)
+        self.assertEqual(done.returncode, 138, done.stderr)
+        self.assertIn(f"{self.on[there][0]}  float32", done.stdout)
+        self.assertRegex(done.stderr, f"{self.on[away][0]} is held by ps {away} at {self.cluster.addresses()[away]}: {silence}")
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.sumac("get", "*", "-o", os.path.join(folder, "all.npz"), ps=there)
+            self.assertEqual(done.returncode, 138, done.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_ps_1_is_gone(self):
+        self.cluster.ps[1].kill()
+        self.check(1, r"no answer \(Connection refused\)")
+
+    def test_ps_0_is_gone(self):
+        self.cluster.ps[0].kill()
+        self.check(0, r"no answer \(Connection refused\)")
+
+    def test_ps_1_stands_still(self):
+        self.cluster.ps[1].signal(signal.SIGSTOP)
+        self.check(1, r"no answer for [5-9] s \(connected, but it does not speak\)")
+
+
+class Interrupted(unittest.TestCase):
+    def test_control_c_leaves_nothing_behind(self):
+        """Its ps stands still in the middle: the pull waits."""
+        with Cluster(ps=1, workers=1) as cluster, tempfile.TemporaryDirectory() as folder:
+            member = cluster.member()
+            member.wait_for("^joined$")
+            ask(member, "create w float32 1000000 64 1 assign_add", "created w")
+            done = subprocess.Popen([SUMAC, "get", "w", "-o", os.path.join(folder, "w.npy"), "--ps", cluster.addresses()[0]],
+                                    stderr=subprocess.PIPE, text=True)
+            while not os.listdir(folder) and done.poll() is None:
+                pass
+            done.send_signal(signal.SIGINT)
+            _, errors = done.communicate(timeout=PATIENCE_S)
+            self.assertEqual(done.returncode, -signal.SIGINT, errors)
+            self.assertEqual(os.listdir(folder), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
