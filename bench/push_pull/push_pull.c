@@ -235,10 +235,12 @@ static void run_bench(struct bench *bench)
     for (size_t i = 0; i < PATHS; i++)
         if (is_wanted(bench, paths[i]))
             stop_path(paths[i]);
-    if (bench->json)
+    if (bench->json) {
         report_json(bench->rows, bench->row_count);
-    else
+    } else {
         report_text(bench->rows, bench->row_count);
+        report_asked(bench->rows, bench->row_count);
+    }
 }
 
 int main(int argc, char **argv)

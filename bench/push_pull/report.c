@@ -97,6 +97,76 @@ void report_text(const struct row *rows, unsigned row_count)
     }
 }
 
+/* False: that was not measured. */
+static bool find_figures(
+    const struct row *rows, unsigned row_count, const char *path, struct work work,
+    struct figures *figures)
+{
+    for (unsigned i = 0; i < row_count; i++) {
+        if (strcmp(rows[i].path->name, path) != 0 || rows[i].work.op != work.op ||
+            rows[i].work.bytes != work.bytes || rows[i].work.window != work.window)
+            continue;
+        row_figures(rows, row_count, i, figures);
+        return true;
+    }
+    return false;
+}
+
+static void report_asked_large(const struct row *rows, unsigned row_count)
+{
+    static const uint64_t megabytes[] = {1, 16, 64};
+    double ratios[3];
+    for (unsigned i = 0; i < 3; i++) {
+        const struct work push = {.op = OP_PUSH, .bytes = megabytes[i] << 20, .window = 1};
+        struct figures ours, bare;
+        if (!find_figures(rows, row_count, "Sumac", push, &ours) ||
+            !find_figures(rows, row_count, "bare stream, stage and add", push, &bare))
+            return;
+        ratios[i] = ours.gigabytes_per_s / bare.gigabytes_per_s;
+    }
+    printf(
+        "| push with add ≥ 0.9 × a bare gRPC stream that stages and adds: 1, 16, 64 MB | GB/s: "
+        "%.2f, %.2f, %.2f × |\n",
+        ratios[0], ratios[1], ratios[2]);
+}
+
+/* Each ratio is of one statistic on both sides; both statistics are shown. */
+static void report_asked_small(
+    const struct row *rows, unsigned row_count, const char *asked, enum op op, unsigned window)
+{
+    const struct work ours_does = {.op = op, .bytes = 256, .window = window};
+    const struct work bare_does = {.op = OP_ROUND_TRIP, .bytes = 256, .window = window};
+    struct figures ours, bare;
+    if (!find_figures(rows, row_count, "Sumac", ours_does, &ours) ||
+        !find_figures(rows, row_count, "bare stream, echo", bare_does, &bare))
+        return;
+    printf(
+        "| %s | medians of an operation: %.1f against %.1f µs: %.2f × the time; operations a "
+        "second: %.0f against %.0f: %.2f × the rate |\n",
+        asked, ours.p50_us, bare.p50_us, ours.p50_us / bare.p50_us, ours.operations_per_s,
+        bare.operations_per_s, ours.operations_per_s / bare.operations_per_s);
+}
+
+void report_asked(const struct row *rows, unsigned row_count)
+{
+    printf("\n");
+    report_asked_large(rows, row_count);
+    report_asked_small(
+        rows, row_count,
+        "a push of 256 B, one by one, ≤ 1.2 × the bare stream's round trip (medians are meant)",
+        OP_PUSH, 1);
+    report_asked_small(
+        rows, row_count,
+        "a push and a pull of 256 B at once, one pair after the other, beside the bare stream's "
+        "round trip",
+        OP_ROUND_TRIP, 1);
+    report_asked_small(
+        rows, row_count,
+        "a push of 256 B, 32 in flight, ≥ 0.75 × the bare stream's rate (operations a second are "
+        "meant)",
+        OP_PUSH, 32);
+}
+
 void report_json(const struct row *rows, unsigned row_count)
 {
     printf("{\"rows\": [");
