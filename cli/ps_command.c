@@ -22,7 +22,8 @@ struct ps_words {
 #define SERVER(member) offsetof(struct ps_words, server.member)
 
 static const struct option_row rows[] = {
-    {"bind", "HOST", "listen on this address only (0.0.0.0)", OPTION_TEXT, SERVER(bind_host)},
+    {"bind", "HOST", "listen on this address only (0.0.0.0: on all, those of IPv6 too)",
+     OPTION_TEXT, SERVER(bind_host)},
     {"port", "PORT", "listen on this port (that of its task in TF_CONFIG)", OPTION_NUMBER,
      offsetof(struct ps_words, port)},
     {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_NUMBER,

@@ -83,6 +83,14 @@ class Package(unittest.TestCase):
         self.assertIn("libsumac.so.0", done("ldd", program, env=self.outside))
         self.assert_first_runs(program)
 
+    def test_a_program_finds_the_library_of_another_prefix_as_the_readme_says(self):
+        rpath = f"-Wl,-rpath,{self.flags('--variable=libdir')[0]}"
+        program = self.compile("rpath_first", *self.flags("--cflags", "--libs"), rpath)
+        without = {name: value for name, value in self.outside.items() if name != "LD_LIBRARY_PATH"}
+        self.assertIn(f"{self.prefix}/", done("ldd", program, env=without))
+        with open(os.path.join(os.environ["SUMAC_SOURCE"], "README.md"), encoding="utf-8") as readme:
+            self.assertIn("-Wl,-rpath,$(pkg-config --variable=libdir sumac)", readme.read())
+
     def test_pkg_config_links_the_static_library(self):
         libraries = [flag.replace("-lsumac", "-l:libsumac.a") for flag in self.flags("--static", "--libs")]
         program = self.compile("static_first", *self.flags("--cflags"), *libraries)
