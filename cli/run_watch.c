@@ -1,10 +1,11 @@
 /* run_watch.c -- one loop over signals and output, and the order in which a run ends.
  *
- *     GOING --all workers have ended--> ENDING --patience--> STOPPING_PS --all have ended-->
- *       |                                                        ^
- *       '--a failure, or a signal--> STOPPING --workers ended----'
+ *     GOING --all workers have ended--> ENDING --patience--> ASKING --ps 0 has ended--> STOPPING_PS --all have-->
+ *       |                                                                                   ^
+ *       '--a failure, or a signal--> STOPPING --workers ended-------------------------------'
  *
- * Whether workers that exit with 0 have left as done is known to ps 0: its exit code says so, whoever ended it.
+ * Whether workers that exit with 0 have left as done is known to ps 0: its exit code says so, whoever ended it. It is told to
+ * stop before the others: it ends the run on them, and one that went first would be lost to it.
  */
 #include "run.h"
 
@@ -26,7 +27,7 @@
 /* How long output is waited for that something outside the process groups keeps open. */
 #define LAST_OUTPUT_MS 1000
 
-enum phase { GOING, ENDING, STOPPING, STOPPING_PS };
+enum phase { GOING, ENDING, STOPPING, ASKING, STOPPING_PS };
 
 struct watch {
     struct run *run;
@@ -151,6 +152,11 @@ static void advance(struct watch *watch)
     } else if (watch->phase == ENDING && late && !all_ended(run, true)) {
         say(watch, "the workers have ended, and the ps wait for more of them; stopping the ps");
         watch->asked = true;
+        watch->phase = ASKING;
+        watch->deadline_ms = now_ms() + STOPPING_MS;
+        if (!run->children[0].ended)
+            kill(-run->children[0].pid, SIGTERM);
+    } else if (watch->phase == ASKING && (late || run->children[0].ended)) {
         watch->phase = STOPPING_PS;
         watch->deadline_ms = now_ms() + STOPPING_MS;
         run_signal(run, true, SIGTERM);
