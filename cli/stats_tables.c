@@ -257,9 +257,14 @@ static bool print_memory(const struct answers *answers, uint32_t width, FILE *fi
 
 static void print_waits(const wire_stats_reply *reply, FILE *file)
 {
-    char line[WAIT_BYTES];
+    char line[WAIT_BYTES], who[32];
+    const size_t who_bytes = text_print(who, sizeof who, "ps %u ", reply->ps);
     for (size_t i = 0; i < reply->n_waits; i++) {
-        text_print_line(line, sizeof line, "ps %u: %s", reply->ps, reply->waits[i]);
+        const char *wait = reply->waits[i];
+        if (strncmp(wait, who, who_bytes) == 0) /* says itself who waits */
+            text_print_line(line, sizeof line, "%s", wait);
+        else
+            text_print_line(line, sizeof line, "ps %u: %s", reply->ps, wait);
         fprintf(file, "%s\n", line);
     }
     if (reply->waits_left_out > 0)

@@ -1,9 +1,9 @@
 /* discover.c -- which ps there are, and a first word with each: their List says who they are.
  *
  * A ps that is not up is asked again until the time is over; every five seconds a line names those
- * that are missing, and why. A reader needs all of them, or, if
- * it says so, any. Who joins needs ps 0, which waits for the
- * others itself; they are asked while it does, so that both sides can say who is missing.
+ * that are missing, and why. A reader needs all of them, or any one if it says so. Who joins needs
+ * ps 0, which waits for the others itself; they are asked while it does, so that both sides can say
+ * who is missing.
  */
 #include "client_state.h"
 

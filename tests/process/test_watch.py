@@ -181,6 +181,7 @@ class Watching(unittest.TestCase):
         watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", self.cluster.addresses()[0]])
         self.addCleanup(watching.kill)
         watching.wait_for(r"^ps 1  no answer for \d+ s ")
+        watching.wait_for(r"^ps 0 waits for ps 1 at ")
         self.cluster.ps[1].signal(signal.SIGCONT)
         watching.wait_for(r"^ps 1 +\d+ ", after=len(watching.lines))
 
