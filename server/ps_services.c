@@ -190,7 +190,6 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
 #define JOIN_BYTES_MAX 524288u   /* 256 addresses and 4096 members */
 #define CREATE_BYTES_MAX 262144u /* a variable with its 4096 shards, as List tells it */
 #define LIST_BYTES_MAX (WIRE_LIST_NAMES_MAX * 1200u) /* a name has at most 1024 bytes */
-#define PULL_BYTES_MAX 1048576u                      /* its pieces; a client of ours names 16384 */
 
 #define UNARY(bytes_max)                                                                           \
     {                                                                                              \
@@ -215,7 +214,7 @@ static const struct rpc_handler variables_handlers[WIRE_VARIABLES_METHODS] = {
 };
 static const struct rpc_handler transfer_handlers[WIRE_TRANSFER_METHODS] = {
     [WIRE_TRANSFER_PUSH] = STREAM(push_opened, 0),
-    [WIRE_TRANSFER_PULL] = STREAM(pull_opened, PULL_BYTES_MAX),
+    [WIRE_TRANSFER_PULL] = STREAM(pull_opened, WIRE_PULL_BYTES_MAX),
 };
 static const struct rpc_handler observe_handlers[WIRE_OBSERVE_METHODS] = {
     [WIRE_OBSERVE_STATS] = UNARY(SMALL_BYTES_MAX),

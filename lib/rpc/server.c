@@ -10,7 +10,6 @@
 #include "error.h"
 #include "text.h"
 
-#define MESSAGE_BYTES_DEFAULT (4u << 20)
 #define PING_INTERVAL_MS_MIN 10000
 #define SILENT_CLIENT_MS_MAX 60000
 #define KEEPALIVE_ANSWER_MS_MAX 20000
@@ -28,7 +27,7 @@ static grpc_arg integer(const char *key, uint64_t value)
 static grpc_server *create_core(const struct rpc_server_options *options)
 {
     const uint64_t message_bytes_max =
-        options->message_bytes_max != 0 ? options->message_bytes_max : MESSAGE_BYTES_DEFAULT;
+        options->message_bytes_max != 0 ? options->message_bytes_max : WIRE_MESSAGE_BYTES_MAX;
     grpc_arg args[16];
     size_t count = 0;
     /* Only identity: gRPC would inflate before it checks the size. What has nothing to do stands in no message's way. */

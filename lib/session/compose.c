@@ -50,12 +50,11 @@ static uint64_t bytes_that_fit(const struct session_piece *piece, uint64_t offse
 }
 
 /* How many pieces the next chunk of the part being sent has in this message. */
-static uint32_t
-count_pieces(const struct session *session, const struct draft *draft, const struct link *link)
+static uint32_t count_pieces(const struct draft *draft, const struct link *link)
 {
     const struct part *part = link->sending;
     const struct session_piece *pieces = &part->push->pieces[part->first_piece];
-    uint64_t room = session->config.chunk_bytes - draft->payload_bytes;
+    uint64_t room = link->chunk_bytes - draft->payload_bytes;
     const uint32_t max = SESSION_PIECES_PER_MESSAGE_MAX - draft->piece_count;
     uint64_t offset = link->sending_offset;
     uint32_t count = 0;
@@ -100,9 +99,7 @@ static void fill_header(const struct session *session, struct part *part, wire_p
 }
 
 /* The pieces [sending_piece, + count) of the part being sent, as far as they fit. */
-static void fill_pieces(
-    struct session *session, struct draft *draft, struct link *link, wire_piece *wire,
-    uint32_t count)
+static void fill_pieces(struct draft *draft, struct link *link, wire_piece *wire, uint32_t count)
 {
     const struct part *part = link->sending;
     const uint64_t token = part->push->token;
@@ -111,7 +108,7 @@ static void fill_pieces(
             &part->push->pieces[part->first_piece + link->sending_piece];
         const uint64_t offset = link->sending_offset;
         const uint64_t bytes =
-            bytes_that_fit(piece, offset, session->config.chunk_bytes - draft->payload_bytes);
+            bytes_that_fit(piece, offset, link->chunk_bytes - draft->payload_bytes);
         wire[i] = (wire_piece)WIRE_PIECE_INIT;
         wire[i].shard_id = piece->shard_id;
         wire[i].layout_epoch = piece->layout_epoch;
@@ -150,7 +147,7 @@ static wire_part *add_part(struct session *session, struct draft *draft, uint64_
 static bool add_chunk(struct session *session, struct draft *draft, struct link *link)
 {
     struct part *part = link->sending;
-    const uint32_t count = count_pieces(session, draft, link);
+    const uint32_t count = count_pieces(draft, link);
     if (count == 0)
         return false;
     const bool first = link->sending_piece == 0 && link->sending_offset == 0;
@@ -163,7 +160,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
         return false;
     if (first)
         fill_header(session, part, wire);
-    fill_pieces(session, draft, link, pieces, count);
+    fill_pieces(draft, link, pieces, count);
     for (uint32_t i = 0; i < count; i++)
         pointers[i] = &pieces[i];
     wire->n_pieces = count;
@@ -173,7 +170,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
         link->sending = NULL;
         draft->ended = part->push->sequence;
     }
-    return !wire->last || draft->payload_bytes < session->config.chunk_bytes;
+    return !wire->last || draft->payload_bytes < link->chunk_bytes;
 }
 
 /* Small parts gather while a few messages of them are under way: a message costs both ends more than the parts in it. */
@@ -193,8 +190,17 @@ static void count_small(struct link *link, const struct draft *draft)
     link->small_messages++;
 }
 
+/* May it go out beside those that are not done? A part that is alone is never held back. */
+static bool has_room(const struct link *link, const struct part *part)
+{
+    if (part->counted || link->counted_parts == 0)
+        return true;
+    return link->counted_parts < link->parts_max &&
+           link->counted_bytes + part->room_bytes <= link->grant_bytes;
+}
+
 /* The part that goes out next: one that is wanted again, or the first unsent one if the grant has
- * room for it. A part that is alone is never held back. */
+ * room for it. */
 static bool start_next(struct link *link)
 {
     struct part *part = link->wanted_first;
@@ -205,15 +211,14 @@ static bool start_next(struct link *link)
         part->wanted = false;
     } else {
         part = link->cursor;
-        if (part == NULL)
-            return false;
-        if (!part->counted && link->counted_bytes > 0 &&
-            link->counted_bytes + part->room_bytes > link->grant_bytes)
+        if (part == NULL || !has_room(link, part))
             return false;
         link->cursor = part->next;
     }
-    if (!part->counted)
+    if (!part->counted) {
         link->counted_bytes += part->room_bytes;
+        link->counted_parts++;
+    }
     part->counted = true;
     link->sending = part;
     link->sending_piece = 0;

@@ -219,6 +219,7 @@ static void call_leave(struct session *session, uint32_t delay_ms)
     leave->session_id =
         (wire_bytes){.data = session->session_id, .len = sizeof(session->session_id)};
     leave->done = session->leave_done;
+    leave->last_sequence = session->last_sequence;
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
     effect->call = SESSION_CALL_LEAVE;
     effect->leave = leave;

@@ -210,8 +210,10 @@ void part_remove(struct session *session, struct part *part)
     }
     if (part->withdraw_due)
         link->withdraws_due--;
-    if (part->counted)
+    if (part->counted) {
         link->counted_bytes -= part->room_bytes;
+        link->counted_parts--;
+    }
     if (link->cursor == part)
         link->cursor = part->next;
     if (part->next != NULL)
@@ -390,7 +392,7 @@ void pushes_end(struct session *session, const wire_closed *closed)
         struct link *link = &session->links[i];
         link->oldest = link->newest = link->cursor = link->sending = NULL;
         link->wanted_first = link->wanted_last = NULL;
-        link->counted_bytes = 0;
+        link->counted_bytes = link->counted_parts = 0;
         link->withdraws_due = 0;
     }
 }

@@ -40,9 +40,17 @@ void request_add(
     link_touch(session, link);
 }
 
+/* It is on its way no more. */
+static void unsend(struct request *request)
+{
+    request->link->sent_requests -= request->sent;
+    request->sent = false;
+}
+
 static void unlink_request(struct session *session, struct request *request)
 {
     struct link *link = request->link;
+    unsend(request);
     if (link->request_cursor == request)
         link->request_cursor = request->next;
     if (request->next != NULL)
@@ -83,7 +91,7 @@ void requests_rewind(struct session *session, struct link *link)
     struct request *request = link->first_request;
     while (request != NULL) {
         struct request *next = request->next;
-        request->sent = false;
+        unsend(request);
         request->piece = 0;
         request->offset = 0;
         if (request->cancelled)
@@ -129,6 +137,7 @@ static bool fill_request(struct session *session, struct request *request, wire_
     wire->timeout_ms =
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;
+    request->link->sent_requests++;
     return fill_pieces(session, request, wire);
 }
 
@@ -148,6 +157,8 @@ static bool fill_message(struct session *session, struct link *link, wire_pull_r
     }
     struct request *request = link->request_cursor;
     if (request == NULL || !request->pull->after_known)
+        return false;
+    if (link->pulls_max != 0 && link->sent_requests >= link->pulls_max)
         return false;
     link->request_cursor = request->next;
     return fill_request(session, request, wire);
@@ -262,7 +273,7 @@ static bool receive(struct request *request, const struct session_event *event)
 static void ask_again(struct session *session, struct request *request)
 {
     struct link *link = request->link;
-    request->sent = false;
+    unsend(request);
     request->number = ++session->last_request;
     request->piece = 0;
     request->offset = 0;
@@ -299,7 +310,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
-    request->sent = false;
+    unsend(request);
     pull_over(session, request->pull, &error);
 }
 
@@ -307,6 +318,7 @@ static void finish_request(struct session *session, struct request *request)
 {
     struct pull *pull = request->pull;
     struct request **at = &pull->requests;
+    link_touch(session, request->link); /* there may be room for the next one */
     while (*at != request)
         at = &(*at)->sibling;
     *at = request->sibling;

@@ -128,7 +128,9 @@ struct link {
     bool gone; /* its ps was terminated: no stream is opened to it any more */
     bool knows_grant;
     uint64_t grant_bytes;
-    uint64_t counted_bytes; /* of it, by parts sent and not done */
+    uint64_t counted_bytes;                     /* of it, by parts sent and not done */
+    uint32_t counted_parts;                     /* likewise, of parts_max */
+    uint32_t parts_max, pulls_max, chunk_bytes; /* what this ps takes, and no more than we send */
     uint64_t last_sequence; /* that has a part here; the mark the epoch began with at first */
     struct part *oldest, *newest;
     struct part *cursor; /* the next to be sent */
@@ -145,6 +147,7 @@ struct link {
     uint64_t told_commit, told_acked, told_clock;
     struct request *first_request, *last_request;
     struct request *request_cursor; /* the next to be sent */
+    uint32_t sent_requests;         /* not answered, of pulls_max */
     uint32_t cancels_due;
 };
 

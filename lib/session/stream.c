@@ -6,6 +6,7 @@
 #include "error.h"
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
+#define CHUNK_BYTES_MIN 64u
 
 const char *ps_address(const struct session *session, uint32_t ps)
 {
@@ -235,6 +236,25 @@ static bool is_same_ps(struct session *session, struct link *link, const wire_gr
     return false;
 }
 
+static uint32_t smaller(uint32_t said, uint32_t ours)
+{
+    return said != 0 && said < ours ? said : ours;
+}
+
+/* Of what a ps takes and what we would send the smaller; what it does not say does not bind us. The headers of a chunk are small
+ * beside it, and a part of a chunk has whole elements. */
+static void take_limits(struct session *session, struct link *link, const wire_limits *limits)
+{
+    const wire_limits none = WIRE_LIMITS_INIT;
+    const wire_limits *said = limits != NULL ? limits : &none;
+
+    link->parts_max = smaller(said->parts_in_flight_max, UINT32_MAX);
+    link->pulls_max = smaller(said->pulls_per_stream_max, UINT32_MAX);
+    link->chunk_bytes = smaller(said->message_bytes_max / 2, session->config.chunk_bytes);
+    if (link->chunk_bytes < CHUNK_BYTES_MIN)
+        link->chunk_bytes = CHUNK_BYTES_MIN;
+}
+
 bool stream_greeted(
     struct session *session, struct link *link, enum session_lane lane,
     const wire_greeting *greeting)
@@ -248,6 +268,7 @@ bool stream_greeted(
         session->epoch = greeting->epoch;
     if (session->cluster_id == 0)
         session->cluster_id = greeting->cluster_id;
+    take_limits(session, link, greeting->limits);
     if (lane == SESSION_PULL_STREAM || stream->greeted) {
         stream->greeted = true;
         return true;

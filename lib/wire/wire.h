@@ -44,6 +44,7 @@ typedef Sumac__V1__ListRequest wire_list_request;
 typedef Sumac__V1__ListReply wire_list_reply;
 typedef Sumac__V1__Hello wire_hello;
 typedef Sumac__V1__Greeting wire_greeting;
+typedef Sumac__V1__Limits wire_limits;
 typedef Sumac__V1__Piece wire_piece;
 typedef Sumac__V1__Part wire_part;
 typedef Sumac__V1__Commit wire_commit;
@@ -96,6 +97,7 @@ typedef Sumac__V1__PeerReport wire_peer_report;
 #define WIRE_LIST_REPLY_INIT SUMAC__V1__LIST_REPLY__INIT
 #define WIRE_HELLO_INIT SUMAC__V1__HELLO__INIT
 #define WIRE_GREETING_INIT SUMAC__V1__GREETING__INIT
+#define WIRE_LIMITS_INIT SUMAC__V1__LIMITS__INIT
 #define WIRE_PIECE_INIT SUMAC__V1__PIECE__INIT
 #define WIRE_PART_INIT SUMAC__V1__PART__INIT
 #define WIRE_COMMIT_INIT SUMAC__V1__COMMIT__INIT
@@ -176,6 +178,9 @@ struct wire_received {
 
 #define WIRE_HEADER_BYTES_MAX (1u << 20) /* beside a payload, there or not; a type that has none is bounded by its transport */
 #define WIRE_ARENA_BYTES_MAX (16u << 20) /* what unpacking one message may take: the bound to give its arena */
+
+#define WIRE_MESSAGE_BYTES_MAX (4u << 20) /* to a ps, payload and all: gRPC's own bound, that of every stock server */
+#define WIRE_PULL_BYTES_MAX (1u << 20) /* of one PullRequest: its pieces; a client of ours names 16384 */
 
 #define WIRE_LIST_NAMES_MAX 1000u /* in one ListRequest */
 

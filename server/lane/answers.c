@@ -167,6 +167,8 @@ static wire_closed *make_closed(struct lane *lane, const struct session *session
     closed->n_voided = session->voided_count;
     closed->voided = voided;
     closed->decided = session->closed;
+    closed->acked_through =
+        session->closed ? session->decided_acked_through : session->acked_through;
     return closed;
 }
 

@@ -159,6 +159,7 @@ struct session {
     uint64_t pull_bytes;    /* of its pulls */
     bool closing, closed, done;
     uint64_t final;
+    uint64_t decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
     uint64_t close_number;  /* order to be answered as soon as there is memory for it; 0: none */
     uint64_t decide_number; /* order to be answered when all up to `final` is applied; 0: none */
     bool waits_for_shards;
@@ -375,6 +376,8 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
 
 /* places.c: how many streams there may be of each sort */
 void lane_place_enter(struct lane *lane, struct stream *stream);
+/* The most streams of one session, of both kinds. */
+uint32_t lane_place_share(const struct lane *lane);
 /* It has said hello: whose is it? False: there is no place for it, it was closed. */
 bool lane_place_take(struct lane *lane, struct stream *stream);
 /* Its session is no longer open. */

@@ -431,6 +431,7 @@ static void decide(struct lane *lane, struct session *session, const wire_decide
     session->close_number = 0;
     session->done = decided->done;
     session->final = decided->final;
+    session->decided_acked_through = decided->acked_through;
     if (session->commit_through < decided->final)
         session->commit_through = decided->final;
     lane_session_end(lane, session);

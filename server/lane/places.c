@@ -17,7 +17,7 @@ static uint32_t places(const struct lane *lane)
 }
 
 /* A push stream and a pull stream at least. */
-static uint32_t share_of_session(const struct lane *lane)
+uint32_t lane_place_share(const struct lane *lane)
 {
     const uint32_t share = places(lane) / 4 / lane->config.sessions_max;
     return share < 2 ? 2 : share;
@@ -116,7 +116,7 @@ static bool take_session(struct lane *lane, struct stream *stream)
 {
     struct session *session = stream->session;
 
-    if (session->stream_count >= share_of_session(lane)) {
+    if (session->stream_count >= lane_place_share(lane)) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "session %s has %u streams open on ps %u, the most that it may have: close some, or "

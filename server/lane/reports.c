@@ -74,6 +74,7 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     close->commit_through = report->commit_through;
     close->voided = voided;
     close->n_voided = count;
+    close->acked_through = session == NULL ? 0 : session->acked_through;
     message->close_report = close;
     return true;
 }

@@ -127,6 +127,27 @@ void lane_stream_fail(
     lane_stream_end(lane, stream);
 }
 
+/* What clients go by. NULL: no memory. */
+static wire_limits *make_limits(struct lane *lane)
+{
+    wire_limits *limits = arena_take(&lane->arena, sizeof *limits);
+
+    if (limits == NULL)
+        return NULL;
+    *limits = (wire_limits)WIRE_LIMITS_INIT;
+    limits->parts_in_flight_max = PARTS_PER_SESSION_MAX;
+    limits->voided_max = LANE_VOIDED_PER_SESSION_MAX;
+    limits->pieces_per_part_max = LANE_PIECES_PER_PART_MAX;
+    limits->functions_per_part_max = FUNCTIONS_PER_PART_MAX;
+    limits->pulls_per_stream_max = PULLS_PER_STREAM_MAX;
+    limits->pieces_per_pull_max = LANE_PIECES_PER_PART_MAX;
+    limits->message_bytes_max = WIRE_MESSAGE_BYTES_MAX;
+    limits->header_bytes_max = WIRE_HEADER_BYTES_MAX;
+    limits->pull_request_bytes_max = WIRE_PULL_BYTES_MAX;
+    limits->streams_per_session_max = lane_place_share(lane);
+    return limits;
+}
+
 wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stream)
 {
     wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);
@@ -140,7 +161,9 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
     greeting->cluster_id = lane->cluster_id;
     if (stream->kind == LANE_STREAM_PUSH)
         greeting->staging_grant_bytes = grant_bytes(lane);
-    return greeting; /* mark 0, nothing voided: the epoch began empty */
+    greeting->limits = make_limits(lane);
+    return greeting->limits == NULL ? NULL
+                                    : greeting; /* mark 0, nothing voided: the epoch began empty */
 }
 
 /* Of a session's push streams the one of the largest generation counts. False: this is not the one. */

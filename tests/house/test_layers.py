@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 LAYERS = pathlib.Path(__file__).parent / "layers.py"
+PROTOS = LAYERS.with_name("protos.py")
 HEADERS = {  # enough of the house for an #include to mean something
     "lib/base/memory.h": "", "lib/rpc/rpc.h": "", "lib/session/session.h": "", "lib/session/rules.h": "",
     "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/lane/judge/judge_state.h": "", "server/ps.h": "",
@@ -73,6 +74,16 @@ class LayersTest(unittest.TestCase):
             with self.subTest(path=path):
                 looked = self.look_at(path, text)
                 self.assertEqual((looked.stdout, looked.returncode), ("10 files keep the rules.\n", 0))
+
+
+class ProtosTest(unittest.TestCase):
+    def test_what_has_no_comment_is_named(self):
+        text = "service A {\n  // B.\n  rpc B(C) returns (D);\n}\n\nmessage C {\n  uint32 e = 1;\n  // f\n  uint32 f = 2;\n}\n"
+        with tempfile.TemporaryDirectory() as tree:
+            (pathlib.Path(tree) / "a.proto").write_text(text)
+            looked = subprocess.run([sys.executable, "-B", PROTOS, tree], capture_output=True, text=True)
+        self.assertEqual(looked.returncode, 1)
+        self.assertEqual([line.split(": ")[0].rpartition(":")[2] for line in looked.stdout.splitlines()], ["3", "6", "7"])
 
 
 unittest.main()

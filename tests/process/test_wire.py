@@ -143,6 +143,52 @@ class Training(unittest.TestCase):
         stream.end()
         self.assertIsNone(stream.next())
 
+    def reason(self, error):
+        return dict(error.trailing_metadata() or ()).get("sumac-reason", "0")
+
+    def test_one_part_more_than_the_greeting_says_ends_the_stream(self):
+        variable = self.client.create("w", [4, 2])
+        stream, _ = self.client.open_push(0)
+        most = self.client.limits[0].parts_in_flight_max
+        for sequence in range(1, most + 2):
+            stream.send(part(sequence, variable.shards[0], b"", previous=sequence - 1))
+        staged = 0
+        with self.assertRaises(grpc.RpcError) as raised:
+            while True:
+                staged += len(stream.next().staged)
+        self.assertLessEqual(staged, most)
+        self.assertEqual(self.reason(raised.exception), str(types_pb2.REASON_TOO_MANY_IN_FLIGHT))
+
+    def test_a_message_is_as_large_as_the_greeting_says(self):
+        variable = self.client.create("w", [1 << 20], shards=1)
+        stream, _ = self.client.open_push(0)
+        most = self.client.limits[0].message_bytes_max
+        for size, taken in ((most - 64, True), (most + 4, False)):
+            sequence = 1 if taken else 2
+            stream.send(part(sequence, variable.shards[0], bytes(size), previous=sequence - 1, eager=True))
+            if taken:
+                answer = stream.next()
+                while not answer.done:
+                    answer = stream.next()
+        with self.assertRaises(grpc.RpcError) as raised:
+            stream.next()
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+
+    def test_who_leaves_as_done_with_pushes_that_are_dropped_does_not_count_as_done(self):
+        variable = self.client.create("w", [4, 2])
+        stream, _ = self.client.open_push(0)
+        stream.send(part(1, variable.shards[0], floats(1, 1, 1, 1)))
+        self.assertEqual(stream.next().staged[0].sequence, 1)       # and never committed
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.client.leave(last_sequence=1)
+        self.assertEqual(self.reason(raised.exception), str(types_pb2.REASON_SESSION_CLOSED))
+        self.assertIn("does not count as done", raised.exception.details())
+        again = Client(self.cluster.addresses())
+        self.assertEqual((again.joined.attempt, again.joined.previous_final), (2, 0))
+        self.assertEqual(again.leave(), 0)
+        again.close()
+        self.assertEqual([process.wait() for process in self.cluster.ps], [0, 0])
+
     def test_a_join_repeated_with_its_nonce_is_the_same_session(self):
         again = Client(self.cluster.addresses(), nonce=self.client.nonce)
         self.assertEqual(again.joined.session_id, self.client.joined.session_id)

@@ -99,6 +99,7 @@ class Client:
             protocol_version=1, nonce=self.nonce, role=role, local_replicas=1, task=name), timeout=DEADLINE_S)
         self.generation = 0
         self.pushes = []
+        self.limits = {}    # per ps: what its last greeting said that it takes
 
     def create(self, name, shape, data_type=types_pb2.DATA_TYPE_FLOAT32, shards=2, function=types_pb2.UPDATE_FUNCTION_ASSIGN_ADD,
                **more):
@@ -118,7 +119,9 @@ class Client:
         self.generation += 1
         stream = Stream(self.ps[ps].transfer.Push)
         stream.send(transfer_pb2.PushRequest(hello=self.hello(ps)))
-        return stream, stream.next().greeting
+        greeting = stream.next().greeting
+        self.limits[ps] = greeting.limits
+        return stream, greeting
 
     def pull(self, ps, shard, after_sequence=0):
         """The bytes of a shard."""
@@ -138,9 +141,9 @@ class Client:
                 stream.end()
                 return payload
 
-    def leave(self, done=True):
-        return self.ps[0].sessions.Leave(
-            sessions_pb2.LeaveRequest(session_id=self.joined.session_id, done=done), timeout=DEADLINE_S).final
+    def leave(self, done=True, last_sequence=0):
+        return self.ps[0].sessions.Leave(sessions_pb2.LeaveRequest(
+            session_id=self.joined.session_id, done=done, last_sequence=last_sequence), timeout=DEADLINE_S).final
 
     def close(self):
         for ps in self.ps:

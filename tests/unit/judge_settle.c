@@ -114,6 +114,97 @@ static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one
     world_free(world);
 }
 
+/* What every ps was told to be known may be in no list any more. */
+static void the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_whole(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    world_joined(world, "worker", 0, 1);
+    world->ps[0].commit_through = 9;
+    world->ps[0].acked_through = 4;
+    world->ps[1].commit_through = 7;
+    world->ps[1].acked_through = 6;
+
+    const struct world_answer *joined = world_joined(world, "worker", 0, 2);
+
+    assert_int_equal(joined->previous_acked_through, 6);
+    assert_int_equal(world_told(world, 1, ORDER_DECIDE)->acked_through, 6);
+    world_free(world);
+}
+
+static struct world *world_of_one_member(void)
+{
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    return world;
+}
+
+static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **state)
+{
+    (void)state;
+    struct world *world = world_of_one_member();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[0].commit_through = 5;
+
+    const uint64_t leave = world_leave_after(world, joined->session_id, 7); /* when */
+    world_settle_down(world);
+
+    const struct world_answer *answer = world_answer(world, leave); /* then */
+    assert_int_equal(answer->status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(answer->reason, SUMAC_REASON_SESSION_CLOSED);
+    assert_string_equal(
+        answer->text, "worker 0 leaves as done after push 7, and its session was settled at push "
+                      "5, pushes after that were dropped: it does not count as done; join again");
+    assert_false(world_told(world, 0, ORDER_DECIDE)->done);
+    world_pass(world, 12 * SECOND);
+    assert_int_equal(world->exit_code, 143);
+    world_free(world);
+}
+
+static void the_end_of_a_lease(struct world *world, uint64_t commit_through)
+{
+    world->ps[0].commit_through = commit_through;
+    world_pass(world, 11 * SECOND);
+    world_settle_down(world);
+    assert_int_equal(world_told_count(world, 0, ORDER_DECIDE), 1);
+}
+
+static void a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts(void **state)
+{
+    (void)state;
+    struct world *world = world_of_one_member();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    the_end_of_a_lease(world, 5);
+
+    const uint64_t leave = world_leave_after(world, joined->session_id, 5);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, leave)->final, 5);
+    world_settle_down(world);
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, 0);
+    world_free(world);
+}
+
+/* It names none, and some count: it may have made more. */
+static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    the_end_of_a_lease(world, 5);
+
+    const uint64_t unsaid = world_leave(world, joined->session_id, true);
+    const uint64_t beyond = world_leave_after(world, joined->session_id, 6);
+    const uint64_t gives_up = world_leave(world, joined->session_id, false);
+
+    assert_int_equal(world_answer(world, unsaid)->reason, SUMAC_REASON_SESSION_CLOSED);
+    assert_int_equal(world_answer(world, beyond)->reason, SUMAC_REASON_SESSION_CLOSED);
+    assert_int_equal(world_answer(world, gives_up)->final, 5);
+    assert_false(world->exited);
+    world_free(world);
+}
+
 /* ---- when memory is short ---- */
 
 /* What ps 0 does not know to be refused it would have applied. */
@@ -441,6 +532,10 @@ int main(void)
         cmocka_unit_test(
             a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown),
         cmocka_unit_test(a_session_that_closes_while_it_opens_is_settled_in_order),
+        cmocka_unit_test(the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_whole),
+        cmocka_unit_test(who_leaves_as_done_and_lost_pushes_does_not_count_as_done),
+        cmocka_unit_test(a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts),
+        cmocka_unit_test(a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done),
         cmocka_unit_test(a_cancelled_leave_settles_all_the_same_and_is_not_answered),
         cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
         cmocka_unit_test(what_is_voided_of_an_observer_is_forgotten_with_its_settle),

@@ -50,6 +50,7 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
         id = &order->decide->session_id;
         kept.final = order->decide->final;
         kept.done = order->decide->done;
+        kept.acked_through = order->decide->acked_through;
         kept.voided_count = order->decide->n_voided;
         for (size_t i = 0; i < kept.voided_count && i < 8; i++)
             kept.voided[i] = order->decide->voided[i];
@@ -83,6 +84,7 @@ static void keep_join(struct world_answer *kept, const wire_join_reply *reply)
     kept->cluster_id = reply->cluster_id;
     kept->attempt = reply->attempt;
     kept->previous_final = reply->previous_final;
+    kept->previous_acked_through = reply->previous_acked_through;
     kept->previous_voided = reply->n_previous_voided;
     kept->clock = reply->clock;
     kept->membership_epoch = reply->membership_epoch;
@@ -319,6 +321,7 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
     if (order->kind == ORDER_CLOSE && !from->out_of_memory) {
         close.session_id = (wire_bytes){16, (uint8_t *)order->session_id};
         close.commit_through = from->commit_through;
+        close.acked_through = from->acked_through;
         close.voided = from->voided;
         close.n_voided = from->voided_count;
         message.close_report = &close;
@@ -435,6 +438,16 @@ uint64_t world_leave(struct world *world, const uint8_t session_id[16], bool don
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     request.done = done;
+    return call(world, LANE_CALL_LEAVE, &request.base);
+}
+
+uint64_t
+world_leave_after(struct world *world, const uint8_t session_id[16], uint64_t last_sequence)
+{
+    wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
+    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.done = true;
+    request.last_sequence = last_sequence;
     return call(world, LANE_CALL_LEAVE, &request.base);
 }
 

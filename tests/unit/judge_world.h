@@ -37,6 +37,7 @@ struct world_order {
     uint8_t session_id[16];
     uint64_t variable_id;
     uint64_t final;
+    uint64_t acked_through;
     uint64_t voided[8];
     size_t voided_count;
     bool done;
@@ -55,6 +56,7 @@ struct world_ps {
     bool silent;             /* takes no orders: they stay on their way */
     bool mute;               /* takes orders and answers none */
     uint64_t commit_through; /* what it reports when a session is closed */
+    uint64_t acked_through;  /* likewise */
     uint64_t voided[8];
     size_t voided_count;
     uint64_t clock;                             /* what it answers to open */
@@ -76,7 +78,7 @@ struct world_answer {
     enum sumac_reason reason;
     char text[512];
     uint8_t session_id[16];
-    uint64_t cluster_id, attempt, previous_final, clock, membership_epoch;
+    uint64_t cluster_id, attempt, previous_final, previous_acked_through, clock, membership_epoch;
     size_t previous_voided, ps_count;
     uint64_t final;
     bool assign;
@@ -138,6 +140,9 @@ uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32
 uint64_t world_join_as(struct world *world, const wire_join_request *request);
 uint64_t world_renew(struct world *world, const uint8_t session_id[16]);
 uint64_t world_leave(struct world *world, const uint8_t session_id[16], bool done);
+/* As done, naming the last push. */
+uint64_t
+world_leave_after(struct world *world, const uint8_t session_id[16], uint64_t last_sequence);
 uint64_t world_create(
     struct world *world, const uint8_t session_id[16], const wire_variable *variable,
     uint32_t timeout_ms);

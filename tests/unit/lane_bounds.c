@@ -399,6 +399,27 @@ static void a_ps_remembers_so_many_closed_sessions(void **state)
     talk_expect(talk, "greeting\nrejoin\n");
 }
 
+/* The bounds that the tests above reach. */
+static void a_greeting_says_the_bounds_that_are_in_force(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.sessions_max = 2;
+    config.streams_max = 48;
+    begin_with(talk, &config);
+
+    assert_int_equal(talk->limits.parts_in_flight_max, PARTS_PER_SESSION_MAX);
+    assert_int_equal(talk->limits.voided_max, LANE_VOIDED_PER_SESSION_MAX);
+    assert_int_equal(talk->limits.pieces_per_part_max, LANE_PIECES_PER_PART_MAX);
+    assert_int_equal(talk->limits.functions_per_part_max, FUNCTIONS_PER_PART_MAX);
+    assert_int_equal(talk->limits.pulls_per_stream_max, PULLS_PER_STREAM_MAX);
+    assert_int_equal(talk->limits.pieces_per_pull_max, LANE_PIECES_PER_PART_MAX);
+    assert_int_equal(talk->limits.message_bytes_max, 4 << 20);
+    assert_int_equal(talk->limits.header_bytes_max, WIRE_HEADER_BYTES_MAX);
+    assert_int_equal(talk->limits.pull_request_bytes_max, WIRE_PULL_BYTES_MAX);
+    assert_int_equal(talk->limits.streams_per_session_max, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +436,7 @@ int main(void)
         talk_test(pieces_take_room_for_as_long_as_their_pull_waits),
         talk_test(a_part_names_so_many_functions),
         talk_test(a_ps_remembers_so_many_closed_sessions),
+        talk_test(a_greeting_says_the_bounds_that_are_in_force),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,6 +202,25 @@ static void a_decision_is_answered_when_all_is_applied(void **state)
     talk_expect(talk, "done 1 [1]\nreport 6\n");
 }
 
+/* What its client had said that it knows of is in no list, and whoever reads the list is told so. */
+static void a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const uint64_t stream = begin_with(talk, &config);
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 1, 0);
+    send(talk, stream, 2, 1);
+    talk_commit(talk, stream, 2, 2, 1);
+    talk_forget(talk);
+
+    talk_close(talk, 1);
+    talk_expect(talk, "report 5 commit_through 2 voided 2 acked 1\n");
+    talk->decided_acked_through = 1;
+    talk_decide(talk, 1, 2, 2);
+    talk_expect(talk, "report 6\nclosed 2 voided 2 acked 1\n");
+}
+
 static void an_eager_part_that_is_being_applied_counts_in_a_settle(void **state)
 {
     struct talk *const talk = *state;
@@ -600,6 +619,7 @@ int main(void)
         talk_test(without_tell_closed_client_it_is_not_told),
         talk_test(a_client_that_was_settled_meanwhile_is_told_when_it_is_back),
         talk_test(a_decision_is_answered_when_all_is_applied),
+        talk_test(a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole),
         talk_test(an_eager_part_that_is_being_applied_counts_in_a_settle),
         talk_test(a_clock_counts_when_what_was_committed_before_it_is_applied),
         talk_test(pulls_of_a_settled_session_do_not_wait_on),

@@ -137,8 +137,10 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
     const wire_push_answer *answer = effect->push_answer;
 
     talk->after_record = effect->after_record;
-    if (answer->greeting != NULL)
+    if (answer->greeting != NULL) {
         say(talk, "greeting\n");
+        talk->limits = *answer->greeting->limits;
+    }
     for (size_t i = 0; i < answer->n_staged; i++)
         say(talk, "staged %llu\n", (unsigned long long)answer->staged[i]->sequence);
     for (size_t i = 0; i < answer->n_refused; i++)
@@ -158,6 +160,8 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
         say(talk, "closed %llu", (unsigned long long)answer->closed->final);
         for (size_t i = 0; i < answer->closed->n_voided; i++)
             say(talk, " voided %llu", (unsigned long long)answer->closed->voided[i]);
+        if (answer->closed->acked_through != 0)
+            say(talk, " acked %llu", (unsigned long long)answer->closed->acked_through);
         say(talk, "\n");
     }
     if (answer->rejoin)
@@ -223,6 +227,8 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
         say(talk, " commit_through %llu", (unsigned long long)report->close_report->commit_through);
         for (size_t i = 0; i < report->close_report->n_voided; i++)
             say(talk, " voided %llu", (unsigned long long)report->close_report->voided[i]);
+        if (report->close_report->acked_through != 0)
+            say(talk, " acked %llu", (unsigned long long)report->close_report->acked_through);
     }
     if (report->clock != 0)
         say(talk, " clock %llu", (unsigned long long)report->clock);
@@ -476,6 +482,7 @@ void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t vo
     decide.final = final;
     decide.n_voided = voided != 0;
     decide.voided = &voided;
+    decide.acked_through = talk->decided_acked_through;
     order.decide = &decide;
     talk_order(talk, &order);
 }

@@ -44,6 +44,8 @@ struct talk {
     struct lane_bytes lent[64]; /* kept */
     uint32_t lent_count;
     uint64_t after_record, last_record; /* of the last answer; of the last record */
+    uint64_t decided_acked_through;     /* what talk_decide says beside the voided ones */
+    wire_limits limits;                 /* of the last greeting */
     uint8_t pulled[8u << 20];           /* the bytes of the last pull, all its messages */
     size_t pulled_bytes;
     uint32_t pulled_messages, pulled_spans, pulled_lent;

@@ -110,6 +110,43 @@ static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **s
     talk_close(&talk);
 }
 
+static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    uint8_t into[8];
+    const struct session_piece piece = talk_piece(0, 10, into, sizeof(into));
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    const uint64_t first = asked(&talk)->request;
+    wire_limits limits = WIRE_LIMITS_INIT;
+    limits.pulls_per_stream_max = 1;
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    greeting.epoch = 1;
+    greeting.ps_incarnation = 100;
+    greeting.limits = &limits;
+    wire_pull_answer greeted = WIRE_PULL_ANSWER_INIT;
+    greeted.greeting = &greeting;
+    talk_step(
+        &talk, (struct session_event){
+                   .kind = SESSION_EVENT_PULL_ANSWER,
+                   .lane = SESSION_PULL_STREAM,
+                   .generation = talk.generation[0][SESSION_PULL_STREAM],
+                   .pull_answer = &greeted});
+    pull_writable(&talk, 0);
+
+    pull(&talk, &(struct session_pull){.token = 6, .pieces = &piece, .piece_count = 1});
+    assert_null(asked(&talk)); /* it waits */
+    answer(
+        &talk, 0,
+        &(struct answer){
+            .request = first, .shard = 10, .data = "12345678", .bytes = 8, .last = true});
+
+    assert_int_equal(asked(&talk)->request, first + 1);
+    talk_close(&talk);
+}
+
 static void chunks_land_in_the_callers_memory_in_their_order(void **state)
 {
     (void)state;
@@ -473,6 +510,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_pull_opens_a_stream_and_its_message_has_the_hello),
+        cmocka_unit_test(no_more_pulls_are_asked_for_than_the_ps_takes),
         cmocka_unit_test(chunks_land_in_the_callers_memory_in_their_order),
         cmocka_unit_test(a_pull_over_two_ps_is_over_when_both_have_answered),
         cmocka_unit_test(a_pull_waits_for_its_own_last_push_on_that_ps),

@@ -95,6 +95,7 @@ struct judge_task {
     uint64_t named; /* by the list of the join that was looked at last */
     uint64_t attempts;
     uint64_t final;              /* of its last settled session */
+    uint64_t acked_through;      /* likewise */
     struct judge_voided *voided; /* likewise; NULL: none */
 };
 
@@ -124,7 +125,10 @@ struct judge_session {
     uint64_t join_call;   /* 0: nobody waits */
     uint64_t leave_call;  /* 0: nobody waits */
     bool done;
+    bool left;              /* its client's leave settled it, … */
+    uint64_t last_sequence; /* … which named this push as its last */
     uint64_t final;
+    uint64_t acked_through; /* the largest that a ps has: above it `voided` lacks none */
     struct judge_voided *voided; /* NULL: none */
     uint32_t orders;             /* in the list that name it */
 };

@@ -16,7 +16,7 @@ void judge_settle(struct judge *judge, struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_OPENING || session->state == JUDGE_SESSION_OPEN);
     session->state = JUDGE_SESSION_CLOSING;
-    session->final = 0;
+    session->final = session->acked_through = 0;
     judge_calls_of_session_fail(judge, session);
     judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
 }
@@ -29,6 +29,8 @@ bool judge_close_reported(
         return true;
     if (close->commit_through > session->final)
         session->final = close->commit_through;
+    if (close->acked_through > session->acked_through)
+        session->acked_through = close->acked_through;
     if (!rule_holds(judge->config->broken, RULE_carry_refusals))
         return true;
     for (size_t i = 0; i < close->n_voided; i++)
@@ -44,10 +46,32 @@ void judge_close_complete(struct judge *judge, struct judge_session *session)
     judge_order_session(judge, JUDGE_ORDER_DECIDE, session);
 }
 
+/* Does every push count that its client has made, as far as it says? Of a session that something else has settled it must name the
+ * very last one: a client that names none may have lost some. */
+static bool lacks_none(const struct judge_session *session)
+{
+    if (session->left && session->last_sequence == 0)
+        return true;
+    return session->left ? session->last_sequence <= session->final
+                         : session->last_sequence == session->final;
+}
+
 static void answer_leave(struct judge *judge, struct judge_session *session)
 {
     if (session->leave_call == 0)
         return;
+    if (session->done && !lacks_none(session)) {
+        out_fail(
+            judge->out, session->leave_call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            "%s leaves as done after push %llu, and its session was settled at push %llu%s: it "
+            "does "
+            "not count as done; join again",
+            session->label, (unsigned long long)session->last_sequence,
+            (unsigned long long)session->final,
+            session->last_sequence > session->final ? ", pushes after that were dropped" : "");
+        session->leave_call = 0;
+        return;
+    }
     wire_leave_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
     if (reply != NULL) {
         *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
@@ -59,7 +83,7 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
 
 static void remember_done(struct judge *judge, const struct judge_session *session)
 {
-    if (!session->done || session->task == NULL)
+    if (!session->done || session->task == NULL || !lacks_none(session))
         return;
     judge->some_left_done = true;
     if (session->attempt == session->task->attempts)
@@ -77,6 +101,7 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
     if (task != NULL) {
         judge_voided_drop(judge, &task->voided);
         task->final = session->final;
+        task->acked_through = session->acked_through;
         task->voided = session->voided;
         session->voided = NULL;
         judge->memberless_since_us = judge->now_us;
@@ -108,26 +133,29 @@ void judge_renew(struct judge *judge, const struct lane_event *event)
 }
 
 static void wait_for_settle(
-    struct judge *judge, struct judge_session *session, const struct lane_event *event, bool done)
+    struct judge *judge, struct judge_session *session, const struct lane_event *event,
+    const wire_leave_request *request)
 {
     if (session->leave_call != 0)
         out_fail(
             judge->out, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
             "a retry of this leave took its place");
     session->leave_call = event->call;
-    session->done = done;
+    session->done = request->done;
+    session->last_sequence = request->last_sequence;
     if (session->state == JUDGE_SESSION_SETTLED) {
         remember_done(judge, session);
         answer_leave(judge, session);
         judge_run_check(judge);
     } else if (session->state < JUDGE_SESSION_CLOSING) {
-        out_log(judge->out, "%s leaves%s", session->label, done ? " as done" : "");
+        out_log(judge->out, "%s leaves%s", session->label, request->done ? " as done" : "");
+        session->left = true;
         judge_settle(judge, session);
     }
 }
 
 /* A leave of a session that was settled meanwhile is answered like the first: the work is done all
- * the same. */
+ * the same, unless pushes were dropped. */
 void judge_leave(struct judge *judge, const struct lane_event *event)
 {
     const wire_leave_request *request = (const wire_leave_request *)event->request;
@@ -145,7 +173,7 @@ void judge_leave(struct judge *judge, const struct lane_event *event)
             "the run is over: %s", judge->end_text);
         return;
     }
-    wait_for_settle(judge, session, event, request->done);
+    wait_for_settle(judge, session, event, request);
 }
 
 void judge_leaves_fail(
