@@ -16,8 +16,9 @@ PUSHES = 400
 class CuttingProxy:
     """Forwards to one port; each connection is cut after so many bytes, in one direction or the other, until the cuts are used up."""
 
-    def __init__(self, port, seed, budget):
+    def __init__(self, port, seed, budget, largest=60_000):
         self.target = port
+        self.largest = largest                  # of the bytes that a connection passes on before it is cut
         self.random = random.Random(seed)
         self.budget = budget                    # shared by all proxies: [cuts left]
         self.lock = threading.Lock()
@@ -34,7 +35,7 @@ class CuttingProxy:
             except OSError:
                 return
             with self.lock:
-                cut_after = [self.random.randrange(100, 60_000), self.random.randrange(100, 20_000)]
+                cut_after = [self.random.randrange(100, self.largest), self.random.randrange(100, 20_000)]
                 self.random.shuffle(cut_after)
                 self.ends += [near, far]
             for source, sink, limit in ((near, far, cut_after[0]), (far, near, cut_after[1])):
