@@ -239,6 +239,21 @@ static void leave_failed(struct session *session, const struct sumac_error *erro
         call_leave(session, backoff_ms(session, session->call_failures++));
 }
 
+static uint64_t third_of_lease_us(const struct session *session)
+{
+    return (uint64_t)session->lease_ms * 1000 / 3;
+}
+
+/* Nothing was heard of this session: the next renewal is due soon, and not after another third of the lease. */
+static void renew_soon(struct session *session)
+{
+    const uint64_t due_us = session->now_us + 1000 * (uint64_t)backoff_ms(session, 4);
+    const uint64_t third_us = third_of_lease_us(session);
+    if (due_us > third_us && due_us - third_us < session->sent_us)
+        session->sent_us = due_us - third_us;
+    effect_wake(session, due_us);
+}
+
 /* The lease is not renewed: by no fault of ours, or because the session is no more. */
 static void renew_failed(struct session *session, const struct sumac_error *error)
 {
@@ -250,7 +265,7 @@ static void renew_failed(struct session *session, const struct sumac_error *erro
     else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
         session_end(session, error, NULL);
     else
-        effect_wake(session, session->now_us + 1000 * (uint64_t)backoff_ms(session, 4));
+        renew_soon(session);
 }
 
 void call_failed(struct session *session, const struct session_event *event)
@@ -290,7 +305,7 @@ void lease_check(struct session *session)
 {
     if (session->config.reader || session->phase < PHASE_OPEN)
         return;
-    const uint64_t third_us = (uint64_t)session->lease_ms * 1000 / 3;
+    const uint64_t third_us = third_of_lease_us(session);
     const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
     if (session->phase == PHASE_SETTLING && session->now_us >= session->settling_us + lost_us) {
         session_end(session, &session->end, NULL);

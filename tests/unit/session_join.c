@@ -164,6 +164,27 @@ static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
     talk_close(&talk);
 }
 
+/* Two that are lost would be a lost session. */
+static void a_renewal_that_failed_is_tried_again_soon(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_tick_after(&talk, LEASE_MS / 3);
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_CALL));
+
+    talk_call_failed(&talk, SESSION_CALL_RENEW, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    const struct session_effect *wake = talk_find(&talk, SESSION_EFFECT_WAKE);
+    assert_non_null(wake);
+    assert_true(wake->at_us <= talk.now_us + 1000000);
+    talk_tick_after(&talk, (uint32_t)((wake->at_us - talk.now_us + 999) / 1000));
+
+    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
+    assert_non_null(call);
+    assert_int_equal(call->call, SESSION_CALL_RENEW);
+    talk_close(&talk);
+}
+
 static void a_session_that_pushes_needs_no_renewal(void **state)
 {
     (void)state;
@@ -690,6 +711,7 @@ int main(void)
         cmocka_unit_test(a_join_opens_a_push_stream_to_every_ps_of_the_answer),
         cmocka_unit_test(the_hello_says_who_is_meant_and_who_speaks),
         cmocka_unit_test(a_silent_session_renews_its_lease_every_third_of_it),
+        cmocka_unit_test(a_renewal_that_failed_is_tried_again_soon),
         cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
         cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
         cmocka_unit_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
