@@ -247,6 +247,47 @@ static void statistics_count_the_sessions_that_they_leave_out(void **state)
     assert_true(wire_packed_bytes(&stats->base, 0) <= ANSWER_BYTES_MAX);
 }
 
+/* One push is being applied, and 69 others of its variable wait for that, as do as many pulls. */
+static void statistics_name_so_many_waits_and_count_the_others(void **state)
+{
+    struct talk *const talk = *state;
+    static const float values[64] = {1};
+    struct lane_config config = talk_config();
+    config.sessions_max = 100;
+    config.staging_bytes_max = 4u << 20;
+    config.inline_bytes = 64;
+    talk_start(talk, &config);
+    talk_variable(talk, 5, 64, UPDATE_ASSIGN_ADD);
+    talk->holds_compute = true;
+    for (uint8_t session = 1; session <= 70; session++) {
+        const struct talk_part part = {
+            .sequence = 1, .eager = true, .shard = 5, .shards = 1, .values = values, .count = 64};
+        talk_open(talk, session);
+        talk_part(talk, talk_push_stream(talk, session, 1), &part);
+        talk_pull(talk, talk_pull_stream(talk, session), 1, 5, 1, 1);
+    }
+    talk->now_us += 2000000;
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+
+    lane_step(talk->lane, &call, &effects);
+
+    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
+    assert_int_equal(stats->n_waits, 128);
+    assert_int_equal(stats->waits_left_out, 69 + 70 - 128);
+    assert_non_null(
+        strstr(stats->waits[127], " waits for variable v5 on ps 1, whose shard is being updated"));
+    talk_forget(talk);
+    talk->holds_compute = false;
+    talk_compute(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +298,7 @@ int main(void)
         talk_test(names_are_counted_and_none_is_said_twice),
         talk_test(a_name_that_is_not_known_is_said),
         talk_test(statistics_count_the_sessions_that_they_leave_out),
+        talk_test(statistics_name_so_many_waits_and_count_the_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
