@@ -351,7 +351,7 @@ static void open_close_and_decide(struct talk *talk, uint8_t session, size_t voi
         voided[i] = i + 1;
     talk_open(talk, session);
     talk_close(talk, session);
-    memcpy(id, session_of(talk)->id, sizeof id);
+    memset(id, session, sizeof id);
     decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
     decide.final = decide.n_voided = voided_count;
     decide.voided = voided;
@@ -395,6 +395,40 @@ static void closed_sessions_of_which_little_is_voided_are_remembered(void **stat
     assert_int_equal(talk->lane->closed_count, 254);
 }
 
+/* What is committed is applied, however many sessions are closed meanwhile. */
+static void a_closed_session_with_a_part_to_apply_is_not_forgotten(void **state)
+{
+    struct talk *const talk = *state;
+    static const float values[64] = {1};
+    struct lane_config config = talk_config();
+    float held[64];
+    struct talk_part push = {
+        .sequence = 1, .eager = true, .shard = 5, .shards = 1, .values = values, .count = 64};
+    config.inline_bytes = 64;
+    talk_start(talk, &config);
+    talk->lane->ps_count = 16;
+    talk_variable(talk, 5, 64, UPDATE_ASSIGN_ADD);
+    talk->holds_compute = true;
+    talk_open(talk, 253);
+    talk_part(talk, talk_push_stream(talk, 253, 1), &push); /* given: its shard is busy, … */
+    talk_open(talk, 254);
+    push.eager = false;
+    const uint64_t stream = talk_push_stream(talk, 254, 1);
+    talk_part(talk, stream, &push);
+    talk_commit(talk, stream, 1, 0, 0); /* … and another's part waits for it */
+    talk_close(talk, 254);
+    talk_decide(talk, 254, 1, 0);
+
+    for (uint8_t session = 1; session < 250; session++)
+        open_close_and_decide(talk, session, 16 * LANE_VOIDED_PER_SESSION_MAX);
+    talk->holds_compute = false;
+    talk_compute(talk);
+
+    assert_true(talk->lane->closed_count < 249); /* others were forgotten */
+    assert_int_equal(lane_peek(talk->lane, 5, (uint8_t *)held, sizeof held), sizeof held);
+    assert_float_equal(held[0], 2, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +445,7 @@ int main(void)
         talk_test(a_decision_that_voids_more_than_all_ps_remember_is_refused),
         talk_test(a_close_is_reported_when_there_is_memory_for_it),
         talk_test(what_is_voided_of_closed_sessions_is_within_what_is_published),
+        talk_test(a_closed_session_with_a_part_to_apply_is_not_forgotten),
         talk_test(closed_sessions_of_which_little_is_voided_are_remembered),
     };
 
