@@ -160,7 +160,8 @@ static void obey_signal(struct ps *ps, int number)
 static void tell_of_refused(struct ps *ps, uint64_t now_us)
 {
     const struct rpc_connections *const is = &ps->connections, *const told = &ps->connections_told;
-    if ((is->refused == told->refused && is->shortages == told->shortages) ||
+    if ((is->refused == told->refused && is->shortages == told->shortages &&
+         is->cut == told->cut) ||
         (ps->connections_told_us != 0 &&
          now_us - ps->connections_told_us < (uint64_t)PS_CONNECTIONS_TOLD_MS * 1000u))
         return;
@@ -172,6 +173,12 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
             "many as are left free; close some, or raise --connections-max",
             ps->index, (unsigned long long)(is->refused - told->refused), is->open,
             ps->options.connections_max);
+    if (is->cut != told->cut)
+        ps_log(
+            ps->index,
+            "ps %u cut %llu connections: what they sent without a pause kept it from everybody "
+            "else",
+            ps->index, (unsigned long long)(is->cut - told->cut));
     if (is->shortages != told->shortages)
         ps_log(
             ps->index,

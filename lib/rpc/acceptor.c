@@ -25,6 +25,8 @@
 #define LOOK_AGAIN_US 10000 /* when there is no place */
 #define SHORTAGE_MS                                                                                \
     100 /* until it is tried again, without a descriptor or memory for a connection */
+#define WATCH_MS 100
+#define HELD_US_MAX 300000u /* of work within gRPC, for what one peer sends */
 #define SILENT_US_MAX                                                                              \
     20000000u /* a ps that is busy reads late, but the kernel counts what arrives */
 #define UNACKNOWLEDGED_MS_MAX 20000 /* what a client that is gone may be sent, as gRPC has it */
@@ -32,15 +34,18 @@
 struct acceptor {
     struct listener listener;
     int wake; /* an eventfd: stop */
-    pthread_t thread;
-    bool running;
+    pthread_t thread, watcher;
+    bool running, watching;
+    struct reader own,
+        *poller; /* a new connection's first bytes are read by the thread that accepts */
     grpc_server *core;
     grpc_server_credentials *credentials;
-    struct connections connections; /* the thread's */
+    pthread_mutex_t mutex; /* of the next two */
+    struct connections connections;
     uint64_t looked_us;
     /* Told to others. */
     atomic_uint_fast32_t open;
-    atomic_uint_fast64_t refused, shortages;
+    atomic_uint_fast64_t refused, shortages, cut;
 };
 
 static uint64_t now_us(void)
@@ -55,6 +60,7 @@ static void set(int socket, int level, int option, int value)
     (void)setsockopt(socket, level, option, &value, sizeof value);
 }
 
+/* With the mutex held. */
 static void look(struct acceptor *acceptor, uint64_t now)
 {
     acceptor->looked_us = now;
@@ -62,7 +68,7 @@ static void look(struct acceptor *acceptor, uint64_t now)
     atomic_store(&acceptor->open, acceptor->connections.count);
 }
 
-/* Is there a place for one more, perhaps of one that has ended? */
+/* Is there a place for one more, perhaps of one that has ended? With the mutex held. */
 static bool admit(struct acceptor *acceptor, const struct connection_host *host, uint64_t now)
 {
     if (connections_admit(&acceptor->connections, host))
@@ -84,16 +90,22 @@ static void refuse(int socket)
 static void enter(struct acceptor *acceptor, int socket, const struct connection_host *host)
 {
     const uint64_t now = now_us();
-    if (!admit(acceptor, host, now)) {
+    pthread_mutex_lock(&acceptor->mutex);
+    const bool admitted = admit(acceptor, host, now);
+    if (admitted)
+        connections_add(&acceptor->connections, socket, host, now);
+    atomic_store(&acceptor->open, acceptor->connections.count);
+    pthread_mutex_unlock(&acceptor->mutex);
+    if (!admitted) {
         refuse(socket);
         atomic_fetch_add(&acceptor->refused, 1);
         return;
     }
-    connections_add(&acceptor->connections, socket, host, now);
-    atomic_store(&acceptor->open, acceptor->connections.count);
     set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS_MAX);
+    reader_cross(&acceptor->own);
     grpc_server_add_channel_from_fd(acceptor->core, socket, acceptor->credentials);
+    reader_cross(&acceptor->own);
 }
 
 /* Those that wait at a socket. False: the machine is short of something that a connection needs; they go on waiting. */
@@ -121,10 +133,12 @@ static bool accept_all(struct acceptor *acceptor, int listener)
 static void look_round(struct acceptor *acceptor)
 {
     const uint64_t now = now_us();
-    if (now - acceptor->looked_us < LOOK_MS * 1000u)
-        return;
-    look(acceptor, now);
-    connections_end_silent(&acceptor->connections, now, SILENT_US_MAX);
+    pthread_mutex_lock(&acceptor->mutex);
+    if (now - acceptor->looked_us >= LOOK_MS * 1000u) {
+        look(acceptor, now);
+        connections_end_silent(&acceptor->connections, now, SILENT_US_MAX);
+    }
+    pthread_mutex_unlock(&acceptor->mutex);
 }
 
 static void *run(void *context)
@@ -136,7 +150,7 @@ static void *run(void *context)
     for (unsigned i = 0; i < count; i++)
         polled[1 + i] = (struct pollfd){.fd = acceptor->listener.sockets[i], .events = POLLIN};
     for (;;) {
-        (void)poll(polled, enough ? 1 + count : 1, enough ? LOOK_MS : SHORTAGE_MS);
+        (void)poll(polled, enough ? 1 + count : 1, enough ? -1 : SHORTAGE_MS);
         if (polled[0].revents != 0)
             return NULL;
         enough = true;
@@ -144,8 +158,36 @@ static void *run(void *context)
             enough = accept_all(acceptor, polled[1 + i].fd) && enough;
         if (!enough)
             atomic_fetch_add(&acceptor->shortages, 1);
+    }
+}
+
+/* While a thread is held, only those connections are read from that hold it: who is read from then is ended. */
+static void watch(struct acceptor *acceptor, bool *noted)
+{
+    const bool own = reader_is_held(&acceptor->own, HELD_US_MAX);
+    const bool poller = reader_is_held(acceptor->poller, HELD_US_MAX);
+    if (!own && !poller) {
+        *noted = false;
+        return;
+    }
+    pthread_mutex_lock(&acceptor->mutex);
+    if (*noted)
+        atomic_fetch_add(&acceptor->cut, connections_end_greedy(&acceptor->connections));
+    connections_note_read(&acceptor->connections);
+    pthread_mutex_unlock(&acceptor->mutex);
+    *noted = true;
+}
+
+static void *run_watch(void *context)
+{
+    struct acceptor *const acceptor = context;
+    struct pollfd stop = {.fd = acceptor->wake, .events = POLLIN};
+    bool noted = false;
+    while (poll(&stop, 1, WATCH_MS) <= 0) {
+        watch(acceptor, &noted);
         look_round(acceptor);
     }
+    return NULL;
 }
 
 enum sumac_status acceptor_open(
@@ -155,6 +197,7 @@ enum sumac_status acceptor_open(
     if (made == NULL)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
     *made = (struct acceptor){.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    pthread_mutex_init(&made->mutex, NULL);
     const uint32_t max =
         options->connections_max != 0 ? options->connections_max : CONNECTIONS_DEFAULT;
     enum sumac_status status =
@@ -174,17 +217,26 @@ enum sumac_status acceptor_open(
 
 uint32_t acceptor_port(const struct acceptor *acceptor) { return acceptor->listener.port; }
 
-bool acceptor_start(struct acceptor *acceptor, grpc_server *core)
+bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader *poller)
 {
     sigset_t all, before;
     sigfillset(&all);
     acceptor->core = core;
+    acceptor->poller = poller;
+    (void)pthread_getcpuclockid(pthread_self(), &poller->cpu);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     acceptor->running = pthread_create(&acceptor->thread, NULL, run, acceptor) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (acceptor->running)
-        pthread_setname_np(acceptor->thread, "sumac-accept");
-    return acceptor->running;
+    if (!acceptor->running)
+        return false;
+    pthread_setname_np(acceptor->thread, "sumac-accept");
+    (void)pthread_getcpuclockid(acceptor->thread, &acceptor->own.cpu);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    acceptor->watching = pthread_create(&acceptor->watcher, NULL, run_watch, acceptor) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (acceptor->watching)
+        pthread_setname_np(acceptor->watcher, "sumac-watch");
+    return acceptor->watching;
 }
 
 void acceptor_stop(struct acceptor *acceptor)
@@ -194,7 +246,9 @@ void acceptor_stop(struct acceptor *acceptor)
         while (write(acceptor->wake, &one, sizeof one) < 0 && errno == EINTR)
             ;
         pthread_join(acceptor->thread, NULL);
-        acceptor->running = false;
+        if (acceptor->watching)
+            pthread_join(acceptor->watcher, NULL);
+        acceptor->running = acceptor->watching = false;
     }
     listener_close(&acceptor->listener);
 }
@@ -209,6 +263,7 @@ void acceptor_close(struct acceptor *acceptor)
     if (acceptor->credentials != NULL)
         grpc_server_credentials_release(acceptor->credentials);
     connections_deinit(&acceptor->connections);
+    pthread_mutex_destroy(&acceptor->mutex);
     memory_give(&memory_heap, acceptor, sizeof *acceptor);
 }
 
@@ -217,5 +272,6 @@ struct rpc_connections acceptor_count(const struct acceptor *acceptor)
     return (struct rpc_connections){
         .open = (uint32_t)atomic_load(&acceptor->open),
         .refused = atomic_load(&acceptor->refused),
+        .cut = atomic_load(&acceptor->cut),
         .shortages = atomic_load(&acceptor->shortages)};
 }

@@ -11,6 +11,7 @@
 #include <grpc/grpc.h>
 
 #include "listener.h"
+#include "reader.h"
 #include "rpc.h"
 
 struct acceptor;
@@ -22,8 +23,8 @@ enum sumac_status acceptor_open(
     const struct rpc_server_options *options, struct acceptor **acceptor,
     struct sumac_error *error);
 uint32_t acceptor_port(const struct acceptor *acceptor);
-/* Let them in. Borrows core, which was started. False: no thread to be had. */
-bool acceptor_start(struct acceptor *acceptor, grpc_server *core);
+/* Let them in. Borrows core, which was started, and poller, which the calling thread polls. False: no thread to be had. */
+bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader *poller);
 /* Nobody is let in any more. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_close(struct acceptor *acceptor);

@@ -18,6 +18,7 @@
 
 #include <grpc/grpc.h>
 
+#include "reader.h"
 #include "rpc.h"
 #include "schema.h"
 
@@ -33,8 +34,9 @@ struct rpc_poller {
     grpc_completion_queue *queue;
     struct schema *schema;
     struct pool calls;
-    struct arena arena; /* of the message that is being handled */
-    uint32_t live;      /* calls that are not over */
+    struct arena arena;   /* of the message that is being handled */
+    struct reader reader; /* who polls */
+    uint32_t live;        /* calls that are not over */
     struct rpc_call
         *asking; /* calls whose next message is to be asked for; each counts that as a batch */
 };

@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "memory.h"
 
+#define GREEDY_BYTES_MIN 4096u
 #define GREETING_BYTES_MIN 33u /* HTTP/2's preface of 24 bytes, and a frame of 9 or more */
 
 bool connections_init(struct connections *connections, uint32_t max)
@@ -129,4 +131,45 @@ void connections_end_silent(
         if (!at->spoke && now_us - at->since_us >= silent_us_max)
             end(at);
     }
+}
+
+/* Received, and read by gRPC. */
+static uint64_t read_bytes(int descriptor)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+    int unread = 0;
+    if (ioctl(descriptor, FIONREAD, &unread) != 0 ||
+        getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || unread < 0)
+        return 0;
+    const uint64_t received = info.tcpi_bytes_received, waiting = (uint64_t)unread;
+    return received > waiting ? received - waiting : 0;
+}
+
+void connections_note_read(struct connections *connections)
+{
+    for (uint32_t i = 0; i < connections->count; i++)
+        connections->items[i].read_bytes = read_bytes(connections->items[i].descriptor);
+}
+
+/* connect(2) with AF_UNSPEC resets the connection and empties its queues; after shutdown(2) gRPC would read what waits. */
+static bool end_greedy(const struct connection *connection)
+{
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    const int own = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return false;
+    const bool greedy = is_file(own, connection->inode) &&
+                        read_bytes(own) >= connection->read_bytes + GREEDY_BYTES_MIN;
+    const bool ended = greedy && connect(own, &nobody, sizeof nobody) == 0;
+    close(own);
+    return ended;
+}
+
+uint32_t connections_end_greedy(struct connections *connections)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < connections->count; i++)
+        count += end_greedy(&connections->items[i]) ? 1 : 0;
+    return count;
 }

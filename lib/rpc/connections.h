@@ -24,7 +24,8 @@ struct connection {
     ino_t inode;
     struct connection_host host;
     uint64_t since_us;
-    bool spoke; /* as HTTP/2 begins */
+    bool spoke;          /* as HTTP/2 begins */
+    uint64_t read_bytes; /* when that was noted */
 };
 
 struct connections {
@@ -51,5 +52,10 @@ void connections_look(struct connections *connections);
 /* End those that have said nothing for so long, not even what HTTP/2 begins with. */
 void connections_end_silent(
     struct connections *connections, uint64_t now_us, uint64_t silent_us_max);
+
+/* Note how much has been read from each. */
+void connections_note_read(struct connections *connections);
+/* End those from which much was read since; returns how many. What they have sent and nobody read is dropped. */
+uint32_t connections_end_greedy(struct connections *connections);
 
 #endif

@@ -63,7 +63,9 @@ static gpr_timespec time_at(uint64_t us)
 
 enum rpc_polled rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rpc_event *event)
 {
+    reader_cross(&poller->reader);
     const grpc_event next = grpc_completion_queue_next(poller->queue, time_at(until_us), NULL);
+    reader_cross(&poller->reader);
     if (next.type == GRPC_QUEUE_TIMEOUT)
         return RPC_POLLED_NOTHING;
     if (next.type == GRPC_QUEUE_SHUTDOWN)

@@ -323,7 +323,7 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
     for (unsigned i = 0; i < server->method_count; i++)
         prepare(server, &server->methods[i], server->methods[i].accepts);
     prepare(server, NULL, server->unknown);
-    if (!acceptor_start(server->acceptor, server->core))
+    if (!acceptor_start(server->acceptor, server->core, &server->poller->reader))
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no thread to accept connections with");

@@ -25,6 +25,20 @@ class Connections(Attack):
             connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(PULL)) +
                             http2.frame(http2.RST_STREAM, 0, stream, b"\0\0\0\x08"))
 
+    def test_streams_that_are_reset_without_end_are_cut_off(self):
+        """They would keep the ps from everybody else for as long as they come."""
+        connection = self.connect()
+        number = 0
+        while connection.alive and number < 2_000_000:
+            frames = bytearray()
+            for stream in range(2 * number + 1, 2 * number + 1001, 2):
+                frames += http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(PULL))
+                frames += http2.frame(http2.RST_STREAM, 0, stream, b"\0\0\0\x08")
+            connection.send(bytes(frames))
+            number += 500
+        self.assertFalse(connection.alive)
+        self.cluster.ps[0].wait_for("ps 0 cut 1 connections: what they sent")
+
     def test_headers_that_go_on_without_end_are_survived(self):
         connection = self.connect()
         connection.send(http2.frame(http2.HEADERS, 0, 1, http2.request(PULL)))
