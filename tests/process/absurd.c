@@ -561,6 +561,7 @@ static void try_what_is_right(void)
     HOLDS(
         sumac_client_pull_and_wait, "what was pushed rightly",
         values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 4);
+    HOLDS(sumac_variable_shards, "one for each of two ps", sumac_variable_shards(w) == 2);
     HOLDS(
         sumac_client_push_and_wait, "nothing at all",
         sumac_client_push_and_wait(client, NULL, 0, NULL, error) == SUMAC_OK);
