@@ -143,8 +143,8 @@ static void write_headers(struct array_file *file, const struct array_entry *ent
 /* Little-endian; returns where the next field is. */
 static uint8_t *put(uint8_t *at, uint64_t value, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++)
-        *at++ = (uint8_t)(value >> (8 * i) & 0xff);
+    for (size_t i = 0; i < bytes; i++, value >>= 8)
+        *at++ = (uint8_t)(value & 0xff);
     return at;
 }
 
