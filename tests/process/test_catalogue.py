@@ -56,6 +56,11 @@ class Catalogue(unittest.TestCase):
         self.assertEqual((code, errors), (0, ""))
         self.assertEqual([variable["name"] for variable in json.loads(output)["variables"]], names)
 
+    def test_ls_of_a_name_said_twice_lists_it_once(self):
+        code, output, errors = sumac("ls", "--json", "v0", "v1", "v0", *self.ps)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual([variable["name"] for variable in json.loads(output)["variables"]], ["v0", "v1"])
+
     def test_get_finds_the_last_one(self):
         code, output, errors = sumac("get", self.names[-1], "--slice", "4094:", "--json", *self.ps)
         self.assertEqual((code, errors), (0, ""))
