@@ -166,6 +166,14 @@ class Kubernetes(unittest.TestCase):
                                          for i in range(ps["spec"]["replicas"])])
         self.assertEqual(len(cluster["worker"]), kinds["Job"]["spec"]["completions"])
 
+    def test_the_tag_is_this_version(self):
+        root = os.environ["SUMAC_SOURCE"]
+        with open(os.path.join(root, "CMakeLists.txt"), encoding="utf-8") as lists:
+            tag = "sumac:" + re.search(r"project\(sumac VERSION ([0-9.]+)", lists.read()).group(1)
+        for path in ("Dockerfile", "kubernetes/statefulsets.yaml", "kubernetes/tfjob.yaml"):
+            with open(os.path.join(root, "deploy", path), encoding="utf-8") as file:
+                self.assertEqual(set(re.findall(r"\bsumac:[\w.]+", file.read())), {tag}, path)
+
     def test_exit_codes_are_read_as_they_are_meant(self):
         rules = self.kinds("statefulsets.yaml")["Job"]["spec"]["podFailurePolicy"]["rules"]
         self.assertEqual(rules[0], {"action": "FailJob",
