@@ -16,7 +16,10 @@ static uint32_t places(const struct lane *lane)
     return lane->config.streams_max == 0 ? LANE_STREAMS_MAX : lane->config.streams_max;
 }
 
-/* A push stream and a pull stream at least. */
+/* A push stream and a pull stream at least. A newer push stream ends the older one and has its place at once. A pull
+ * stream does not: a session may have several, and nothing says which of them its client has given up. So where there
+ * are two places, a client that is back after a silent partition may be told BUSY for its pulls, until keepalive has
+ * found the old stream's connection dead (80 s). */
 uint32_t lane_place_share(const struct lane *lane)
 {
     const uint32_t share = places(lane) / 4 / lane->config.sessions_max;
