@@ -78,9 +78,23 @@ static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error
         status = ps_services_add(ps, error);
     if (status == SUMAC_OK)
         status = rpc_server_start(ps->server, error);
-    if (status == SUMAC_OK)
-        ps_log(ps->index, "ps %u listens on %s:%u", ps->index, host, rpc_server_port(ps->server));
     return status;
+}
+
+/* The first line: where, which release, and on ps 0, which mints it, of which cluster. */
+static void say_begun(const struct ps *ps)
+{
+    char host[HOST_BYTES];
+    bracket(ps->options.bind_host, host, sizeof host);
+    const uint64_t cluster_id = lane_cluster_id(ps->lane);
+    if (cluster_id == 0)
+        ps_log(
+            ps->index, "ps %u listens on %s:%u, version %s", ps->index, host,
+            rpc_server_port(ps->server), sumac_version());
+    else
+        ps_log(
+            ps->index, "ps %u listens on %s:%u, version %s, cluster %016llx", ps->index, host,
+            rpc_server_port(ps->server), sumac_version(), (unsigned long long)cluster_id);
 }
 
 static bool take_resources(struct ps *ps)
@@ -137,6 +151,7 @@ static bool start_lane(struct ps *ps)
     ps->ticked_us = config->started_us;
     struct lane_event start = {.kind = LANE_EVENT_START};
     ps_step(ps, &start);
+    say_begun(ps);
     return true;
 }
 

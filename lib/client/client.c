@@ -2,8 +2,6 @@
 #include "client_state.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,22 +13,6 @@
 #define TIMEOUT_MS 60000u
 
 _Static_assert(SUMAC_CHUNK_BYTES_MAX == SESSION_CHUNK_BYTES_MAX, "the header says the same");
-
-static void log_to_stderr(void *context, const char *line)
-{
-    (void)context;
-    fprintf(stderr, "sumac: %s\n", line);
-}
-
-void client_log(struct sumac_client *client, const char *format, ...)
-{
-    char line[1024];
-    va_list values;
-    va_start(values, format);
-    text_print_line_values(line, sizeof(line), format, values);
-    va_end(values);
-    client->log(client->log_context, line);
-}
 
 /* ---- what the configuration says about this process */
 
@@ -150,6 +132,17 @@ bool client_is_joined(const struct sumac_client *client) { return client->joined
 
 static bool is_joined(void *context) { return client_is_joined(context); }
 
+static void say_joined(struct sumac_client *client)
+{
+    struct session_state state;
+    session_read(client->session, &state);
+    if (!client->reader)
+        client_log(
+            client,
+            "joined as %s, attempt %" PRIu64 ", at ps 0 at %s: %" PRIu32 " ps, cluster %016" PRIx64,
+            client->who, state.attempt, client->peers[0].address, state.ps_count, state.cluster_id);
+}
+
 /* Wait for the join, which waits for every ps; say now and then who is missing. */
 static enum sumac_status join(struct sumac_client *client, struct sumac_error *error)
 {
@@ -172,11 +165,16 @@ static enum sumac_status join(struct sumac_client *client, struct sumac_error *e
         const uint64_t report_us = now_us + REPORT_US;
         if (!client_wait(client, is_joined, client, report_us < until_us ? report_us : until_us))
             client_log(
-                client, "waiting for ps 0 at %s to open the session at every ps, for %" PRIu64 " s",
-                client->peers[0].address, (client_now_us() - started_us) / 1000000);
+                client,
+                "waiting for ps 0 at %s to open the session at every ps, for %" PRIu64
+                " s; gives up in %" PRIu64 " s",
+                client->peers[0].address, (client_now_us() - started_us) / 1000000,
+                client_seconds_until(until_us));
     }
-    if (!client->ended)
+    if (!client->ended) {
+        say_joined(client);
         return SUMAC_OK;
+    }
     if (error != NULL)
         *error = client->end;
     return client->end.status;
@@ -220,8 +218,9 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
     client->reader = options->reader;
     client->member = !options->reader && !options->observer;
-    client->log = options->log != NULL ? options->log : log_to_stderr;
-    client->log_context = options->log_context;
+    client_name(client, options);
+    client->log = options->log != NULL ? options->log : client_log_to_stderr;
+    client->log_context = options->log != NULL ? options->log_context : client;
     if (getrandom(&client->random_state, sizeof(client->random_state), 0) < 0)
         client->random_state = client_now_us() ^ (uint64_t)(uintptr_t)client;
     rpc_init();

@@ -5,7 +5,7 @@
  *   discover.c   which ps, and are they up?  unary.c      one call, waited for
  *   poll.c       who polls, timers           catalogue.c  create, find, delete
  *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
- *   process.c    is this the process that opened it?
+ *   process.c    is this the process that opened it?   log.c  its lines
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
  * something polls the network, without the lock while nothing has come; only one thread does, the
@@ -129,15 +129,26 @@ struct sumac_client {
     unsigned forks;                      /* process.c: what its process's count was, ... */
     int64_t process;                     /* ... and its number */
     bool reader, member;
+    char who[128]; /* "worker 0" */
     void (*log)(void *context, const char *line);
     void *log_context;
 };
 
 uint64_t client_now_us(void);
+/* Rounded up. */
+static inline uint64_t client_seconds_until(uint64_t until_us)
+{
+    const uint64_t now_us = client_now_us();
+    return until_us > now_us ? (until_us - now_us + 999999u) / 1000000u : 0;
+}
 
-/* client.c */
+/* log.c */
 void client_log(struct sumac_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The log of whoever gives none; the context is the client. */
+void client_log_to_stderr(void *context, const char *line);
+/* Who it is, in its lines: "worker 0", "observer", "reader". */
+void client_name(struct sumac_client *client, const struct sumac_client_options *options);
 
 /* process.c -- without the lock */
 void client_note_process(struct sumac_client *client);

@@ -32,6 +32,7 @@ struct search {
     enum client_search until;
     bool grew;   /* a ps named more ps than were known */
     bool failed; /* what went wrong will not mend */
+    uint64_t began_us, until_us;
 };
 
 enum sumac_status
@@ -113,7 +114,8 @@ static void closed(struct rpc_call *call, const struct sumac_error *error)
     probe->again_us = client_now_us() + CALL_RETRY_MS * 1000;
     if (probe->found)
         return;
-    probe->error = *error;
+    if (error->status != SUMAC_CANCELLED) /* that is our own doing */
+        probe->error = *error;
     if (error->status == SUMAC_UNIMPLEMENTED || error->status == SUMAC_INVALID_ARGUMENT)
         probe->search->failed = true; /* something else listens there */
 }
@@ -163,9 +165,10 @@ static void report(const struct search *search)
         const struct probe *probe = &search->probes[i];
         if (!probe->found)
             client_log(
-                search->client, "waiting for ps %" PRIu32 " at %s: %s", probe->ps,
-                search->client->peers[probe->ps].address,
-                probe->error.status == SUMAC_OK ? "no answer yet" : probe->error.text);
+                search->client, "waiting for ps %" PRIu32 " at %s: %s; gives up in %" PRIu64 " s",
+                probe->ps, search->client->peers[probe->ps].address,
+                probe->error.status == SUMAC_OK ? "no answer yet" : probe->error.text,
+                client_seconds_until(search->until_us));
     }
 }
 
@@ -227,9 +230,9 @@ static void search_until(struct search *search, uint64_t until_us)
     }
 }
 
-static enum sumac_status
-missing_error(const struct search *search, uint32_t timeout_ms, struct sumac_error *error)
+static enum sumac_status missing_error(const struct search *search, struct sumac_error *error)
 {
+    const uint64_t waited_s = (client_now_us() - search->began_us + 500000u) / 1000000u;
     for (uint32_t i = 0; i < search->count; i++) {
         const struct probe *probe = &search->probes[i];
         const char *why = probe->error.status == SUMAC_OK ? "no answer" : probe->error.text;
@@ -247,9 +250,9 @@ missing_error(const struct search *search, uint32_t timeout_ms, struct sumac_err
                 address, probe->ps, why);
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s did not appear within %" PRIu32
+            "ps %" PRIu32 " at %s did not appear within %" PRIu64
             " s (%.300s); start it, or correct its address",
-            probe->ps, address, timeout_ms / 1000, why);
+            probe->ps, address, waited_s, why);
     }
     return fail(error, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "the search for ps failed");
 }
@@ -258,7 +261,12 @@ enum sumac_status client_search(
     struct sumac_client *client, enum client_search until, uint64_t until_us, bool *grew,
     struct sumac_error *error)
 {
-    struct search search = {.client = client, .count = client->peer_count, .until = until};
+    struct search search = {
+        .client = client,
+        .count = client->peer_count,
+        .until = until,
+        .began_us = client_now_us(),
+        .until_us = until_us};
     search.probes = calloc(search.count, sizeof(*search.probes));
     if (search.probes == NULL)
         return fail(
@@ -274,10 +282,10 @@ enum sumac_status client_search(
     *grew = search.grew;
     /* The join that gave up names who is missing, if we know it. */
     const bool gave_up =
-        client->ended && search.missing > 0 && client->end.status == SUMAC_UNAVAILABLE;
+        client->ended && search.missing > 0 && client->end.reason == SUMAC_REASON_PS_MISSING;
     enum sumac_status status = SUMAC_OK;
     if (search.failed || gave_up || (!is_enough(&search) && !search.grew))
-        status = missing_error(&search, client->timeout_ms, error);
+        status = missing_error(&search, error);
     free(search.probes);
     return status;
 }

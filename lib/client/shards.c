@@ -278,6 +278,24 @@ static uint32_t find_silent(const struct transfer *transfer)
     return silent;
 }
 
+/* Until it is over or the time is, with a line now and then: for whom, and how much longer. */
+static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us)
+{
+    struct sumac_client *client = transfer->client;
+    for (;;) {
+        const uint64_t report_us = client_now_us() + REPORT_US;
+        if (client_wait(client, is_over, transfer, report_us < until_us ? report_us : until_us))
+            return true;
+        if (client_now_us() >= until_us)
+            return false;
+        char peer[192];
+        client_log(
+            client, "a %s waits for %s; gives up in %" PRIu64 " s", noun,
+            client_peer_text(client, find_silent(transfer), peer, sizeof(peer)),
+            client_seconds_until(until_us));
+    }
+}
+
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error)
 {
@@ -288,7 +306,7 @@ enum sumac_status transfer_wait(
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
     const uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
-    bool done = client_wait(client, is_over, transfer, until_us);
+    bool done = wait_and_say(transfer, noun, until_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
         client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
     done = done && transfer_is_done(transfer);

@@ -34,8 +34,10 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
             peer->address);
     else
         text_print(
-            text, text_bytes, "ps %" PRIu32 " at %s, which was last heard from %" PRIu64 " ms ago",
-            ps, peer->address, (client_now_us() - peer->heard_us) / 1000);
+            text, text_bytes,
+            "ps %" PRIu32 " at %s, which was last heard from %" PRIu64 ".%" PRIu64 " s ago", ps,
+            peer->address, (client_now_us() - peer->heard_us) / 1000000u,
+            (client_now_us() - peer->heard_us) / 100000u % 10u);
     return text;
 }
 

@@ -254,6 +254,18 @@ static void renew_soon(struct session *session)
     effect_wake(session, due_us);
 }
 
+/* A ps 0 that does not know the session, and whose stream is gone, is another one than the session was opened at. */
+static bool ended_by_restart(struct session *session, const struct sumac_error *error)
+{
+    if (error->reason != SUMAC_REASON_SESSION_UNKNOWN || session->link_count == 0 ||
+        session->links[0].unreached_us == NEVER)
+        return false;
+    struct sumac_error restarted;
+    fail_restarted(session, &session->links[0], &restarted);
+    session_end(session, &restarted, NULL);
+    return true;
+}
+
 /* The lease is not renewed: by no fault of ours, or because the session is no more. */
 static void renew_failed(struct session *session, const struct sumac_error *error)
 {
@@ -262,6 +274,8 @@ static void renew_failed(struct session *session, const struct sumac_error *erro
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
         session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
+    else if (ended_by_restart(session, error))
+        return;
     else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
         session_end(session, error, NULL);
     else

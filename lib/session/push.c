@@ -259,6 +259,17 @@ static bool knows_grants(const struct push *push)
     return true;
 }
 
+/* Places for the members that the configuration lists, and some for observers. */
+static uint32_t wanted_sessions(const struct session *session)
+{
+    return session->config.member_count + 2;
+}
+
+static uint64_t wanted_staging_mib(const struct session *session, uint64_t room_bytes)
+{
+    return ((room_bytes >> 20) + 1) * wanted_sessions(session);
+}
+
 void pushes_admit(struct session *session)
 {
     bool any = false;
@@ -284,9 +295,12 @@ void pushes_admit(struct session *session)
                 &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
                 "the push has %" PRIu64 " bytes in %" PRIu32 " pieces for ps %" PRIu32
                 " and takes %" PRIu64 " bytes of staging there, where a session is granted %" PRIu64
-                " (" WIRE_COST_TEXT "): push less at once, or start the ps with more staging",
+                " (%" PRIu64 " MiB; " WIRE_COST_TEXT
+                "): push less at once, or start each ps with, for instance, --sessions-max %" PRIu32
+                " --staging-max %" PRIu64 "M: the grant is the one by the other",
                 part->bytes, part->piece_count, part->link->ps, part->room_bytes,
-                part->link->grant_bytes);
+                part->link->grant_bytes, part->link->grant_bytes >> 20, wanted_sessions(session),
+                wanted_staging_mib(session, part->room_bytes));
         push_over(session, push, &error);
     }
     if (any)

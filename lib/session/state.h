@@ -125,7 +125,7 @@ struct link {
     uint64_t unreached_us; /* since when no stream is greeted; NEVER: it is */
     uint64_t sent_us;
     uint32_t piece_scratch; /* pieces of the push or pull being taken in */
-    bool gone; /* its ps was terminated: no stream is opened to it any more */
+    bool gone;              /* its ps was terminated: no stream is opened to it any more */
     bool knows_grant;
     uint64_t grant_bytes;
     uint64_t counted_bytes;                     /* of it, by parts sent and not done */
@@ -245,6 +245,9 @@ void stream_hello(
     const struct session *session, const struct link *link, enum session_lane lane,
     wire_hello *hello);
 void streams_close(struct session *session);
+/* This ps was restarted, and its state is lost. */
+void fail_restarted(
+    const struct session *session, const struct link *link, struct sumac_error *error);
 /* A ps was terminated: the session ends when the others have answered what is done there. */
 void stopping_check(struct session *session);
 void links_check(struct session *session);

@@ -73,8 +73,8 @@ static bool is_known(const struct session *session, const struct link *link)
     return link->knows_grant || link->ps == 0;
 }
 
-static void
-fail_restarted(const struct session *session, const struct link *link, struct sumac_error *error)
+void fail_restarted(
+    const struct session *session, const struct link *link, struct sumac_error *error)
 {
     fail(
         error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
@@ -353,12 +353,20 @@ void links_check(struct session *session)
         return;
     }
     struct sumac_error error;
-    fail(
-        &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-        "ps %" PRIu32 " at %s was not reached for %" PRIu64
-        " s and is lost with its state; start the run again (what it had not answered may or may "
-        "not have been applied)",
-        ps, ps_address(session, ps), (session->now_us - first_us) / 1000000);
+    const uint64_t silent_s = (session->now_us - first_us) / 1000000;
+    if (session->links[ps].knows_grant)
+        fail(
+            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            "ps %" PRIu32 " at %s was not reached for %" PRIu64
+            " s and is lost with its state; start the run again (what it had not answered may or "
+            "may not have been applied)",
+            ps, ps_address(session, ps), silent_s);
+    else
+        fail(
+            &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            "ps %" PRIu32 " at %s was never reached from here, for %" PRIu64
+            " s: ps 0 has met it, so look at its address and at the network between",
+            ps, ps_address(session, ps), silent_s);
     session_end(session, &error, NULL);
 }
 

@@ -351,6 +351,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane->event = NULL;
 }
 
+uint64_t lane_cluster_id(const struct lane *lane) { return lane->cluster_id; }
+
 uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uint64_t out_bytes)
 {
     const struct shard *shard = store_shard(&lane->store, shard_id);

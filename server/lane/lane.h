@@ -195,6 +195,9 @@ void lane_destroy(struct lane *lane);
 /* One event. The effects, in order, are lent until the next step; the caller carries out all of them. */
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects);
 
+/* 0: ps 0, which mints it, has not called yet. */
+uint64_t lane_cluster_id(const struct lane *lane);
+
 /* Has the stream pulls that are neither answered nor cancelled? */
 bool lane_stream_has_pulls(const struct lane *lane, uint64_t stream);
 

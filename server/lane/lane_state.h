@@ -169,6 +169,7 @@ struct session {
     bool has_generation;
     uint64_t generation;
     uint64_t heard_us, heard_told_us;
+    uint32_t broken_streams; /* push streams that broke while it was open */
     bool heard; /* since the last report */
     double weight;
     struct session_counts counts;

@@ -230,8 +230,9 @@ static bool obey_hello(struct lane *lane, struct stream *stream, const wire_peer
         return false;
     if (!lane->any_hello && lane->index != 0)
         out_log(
-            &lane->out, "ps %u was called by ps 0 at %s", lane->index,
-            hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address");
+            &lane->out, "ps %u was called by ps 0 at %s, cluster %016llx", lane->index,
+            hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address",
+            (unsigned long long)hello->cluster_id);
     lane->any_hello = true;
     lane->coordinator_incarnation = hello->coordinator_incarnation;
     lane->coordinator_secret = hello->coordinator_secret;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "text.h"
 
@@ -65,10 +66,14 @@ void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes)
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %llu takes %llu bytes of staging on ps %u so far, beside %llu of parts that are not "
         "done there and %llu of answers that were not read; the session's grant is %llu bytes "
-        "(" WIRE_COST_TEXT "): push less at once, or start the ps with more staging",
+        "(%llu MiB; " WIRE_COST_TEXT
+        "): push less at once, or start the ps with a --staging-max of "
+        "%lluM, or with less than its --sessions-max %u",
         (unsigned long long)part->sequence, (unsigned long long)own, lane->index,
         (unsigned long long)others, (unsigned long long)session->answer_bytes,
-        (unsigned long long)grant);
+        (unsigned long long)grant, (unsigned long long)(grant >> 20),
+        (unsigned long long)(((own >> 20) + 1) * lane->config.sessions_max),
+        lane->config.sessions_max);
     lane_part_expected(part, "%llu", (unsigned long long)(grant > others ? grant - others : 0));
     lane_part_given(part, "%llu", (unsigned long long)own);
 }
@@ -190,6 +195,18 @@ void lane_part_destroy(struct lane *lane, struct part *part)
     pool_give(&lane->parts_pool, part);
 }
 
+/* A text that begins with the push that it is about, without that. */
+static const char *text_after_name(struct lane *lane, const struct part *part, const char *text)
+{
+    const unsigned long long sequence = part->sequence;
+    const char *whole = out_text(&lane->out, "push %llu of %s: ", sequence, part->session->task);
+    const char *number = out_text(&lane->out, "push %llu ", sequence);
+
+    if (strncmp(text, whole, strlen(whole)) == 0)
+        return text + strlen(whole);
+    return strncmp(text, number, strlen(number)) == 0 ? text + strlen(number) : text;
+}
+
 void lane_part_refused(struct lane *lane, const struct part *part, const struct refusal *refusal)
 {
     struct session *session = part->session;
@@ -204,7 +221,8 @@ void lane_part_refused(struct lane *lane, const struct part *part, const struct 
         return;
     out_log(
         &lane->out, "ps %u refused push %llu of %s: %s", lane->index,
-        (unsigned long long)part->sequence, session->task, refusal->error.text);
+        (unsigned long long)part->sequence, session->task,
+        text_after_name(lane, part, refusal->error.text));
 }
 
 void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error)

@@ -7,6 +7,8 @@
 #include "error.h"
 #include "text.h"
 
+#define BREAKS_LOGGED 4u /* of one session; then only each that is a power of two */
+
 struct stream *lane_stream_find(const struct lane *lane, uint64_t id)
 {
     return id_map_get(&lane->stream_map, id);
@@ -85,12 +87,32 @@ void lane_stream_end(struct lane *lane, struct stream *stream)
     lane_reports_drop(lane, stream);
 }
 
+/* Of a session that is open: its client was killed, or cannot be reached. At once, not when the lease is over. */
+static void tell_broken(struct lane *lane, const struct stream *stream)
+{
+    struct session *session = stream->session;
+
+    if (stream->kind != LANE_STREAM_PUSH || stream->ended || session == NULL || session->closing ||
+        session->push_stream != stream || lane->exited)
+        return;
+    const uint32_t nth = ++session->broken_streams;
+    if (nth > BREAKS_LOGGED && (nth & (nth - 1)) != 0)
+        return;
+    out_log(
+        &lane->out,
+        "ps %u: the push stream of %s, attempt %llu, broke; its lease ends in %u s unless it is "
+        "heard from",
+        lane->index, session->task, (unsigned long long)session->attempt,
+        (lane->config.lease_ms + 999u) / 1000u);
+}
+
 void lane_stream_closed(struct lane *lane, const struct lane_event *event)
 {
     struct stream *stream = lane_stream_find(lane, event->stream);
 
     if (stream == NULL)
         return;
+    tell_broken(lane, stream);
     lane_stream_end(lane, stream);
     for (struct stream **link = &lane->attended; *link != NULL; link = &(*link)->next_attended) {
         if (*link == stream) {

@@ -224,7 +224,7 @@ class ParameterServers(unittest.TestCase):
         cluster.start_ps(0)
         cluster.ps[0].wait_for(r"waits for ps 1 at 127\.0\.0\.1:\d+")
         member = cluster.member(timeout_ms=7000)
-        member.wait_for(r"^sumac: waiting for ps 1 at 127\.0\.0\.1:\d+")     # a line comes every 5 s
+        member.wait_for(r"^\d{4}-\d\d-\d\dT[\d:.]+Z sumac worker 0: waiting for ps 1 at 127\.0\.0\.1:\d+: .*; gives up in \d+ s$")     # a line comes every 5 s
         member.wait_for(r"^refused UNAVAILABLE PS_MISSING .*ps 1")
         self.assertGreaterEqual(member.wait(), 128)
         self.assertGreaterEqual(cluster.ps[0].wait(), 128)

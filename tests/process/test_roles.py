@@ -100,6 +100,16 @@ class Roles(unittest.TestCase):
         ask(self.joined(cluster.member(0)), "leave done", "left")
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
 
+    def test_who_joins_says_as_whom_and_a_killed_worker_is_named_at_once(self):
+        cluster = self.cluster(workers=1, options=["--lease-ms", "60000"])
+        member = self.joined(cluster.member(0))
+        member.wait_for(rf"Z sumac worker 0: joined as worker 0, attempt 1, at ps 0 at 127\.0\.0\.1:{cluster.ports[0]}: 2 ps, cluster [0-9a-f]{{16}}$")
+        ask(member, "make w int64 4,2 2 assign_add", "made")
+        ask(member, "push w 1", "pushed")       # both ps have its push stream
+        member.kill()
+        for index, ps in enumerate(cluster.ps):
+            ps.wait_for(rf"ps {index}: the push stream of worker 0, attempt 1, broke; its lease ends in 60 s unless it is heard from$")
+
     def test_each_ps_says_its_end_in_one_line(self):
         cluster = self.cluster(workers=1)
         ask(self.joined(cluster.member()), "leave done", "left")
@@ -200,7 +210,7 @@ class Addresses(unittest.TestCase):
     def test_bind_narrows_where_a_ps_listens(self):
         for host, other in (("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1")):
             ps = self.cluster.add(Process([SUMAC, "ps", "--bind", host], self.cluster.environment("ps", 0)))
-            ps.wait_for(rf"listens on {host}:{self.cluster.ports[0]}$")
+            ps.wait_for(rf"listens on {host}:{self.cluster.ports[0]}, version [\d.]+, cluster [0-9a-f]{{16}}$")
             self.assertTrue(listens(host, self.cluster.ports[0]))
             self.assertFalse(listens(other, self.cluster.ports[0]))
             ps.kill()

@@ -42,7 +42,7 @@ class Seen(Training):
 
     def test_its_ps_listen_on_this_machine_alone(self):
         for index in range(2):
-            self.run_.wait_for(rf"ps {index} .* listens on 127\.0\.0\.1:\d+$")
+            self.run_.wait_for(rf"ps {index} .* listens on 127\.0\.0\.1:\d+, version")
 
     def test_the_weights_are_split_over_both_ps(self):
         variables = {variable["name"]: variable for variable in json.loads(self.sumac("ls", "--json"))["variables"]}

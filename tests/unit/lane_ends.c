@@ -392,6 +392,31 @@ static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **s
     assert_int_equal(lines, 3);
 }
 
+/* Its client was killed: whoever reads the log need not wait for the lease. */
+static void a_session_whose_push_stream_breaks_is_named_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    talk->shows_logs = true;
+
+    talk_hang_up(talk, stream);
+    talk_expect(
+        talk, "log ps 1: the push stream of worker 1, attempt 1, broke; its lease ends in 10 s "
+              "unless it is heard from\n");
+    for (uint64_t generation = 2; generation <= 64; generation++)
+        talk_hang_up(talk, talk_push_stream(talk, 1, generation));
+    unsigned lines = 0;
+    for (const char *at = talk->text; (at = strstr(at, "broke;")) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 3 + 4); /* the first 4, then the 8th, 16th, 32nd, 64th */
+
+    talk_push_stream(talk, 1, 65);
+    talk_close(talk, 1);
+    talk_forget(talk);
+    talk_hang_up(talk, talk->streams);
+    assert_null(strstr(talk->text, "broke;"));
+}
+
 static void sigterm_finishes_what_is_in_flight(void **state)
 {
     struct talk *const talk = *state;
@@ -662,6 +687,7 @@ int main(void)
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
         talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
+        talk_test(a_session_whose_push_stream_breaks_is_named_at_once),
         talk_test(sigterm_finishes_what_is_in_flight),
         talk_test(sigterm_does_not_wait_for_ever),
         talk_test(the_end_is_answered_before_the_exit),

@@ -289,11 +289,12 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
 
     talk_expect(
         talk,
-        "log ps 1 refused push 1 of worker 1: push 1 takes 9920 bytes of staging on ps 1 so far, "
+        "log ps 1 refused push 1 of worker 1: takes 9920 bytes of staging on ps 1 so far, "
         "beside 0 of parts that are not done there and 0 of answers that were not read; the "
-        "session's grant is 8192 bytes (a part takes its bytes, an eighth more of the last 1048576 "
-        "of them, and 1024; each piece of it 192, each function 128): push less at once, or start "
-        "the ps with more staging\n"
+        "session's grant is 8192 bytes (0 MiB; a part takes its bytes, an eighth more of the last "
+        "1048576 of them, and 1024; each piece of it 192, each function 128): push less at once, "
+        "or "
+        "start the ps with a --staging-max of 4M, or with less than its --sessions-max 4\n"
         "refused 1 PART_TOO_LARGE\n");
 }
 
@@ -397,10 +398,9 @@ static void a_value_that_is_not_finite_is_refused(void **state)
     talk_part(talk, stream, &sent);
 
     talk_expect(
-        talk,
-        "log ps 1 refused push 1 of worker 1: push 1 of worker 1: what it has for variable v5 "
-        "is not finite; it is applied nowhere (allow it with non_finite_allowed)\n"
-        "refused 1 NON_FINITE\n");
+        talk, "log ps 1 refused push 1 of worker 1: what it has for variable v5 "
+              "is not finite; it is applied nowhere (allow it with non_finite_allowed)\n"
+              "refused 1 NON_FINITE\n");
 }
 
 static void an_option_allows_what_is_not_finite(void **state)

@@ -344,6 +344,46 @@ static void a_ps_that_does_not_know_the_session_ends_it(void **state)
     talk_close(&talk);
 }
 
+/* It is another ps 0 then: the stream of the one that was joined at is gone. */
+static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+
+    talk_call_failed(&talk, SESSION_CALL_RENEW, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_STATE_LOST);
+    assert_non_null(strstr(
+        ended->error.text, "ps 0 at h0:2222 was restarted and its state is lost; start the run"));
+    talk_close(&talk);
+}
+
+static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(2);
+    talk_config(&talk, &config);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_joined(&talk, 2);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+
+    const struct session_effect *ended = NULL;
+    for (uint32_t ms = 0; ms < LOST_MS + LEASE_MS && ended == NULL; ms += 3000) {
+        talk_tick_after(&talk, 3000);
+        ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    }
+
+    assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(
+        strstr(ended->error.text, "ps 1 at h1:2222 was never reached from here, for 60 s"));
+    talk_close(&talk);
+}
+
 static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
 {
     (void)state;
@@ -721,6 +761,8 @@ int main(void)
         cmocka_unit_test(a_session_being_settled_says_nothing_until_it_is_decided),
         cmocka_unit_test(a_settle_that_is_never_decided_is_not_waited_for),
         cmocka_unit_test(a_ps_that_does_not_know_the_session_ends_it),
+        cmocka_unit_test(a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted),
+        cmocka_unit_test(a_ps_that_was_never_reached_has_lost_no_state),
         cmocka_unit_test(another_incarnation_ends_the_session_and_names_the_ps),
         cmocka_unit_test(a_ps_that_comes_back_in_another_cluster_has_lost_its_state),
         cmocka_unit_test(another_epoch_ends_the_session),

@@ -404,6 +404,9 @@ static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(vo
     assert_non_null(strstr(pushed->error.text, "takes 1126217 bytes of staging"));
     assert_non_null(strstr(pushed->error.text, "1000000"));
     assert_non_null(strstr(pushed->error.text, "ps 1"));
+    assert_non_null(strstr(
+        pushed->error.text,
+        "or start each ps with, for instance, --sessions-max 2 --staging-max 4M"));
     talk_push_to(&talk, 2, 1); /* it has used up no sequence */
     assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 1);
     talk_close(&talk);

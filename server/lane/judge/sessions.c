@@ -209,7 +209,8 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
     if (session == NULL) {
         out_fail(
             judge->out, call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
-            "ps 0 knows no such session: join first");
+            "ps 0 knows no such session: it was restarted since the join and its state is lost, or "
+            "the session ended long ago; join anew");
         return NULL;
     }
     if (!is_open(session)) {
