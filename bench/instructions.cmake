@@ -1,4 +1,3 @@
-# instructions -- what one operation costs in instructions, of two builds. `operations` finds libsumac through LD_LIBRARY_PATH, so that one
-# program runs with the library of either build.
+# instructions -- what one operation costs in instructions, of two builds. bench/instructions/instructions compiles operations.c with the
+# headers of either build; here it is seen to compile.
 sumac_program(operations SOURCES instructions/operations.c USES sumac_shared)
-set_target_properties(operations PROPERTIES SKIP_BUILD_RPATH ON)
