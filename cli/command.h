@@ -13,8 +13,10 @@
  * restartPolicy ExitCode). */
 enum {
     EXIT_FINE = 0,
-    EXIT_FAILED = 1,      /* the command could not do what it was asked to */
-    EXIT_MISUSED = 2,     /* the command line, or the configuration, must be changed first */
+    EXIT_FAILED = 1,  /* the command could not do what it was asked to */
+    EXIT_MISUSED = 2, /* the command line, or the configuration, must be changed first */
+    EXIT_RETRYABLE =
+        138, /* sumac_exit_code's and a ps's: what was lost may be there the next time */
     EXIT_PORT_TAKEN = 226 /* 128 + EADDRINUSE: a ps found its port taken */
 };
 

@@ -78,7 +78,9 @@ static void tell_code(struct watch *watch, const struct run_child *child, const 
     if (child->code > 128 && child->code < 128 + NSIG)
         snprintf(
             text, sizeof text, "%s ended with %d (%s)%s", name, child->code,
-            strsignal(child->code - 128), then);
+            child->code == EXIT_RETRYABLE ? "starting again may help"
+                                          : strsignal(child->code - 128),
+            then);
     else
         snprintf(text, sizeof text, "%s ended with %d%s", name, child->code, then);
     say(watch, text);

@@ -59,6 +59,11 @@ class Run(unittest.TestCase):
         self.assertEqual(marked(self.mark), [])
         self.assertEqual(os.listdir(os.path.join(self.folder.name, "sumac")), [])
 
+    def test_a_worker_that_may_be_started_again_was_not_ended_by_a_signal(self):
+        run = self.run_program("--", "sh", "-c", "exit 138", workers=1)
+        self.assertEqual(run.wait(), 138)
+        self.assertIn("worker 0 ended with 138 (starting again may help)", run.text())
+
     def test_two_workers_learn_the_digits_through_two_ps(self):
         run = self.run_program("--replicas", "2", "--", DIGITS)
         self.assertEqual(run.wait(), 0, run.text())
