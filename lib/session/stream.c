@@ -364,8 +364,9 @@ void links_check(struct session *session)
     else
         fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s was never reached from here, for %" PRIu64
-            " s: ps 0 has met it, so look at its address and at the network between",
+            "ps %" PRIu32 " at %s never answered this session's pushes, for %" PRIu64
+            " s: it is lost with its state, or is not reached from here; start the run again, or "
+            "look at its address and at the network between",
             ps, ps_address(session, ps), silent_s);
     session_end(session, &error, NULL);
 }

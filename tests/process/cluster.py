@@ -67,7 +67,8 @@ class Process:
                 left = deadline - time.monotonic()
                 if self.ended or left <= 0:
                     printed = "\n  ".join(self.lines[-40:])
-                    raise AssertionError(f"no line matches {pattern!r} from {self.command}; it printed\n  {printed}")
+                    state = f"ended with {self.child.wait()}" if self.ended else "is still there"
+                    raise AssertionError(f"no line matches {pattern!r} from {self.command}, which {state}; it printed\n  {printed}")
                 self.changed.wait(left)
 
     def wait(self, patience_s=PATIENCE_S):

@@ -379,8 +379,8 @@ static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
     }
 
     assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
-    assert_non_null(
-        strstr(ended->error.text, "ps 1 at h1:2222 was never reached from here, for 60 s"));
+    assert_non_null(strstr(
+        ended->error.text, "ps 1 at h1:2222 never answered this session's pushes, for 60 s"));
     talk_close(&talk);
 }
 
