@@ -291,6 +291,11 @@ static enum sumac_status create(
         status = fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered the create of %s with no usable variable", options->name);
+    if (status == SUMAC_OK) {
+        creation->made->room_due |= !creation->made->created;
+        creation->made->created = true;
+        client_say_rooms(client);
+    }
     return status;
 }
 

@@ -6,6 +6,7 @@
  *   poll.c       who polls, timers           catalogue.c  create, find, delete
  *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
+ *   room.c       is a variable too large for one push?
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
  * something polls the network, without the lock while nothing has come; only one thread does, the
@@ -69,6 +70,8 @@ struct sumac_variable {
     uint64_t row_bytes; /* of a scalar: all of it */
     uint64_t rows;      /* of a scalar: 1 */
     bool deleted;
+    bool created;  /* by this client, or so it asked */
+    bool room_due; /* to be looked at when every ps has said its grant */
     uint32_t shard_count;
     struct variable_shard shards[];
 };
@@ -149,6 +152,10 @@ void client_log(struct sumac_client *client, const char *format, ...)
 void client_log_to_stderr(void *context, const char *line);
 /* Who it is, in its lines: "worker 0", "observer", "reader". */
 void client_name(struct sumac_client *client, const struct sumac_client_options *options);
+
+/* room.c -- with the lock. One line for each variable that is `room_due` and whose whole, pushed at once, takes more of a ps's
+ * staging than a session is granted. */
+void client_say_rooms(struct sumac_client *client);
 
 /* process.c -- without the lock */
 void client_note_process(struct sumac_client *client);

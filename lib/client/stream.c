@@ -62,7 +62,11 @@ static void push_answered(struct rpc_call *call, const struct wire_received *rec
     struct session_event event = stream_event(tag, SESSION_EVENT_PUSH_ANSWER);
     tag->client->peers[tag->ps].heard_us = event.now_us;
     event.push_answer = (const wire_push_answer *)received->message;
-    client_step(tag->client, &event);
+    struct sumac_client *client = tag->client;
+    const bool greeted = event.push_answer->greeting != NULL;
+    client_step(client, &event);
+    if (greeted)
+        client_say_rooms(client);
 }
 
 static void pull_answered(struct rpc_call *call, const struct wire_received *received)

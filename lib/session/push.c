@@ -259,15 +259,40 @@ static bool knows_grants(const struct push *push)
     return true;
 }
 
-/* Places for the members that the configuration lists, and some for observers. */
-static uint32_t wanted_sessions(const struct session *session)
+/* There are places for the members that the configuration lists, and some for observers. */
+static struct session_room
+room_of(const struct session *session, const struct link *link, uint64_t cost_bytes)
 {
-    return session->config.member_count + 2;
+    const uint32_t sessions = session->config.member_count + 2;
+    return (struct session_room){
+        .known = link->knows_grant,
+        .cost_bytes = cost_bytes,
+        .grant_bytes = link->grant_bytes,
+        .sessions_max = sessions,
+        .staging_max_mib = ((cost_bytes >> 20) + 1) * sessions};
 }
 
-static uint64_t wanted_staging_mib(const struct session *session, uint64_t room_bytes)
+struct session_room
+session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_t pieces)
 {
-    return ((room_bytes >> 20) + 1) * wanted_sessions(session);
+    static const struct link stranger;
+    const struct link *link = ps < session->link_count ? &session->links[ps] : &stranger;
+    return room_of(session, link, wire_part_cost(bytes, pieces, 0));
+}
+
+static void
+fail_too_large(const struct session *session, const struct part *part, struct sumac_error *error)
+{
+    const struct session_room room = room_of(session, part->link, part->room_bytes);
+    fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
+        "the push has %" PRIu64 " bytes in %" PRIu32 " pieces for ps %" PRIu32 " and takes %" PRIu64
+        " bytes of staging there, where a session is granted %" PRIu64 " (%" PRIu64
+        " MiB; " WIRE_COST_TEXT
+        "): push less at once, or start each ps with, for instance, --sessions-max %" PRIu32
+        " --staging-max %" PRIu64 "M: the grant is the one by the other",
+        part->bytes, part->piece_count, part->link->ps, room.cost_bytes, room.grant_bytes,
+        room.grant_bytes >> 20, room.sessions_max, room.staging_max_mib);
 }
 
 void pushes_admit(struct session *session)
@@ -291,16 +316,7 @@ void pushes_admit(struct session *session)
             finish_step(session);
         struct sumac_error error = {.status = SUMAC_OK};
         if (part != NULL)
-            fail(
-                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
-                "the push has %" PRIu64 " bytes in %" PRIu32 " pieces for ps %" PRIu32
-                " and takes %" PRIu64 " bytes of staging there, where a session is granted %" PRIu64
-                " (%" PRIu64 " MiB; " WIRE_COST_TEXT
-                "): push less at once, or start each ps with, for instance, --sessions-max %" PRIu32
-                " --staging-max %" PRIu64 "M: the grant is the one by the other",
-                part->bytes, part->piece_count, part->link->ps, part->room_bytes,
-                part->link->grant_bytes, part->link->grant_bytes >> 20, wanted_sessions(session),
-                wanted_staging_mib(session, part->room_bytes));
+            fail_too_large(session, part, &error);
         push_over(session, push, &error);
     }
     if (any)

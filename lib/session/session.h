@@ -202,4 +202,16 @@ void session_step(
 
 void session_read(const struct session *session, struct session_state *state);
 
+/* What a part takes of a session's grant of staging on one ps, and what would grant as much. */
+struct session_room {
+    bool known; /* that ps has said its grant */
+    uint64_t cost_bytes, grant_bytes;
+    uint32_t sessions_max;    /* --sessions-max, ... */
+    uint64_t staging_max_mib; /* ... and --staging-max, with which a session is granted that cost */
+};
+
+/* Of a part of so many bytes and pieces, with no function of its own. Unknown, too, of a ps that the session has no link to. */
+struct session_room
+session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_t pieces);
+
 #endif

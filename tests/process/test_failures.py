@@ -156,6 +156,26 @@ class Mute(sessions_pb2_grpc.SessionsServicer, variables_pb2_grpc.VariablesServi
             pass
 
 
+class Late(Mute):
+    """It greets, with a grant of 1 KiB, when it is told to."""
+
+    def __init__(self, port):
+        self.greets = threading.Event()
+        super().__init__(port)
+
+    def Create(self, request, context):
+        reply = super().Create(request, context)
+        reply.assign = False
+        return reply
+
+    def Push(self, requests, context):
+        self.greets.wait(60)
+        yield transfer_pb2.PushAnswer(greeting=transfer_pb2.Greeting(
+            epoch=1, ps_incarnation=7, cluster_id=1, staging_grant_bytes=1 << 10))
+        for _ in requests:
+            pass
+
+
 class ParameterServers(unittest.TestCase):
     def cluster(self, **more):
         cluster = Cluster(**more)
@@ -252,6 +272,19 @@ class ParameterServers(unittest.TestCase):
             member.say(f"make w int32 4 1 assign {first.name}")
             refused = member.wait_for("^refused DEADLINE_EXCEEDED TIMED_OUT (.*)$", patience_s=30)
         self.assertRegex(refused.group(1), "^w is created, and this client, which is to assign it, could not within 1000 ms: .*ps 0 at")
+
+    def test_a_variable_too_large_for_one_push_is_said_when_the_grant_becomes_known(self):
+        cluster = self.cluster(ps=1, start=False)
+        late = Late(cluster.ports[0])
+        self.addCleanup(late.server.stop, 0)
+        self.addCleanup(late.greets.set)
+        member = cluster.member()
+        member.wait_for("^joined$")
+        member.say("create w int32 4 1 1 assign")
+        member.wait_for("^created w$")
+        self.assertNotIn("pushed whole", member.text())
+        late.greets.set()
+        member.wait_for("w pushed whole takes 0.01 MiB of staging on ps 0, where a session is granted 0.00 MiB: .*--staging-max 3M$")
 
     def test_any_order_of_start_will_do(self):
         cluster = self.cluster(start=False)

@@ -200,6 +200,16 @@ class Refused(Talk):
                      name="wide")
         self.assertFalse(self.fetch("wide", numpy.float32, (2, 524288)).any())
 
+    def test_a_create_of_what_is_too_large_for_one_push_says_so_once_and_what_to_set(self):
+        self.put("w", numpy.ones((4, 2), numpy.float32))        # both ps have said their grants
+        before = len(self.member.lines)
+        for _ in range(2):
+            self.make("broad", "float32", (2, 524288), 2, "assign_add")
+        said = [line for line in self.member.lines[before:] if "pushed whole" in line]
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said[0], r"broad pushed whole takes 2\.13 MiB of staging on ps 0, where a session is granted 1\.00 MiB: "
+                                  r".*--sessions-max 3 --staging-max 9M$")
+
     def test_a_variable_larger_than_the_memory_is_named_and_leaves_nothing(self):
         for columns in (10**12, 10**15, 10**18):       # on each ps 4 TB, 4 PB, and 4 EB
             answer = self.ask(f"make huge float32 2,{columns} 2 assign", "refused RESOURCE_EXHAUSTED OUT_OF_MEMORY (.*)")

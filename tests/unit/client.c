@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "client_state.h"
+#include "session_talk.h"
 
 /* ---- rows to shards */
 
@@ -59,6 +60,53 @@ static void forget(struct known *known)
     free(known->transfer);
     client_forget_variables(&known->client);
     sumac_buffer_unref(known->buffer);
+}
+
+/* ---- a variable that is too large for one push */
+
+static void keep_line(void *context, const char *line)
+{
+    char *lines = context;
+    strcat(lines, line);
+    strcat(lines, "\n");
+}
+
+/* Rows 0 to 5 are 1.5 MiB of ps 1. */
+static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_known(void **state)
+{
+    (void)state;
+    static char lines[2048];
+    struct known known;
+    know(&known);
+    known.client.log = keep_line;
+    known.client.log_context = lines;
+    known.variable->shards[0].bytes = 3 << 19;
+    known.variable->shards[1].bytes = 8;
+    known.variable->room_due = true;
+    client_say_rooms(&known.client); /* given: no session */
+    struct talk talk;
+    const struct session_config config = talk_member(2);
+    talk_config(&talk, &config);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_joined(&talk, 2);
+    known.client.session = talk.session;
+    talk_hello(&talk, 1);
+    talk_greet(&talk, 1);
+    client_say_rooms(&known.client); /* ps 0 has not greeted */
+    assert_string_equal(lines, "");
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+
+    client_say_rooms(&known.client);
+    client_say_rooms(&known.client);
+
+    assert_string_equal(
+        lines, "w pushed whole takes 1.63 MiB of staging on ps 1, where a session is granted 0.95 "
+               "MiB: push "
+               "fewer of its rows at once, or start each ps with, for instance, --sessions-max 2 "
+               "--staging-max 4M\n");
+    talk_close(&talk);
+    forget(&known);
 }
 
 static struct sumac_tensor tensor(const struct known *known, uint64_t rows, enum sumac_dtype dtype)
@@ -474,6 +522,7 @@ static void a_task_that_is_no_member_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_known),
         cmocka_unit_test(a_whole_variable_has_a_piece_for_each_shard),
         cmocka_unit_test(rows_are_split_where_the_shards_meet),
         cmocka_unit_test(a_tensor_of_another_type_is_refused_by_the_variables_name),

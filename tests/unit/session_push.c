@@ -412,6 +412,31 @@ static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(vo
     talk_close(&talk);
 }
 
+static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greeted(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(2);
+    talk_config(&talk, &config);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    assert_false(session_room(talk.session, 0, 8, 1).known);
+    talk_joined(&talk, 2);
+    talk_hello(&talk, 1);
+    assert_false(session_room(talk.session, 1, 8, 1).known);
+
+    talk_greet(&talk, 1);
+
+    const struct session_room room = session_room(talk.session, 1, GRANT + 1, 1);
+    assert_true(room.known);
+    assert_int_equal(room.cost_bytes, 1126217);
+    assert_int_equal(room.grant_bytes, GRANT);
+    assert_int_equal(room.sessions_max, 2); /* no member is listed: one, and an observer */
+    assert_int_equal(room.staging_max_mib, 4);
+    assert_false(session_room(talk.session, 0, 8, 1).known);
+    assert_false(session_room(talk.session, 2, 8, 1).known); /* there is no such ps */
+    talk_close(&talk);
+}
+
 /* The one ps is greeted, the other not: whether the part for that one is too large is not known yet. */
 static void a_push_waits_whole_until_the_grants_of_all_its_ps_are_known(void **state)
 {
@@ -741,6 +766,7 @@ int main(void)
         cmocka_unit_test(voided_pushes_are_named_no_more_once_they_are_done),
         cmocka_unit_test(no_part_is_sent_before_the_greeting),
         cmocka_unit_test(a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent),
+        cmocka_unit_test(what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greeted),
         cmocka_unit_test(a_push_waits_whole_until_the_grants_of_all_its_ps_are_known),
         cmocka_unit_test(what_has_no_bytes_takes_of_the_grant_too),
         cmocka_unit_test(parts_beyond_the_grant_wait_until_others_are_done),

@@ -1,0 +1,64 @@
+/* room.c -- a variable that cannot be pushed whole is said when it is created, not when the first push of it is refused. */
+#include "client_state.h"
+
+#include <inttypes.h>
+
+/* The ps where pushing the whole variable at once exceeds the grant by the most. False: some ps has not said its grant yet. */
+static bool find_scarcest(
+    const struct sumac_client *client, const struct sumac_variable *variable, uint32_t *ps,
+    struct session_room *scarcest)
+{
+    uint64_t bytes[SESSION_PS_MAX] = {0};
+    uint32_t pieces[SESSION_PS_MAX] = {0};
+    for (uint32_t i = 0; i < variable->shard_count; i++) {
+        bytes[variable->shards[i].ps] += variable->shards[i].bytes;
+        pieces[variable->shards[i].ps]++;
+    }
+    *scarcest = (struct session_room){.known = true};
+    for (uint32_t i = 0; i < SESSION_PS_MAX; i++) {
+        if (pieces[i] == 0)
+            continue;
+        const struct session_room room = session_room(client->session, i, bytes[i], pieces[i]);
+        if (!room.known)
+            return false;
+        if (room.cost_bytes <= room.grant_bytes || room.cost_bytes <= scarcest->cost_bytes)
+            continue;
+        *scarcest = room;
+        *ps = i;
+    }
+    return true;
+}
+
+/* The cost is rounded up and the grant down, so that the two differ. */
+static void say_room(
+    struct sumac_client *client, const char *name, uint32_t ps, const struct session_room *room)
+{
+    const uint64_t mib = 1u << 20;
+    const uint64_t cost =
+        room->cost_bytes / mib * 100 + (room->cost_bytes % mib * 100 + mib - 1) / mib;
+    const uint64_t grant = room->grant_bytes / mib * 100 + room->grant_bytes % mib * 100 / mib;
+    client_log(
+        client,
+        "%.200s pushed whole takes %" PRIu64 ".%02" PRIu64 " MiB of staging on ps %" PRIu32
+        ", where a session is granted %" PRIu64 ".%02" PRIu64
+        " MiB: push fewer of its rows at once, or start each ps with, for instance, "
+        "--sessions-max %" PRIu32 " --staging-max %" PRIu64 "M",
+        name, cost / 100, cost % 100, ps, grant / 100, grant % 100, room->sessions_max,
+        room->staging_max_mib);
+}
+
+void client_say_rooms(struct sumac_client *client)
+{
+    if (client->session == NULL) /* it is being closed */
+        return;
+    for (struct sumac_variable *variable = client->variables; variable != NULL;
+         variable = variable->next) {
+        struct session_room room;
+        uint32_t ps = 0;
+        if (!variable->room_due || !find_scarcest(client, variable, &ps, &room))
+            continue;
+        variable->room_due = false;
+        if (room.cost_bytes > 0 && !variable->deleted)
+            say_room(client, variable->name, ps, &room);
+    }
+}
