@@ -311,6 +311,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
     unsend(request);
+    link_touch(session, request->link); /* there may be room for the next one */
     pull_over(session, request->pull, &error);
 }
 

@@ -144,6 +144,12 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
             .request = first, .shard = 10, .data = "12345678", .bytes = 8, .last = true});
 
     assert_int_equal(asked(&talk)->request, first + 1);
+    pull_writable(&talk, 0);
+    pull(&talk, &(struct session_pull){.token = 7, .pieces = &piece, .piece_count = 1});
+    assert_null(asked(&talk));
+    answer_status(&talk, 0, first + 1, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD);
+
+    assert_int_equal(asked(&talk)->request, first + 2); /* one that is refused makes room, too */
     talk_close(&talk);
 }
 
