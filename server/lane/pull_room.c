@@ -31,11 +31,12 @@ static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
     return bytes > share ? bytes - share : 0;
 }
 
+/* Of one without memory for its pieces. */
+static uint64_t own_bytes(void) { return sized_pool_bytes(sizeof(struct pull)); }
+
 static uint64_t bytes_of(uint64_t pieces)
 {
-    const uint64_t own = sized_pool_bytes(sizeof(struct pull));
-
-    return pieces == 0 ? own : own + sized_pool_bytes(pieces * sizeof(struct pull_piece));
+    return own_bytes() + sized_pool_bytes(pieces * sizeof(struct pull_piece));
 }
 
 /* Do its pulls take the room of readers? */
@@ -109,9 +110,9 @@ bool lane_pull_take_room(
 
 bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
 {
-    if (lane->refused_pull_bytes + bytes_of(0) > lane->pull_bounds.refused_max)
+    if (lane->refused_pull_bytes + own_bytes() > lane->pull_bounds.refused_max)
         return false;
-    pull->room_bytes = bytes_of(0);
+    pull->room_bytes = own_bytes();
     pull->refused_room = true;
     lane->pull_bytes += pull->room_bytes;
     lane->refused_pull_bytes += pull->room_bytes;

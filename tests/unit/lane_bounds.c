@@ -340,6 +340,20 @@ static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
     talk_expect(talk, "pulled 1 error BUSY\n");
 }
 
+/* The least that there is of memory is kept for its pieces. */
+static void a_pull_of_no_pieces_takes_as_much_room_as_one_of_one(void **state)
+{
+    struct talk *const talk = *state;
+    begin_with_room_for_pulls(talk);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+
+    talk_pull(talk, stream, 1, VARIABLE, 0, 1);
+
+    assert_int_equal(talk->lane->pull_bytes, PULL_BYTES);
+    talk_cancel(talk, stream, 1);
+    assert_int_equal(talk->lane->pull_bytes, 0);
+}
+
 static void a_part_names_so_many_functions(void **state)
 {
     struct talk *const talk = *state;
@@ -434,6 +448,7 @@ int main(void)
         talk_test(readers_without_a_session_have_at_most_half),
         talk_test(a_closed_session_has_no_room_for_pulls_of_its_own),
         talk_test(pieces_take_room_for_as_long_as_their_pull_waits),
+        talk_test(a_pull_of_no_pieces_takes_as_much_room_as_one_of_one),
         talk_test(a_part_names_so_many_functions),
         talk_test(a_ps_remembers_so_many_closed_sessions),
         talk_test(a_greeting_says_the_bounds_that_are_in_force),
