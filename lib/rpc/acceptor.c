@@ -161,7 +161,14 @@ static void *run(void *context)
     }
 }
 
-/* While a thread is held, only those connections are read from that hold it: who is read from then is ended. */
+/* The poller reads all connections: while it is held, none but those that hold it. The thread that accepts reads only the one
+ * that it has let in last, while the poller may go on with all others. */
+static uint32_t end_greedy(struct connections *connections, bool poller)
+{
+    return poller ? connections_end_greedy(connections) : connections_end_greedy_last(connections);
+}
+
+/* While a thread is held, only those connections are read by it that hold it: who is read from then is ended. */
 static void watch(struct acceptor *acceptor, bool *noted)
 {
     const bool own = reader_is_held(&acceptor->own, HELD_US_MAX);
@@ -172,7 +179,7 @@ static void watch(struct acceptor *acceptor, bool *noted)
     }
     pthread_mutex_lock(&acceptor->mutex);
     if (*noted)
-        atomic_fetch_add(&acceptor->cut, connections_end_greedy(&acceptor->connections));
+        atomic_fetch_add(&acceptor->cut, end_greedy(&acceptor->connections, poller));
     connections_note_read(&acceptor->connections);
     pthread_mutex_unlock(&acceptor->mutex);
     *noted = true;

@@ -173,3 +173,9 @@ uint32_t connections_end_greedy(struct connections *connections)
         count += end_greedy(&connections->items[i]) ? 1 : 0;
     return count;
 }
+
+uint32_t connections_end_greedy_last(struct connections *connections)
+{
+    const uint32_t count = connections->count;
+    return count > 0 && end_greedy(&connections->items[count - 1]) ? 1 : 0;
+}

@@ -57,5 +57,7 @@ void connections_end_silent(
 void connections_note_read(struct connections *connections);
 /* End those from which much was read since; returns how many. What they have sent and nobody read is dropped. */
 uint32_t connections_end_greedy(struct connections *connections);
+/* The same, of none but the one that was added last. */
+uint32_t connections_end_greedy_last(struct connections *connections);
 
 #endif

@@ -1,5 +1,6 @@
 /* rpc_connections.c -- who is let in beside whom, and how it is known that one has gone. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -165,6 +166,48 @@ static void one_that_says_nothing_is_ended_when_its_time_is_over(void **state)
     connections_deinit(&connections);
 }
 
+/* As much as makes it greedy. */
+static void read_much(const int ends[2])
+{
+    char bytes[8192] = {0};
+    assert_int_equal(send(ends[0], bytes, sizeof bytes, 0), sizeof bytes);
+    assert_int_equal(recv(ends[1], bytes, sizeof bytes, MSG_WAITALL), sizeof bytes);
+}
+
+/* The thread that accepts reads from none but the one that it lets in. */
+static void of_many_that_are_read_from_the_last_may_be_ended_alone(void **state)
+{
+    (void)state;
+    struct connections connections;
+    const struct connection_host host = host_named("127.0.0.1");
+    int honest[2], greedy[2];
+    char heard;
+    assert_true(connections_init(&connections, MAX));
+    assert_int_equal(connections_end_greedy_last(&connections), 0);
+    connect_both(honest);
+    connect_both(greedy);
+    connections_add(&connections, honest[1], &host, 0);
+    connections_add(&connections, greedy[1], &host, 0);
+    connections_note_read(&connections);
+    assert_int_equal(connections_end_greedy_last(&connections), 0);
+    read_much(honest);
+    read_much(greedy);
+
+    assert_int_equal(connections_end_greedy_last(&connections), 1);
+
+    assert_int_equal(recv(honest[0], &heard, 1, MSG_DONTWAIT), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(recv(greedy[0], &heard, 1, 0), -1);
+    assert_int_equal(errno, ECONNRESET);
+    assert_int_equal(
+        connections_end_greedy(&connections), 1); /* the other, too, if that is asked */
+    for (int i = 0; i < 2; i++) {
+        close(honest[i]);
+        close(greedy[i]);
+    }
+    connections_deinit(&connections);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +216,7 @@ int main(void)
         cmocka_unit_test(this_host_may_have_all_but_an_eighth),
         cmocka_unit_test(one_that_was_closed_is_forgotten_though_its_number_is_anothers),
         cmocka_unit_test(one_that_says_nothing_is_ended_when_its_time_is_over),
+        cmocka_unit_test(of_many_that_are_read_from_the_last_may_be_ended_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
