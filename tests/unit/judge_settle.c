@@ -205,6 +205,28 @@ static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_d
     world_free(world);
 }
 
+/* Nor do the ps hear that it is done. */
+static void
+a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[1].out_of_memory = true;
+    world->ps[0].commit_through = 5;
+    world_pass(world, 11 * SECOND);
+    world_settle_down(world);
+    assert_null(world_told(world, 0, ORDER_DECIDE));
+
+    const uint64_t unsaid = world_leave(world, joined->session_id, true);
+    world->ps[1].out_of_memory = false;
+    world_pass(world, 2 * SECOND);
+
+    assert_int_equal(world_answer(world, unsaid)->reason, SUMAC_REASON_SESSION_CLOSED);
+    assert_false(world_told(world, 0, ORDER_DECIDE)->done);
+    world_free(world);
+}
+
 /* ---- when memory is short ---- */
 
 /* What ps 0 does not know to be refused it would have applied. */
@@ -536,6 +558,8 @@ int main(void)
         cmocka_unit_test(who_leaves_as_done_and_lost_pushes_does_not_count_as_done),
         cmocka_unit_test(a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts),
         cmocka_unit_test(a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done),
+        cmocka_unit_test(
+            a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push),
         cmocka_unit_test(a_cancelled_leave_settles_all_the_same_and_is_not_answered),
         cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
         cmocka_unit_test(what_is_voided_of_an_observer_is_forgotten_with_its_settle),

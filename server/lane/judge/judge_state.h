@@ -427,6 +427,8 @@ void judge_join_complete(struct judge *judge, struct judge_session *session);
 void judge_joins_tick(struct judge *judge);
 
 /* settle.c */
+/* Its client left it as done, and lacks no push that it has made; when all ps have closed it. */
+bool judge_left_as_done(const struct judge_session *session);
 void judge_renew(struct judge *judge, const struct lane_event *event);
 void judge_leave(struct judge *judge, const struct lane_event *event);
 void judge_settle(struct judge *judge, struct judge_session *session);

@@ -56,6 +56,11 @@ static bool lacks_none(const struct judge_session *session)
                          : session->last_sequence == session->final;
 }
 
+bool judge_left_as_done(const struct judge_session *session)
+{
+    return session->done && lacks_none(session);
+}
+
 static void answer_leave(struct judge *judge, struct judge_session *session)
 {
     if (session->leave_call == 0)
@@ -83,7 +88,7 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
 
 static void remember_done(struct judge *judge, const struct judge_session *session)
 {
-    if (!session->done || session->task == NULL || !lacks_none(session))
+    if (!judge_left_as_done(session) || session->task == NULL)
         return;
     judge->some_left_done = true;
     if (session->attempt == session->task->attempts)
