@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # beside -- how long a small pull waits while large pushes are applied; crowd -- how long a small push takes while hundreds of
 # streams read. Workers of `sumac run`, started by the scripts beside them.
 if(TARGET client)

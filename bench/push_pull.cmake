@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # push_pull -- Sumac beside raw TCP and a bare gRPC stream, in one run. The bare stream uses gRPC without lib/rpc: it is what
 # lib/rpc is measured against.
 if(TARGET client)

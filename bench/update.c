@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* update.c -- `bench/update [--json] [--megabytes N] [--rounds N] [--threads N]`: how near the
  * update functions come to the memory's bandwidth.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* activity.c -- add up sessions over all ps, and rates between two samples. */
 #include "activity.h"
 

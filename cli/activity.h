@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* activity.h -- what every ps and every client has done, from the ps's answers to Observe.Stats. */
 #ifndef CLI_ACTIVITY_H
 #define CLI_ACTIVITY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array_file.c -- a file's image: laid out first, filled in by whoever has the values, and then kept.
  *
  *   .npy | header | values |

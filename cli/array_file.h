@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array_file.h -- the file that values are read into: one .npy, or several in a .npz.
  *
  * It is mapped, and has all its bytes before the first value comes: values need no memory beside it, and a disk that is too small

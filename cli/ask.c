@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ask.c -- unary calls over lib/rpc, all under way together. */
 #include "ask.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ask.h -- one unary call to each ps of a run, and the answers that come. Needs no session. */
 #ifndef CLI_ASK_H
 #define CLI_ASK_H

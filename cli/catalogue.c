@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.c -- the catalogue as every ps has it, read page by page.
  *
  * The ps's answers end at different variables, since each tells more of the shards that it holds itself: a page goes as far as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.h -- the catalogue as every ps has it, read page by page. */
 #ifndef CLI_CATALOGUE_H
 #define CLI_CATALOGUE_H

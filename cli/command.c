@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* command.c -- the table of subcommands; and how one fails: with a line that names the remedy, and its exit code. */
 #include "command.h"
 

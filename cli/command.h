@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* command.h -- a subcommand of `sumac`: a row of main.c's table, and what its options are made of.
  */
 #ifndef CLI_COMMAND_H

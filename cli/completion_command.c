@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* completion_command.c -- `sumac completion`: what a shell needs to complete the command line, from the tables of options. */
 #include <stdio.h>
 #include <string.h>

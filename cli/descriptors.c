@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.c -- the soft limit of open descriptors, raised to what the hard one allows. */
 #include "descriptors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.h -- how many files and sockets this process may have open. */
 #ifndef CLI_DESCRIPTORS_H
 #define CLI_DESCRIPTORS_H

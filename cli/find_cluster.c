@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* find_cluster.c -- three places to look for a run, in the order of how plainly they were said. */
 #include "find_cluster.h"
 

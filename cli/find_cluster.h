@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* find_cluster.h -- which run a command is about: --ps, else TF_CONFIG, else the one run on this
  * machine. */
 #ifndef CLI_FIND_CLUSTER_H

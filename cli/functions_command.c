@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* functions_command.c -- `sumac functions`: the update functions, from the table that the ps apply them by. */
 #include <inttypes.h>
 #include <stdio.h>

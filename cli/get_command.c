@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* get_command.c -- `sumac get NAME…`: values of variables, printed, or as a NumPy file. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* histogram.c -- add up buckets and read percentiles off them. */
 #include "histogram.h"
 

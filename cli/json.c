@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.c -- JSON values over Jansson: a value is one of its json_t. */
 #include "json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.h -- JSON values: what --json prints, and the records of runs. json.c is one of the
  * project's two doors to Jansson.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_array.c -- nested arrays of numbers, written as they are read: a large tensor needs no second copy. */
 #include "json_array.h"
 

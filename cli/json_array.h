@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_array.h -- a tensor as one JSON object: name, dtype, shape, values nested as the axes are. */
 #ifndef CLI_JSON_ARRAY_H
 #define CLI_JSON_ARRAY_H

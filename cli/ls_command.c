@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ls_command.c -- `sumac ls`: the variables of a run, a line for each or for each of its shards. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c -- the executable `sumac`: finds the subcommand that was meant. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* man_command.c -- `sumac man`: manual pages, as man(1) reads them, from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.c -- one table per enumeration of proto/sumac/v1/types.proto. */
 #include "names.h"
 

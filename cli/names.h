@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.h -- the numbers on the wire as the words that people write. */
 #ifndef CLI_NAMES_H
 #define CLI_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number.c -- floating numbers of a tensor, and their shortest text.
  *
  * Digits are tried from the most that every decimal number of so many survives in the dtype (FLT_DIG): where fewer are enough, %g

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number.h -- floating numbers of a tensor, and their shortest text. */
 #ifndef CLI_NUMBER_H
 #define CLI_NUMBER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag. */
 #include "options.h"
 

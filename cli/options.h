@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.h -- parse a command line by a command's table of options. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H

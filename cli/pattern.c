@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.c -- fnmatch, and names that look like patterns. */
 #include "pattern.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.h -- the variables that a command line names: names, and patterns as a shell writes them. */
 #ifndef CLI_PATTERN_H
 #define CLI_PATTERN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_array.c -- numpy/core/arrayprint.py's rules for bools, integers and floats. */
 #include "print_array.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_array.h -- a tensor's values as NumPy prints them. */
 #ifndef CLI_PRINT_ARRAY_H
 #define CLI_PRINT_ARRAY_H

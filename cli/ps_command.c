@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_command.c -- `sumac ps`: one parameter server, as TF_CONFIG describes it. */
 #include <stdio.h>
 #include <stdlib.h>

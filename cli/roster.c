@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* roster.c -- the ps of a run, and who of them does not answer. */
 #include "roster.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* roster.h -- the ps of a run, and who of them does not answer. */
 #ifndef CLI_ROSTER_H
 #define CLI_ROSTER_H

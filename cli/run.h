@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run.h -- a cluster of processes on this machine: what `sumac run` starts, watches and ends.
  *
  * The ps come first, then the workers. Each process leads a process group of its own, so that a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_children.c -- start the processes of a run, and bury them. */
 #define _GNU_SOURCE /* pipe2 */
 #include "run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_command.c -- `sumac run`: a cluster on this machine, from the first process to the last.
  *
  * This process never initialises gRPC: it forks.

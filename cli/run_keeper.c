@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_keeper.c -- the process between `sumac run` and a worker, which leaves nothing of the worker's behind.
  *
  *     sumac run --- keeper --- worker, who leads a process group --- what it starts

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_keeper.h -- between `sumac run` and each of its workers: a process that ends when the worker does, with its code, and
  * leaves none of the worker's descendants behind, whoever it is that dies first.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_output.c -- cut what a process writes into lines, and put its name before each. */
 #include "run_output.h"
 

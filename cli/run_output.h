@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_output.h -- the output of several processes on one screen: whole lines, each after its
  * process's name.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_ports.c -- let the system choose the ports, and hold all of them until the last is chosen: so
  * they differ. */
 #include "run_ports.h"

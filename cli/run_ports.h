@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_ports.h -- free ports on loopback. */
 #ifndef CLI_RUN_PORTS_H
 #define CLI_RUN_PORTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_record.c -- write, list and remove the records of runs. */
 #include "run_record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_record.h -- how `sumac ls` and the others find the run that `sumac run` has going on this
  * machine.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_watch.c -- one loop over signals and output, and the order in which a run ends.
  *
  *     GOING --all workers have ended--> ENDING --patience--> ASKING --ps 0 has ended--> STOPPING_PS --all have-->

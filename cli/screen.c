@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* screen.c -- xterm's alternate page, as every terminal of today has it. */
 #include "screen.h"
 

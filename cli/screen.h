@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* screen.h -- the terminal as a page that is drawn again and again, and given back as it was. */
 #ifndef CLI_SCREEN_H
 #define CLI_SCREEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stats.h -- one picture of a run, and the two ways in which `sumac stats` shows it. */
 #ifndef CLI_STATS_H
 #define CLI_STATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stats_command.c -- `sumac stats`: who pushes and pulls how much, how fast, how stale, and where the memory is. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stats_json.c -- a run for programs. */
 #include <math.h>
 #include <time.h>

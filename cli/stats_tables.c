@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stats_tables.c -- a run for people's eyes: what matters first is on top. */
 #include <inttypes.h>
 #include <math.h>

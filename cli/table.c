@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.c -- columns as wide as their widest cell. Widths count UTF-8 characters, not bytes. */
 #include "table.h"
 

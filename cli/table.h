@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.h -- rows of words in aligned columns, under titles and the names of groups of columns. */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wanted.c -- words to variables, rows of them, and the ps that hold these. */
 #include "wanted.h"
 

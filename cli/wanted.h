@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wanted.h -- the variables, and rows of them, that a command line asks for: W1, W1[0:4], layer*. */
 #ifndef CLI_WANTED_H
 #define CLI_WANTED_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # libsumac, shared and static, out of the modules of lib/ and worker/; what is installed, and how others find it.
 #
 # Only symbols declared SUMAC_API leave either library. The shared one is linked with hidden visibility and a version

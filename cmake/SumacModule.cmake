@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sumac_module(NAME SOURCES … USES … INCLUDES …): one folder of the house as a static library `NAME`, with the house's warnings.
 # USES are modules or libraries that its users get as well; INCLUDES are folders to find its headers in (its own is always one).
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A worker in Python, made of proto/ and the stock gRPC package alone. It does what every client has to do: it joins, keeps its
 lease, pushes several things at a time, each atomic over all ps, sends again what a broken connection may have lost, reads its own
 pushes, and leaves. What a message means is in proto/sumac/v1/*.proto; what to do when, in docs/protocol/PROTOCOL.md.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* digits.c -- a worker that learns handwritten digits with others, asynchronously, until enough held-back rows are right.
  *
  *     sumac run --ps 2 --workers 2 --replicas 2 -- ./digits [--target 0.95] [--steps N] [--seconds S] [--result FILE] [--json]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* digits_data.c -- read data/digits.csv.gz with zlib, and shuffle it. */
 #include "digits_data.h"
 

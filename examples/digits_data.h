@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* digits_data.h -- the handwritten digits, and the order in which a worker sees them. */
 #ifndef DIGITS_DATA_H
 #define DIGITS_DATA_H

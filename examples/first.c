@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* first.c -- a first worker: create a variable, push to it, pull it back, leave.
  *     sumac run --ps 2 --workers 1 -- ./first */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* line.c -- workers that fit a line to some points together; the points of a step are shared by a worker's replicas.
  *     sumac run --ps 2 --workers 2 --replicas 2 -- ./line */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* perceptron.c -- forward, softmax cross-entropy, backward, one example at a time. */
 #include "perceptron.h"
 

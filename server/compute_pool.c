@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compute_pool.c -- see compute_pool.h. A ring of jobs under one mutex: a slice is a hundred
  * microseconds or more, and the lock is held for a few nanoseconds of it. */
 #define _GNU_SOURCE

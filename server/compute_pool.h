@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compute_pool.h -- a few threads that run slices of vector work beside the lane's thread, which
  * takes part itself.
  *

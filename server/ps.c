@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps.c -- the life of a ps: set up, one loop, an orderly end. */
 #include "ps.h"
 

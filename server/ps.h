@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps.h -- a parameter server as a process: one port, one thread that polls and runs the lane, a few
  * that compute.
  *

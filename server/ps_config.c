@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_config.c -- options and a cluster's description, as the lane is told them. */
 #include <stdlib.h>
 #include <string.h>

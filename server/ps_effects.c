@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_effects.c -- what the lane wants done, done. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_links.c -- the table of calls and streams at their serving end, by the number the lane knows
  * them by. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_machine.c -- clock, randomness, memory use, the log and signals: what the machine gives a ps.
  */
 #define _GNU_SOURCE

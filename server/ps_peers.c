@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_peers.c -- ps 0's ends of its streams to the other ps: dialled, lost, dialled again. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_services.c -- rpc's handlers: what arrives becomes an event of the lane. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_state.h -- the data structures of a running ps; inside server/ps*.c only.
  *
  *   ps ─┬─ links ── link ── the serving end of a stream or a call, by the lane's number for it

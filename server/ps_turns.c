@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_turns.c -- long pulls take turns with everything else.
  *
  * A message of a long pull takes the lane's thread as long as a hundred small pushes: gRPC copies it to the socket at

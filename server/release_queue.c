@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* release_queue.c -- see release_queue.h. */
 #include "release_queue.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* release_queue.h -- ids handed from any thread to the lane's, without a lock: what gRPC's "slice
  * released" callback does.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c -- the CPU devices' threads: each sleeps until it is given a job. */
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "device.h"

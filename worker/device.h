@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.h -- a logical device: one thread that runs one job at a time.
  *
  * CPU:0 … CPU:n-1 exist on every machine, whatever its number of cores, so that everything that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c -- SUM and MEAN over the local replicas, one pass over memory, in the order of the
  * replicas. */
 #include "reduce.h"

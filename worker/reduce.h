@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h -- the local replicas' gradients become one. */
 #ifndef WORKER_REDUCE_H
 #define WORKER_REDUCE_H

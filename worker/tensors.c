@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.c -- values or gradients of a step, side by side in one allocation. */
 #include "tensors.h"
 

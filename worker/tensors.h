@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.h -- one buffer that holds a tensor for each of some variables. */
 #ifndef WORKER_TENSORS_H
 #define WORKER_TENSORS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c -- the replica step loop.
  *
  * A step k, with one push of its own that it may run ahead of:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crowd.c -- `sumac run --ps 1 --workers 2 -- crowd_worker SECONDS STREAMS CONNECTIONS`: how long a push of 256 bytes takes
  * while one process reads a variable of 16 MB over so many streams at once, again and again.
  *

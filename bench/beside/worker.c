@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c -- `sumac run --ps 1 --workers 2 -- beside_worker SECONDS`: worker 0 makes 64 MB adam pushes, worker 1 times pulls of
  * 256 bytes of another variable, both for so long. Worker 1 prints a JSON line: pulls, p50, p99 and the largest, in ms,
  * without the pushes beside them (the first second) and with them.

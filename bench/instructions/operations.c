@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* operations.c -- `operations push|pull BYTES COUNT`: so many of them, one after the other, as the cluster's only worker.
  *
  * TF_CONFIG names the cluster. What counts their instructions runs it twice with different counts: the difference is the operations'.

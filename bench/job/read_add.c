@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read_add.c -- a worker whose step reads some variables and adds to each: the cost of a step with many small variables.
  *
  *     sumac run --ps 2 --workers 2 -- read_add VARIABLES BYTES SECONDS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bare.h -- what both ends of the bare gRPC stream agree on: a message is a chunk, headed by its
  * place in its operation. */
 #ifndef PUSH_PULL_BARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bare_client.c -- the other end of the bare gRPC stream: one channel with default arguments, one
  * call, one thread. */
 #include <grpc/byte_buffer.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bare_server.c -- a gRPC C core stream without protobuf: one completion queue, one thread, default
  * channel arguments.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.c -- a process for each path's client, told what to do over a pipe; values and latencies lie in shared memory. */
 #include <stdio.h>
 #include <stdlib.h>

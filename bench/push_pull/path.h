@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* path.h -- a way for bytes to get from one process to another and back: what every contestant of
  * the bench offers. */
 #ifndef PUSH_PULL_PATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push_pull.c -- `bench/push_pull [--json] [--rounds N] [--only PATH] [--bytes N]`: what a push, a
  * pull and a round trip cost.
  *

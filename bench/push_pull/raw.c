@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* raw.c -- the yardstick: one TCP connection, one thread at each end, the system's congestion
  * control, writes of 256 KiB, and one receive buffer of 256 KiB whose values are added while they
  * are hot. */

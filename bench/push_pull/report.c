@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.c -- from samples to medians, ratios, a table and JSON. */
 #include "report.h"
 

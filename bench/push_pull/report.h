@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.h -- what the rounds of one row came to, and how it is printed. */
 #ifndef PUSH_PULL_REPORT_H
 #define PUSH_PULL_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sumac.c -- the contestant: `sumac ps` processes with their default options, and a client that is
  * the cluster's only worker. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c -- memory that is all given up at once.
  *
  * Chunks are kept in the order they were taken, and filled in that order after each reset. A new

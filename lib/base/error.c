@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.c -- fill in a sumac_error. */
 #include "error.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.h -- fill in a sumac_error in one line, at the place that decides which error it is. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* half.h -- float16 and bfloat16 to and from float32, without a branch, so that loops over them
  * vectorise.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.h -- where a core gets its memory from: a source that it is given, pools and an arena made of it.
  *
  * The cores (lane, session) call no malloc. They are given a `struct memory`, and take big pieces of it rarely; what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory_heap.c -- the process's heap as a source of memory. Apart from pool.c and arena.c, so that
  * the cores, which use those, link without an allocator. */
 #include <stdint.h>

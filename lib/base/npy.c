@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy.c -- the header of a NumPy .npy file. */
 #include "npy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy.h -- the header of a NumPy .npy file (format 1.0: numpy/lib/format.py).
  *
  *   | \x93NUMPY 1 0 | u16 bytes of the dictionary | {'descr': '<f4', …} padded with blanks | the elements, row-major |

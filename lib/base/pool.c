@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c -- objects of one size, from chunks that are kept.
  *
  *   chunk: | link to the next chunk, 64 bytes | object | object | …

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shape.c -- element types and shapes; arithmetic only. */
 #include <stdarg.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status.c -- the names of statuses and reasons. */
 #include "sumac/status.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c -- views of memory's, or a buffer's, bytes. */
 #include "sumac/tensor.h"
 

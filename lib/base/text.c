@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.c -- is a text UTF-8, how it is printed and cut, and how it becomes one printable line. */
 #include "text.h"
 

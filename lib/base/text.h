@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.h -- is a text UTF-8, how it is printed and cut so that it stays UTF-8, and how it becomes one printable line.
  *
  * Whatever goes over the wire, to a log or to a terminal is printed here: a text that is cut within a character makes the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.c -- variables: created at ps 0, known by name, found again. */
 #include "client_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.c -- a client opened, left and closed. */
 #include "client_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_state.h -- a client from the inside: one session, its channels, and the threads that take
  * turns at them. Private to lib/client.
  *

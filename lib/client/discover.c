@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* discover.c -- which ps there are, and a first word with each: their List says who they are.
  *
  * A ps that is not up is asked again until the time is over; every five seconds a line names those

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exit_code.c -- what a process should exit with, so that a scheduler knows whether to start it again. */
 #include "sumac/client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function.c -- update functions and hyperparameters by name.
  *
  * The names are those of the wire's enumerations, in small letters and without their type's prefix:

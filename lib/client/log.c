@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log.c -- what a client says while it works: a line with its time and whose client it is. */
 #include "client_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* poll.c -- the polling rule: the thread that waits polls; another one only while nobody waits.
  *
  * A hop to another thread costs more than a small push, so the thread that wants the answer takes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process.c -- a client is for the process that opened it.
  *
  * After a fork both processes would have one session, and each would number its own pushes: what one of them pushes would be

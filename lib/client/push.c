@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- deltas to variables, all or nothing over every ps. */
 #include "client_state.h"
 

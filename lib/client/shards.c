@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shards.c -- rows of a variable to pieces of its shards; and transfers, which carry them. */
 #include "client_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c -- the session's effects carried out: streams opened, messages sent, calls made in their
  * time; and what comes back, as events. */
 #include "client_state.h"

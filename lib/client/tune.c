@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tune.c -- glibc's malloc for gRPC's receive buffers: freed 64 KiB slices are kept, not given back to the system. */
 #include "sumac/client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unary.c -- one call to one ps, waited for by the thread that makes it. */
 #include "client_state.h"
 

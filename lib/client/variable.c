@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* variable.c -- what is known of a variable, and memory that fits it. */
 #include "client_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* address.c -- is a text "host:port"? */
 #include "address.h"
 

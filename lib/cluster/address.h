@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* address.h -- is a text "host:port"? */
 #ifndef CLUSTER_ADDRESS_H
 #define CLUSTER_ADDRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.c -- questions to a cluster's description, and its end. */
 #include "sumac/cluster.h"
 

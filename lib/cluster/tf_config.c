@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tf_config.c -- TF_CONFIG, parsed whole and refused at once.
  *
  *   {"cluster": {JOB: ["host:port", …] or {"INDEX": "host:port", …}, …},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* acceptor.c -- see acceptor.h. */
 #define _GNU_SOURCE
 #include "acceptor.h"

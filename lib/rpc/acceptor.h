@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* acceptor.h -- the thread that lets clients in: it accepts connections, within a bound, and hands them to gRPC. Inside
  * lib/rpc only.
  *

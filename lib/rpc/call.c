@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.c -- a call's life: what it holds, when it is over, how it is told. */
 #include "call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.h -- a call as gRPC's C core sees it; inside lib/rpc only.
  *
  * A call's life in batches, each counted in `batches` from its start to its tag:

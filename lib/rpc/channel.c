@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* channel.c -- a client's connection to one server, and the calls that it begins. */
 #include "call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* connections.c -- see connections.h. */
 #include "connections.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* connections.h -- who is connected to a server, and who may connect beside them. Inside lib/rpc only; one thread at a time.
  *
  * A connection is gRPC's once it is handed over, and gRPC tells nobody when it has ended. So its descriptor's number is kept

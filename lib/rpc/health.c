@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* health.c -- the standard health service: Check answers once, Watch at once and at every change.
  */
 #include "server.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listener.h -- the sockets that listen on a server's port. Inside lib/rpc only. */
 #ifndef RPC_LISTENER_H
 #define RPC_LISTENER_H

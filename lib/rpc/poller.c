@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* poller.c -- a completion queue, and the one loop in which everything happens. */
 #include <stdlib.h>
 

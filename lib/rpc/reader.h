@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reader.h -- a thread that reads connections, and how long gRPC has kept it. Inside lib/rpc only.
  *
  * gRPC 1.51 reads on for as long as a peer's frames come faster than it can work them off: headers without an end, streams

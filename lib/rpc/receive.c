@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* receive.c -- messages on their way in: unpacked in place, checked, handed over. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reflection.c -- the standard reflection service, v1 and v1alpha: the same messages under two
  * names. */
 #include "server.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rpc.h -- calls and streams over gRPC C core, for one thread at a time.
  *
  * Two nouns: a *poller* is a completion queue, and whoever calls rpc_poll does all the work,

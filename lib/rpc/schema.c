@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schema.c -- the descriptor set, read once with the code generated for
  * google/protobuf/descriptor.proto.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schema.h -- what the descriptor set of proto/ says: which methods stream, and the files that
  * reflection gives away. */
 #ifndef RPC_SCHEMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* send.c -- messages, statuses and half-closes on their way out: one at a time, bulk by reference.
  */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* server.c -- a port, its services, the calls that arrive, and the order in which all that ends. */
 #include "server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* server.h -- a server's services and calls; inside lib/rpc only. */
 #ifndef RPC_SERVER_H
 #define RPC_SERVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answer.c -- what a ps says about the pushes it has parts of, and how the commit advances by it.
  */
 #include "state.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose.c -- what goes out on a push stream: the part being sent, chunk by chunk, with the commit
  * that is due.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* effect.c -- what one step gives: effects in an arena that the next step resets. */
 #include "state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* join.c -- a session begins, keeps its lease, leaves, and ends. */
 #include "state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- a pull is taken in, split by ps, and over: complete, timed out, cancelled or failed. */
 #include "state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- a push is taken in, split by ps, numbered, and over. */
 #include "state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request.c -- what one pull asks of one ps: sent, received into the caller's memory, asked again,
  * cancelled. */
 #include "state.h"

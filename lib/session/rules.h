@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rules.h -- the rules of the protocol, by name, so that the simulator can take one away and must then object.
  *
  * Both cores are created with a set of broken rules; it is 0 everywhere but in tests/sim --break RULE. The names and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.c -- one event in, its effects out. state.h says which file does what. */
 #include "state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.h -- the client's half of the protocol: one session's ordered stream of pushes, and its
  * pulls.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shelf.c -- free lists by powers of two, each block under a header of one cache line. */
 #include "shelf.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shelf.h -- blocks of any size from a memory source, kept by powers of two for the next taker.
  *
  * A push's and a pull's pieces are of any number; what one has given back serves the next, so that

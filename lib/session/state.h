@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.h -- what a session remembers. Private to lib/session; the files beside it each have one
  * deed on it:
  *

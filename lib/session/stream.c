@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c -- the streams to each ps: opened, greeted, lost and opened again, and a ps given up. */
 #include "state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hyperparameters.h -- which hyperparameters each update function has: one truth for the ps, which reads them, and for the
  * client, which says what there is when a name is none of them. */
 #ifndef WIRE_HYPERPARAMETERS_H

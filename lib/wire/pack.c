@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c -- from a message to bytes, up to where its payload begins. */
 #include <assert.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* room.h -- what a part takes of its session's grant of staging, counted alike by a ps and by its clients.
  *
  * A ps keeps more of a part than its payload: what its pieces say, what its functions are, the answers to it. A client that counts

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* split.c -- the walk over a message's top-level wire fields. Tags, lengths and values may straddle
  * spans anywhere. */
 #include "split.h"

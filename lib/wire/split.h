@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* split.h -- find the payload field among the spans of a received message, without copying
  * anything.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unpack.c -- from received bytes to a message: into an arena with a bound, with strings checked,
  * the payload in place. */
 #include <string.h>

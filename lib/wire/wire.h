@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.h -- the messages of proto/ as C structs: the one door to protobuf-c and the code generated from proto/.
  *
  * The structs are protobuf-c's own, under short names: what a handler, a core or the simulator reads is what was on the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire_check.c -- the public enumerations have the wire's numbers; the compiler says so if they
  * drift apart. */
 #include "sumac/tensor.h"

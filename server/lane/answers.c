@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answers.c -- what is to be said on a push stream. Answers that come while the stream is not writable go out together.
  *
  * A session without a stream is told nothing: its client opens one, sends again all that is not done, and is answered then.

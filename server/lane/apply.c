@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* apply.c -- a part's runs, all of them in one operation: a pull sees all of it or nothing.
  *
  * Runs are cut into slices at block and chunk boundaries. A small part's slices run at once. A large one's are given out

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checksum.c -- XXH3-64 of a part's payload: the one door to xxHash, which is header-only here. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>

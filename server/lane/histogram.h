@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* histogram.h -- counts in buckets that double: bucket 0 holds 0, bucket i values in [2^(i-1),
  * 2^i). */
 #ifndef LANE_HISTOGRAM_H

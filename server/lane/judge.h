@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge.h -- the coordinator inside ps 0: sessions, leases, membership, the catalogue, the end of the run.
  *
  * The one judge of who is alive. It speaks to every ps, its own included, only by orders and reports (proto: Peer), so a

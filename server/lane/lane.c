@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane.c -- one event in, its effects out: who handles which event, and what is done at the end of every step. */
 #include "lane_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane.h -- the whole behaviour of a ps: one ordered log of operations over rows of bytes, run by one thread.
  *
  * lane_step takes one event and gives effects: no socket, file, clock, lock, thread or malloc inside. The ps (server/ps.c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_state.h -- the data structures of a lane. Understand these, and the files beside it read by
  * themselves.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listing.c -- names in one text, as many as there is room for. */
 #include "listing.h"
 

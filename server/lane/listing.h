@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listing.h -- names in one text that stays short: "worker 0, worker 1, … 40 in all"; and do two lists contradict each other?
  *
  * Shared by the lane and the judge. A listing begins zeroed.

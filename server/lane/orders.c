@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* orders.c -- what ps 0 orders: sessions opened, closed and decided, variables made and published, the end of the run.
  *
  * ps 0 gives an order again when it did not hear the answer, so obeying one twice does nothing. Its own orders to itself

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out.c -- the effects that one step collects. */
 #include "out.h"
 

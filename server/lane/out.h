@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out.h -- the effects that one step collects: in an array of their own, so that a step whose arena is full still says so.
  *
  * Shared by the lane and the judge; emptied by lane_step at its start. The array doubles when it is nearly full and is never

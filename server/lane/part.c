@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* part.c -- one part: made at its header, refused at the first thing that is wrong with it, emptied when it is done. */
 #include "lane_state.h"
 

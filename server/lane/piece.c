@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* piece.c -- the checks of one piece, and the run of bytes that it becomes or continues.
  *
  * Looking up which entry of the part a shard has must not cost a search: the shard remembers the part that touched it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* places.c -- how many streams there may be of each sort, and how long one may stay without saying whose it is.
  *
  *   strangers   a quarter: no hello yet, or one that serves nobody. The oldest gives way to a new one, and none stays

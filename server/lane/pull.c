@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- pulls: what is asked for, what it waits for, and how long.
  *
  * A pull is answered when the session's mark has reached its after_sequence and no shard of it is busy, or has yet to be

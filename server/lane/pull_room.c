@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pull_room.c -- what pulls take of memory while they wait or are under way, and who may take how much.
  *
  *   pulls_bytes_max: | readers without a session, 7/16 | all sessions, 7/32 | a share for each session, 7/32 | refused, 1/8 |

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pulled.c -- a pull's answer, one message at a time.
  *
  * A short one is copied out by the driver at once, when the step is over. A longer one opens a view and lends blocks: each

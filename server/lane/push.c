@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- what comes on a push stream: parts in pieces, commits.
  *
  * A part is checked in this order (docs/ARCHITECTURE.md, "Pushing"): another epoch or incarnation; session closed; unknown;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* records.c -- the journal's records: what was staged, committed, applied, opened and closed, in the order it happened.
  *
  *   | kind 1 | zeros 7 | sequence 8, little-endian | session id 16 |

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reports.c -- what ps 0 is told: answers to its orders, sessions that were heard from, variables that were assigned.
  *
  * One report is on its way at a time; the others wait in their order. On ps 0 they go straight to the judge.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.c -- what a ps knows of one session: who it is of, and its parts by sequence. */
 #include "lane_state.h"
 

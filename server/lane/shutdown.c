@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shutdown.c -- how a ps comes to its end: SIGTERM, the run's end, a state that is lost, a ps 0 that is silent.
  *
  * What is in flight is finished first: parts that have begun to arrive, vector work, answers that wait to be written. Parts

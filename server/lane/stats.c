@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stats.c -- what a ps is doing, in numbers: since its start, per session, and what it waits for. */
 #include "lane_state.h"
 

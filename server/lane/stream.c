@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c -- streams: what is said on them first, which of a session's counts, and their end. */
 #include "lane_state.h"
 

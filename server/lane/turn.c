@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* turn.c -- whose turn it is: a session's parts are applied one after the other, each when the one before it is.
  *
  * A part's turn has come when its `previous` is the mark and it is committed, or carries its own commit. If a shard that it

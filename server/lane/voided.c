@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* voided.c -- the pushes of a session that some ps refused, and why, if it was this one.
  *
  * A part that is refused enters the list with its reason when it takes its place in the order, so that no turn can fail to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blocks.c -- blocks that are overwritten in place, unless a reader still needs what they hold. */
 #include "store.h"
 

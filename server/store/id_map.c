@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* id_map.c -- from a number to what it names. Removal shifts back, so there are no tombstones. */
 #include "id_map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sized_pool.c -- memory of any size from free lists by size.
  *
  *   class   0 … 7            bytes 64, 128, … 512

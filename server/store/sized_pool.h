@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sized_pool.h -- memory of any size that comes and goes with every push, from free lists by size.
  *
  * Sizes are rounded up to classes: multiples of 64 bytes up to 512, then eight classes to a

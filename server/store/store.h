@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.h -- what a ps holds: variables, the shards of them that are its own, their values and
  * slots as lists of blocks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* variables.c -- the catalogue as every ps has it, and the shards that are this one's. */
 #include "store.h"
 

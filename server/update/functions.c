@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* functions.c -- the table of update functions, and which of them may be applied to what.
  *
  * Rules: docs/ARCHITECTURE.md, "Update functions", after TensorFlow's kernels

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hyperparameters.c -- their names, their ranges, and how a message's are laid over a variable's
  * own and the defaults. */
 #include "update.h"

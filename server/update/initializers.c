@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* initializers.c -- what a new variable holds, any run of its elements at a time. */
 #include "update.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops.h -- the loops of update functions, a table for each instruction set they were compiled
  * for.
  *

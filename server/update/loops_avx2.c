@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_avx2.c -- the loops, compiled for avx2; server/update/CMakeLists.txt sets the flags. */
 #define LOOPS_NAME "avx2"
 #define LOOPS_TABLE loops_avx2

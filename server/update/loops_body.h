@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_body.h -- the loops' source; each loops_….c compiles it for one instruction set, with
  * LOOPS_NAME and LOOPS_TABLE.
  *

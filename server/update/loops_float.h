@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_float.h -- the loops of one float type: included by loops_body.h with FLOAT, its
  * arithmetic's type, ELEMENT, the same as it lies in memory, LOOP(name), and SQUARE_ROOT.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random.c -- Philox, and the Box-Muller transform on it without libm, whose last bit differs
  * between machines. */
 #include "random.h"

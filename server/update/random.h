@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random.h -- random numbers that depend on a seed and a place only, with the same bits on every
  * machine.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* select.c -- which table of loops this processor runs.
  *
  * Asked again with every slice: the compiler's builtin reads one word that was filled in at

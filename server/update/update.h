@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* update.h -- the update functions: a table of rules, and one plain loop per data type written for
  * the vectoriser.
  *

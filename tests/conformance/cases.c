@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.c -- files of conformance cases, and what every runner does with them. */
 #include "cases.h"
 

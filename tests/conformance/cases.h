@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h -- files of conformance cases, and what every runner does with them.
  *
  * A file is {"format": 1, "about": TEXT, "cases": [CASE, …]}; a case has an `id`, an `op`, and an

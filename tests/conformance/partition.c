@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partition.c -- the `partition` and `placement` cases: how many shards, which rows, on which ps.
  *
  *   {"partitioner": {"kind", …} or null, "shape": [N, …], "dtype": NAME,

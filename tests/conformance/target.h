@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target.h -- where the update functions of the cases run: the loops alone, or parameter servers.
  *
  * The seam between update_function.c and what applies the functions; a runner is linked with one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target_ps.c -- parameter servers, as a worker of the cluster that TF_CONFIG describes: `sumac run
  * -- PROGRAM FILE`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target_update.c -- the update functions' loops themselves, as a ps calls them for a whole shard.
  */
 #include <stdlib.h>

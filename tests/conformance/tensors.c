@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.c -- tensors of conformance cases: their bytes, and when two of them are equal. */
 #include "tensors.h"
 

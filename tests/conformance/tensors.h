@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.h -- tensors of conformance cases: their bytes, and when two of them are equal. */
 #ifndef CONFORMANCE_TENSORS_H
 #define CONFORMANCE_TENSORS_H

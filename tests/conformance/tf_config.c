@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tf_config.c -- the `tf_config` cases: what a TF_CONFIG resolves to, through
  * sumac_cluster_from_environment.
  *

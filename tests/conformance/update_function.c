@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* update_function.c -- the `update_function` cases: what a variable and its slots are after a list
  * of gradients.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.h -- what a fuzz target defines: libFuzzer's entry point. It returns 0, and aborts at what
  * must not be. */
 #ifndef FUZZ_FUZZ_H

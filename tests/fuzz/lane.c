@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane.c -- sequences of valid and mangled messages of several sessions, to a lane.
  *
  * The first byte says whether the lane is ps 1 under orders or ps 0 with its judge; there are sessions, variables and

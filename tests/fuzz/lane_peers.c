@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_peers.c -- what ps 0, ps 1 and the callers of a lane say. */
 #include "lane_peers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_world.c -- a lane, and a driver around it; see lane_world.h. */
 #include "lane_world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_world.h -- a lane, and a driver around it that carries out every effect at once unless it is told to wait.
  *
  * The driver looks at what the lane says: every message packs to what unpacks again, a payload is as long as the pieces

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay.c -- run a fuzz target over the files of folders, each whole and cut at every place. */
 #include <dirent.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.c -- a session whose ps say anything: answers, greetings and pulled bytes, valid and mangled.
  *
  * The caller's bytes are in buffers of just their size, which are freed as soon as the session has answered: reading or writing elsewhere,

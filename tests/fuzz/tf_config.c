@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tf_config.c -- any text as TF_CONFIG: refused in one sentence of UTF-8, or a description that
  * keeps its promises. */
 #include <string.h>

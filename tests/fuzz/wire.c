@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c -- any bytes as any message of the services: refused in one sentence, or unpacked the same however they are cut.
  *
  * The first byte of an input picks the message type, the second the size of the spans that the rest arrives in.

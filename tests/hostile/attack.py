@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pair of ps under attack, and the worker that must not notice.
 
 `Attack` is the test case: each test attacks `self.cluster`, and `self.nobody_was_harmed()`, which runs after each of them too, looks at what

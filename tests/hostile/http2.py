@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP/2 by hand: frames over a socket, for what no library would send."""
 import socket
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages as bytes, where building them one by one would take longer than the attack."""
 import functools
 import queue

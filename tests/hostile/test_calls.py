@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that no client of ours would make."""
 import os
 import unittest

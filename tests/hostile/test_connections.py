@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections, streams and frames that no gRPC library would make."""
 import os
 import socket

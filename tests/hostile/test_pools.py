@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that comes and goes in pieces of every size, one size after the other: what is given back is not kept beside what is taken next."""
 import unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pushes that no client of ours would send."""
 import itertools
 import math

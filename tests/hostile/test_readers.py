@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers that ask for more than they take."""
 import unittest
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // cxx.cpp -- a C++ program that calls libsumac: the declarations have C's linkage, and zeroed options are what {} gives.
 #include <cstdio>
 #include <cstring>

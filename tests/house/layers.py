@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The house's rules, kept by looking: who may include what, which library is behind which door, how long things may be.
 
     python3 tests/house/layers.py [FOLDER]

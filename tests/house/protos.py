@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protos are the reference of whoever writes a client: every field, value, message and RPC of proto/sumac says what it is.
 
     python3 tests/house/protos.py [FOLDER]

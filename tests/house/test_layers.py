@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """layers.py objects to a tree that breaks a rule, and says where: one broken rule at a time."""
 import pathlib
 import subprocess

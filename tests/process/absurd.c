@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* absurd.c -- every public function with every pointer NULL and every number absurd: statuses and sentences, no crash.
  *
  *     absurd          -> "FUNCTION: WHAT" before each call, then what is not as it should be; in the end "N calls, M wrong"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* absurd.h -- how absurd.c and absurd_base.c try a call: what it is to say is beside it. */
 #ifndef TESTS_ABSURD_H
 #define TESTS_ABSURD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* absurd_base.c -- the calls of lib/base and lib/cluster, and how each is judged. */
 #include <stdio.h>
 #include <stdlib.h>

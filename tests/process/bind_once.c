@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind_once.c -- preloaded into a process: the first time that it, or another with the same environment, binds a port of its
  * choice, the port is taken. The file that SUMAC_BIND_ONCE names remembers it. */
 #define _GNU_SOURCE

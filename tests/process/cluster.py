@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real processes for the tests: `sumac ps`, members, and what they print.
 
 A test says what it waits for (a line, an exit) and how long at most; nothing sleeps. Ports are picked by the system; when one is

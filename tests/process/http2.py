@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """As much of HTTP/2 as a client needs that opens streams by the thousand: frames written by hand, answers not looked into."""
 import socket
 import struct

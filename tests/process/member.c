@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* member.c -- a worker that obeys lines on its standard input, so that a test can say what happens when.
  *
  *     create NAME DTYPE ROWS COLUMNS SHARDS FUNCTION    -> "created NAME"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts of their own for a test: network, host name, mounts, processes. Needs root; what is made has no name outside, and ends
 with the process that holds it, which ends with the test.
 """

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resolve_later.c -- preloaded into a process: names that end in ".later.invalid" do not resolve until the file that
  * SUMAC_RESOLVE_LATER names is there; from then on they are this host. */
 #define _GNU_SOURCE

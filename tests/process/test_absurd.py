@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C interface called wrongly: every public function, every pointer NULL, every number absurd."""
 import glob
 import os

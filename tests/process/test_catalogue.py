@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A catalogue of more than one answer, and names that are hard to print: read by Python, by the C client, by the commands."""
 import json
 import os

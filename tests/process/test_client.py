@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/client.py, as somebody copies it: through connections that are cut its sums are exact, and what goes wrong it says."""
 import os
 import struct

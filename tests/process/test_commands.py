@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sumac ls`, `get` and `stats` beside a live cluster of two ps, and how they find it."""
 import json
 import os

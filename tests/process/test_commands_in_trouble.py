@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sumac ls`, `get`, `stats` when a ps is gone or a disk is full: what is known, soon, an error that names the thing, and no half file."""
 import json
 import os

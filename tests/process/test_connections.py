@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network that breaks: TCP connections are cut after a seeded number of bytes, in both directions, and the sums stay exact."""
 import random
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams by the thousand, of clients that say nothing or only read: members, ps 0 and whoever looks get in all the same."""
 import unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptors: a connection is one of them, and a process has only so many; and connections, of which a ps has a bound."""
 import os
 import resource

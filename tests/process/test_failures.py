@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that die, stop, sleep or never come: who says what, and what is applied."""
 import json
 import signal

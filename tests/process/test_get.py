@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sumac get`: slices, several names, patterns, where the values go, and who need not answer for it."""
 import io
 import json

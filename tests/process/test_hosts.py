@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several hosts: two ps and two workers in network namespaces on one switch, whose ports are taken down for a while.
 
 A port stays down until something has happened (so many pushes of another worker, a line of a log), never for a time. SUMAC_DOWN_S

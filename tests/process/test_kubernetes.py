@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deploy/kubernetes against the fields of the Kubernetes and Kubeflow APIs that it uses.
 
 The fields below are written from the API's reference (Kubernetes 1.31; training operator 1.9), with their types. What this sees: YAML

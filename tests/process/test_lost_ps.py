@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A ps that is gone: every client and the other ps say which, that its state is lost, and end with 128 or more."""
 import signal
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A ps holds no more than its published formula gives, after many large pushes."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libsumac as others use it: installed into an empty folder, found by CMake and pkg-config, shared and static."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training that goes on with values that are refused: what is remembered of them stays small, and nothing waits for it."""
 import unittest
 

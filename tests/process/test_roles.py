@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who holds a run up and who does not: chief, workers, observers; and ps that are found late, or by one another."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sumac run`: a whole cluster on this machine, what it prints, how it ends, and what it leaves behind: nothing."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers that stop in the middle of a long pull, or go: the writers never wait, memory stays within its bound, and comes back."""
 import os
 import struct

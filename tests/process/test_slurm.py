@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deploy/slurm/sumac.sbatch on a Slurm of one node, which is made for this test in namespaces of its own and ends with it."""
 import os
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deploy/systemd as systemd itself reads it."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads that share one client: each of their pushes counts once, over both ps, and each thread reads what it has pushed."""
 import unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every dtype, every rank, no rows at all: the bytes that come back are those that NumPy computes, by the C client and by
 `sumac get`. And bad input through the C client: an error that names the thing, and nothing is applied."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sumac stats --watch`: in place on a terminal, which is given back; one below another elsewhere; a JSON line a sample."""
 import fcntl
 import json

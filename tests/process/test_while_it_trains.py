@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The digits while they are learnt, seen from another terminal: the progress line, `sumac ls`, `get` and `stats`."""
 import json
 import os

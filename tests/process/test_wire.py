@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A live cluster of two ps, driven by a client that was generated from proto/ by the standard tools."""
 import socket
 import unittest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* threads.c -- one client, many threads: each pushes ones to two variables at once and reads what it has pushed.
  *
  *     threads THREADS PUSHES        -> "total N", then it leaves as done; what is not as promised goes to standard error

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values.c -- a variable's bytes from a file to the ps, and back. */
 #include "values.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values.h -- variables of any type and rank, their values in files: what tests compare byte by byte.
  *
  * Each function takes the words of a line (see member.c), does it to its end, and says nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client made of nothing but the standard tools: Debian's gRPC for Python, and stubs generated from proto/.
 
 It speaks the protocol by hand, message by message, so that a test can also say what a well-behaved client never would.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* same_bytes.c -- `same_bytes FILE`: 1000 steps of every update function on every type it takes,
  * with fixed pseudo-random inputs, by every table of loops that this processor runs, and every
  * random initializer. Writes a line for each: function, type, and the digests (XXH3-64) of the

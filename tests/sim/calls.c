@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c -- unary calls of ps 0: requests and replies that are lost, callers that give up while
  * theirs is on its way. */
 #include <assert.h>

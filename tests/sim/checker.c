@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker.c -- what is promised to each session, push and pull, and to the run as a whole. */
 #include "checker.h"
 

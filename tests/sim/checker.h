@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker.h -- the promises: what was pushed and pulled, what came of it, and what the shards hold
  * at the end.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker_ps.c -- what a ps says and does, as it says and does it. */
 #include <string.h>
 

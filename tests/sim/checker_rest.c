@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker_rest.c -- what must hold when nothing happens any more: every wait has ended, every push
  * is whole or nowhere. */
 #include <string.h>

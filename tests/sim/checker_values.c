@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checker_values.c -- which pushes the bytes of one ps hold, whole, once, and in their order. */
 #include <string.h>
 

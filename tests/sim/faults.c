@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* faults.c -- the sizes of a run and its faults: cuts, kills, suspended processes, connections that
  * stall. */
 #include "faults.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* faults.h -- what goes wrong in a run, a little after each event, until the run's budget is used.
  */
 #ifndef SIM_FAULTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* letter.c -- messages as bytes: packed as on the wire, and unpacked from a few spans, as gRPC's
  * slices are. */
 #include "network.h"

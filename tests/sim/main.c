@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c -- runs a simulated cluster at random and checks its promises.
  *
  *   sim                               every plan, a few hundred seeds each; exit 1 on any violation

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* network.c -- streams: messages that are sent, out, under way and there; cuts that lose a suffix
  * of them. */
 #include "network.h"

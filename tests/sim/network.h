@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* network.h -- streams and unary calls between processes: what TCP and gRPC promise, and nothing
  * more.
  *

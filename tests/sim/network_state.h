@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* network_state.h -- what network.c and calls.c share: the tables of streams and calls, and the
  * ends they speak to. */
 #ifndef SIM_NETWORK_STATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_client.c -- events of a client to session_step, and its effects carried out. */
 #include "process_client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_client.h -- a client: the session, the driver around it, as lib/client is, and the
  * program that uses it. */
 #ifndef SIM_PROCESS_CLIENT_H

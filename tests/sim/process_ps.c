@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_ps.c -- events of a ps to lane_step, and its effects carried out. */
 #include "process_ps.h"
 

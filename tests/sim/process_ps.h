@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_ps.h -- a ps: the lane, and the driver around it, as server/ps.c is, with a disk and a
  * compute pool that dawdle. */
 #ifndef SIM_PROCESS_PS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c -- what a client does with its session: creates the variables, pushes and pulls at
  * random, leaves. */
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_effects.c -- the effects of a lane: answers, orders, records that complete late and in bursts,
  * vector work in pieces.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps_effects.h -- what a lane wants done, done; at once, or when its record is on disk. */
 #ifndef SIM_PS_EFFECTS_H
 #define SIM_PS_EFFECTS_H

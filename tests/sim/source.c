@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source.c -- pieces of memory with a header each, so that what a core forgot to give back can be
  * counted and dropped. */
 #include "source.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source.h -- the memory that the cores of one run get: counted, filled with rubbish, and all
  * dropped at its end.
  *

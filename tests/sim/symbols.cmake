@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Lists what the cores' objects ask of others; fails when that is a socket, a clock, the heap, a thread, a file.
 #
 # cmake -DNM=nm -DARCHIVES=a.a,b.a -P symbols.cmake. What one of the archives defines is fine, and so is what ALLOWED

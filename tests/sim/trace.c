@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace.c -- messages as people read them: the fields that are set, by protobuf's own descriptors.
  */
 #include "trace.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace.h -- what happened in a run, a line each, for people. Costs nothing while nobody wants it.
  */
 #ifndef SIM_TRACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* world.c -- the scheduler: a heap of events, virtual time, randomness from one seed. */
 #include "world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* world.h -- one simulated cluster: virtual time, one heap of events, one source of randomness, its
  * ps and its clients.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array_file.c -- tensors as .npy and .npz files: the bytes of the formats, and what happens when they cannot be written. */
 #include <setjmp.h>
 #include <stdarg.h>

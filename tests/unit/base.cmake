@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # lib/base, a test per noun.
 foreach(name status buffer tensor memory text)
   sumac_unit_test(${name} USES base)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.c -- counted bytes with a place. */
 #include <setjmp.h>
 #include <stdarg.h>

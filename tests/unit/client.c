@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.c -- what a client does without a server: rows to shards, names to numbers, exit codes, ps that never appear. */
 #include <setjmp.h>
 #include <stdarg.h>

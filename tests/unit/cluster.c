@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.c -- TF_CONFIG and questions to a cluster, beyond the conformance cases: what messages
  * say, order, environment. */
 #include <setjmp.h>

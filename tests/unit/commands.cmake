@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(options USES commands)
 sumac_unit_test(print_array USES commands)
 sumac_unit_test(run_output USES commands)

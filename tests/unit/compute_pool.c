@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compute_pool.c (test) -- every slice of every job runs once, whoever takes it. */
 #include <dirent.h>
 #include <sched.h>

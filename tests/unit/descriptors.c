@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* descriptors.c (test) -- how far the soft limit of open descriptors is raised. */
 #include <setjmp.h>
 #include <stdarg.h>

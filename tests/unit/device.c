@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c -- a device runs one job at a time on a thread of its own. */
 #include <setjmp.h>
 #include <stdarg.h>

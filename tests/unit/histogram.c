@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* histogram.c -- percentiles read off buckets that double. */
 #include <setjmp.h>
 #include <stdarg.h>

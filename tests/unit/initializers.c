@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* initializers.c (test) -- random numbers against published vectors and libm, and values that no
  * split changes. */
 #include <math.h>

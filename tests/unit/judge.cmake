@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 if(TARGET judge)
   add_library(judge_world STATIC ${CMAKE_CURRENT_LIST_DIR}/judge_world.c)
   target_include_directories(judge_world PUBLIC ${CMAKE_CURRENT_LIST_DIR})

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_create.c -- creating and deleting variables: on all ps or on none, one creator, one definition. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_join.c -- joining: who may, what it waits for, and that a retry is the same join. */
 #include <setjmp.h>
 #include <stdarg.h>

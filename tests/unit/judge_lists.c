@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_lists.c -- configurations that contradict that of ps 0 are refused with both lists, and what goes with it is not. */
 #include <setjmp.h>
 #include <stdarg.h>

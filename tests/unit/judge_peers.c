@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_peers.c -- the streams to the ps: greeting, orders in their order, reconnects, and a ps that is lost. */
 #include <setjmp.h>
 #include <stdarg.h>

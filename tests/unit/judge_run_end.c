@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_run_end.c -- when a run is over, with which code, and that every ps hears of it before ps 0 exits. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_settle.c -- how a session ends: by leaving, by its lease, by its task's next attempt. */
 #include <setjmp.h>
 #include <stdarg.h>

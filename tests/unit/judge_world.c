@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_world.c -- the judge among ps that obey it; see judge_world.h. */
 #include <setjmp.h>
 #include <stdarg.h>

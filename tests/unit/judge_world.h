@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_world.h -- a judge among ps that obey it, for its unit tests.
  *
  * The world has a clock that stands still until it is told, a few ps that answer orders when they are let, and calls whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The lane and the store. lane_talk is a conversation with one lane, as text.
 if(TARGET lane)
   add_library(lane_talk STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_talk.c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_apply.c -- a part is applied in one operation, large ones beside everything else. */
 #include <math.h>
 #include <setjmp.h>

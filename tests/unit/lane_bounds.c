@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_bounds.c -- every bound of a lane is reached, and said. */
 #include <setjmp.h>
 #include <stdarg.h>

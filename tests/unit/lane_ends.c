@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_ends.c -- how a ps comes to its end: whose word it takes for it, SIGTERM, and ps 0 that tells the others first. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_list.c -- the catalogue in pages: each about 1 MiB at most, every variable on one of them. */
 #include <setjmp.h>
 #include <stdarg.h>

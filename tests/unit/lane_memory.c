@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_memory.c -- where memory runs out: readers are given up, parts that were taken are applied, and the run goes on. */
 #include <setjmp.h>
 #include <stdarg.h>

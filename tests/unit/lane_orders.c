@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_orders.c -- what ps 0 orders and is told. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_piece.c -- the pieces of a part: every sequence of full and empty ones is applied as the plain loop says. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_places.c -- streams of one sort never shut out those of another, and nobody stays who says nothing. */
 #include <setjmp.h>
 #include <stdarg.h>

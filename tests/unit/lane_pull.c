@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_pull.c -- pulls: what they wait for, what they see, and readers that stop. */
 #include <setjmp.h>
 #include <stdarg.h>

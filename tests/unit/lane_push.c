@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_push.c -- pushing: staged, committed, applied in order, exactly once, whatever streams break. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_refuse.c -- parts that are refused: for what, and that a refused part keeps its place in the order. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_short.c -- a lane that is short of memory: whoever asks is answered, and every stream is answered or ended.
  *
  * Each conversation is held again and again, with a little more memory each time: for the texts and messages of a step, then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_talk.c -- a conversation with one lane, as text. */
 #include "lane_talk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_talk.h -- a conversation with one lane, as text: what it is told in calls, what it says in a transcript.
  *
  * The lane is ps 1 of 2; the test plays ps 0, the clients, the driver. Every stream is told that it is writable as soon as

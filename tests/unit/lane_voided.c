@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lane_voided.c -- what is remembered of refused pushes: as long as it is wanted, and no more than that. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c -- sources, pools and arenas. */
 #include <setjmp.h>
 #include <stdarg.h>

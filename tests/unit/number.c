@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* number.c -- floating numbers in the fewest digits that read back as the same. */
 #include <math.h>
 #include <setjmp.h>

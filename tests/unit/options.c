@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.c -- command lines, by a command's table of options. */
 #include <setjmp.h>
 #include <stdarg.h>

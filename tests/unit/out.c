@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out.c -- the effects of a step, when the source has no memory for more of them. */
 #include <setjmp.h>
 #include <stdarg.h>

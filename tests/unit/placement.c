@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* placement.c -- partitioners and round-robin placement. The cases of tests/conformance/partition.json are run beside this. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_array.c -- what NumPy 1.24 printed for the same values. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ps.c (test) -- what a ps makes of its options and its cluster, the numbers it gives to calls, and its log.
  *
  * The process itself is tested by tests/process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c -- SUM and MEAN over the local replicas, by dtype. */
 #include <setjmp.h>
 #include <stdarg.h>

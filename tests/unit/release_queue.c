@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* release_queue.c (test) -- ids reach the one consumer, each once and in each producer's order. */
 #include <pthread.h>
 #include <stdarg.h>

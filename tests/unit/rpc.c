@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What lib/rpc promises both ends of a call: statuses, deadlines, bounds, the order in which a
  * server ends. */
 #include "unit/rpc_fixture.h"

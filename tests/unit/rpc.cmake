@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(rpc USES rpc)
 sumac_unit_test(rpc_bounds USES rpc)
 sumac_unit_test(rpc_bare USES rpc)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* memmem */
 /* What is no gRPC, or no good gRPC, on a server's port, over bare sockets. */
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_bounds.c -- what a server takes at most, and that nobody is shut out by others' calls. */
 #include "unit/rpc_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_connections.c -- who is let in beside whom, and how it is known that one has gone. */
 #include <arpa/inet.h>
 #include <errno.h>

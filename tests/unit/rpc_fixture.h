@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rpc_fixture.h -- a real server and a real client in one thread, on a port that the system picks.
  *
  * For the tests of lib/rpc. The server counts and echoes what it gets; `parks` makes it leave a

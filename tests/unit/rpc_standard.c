@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The standard health and reflection services, asked by a C client. */
 #include "unit/rpc_fixture.h"
 

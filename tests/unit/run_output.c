@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_output.c -- what processes write, cut into lines with their names; the screen is a pipe. */
 #include <setjmp.h>
 #include <stdarg.h>

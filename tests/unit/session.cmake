@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # lib/session: its conversations, by what they are about.
 foreach(name session_push session_pull session_join session_limits)
   sumac_unit_test(${name} USES session)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session_join.c -- how a session begins, keeps its lease, leaves and ends. */
 #include "session_talk.h"
 

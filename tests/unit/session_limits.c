@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session_limits.c -- what a greeting says that the ps takes binds the session, where it is less than its own bounds. */
 #include "session_talk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session_pull.c -- pulls as conversations: asked for, received into the caller's memory, asked again. */
 #include "session_talk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session_push.c -- pushes as conversations: what is sent when, what commits, what is sent again. */
 #include "session_talk.h"
 

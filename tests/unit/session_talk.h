@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session_talk.h -- a conversation with a session: events in, its effects looked at one by one. */
 #ifndef SESSION_TALK_H
 #define SESSION_TALK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status.c -- the names of statuses and reasons, and how an error is filled in. */
 #include <setjmp.h>
 #include <stdarg.h>

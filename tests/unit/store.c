@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.c -- what a ps holds: pools by size, ids, blocks that readers still see. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.c -- columns, the names of their groups, and what gives way in a narrow terminal. */
 #include <setjmp.h>
 #include <stdarg.h>

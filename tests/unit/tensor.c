@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c -- element types, shapes, and views of a buffer. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.c -- is a text UTF-8, and does it stay so when it is cut? */
 #include <setjmp.h>
 #include <stdarg.h>

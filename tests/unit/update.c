@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* update.c (test) -- the table of update functions: what each may be applied to, and what its
  * hyperparameters may be.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* update_loops.c (test) -- every table of loops gives the same bits, those of the plain rule
  * written out. */
 #include <math.h>

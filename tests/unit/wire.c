@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages from bytes and back: payloads in place, whatever the cuts between slices, and hostile
  * input refused. */
 #include <setjmp.h>

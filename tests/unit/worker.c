@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c -- the replica step loop against a client that writes down what it is asked.
  *
  * The client below stands for lib/client: one float32 variable per name, a push adds to it when it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.h -- a worker process: replicas of a step on local devices, reduced to one push per
  * worker.
  *

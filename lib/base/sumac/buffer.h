@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h -- counted bytes with a place.
  *
  * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which memory they are in.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status.h -- what a call came to, why, and who must act.
  *
  * A status is a gRPC status code, in C as on the wire. A reason (enum Reason in proto/sumac/v1/types.proto, the same

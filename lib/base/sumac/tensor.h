@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.h -- element types, and a typed, shaped view of bytes: the caller's own memory, or what a sumac_buffer owns.
  *
  * A tensor is a small value: copy it, pass it, drop it. It neither allocates nor frees.

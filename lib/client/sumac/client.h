@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.h -- a session with a cluster of parameter servers: create, push, pull, leave.
  *
  * Threads: any number of threads may use a client at once; each push and each pull is waited for by one. The thread that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.h -- which tasks a run is made of, where they listen, and which one this process is.
  *
  * TensorFlow's ClusterSpec and resolvers (tensorflow/python/distribute/cluster_resolver/). A description is a value that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* admit.c -- who may join, and whether there is a place: looked at before a join changes anything, so that one that is refused
  * leaves nothing behind. */
 #include "judge_state.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.c -- the records of variables: made, found by name or id, said in a message. */
 #include "judge_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* create.c -- Create and Delete: from the request to all ps, and who waits for what.
  *
  * 1. The definition is checked; an equal variable is answered, a differing one refused.

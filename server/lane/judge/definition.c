@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* definition.c -- what a create asks for: read, checked, and compared with what is there. */
 #include "judge_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* join.c -- Join: from the request to a session that every ps knows.
  *
  * 1. A retry (the same nonce) takes the place of the call before it, or is given the same answer

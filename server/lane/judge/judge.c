@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge.c -- the judge's entry points: each takes note of the time, does its file's work, and gives
  * the ps what is due. */
 #include "judge_state.h"

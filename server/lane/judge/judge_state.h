@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_state.h -- what the judge knows, and how its files share the work. Private to this folder.
  *
  *   peers      one per ps: its address, its stream, its incarnation, the next order it is to be given

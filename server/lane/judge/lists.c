@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lists.c -- does what a joiner was configured with contradict what ps 0 was: the ps in their order, the chiefs and workers?
  *
  * Processes that disagree would wait for each other in vain, or end without each other. Both lists are in the error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* orders.c -- the one list of orders that some ps has not answered, and what is sent for each.
  *
  * Each ps gets them in the list's order. An order leaves the list, and its consequence follows,

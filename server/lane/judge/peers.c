@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* peers.c -- the streams to the ps: dialling, greeting, giving orders one at a time, hearing
  * reports.
  *

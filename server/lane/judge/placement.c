@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* placement.c -- partitioners and round-robin placement as arithmetic; see placement.h. */
 #include "placement.h"
 

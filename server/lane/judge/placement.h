@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* placement.h -- into how many shards a variable is split, which rows each has, and on which ps it
  * lies.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_end.c -- how a run ends, and that every ps hears of it.
  *
  * Well: every listed member has left as done, or no member has been open for a while. Badly: a ps

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c -- the records of tasks and sessions: finding, adding, forgetting. */
 #include "judge_state.h"
 

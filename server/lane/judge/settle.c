@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settle.c -- how a session lives on (renew) and how it ends (leave, lease), the same way on every
  * ps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* waits.c -- what is being waited for, in sentences: for the statistics, and for a line every few
  * seconds. */
 #include "judge_state.h"
