@@ -13,9 +13,10 @@ const struct command completion_command = {
     .name = "completion",
     .summary = "print what bash needs to complete sumac's commands and options",
     .arguments = "bash",
-    .about = "Commands, their options, and files where an option takes one. An installation\n"
-             "puts it where bash-completion finds it; zsh reads it after `autoload bashcompinit && "
-             "bashcompinit`.",
+    .about =
+        "Commands, their options, and files where an option takes one. An installation puts it "
+        "where\n"
+        "bash-completion finds it; zsh reads it after `autoload bashcompinit && bashcompinit`.",
     .examples = "  source <(sumac completion bash)\n",
     .rows = NULL,
     .row_count = 0,

@@ -25,12 +25,12 @@ const struct command functions_command = {
     .name = "functions",
     .summary = "list the update functions and their hyperparameters",
     .arguments = "[NAME…]",
-    .about =
-        "Each update function's rule (θ is the variable, g what is pushed), the data types that it "
-        "takes, its slots,\n"
-        "and its hyperparameters with their defaults and ranges. A variable is created with one; a "
-        "push may name\n"
-        "another that needs no slots beyond those. Asks no ps: these are this release's.",
+    .about = "Each update function's rule (θ is the variable, g what is pushed), the data types "
+             "that it takes, its\n"
+             "slots, and its hyperparameters with their defaults and ranges. A variable is created "
+             "with one; a\n"
+             "push may name another that needs no slots beyond those. Asks no ps: these are this "
+             "release's.",
     .examples = "  sumac functions\n"
                 "  sumac functions adam\n"
                 "  sumac functions --json\n",

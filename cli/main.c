@@ -23,7 +23,7 @@ static void print_help(FILE *file)
         "Usage: sumac COMMAND [options] …\n\nCommands:\n");
     const struct command *command = NULL;
     for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        fprintf(file, "  %-10s %s\n", command->name, command->summary);
+        fprintf(file, "  %-11s %s\n", command->name, command->summary);
     fprintf(
         file,
         "\n`sumac COMMAND --help` has the options and examples; `sumac --version` prints the "

@@ -73,7 +73,7 @@ static void print_command_page(const struct command *command)
     char name[64];
     snprintf(name, sizeof name, "sumac-%s", command->name);
     print_head(name, command->summary);
-    printf(" %s\n[options] ", command->name);
+    printf(" %s\n[options]%s", command->name, command->arguments[0] == '\0' ? "" : " ");
     print_text(command->arguments);
     printf("\n.SH DESCRIPTION\n");
     print_text(command->about);

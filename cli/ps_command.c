@@ -90,20 +90,20 @@ const struct command ps_command = {
     .summary = "be a parameter server",
     .arguments = "",
     .about =
-        "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps "
-        "and workers and says\n"
-        "which ps this one is. It waits for the workers, in whatever order the processes "
-        "start, for the first\none without limit (only a scheduler knows when it will start one; "
-        "SIGTERM ends it), and ends with\n"
-        "the run: 0 when the workers are done; 143 when all of them are gone, or after "
-        "SIGTERM; 128 and more\n"
-        "when another ps is lost, or the port is taken (226); 2 when "
-        "TF_CONFIG or an\noption is wrong.\n"
+        "Serves its share of a run's variables. TF_CONFIG, in the environment, names all ps and "
+        "workers and\n"
+        "says which ps this one is. It waits for the workers, in whatever order the processes "
+        "start, for the\n"
+        "first one without limit (only a scheduler knows when it will start one; SIGTERM ends it), "
+        "and ends\n"
+        "with the run: 0 when the workers are done; 143 when all of them are gone, or after "
+        "SIGTERM; 128 and\n"
+        "more when another ps is lost, or the port is taken (226); 2 when TF_CONFIG or an option "
+        "is wrong.\n\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
-        "(state-max) + view-max +\n"
-        "staging-max + pulls-max + a fixed part for each session and each\nconnection + "
-        "grpc-memory-max. `sumac "
-        "stats` prints each term.",
+        "(state-max) +\n"
+        "view-max + staging-max + pulls-max + a fixed part for each session and each connection +\n"
+        "grpc-memory-max. `sumac stats` prints each term.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"

@@ -42,20 +42,20 @@ const struct command run_command = {
     .name = "run",
     .summary = "start ps and workers on this machine, and end them",
     .arguments = "-- PROGRAM [argument…]",
-    .about =
-        "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a "
-        "TF_CONFIG of its own in\n"
-        "its environment. Every line that they print comes after the name of its process. The "
-        "first failure\n"
-        "ends the run with that process's exit code (128 + n: signal n); workers that exit with 0 "
-        "but have not all left\n"
-        "as done end it with 1. Signals are forwarded to the workers; when they have ended the ps "
-        "are, too; a second one\n"
-        "ends all at once. With a worker ends whatever it has started, and nothing is left behind. "
-        "SUMAC_PROGRESS=1\n"
-        "tells a worker that a line which ends in a carriage return is written over on a terminal, "
-        "and shown once a\n"
-        "second elsewhere.",
+    .about = "Starts P ps and W times PROGRAM, on loopback ports that it picks, each with a "
+             "TF_CONFIG of its own\n"
+             "in its environment. Every line that they print comes after the name of its process. "
+             "The first\n"
+             "failure ends the run with that process's exit code (128 + n: signal n); workers that "
+             "exit with 0 but\n"
+             "have not all left as done end it with 1. Signals are forwarded to the workers; when "
+             "they have ended\n"
+             "the ps are, too; a second one ends all at once. With a worker ends whatever it has "
+             "started, and\n"
+             "nothing is left behind.\n\n"
+             "SUMAC_PROGRESS=1 tells a worker that a line which ends in a carriage return is "
+             "written over on a\n"
+             "terminal, and shown once a second elsewhere.",
     .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
     .rows = rows,

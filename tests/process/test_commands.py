@@ -275,6 +275,14 @@ class Words(unittest.TestCase):
         for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
             self.assertIn(word, output)
 
+    def test_the_help_fits_and_fills_a_hundred_columns(self):
+        for command in commands():
+            lines = sumac(command, "--help")[1].split("\n")
+            self.assertEqual([line for line in lines if len(line) > 100 or line.endswith(" ")], [], command)
+            about = "\n".join(lines).split("\n\n", 2)[2].split("\nOptions:")[0].split("Which ps, and where:")[0].split("\n")
+            early = [line for line, then in zip(about, about[1:]) if line and then and len(line) + 1 + len(then.split()[0]) <= 100]
+            self.assertEqual(early, [], command)
+
     def test_the_help_of_a_ps_has_its_options_in_groups(self):
         titles = re.findall(r"^(\w.*):$", sumac("ps", "--help")[1], re.M)
         self.assertEqual(titles, ["Which ps, and where", "Memory and how many may come", "Patience", "Examples"])
