@@ -615,6 +615,44 @@ static void what_is_to_be_assigned_is_within_the_bound_of_the_state(void **state
 
 #define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+/* One object stays in each slab, size after size: holes that no other size can use. The figure is in docs/ARCHITECTURE.md. */
+static void holes_in_slabs_take_28_times_what_is_in_use_at_most(void **state)
+{
+    enum { BUDGET = 4 << 20, OBJECTS = BUDGET / 64 };
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    static void *objects[OBJECTS], *kept[OBJECTS];
+    static size_t kept_bytes[OBJECTS];
+    uint64_t used = 0, most = 0;
+    size_t kept_count = 0;
+    sized_pool_init(&pool, &fixture->memory, 0);
+    const uint64_t before = fixture->bytes_taken;
+
+    for (size_t bytes = 64; bytes <= 4096; bytes = sized_pool_bytes(bytes + 1)) {
+        const size_t count = (size_t)(BUDGET - used) / bytes;
+        const size_t of_slab = (MEMORY_SLAB_BYTES - 64) / bytes;
+        for (size_t i = 0; i < count; i++)
+            objects[i] = sized_pool_take(&pool, bytes);
+        for (size_t i = 0; i < count; i++) {
+            if (i % of_slab != 0) {
+                sized_pool_give(&pool, objects[i], bytes);
+                continue;
+            }
+            kept[kept_count] = objects[i];
+            kept_bytes[kept_count++] = bytes;
+            used += bytes;
+        }
+        most = fixture->bytes_taken - before;
+    }
+
+    assert_true(used <= BUDGET);
+    assert_in_range(most, 1, 28 * (uint64_t)BUDGET);
+    for (size_t i = 0; i < kept_count; i++)
+        sized_pool_give(&pool, kept[i], kept_bytes[i]);
+    sized_pool_deinit(&pool);
+    assert_int_equal(fixture->bytes_taken, before); /* nothing is kept when nothing is in use */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,6 +661,7 @@ int main(void)
         store_test(no_more_than_the_bound_is_kept),
         store_test(what_is_given_back_of_small_sizes_is_given_to_the_source),
         store_test(a_slab_of_which_something_is_in_use_is_used_again),
+        store_test(holes_in_slabs_take_28_times_what_is_in_use_at_most),
         store_test(what_is_spare_beyond_the_bound_goes_before_more_is_taken),
         store_test(a_map_of_few_ids_is_small_again),
         store_test(ids_are_found_until_they_are_removed),
