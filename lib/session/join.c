@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "close_cause.h"
 #include "error.h"
 
 static void mint_nonce(struct session *session)
@@ -267,6 +268,15 @@ static bool ended_by_restart(struct session *session, const struct sumac_error *
     return true;
 }
 
+/* Where the session ended, a push stream says; why, the answer has said. */
+static void closed_without_end(struct session *session, const struct sumac_error *error)
+{
+    session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
+    fail(
+        &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
+        "%.300s (which of the pushes under way count was not said)", error->text);
+}
+
 /* The lease is not renewed: by no fault of ours, or because the session is no more. */
 static void renew_failed(struct session *session, const struct sumac_error *error)
 {
@@ -274,7 +284,7 @@ static void renew_failed(struct session *session, const struct sumac_error *erro
     if (session->phase != PHASE_OPEN)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
-        session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
+        closed_without_end(session, error);
     else if (ended_by_restart(session, error))
         return;
     else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
@@ -372,12 +382,13 @@ void session_closed(struct session *session, const wire_closed *closed)
     if (session->phase == PHASE_LEAVING)
         return; /* our own doing, or as good: the leave's answer says the rest */
     struct sumac_error error;
+    char text[CLOSE_CAUSE_TEXT_BYTES];
+    const struct close_cause cause = close_cause_of(closed->cause);
     if (closed->decided) {
         fail(
             &error, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
-            "ps 0 closed this session at push %" PRIu64
-            ": another attempt of the task joined, or the lease ran out; join again",
-            closed->final);
+            "ps 0 closed this session at push %" PRIu64 "%s; join again", closed->final,
+            close_cause_print(&cause, text));
         session_end(session, &error, closed);
         return;
     }
@@ -387,8 +398,9 @@ void session_closed(struct session *session, const wire_closed *closed)
     session->settling_us = session->now_us;
     fail(
         &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
-        "ps 0 closed this session, and did not say which of the pushes under way count; join "
-        "again");
+        "ps 0 closed this session%s, and did not say which of the pushes under way count; join "
+        "again",
+        close_cause_print(&cause, text));
     effect_wake(session, session->now_us + (uint64_t)session->config.ps_lost_ms * 1000);
 }
 

@@ -55,6 +55,7 @@ typedef Sumac__V1__Staged wire_staged;
 typedef Sumac__V1__Refused wire_refused;
 typedef Sumac__V1__Done wire_done;
 typedef Sumac__V1__GiveWay wire_give_way;
+typedef Sumac__V1__CloseCause wire_close_cause;
 typedef Sumac__V1__Closed wire_closed;
 typedef Sumac__V1__PushAnswer wire_push_answer;
 typedef Sumac__V1__PullRequest wire_pull_request;
@@ -108,6 +109,7 @@ typedef Sumac__V1__PeerReport wire_peer_report;
 #define WIRE_REFUSED_INIT SUMAC__V1__REFUSED__INIT
 #define WIRE_DONE_INIT SUMAC__V1__DONE__INIT
 #define WIRE_GIVE_WAY_INIT SUMAC__V1__GIVE_WAY__INIT
+#define WIRE_CLOSE_CAUSE_INIT SUMAC__V1__CLOSE_CAUSE__INIT
 #define WIRE_CLOSED_INIT SUMAC__V1__CLOSED__INIT
 #define WIRE_PUSH_ANSWER_INIT SUMAC__V1__PUSH_ANSWER__INIT
 #define WIRE_PULL_REQUEST_INIT SUMAC__V1__PULL_REQUEST__INIT
@@ -146,6 +148,9 @@ enum {
     WIRE_INITIALIZER_UNIFORM = SUMAC__V1__INITIALIZER__KIND__KIND_UNIFORM,
     WIRE_INITIALIZER_NORMAL = SUMAC__V1__INITIALIZER__KIND__KIND_NORMAL,
     WIRE_INITIALIZER_ASSIGNED = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED,
+    WIRE_CLOSE_LEFT = SUMAC__V1__CLOSE_CAUSE__KIND__KIND_LEFT,
+    WIRE_CLOSE_LEASE_OVER = SUMAC__V1__CLOSE_CAUSE__KIND__KIND_LEASE_OVER,
+    WIRE_CLOSE_NEWER_ATTEMPT = SUMAC__V1__CLOSE_CAUSE__KIND__KIND_NEWER_ATTEMPT,
     WIRE_PARTITIONER_NONE = SUMAC__V1__PARTITIONER__KIND__KIND_NONE,
     WIRE_PARTITIONER_FIXED_SHARDS = SUMAC__V1__PARTITIONER__KIND__KIND_FIXED_SHARDS,
     WIRE_PARTITIONER_MIN_SIZE = SUMAC__V1__PARTITIONER__KIND__KIND_MIN_SIZE,
@@ -177,11 +182,16 @@ struct wire_received {
     uint64_t payload_bytes;
 };
 
-#define WIRE_HEADER_BYTES_MAX (1u << 20) /* beside a payload, there or not; a type that has none is bounded by its transport */
-#define WIRE_ARENA_BYTES_MAX (16u << 20) /* what unpacking one message may take: the bound to give its arena */
+#define WIRE_HEADER_BYTES_MAX                                                                      \
+    (1u                                                                                            \
+     << 20) /* beside a payload, there or not; a type that has none is bounded by its transport */
+#define WIRE_ARENA_BYTES_MAX                                                                       \
+    (16u << 20) /* what unpacking one message may take: the bound to give its arena */
 
-#define WIRE_MESSAGE_BYTES_MAX (4u << 20) /* to a ps, payload and all: gRPC's own bound, that of every stock server */
-#define WIRE_PULL_BYTES_MAX (1u << 20) /* of one PullRequest: its pieces; a client of ours names 16384 */
+#define WIRE_MESSAGE_BYTES_MAX                                                                     \
+    (4u << 20) /* to a ps, payload and all: gRPC's own bound, that of every stock server */
+#define WIRE_PULL_BYTES_MAX                                                                        \
+    (1u << 20) /* of one PullRequest: its pieces; a client of ours names 16384 */
 
 #define WIRE_LIST_NAMES_MAX 1000u /* in one ListRequest */
 
@@ -190,9 +200,9 @@ struct wire_received {
  * Borrows  spans and their bytes; *received refers to them, and to `arena`.
  * Fails    INVALID_ARGUMENT (REASON_MALFORMED): not this type, truncated, two payloads, a string that is not UTF-8 or has a NUL, a
  *          header above WIRE_HEADER_BYTES_MAX. RESOURCE_EXHAUSTED: the arena's bound. */
-enum sumac_status wire_unpack(const wire_type *type, const struct span *spans, size_t span_count,
-                              struct arena *arena, struct wire_received *received,
-                              struct sumac_error *error);
+enum sumac_status wire_unpack(
+    const wire_type *type, const struct span *spans, size_t span_count, struct arena *arena,
+    struct wire_received *received, struct sumac_error *error);
 
 /* Is `type` one whose field 15 is `bytes payload`? */
 bool wire_has_payload(const wire_type *type);

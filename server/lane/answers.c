@@ -158,10 +158,13 @@ static wire_closed *make_closed(struct lane *lane, const struct session *session
     wire_closed *closed = arena_take(&lane->arena, sizeof *closed);
     const size_t voided_bytes = session->voided_count * sizeof(uint64_t);
     uint64_t *voided = arena_take(&lane->arena, voided_bytes);
+    wire_close_cause *cause = arena_take(&lane->arena, sizeof *cause);
 
-    if (closed == NULL || voided == NULL)
+    if (closed == NULL || voided == NULL || cause == NULL)
         return NULL;
     *closed = (wire_closed)WIRE_CLOSED_INIT;
+    close_cause_fill(&session->cause, cause);
+    closed->cause = cause;
     for (uint32_t i = 0; i < session->voided_count; i++)
         voided[i] = session->voided[i].sequence;
     closed->final = session->final;

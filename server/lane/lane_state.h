@@ -20,6 +20,7 @@
 #ifndef LANE_LANE_STATE_H
 #define LANE_LANE_STATE_H
 
+#include "close_cause.h"
 #include "histogram.h"
 #include "judge.h"
 #include "lane.h"
@@ -159,10 +160,12 @@ struct session {
     uint64_t answer_bytes;  /* of answers that wait for its push stream */
     uint64_t pull_bytes;    /* of its pulls */
     bool closing, closed, done;
+    struct close_cause cause; /* with closing */
     uint64_t final;
-    uint64_t decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
-    uint64_t close_number;  /* order to be answered as soon as there is memory for it; 0: none */
-    uint64_t decide_number; /* order to be answered when all up to `final` is applied; 0: none */
+    uint64_t
+        decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
+    uint64_t close_number;     /* order to be answered as soon as there is memory for it; 0: none */
+    uint64_t decide_number;    /* order to be answered when all up to `final` is applied; 0: none */
     bool waits_for_shards;
     struct session *next_waiting;
     struct stream *push_stream;
@@ -171,7 +174,7 @@ struct session {
     uint64_t generation;
     uint64_t heard_us, heard_told_us;
     uint32_t broken_streams; /* push streams that broke while it was open */
-    bool heard; /* since the last report */
+    bool heard;              /* since the last report */
     double weight;
     struct session_counts counts;
 };
@@ -281,7 +284,8 @@ struct lane {
     struct out out;
     struct store store;
     struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
-    struct pool streams_pool, sessions_pool, parts_pool, chunks_pool, refusals_pool, reports_pool, holds_pool;
+    struct pool streams_pool, sessions_pool, parts_pool, chunks_pool, refusals_pool, reports_pool,
+        holds_pool;
     struct judge *judge; /* ps 0 */
     const struct lane_event *event;
     uint64_t now_us;

@@ -188,6 +188,7 @@ static void check_request(
     struct lane *lane, const struct stream *stream, const wire_pull_request *request,
     struct sumac_error *error)
 {
+    char cause[CLOSE_CAUSE_TEXT_BYTES];
     const struct session *session = stream->session;
 
     if (request->bounded)
@@ -216,9 +217,9 @@ static void check_request(
         request->after_sequence > 0 && session->closing && session->mark < request->after_sequence)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "pull %llu waits for push %llu of session %s, which is closed on ps %u",
+            "pull %llu waits for push %llu of session %s, which is closed on ps %u%s",
             (unsigned long long)request->request, (unsigned long long)request->after_sequence,
-            session->task, lane->index);
+            session->task, lane->index, close_cause_print(&session->cause, cause));
 }
 
 /* False: there is no room for it, not even to say so. */
@@ -268,8 +269,9 @@ static void refuse_last(struct lane *lane, struct stream *stream, uint64_t reque
 
 static void add(struct lane *lane, struct stream *stream, const wire_pull_request *request)
 {
-    struct pull *pull =
-        stream->pull_count == PULLS_PER_STREAM_MAX ? NULL : sized_pool_take_zeroed(&lane->bytes, sizeof(struct pull));
+    struct pull *pull = stream->pull_count == PULLS_PER_STREAM_MAX
+                            ? NULL
+                            : sized_pool_take_zeroed(&lane->bytes, sizeof(struct pull));
 
     if (pull != NULL) {
         pull->request = request->request;
@@ -327,6 +329,7 @@ bool lane_pull_waits(const struct lane *lane, const struct session *session)
 
 void lane_pull_end_session(struct lane *lane, struct session *session)
 {
+    char cause[CLOSE_CAUSE_TEXT_BYTES];
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->kind != LANE_STREAM_PULL || stream->session != session)
             continue;
@@ -335,9 +338,9 @@ void lane_pull_end_session(struct lane *lane, struct session *session)
                 continue;
             (void)fail(
                 &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-                "pull %llu waited for push %llu of session %s, which was closed on ps %u",
+                "pull %llu waited for push %llu of session %s, which was closed on ps %u%s",
                 (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
-                session->task, lane->index);
+                session->task, lane->index, close_cause_print(&session->cause, cause));
             lane_stream_attend(lane, stream);
         }
     }

@@ -66,9 +66,21 @@ class Workers(unittest.TestCase):
         cluster.ps[0].wait_for(r"settled the session of worker 0")
         sleeper.signal(signal.SIGCONT)
         sleeper.say("push w 1")
-        sleeper.wait_for(r"^refused \w+ SESSION_CLOSED .*session")
+        sleeper.wait_for(r"^refused \w+ SESSION_CLOSED .*session.*: its lease ran out, no ps had heard from it for \d+\.\d s")
+        self.assertNotIn("another attempt", sleeper.text())
         self.assertGreaterEqual(sleeper.wait(), 128)
         self.assertEqual(applied(other, "w"), 0.0)
+
+    def test_a_worker_whose_task_joins_again_is_told_which_attempt_did(self):
+        cluster = self.cluster(workers=1)
+        first = self.member(cluster)
+        second = self.member(cluster)
+        first.say("create w float32 4 2 2 sgd")
+        first.wait_for(r"^refused \w+ SESSION_CLOSED .*session.*: another attempt of its task has joined, attempt 2")
+        self.assertNotIn("lease", first.text())
+        self.assertGreaterEqual(first.wait(), 128)
+        second.say("leave done")
+        second.wait_for("^left$")
 
     def test_a_ps_asleep_for_longer_than_a_lease_expires_nobody(self):
         cluster = self.cluster(options=["--lease-ms", "1000"])

@@ -454,10 +454,16 @@ a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(voi
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
     world_pass(world, 11 * SECOND);
 
+    assert_string_equal(
+        world_told(world, 1, ORDER_CLOSE)->text,
+        ": its lease ran out, no ps had heard from it for 10.2 s");
     const uint64_t closed = world_renew(world, joined->session_id);
     const uint64_t unknown = world_renew(world, nobody);
 
     assert_int_equal(world_answer(world, closed)->reason, SUMAC_REASON_SESSION_CLOSED);
+    assert_string_equal(
+        world_answer(world, closed)->text, "the session of worker 0 is closed: its lease ran out, "
+                                           "no ps had heard from it for 10.2 s; join again");
     assert_int_equal(world_answer(world, unknown)->reason, SUMAC_REASON_SESSION_UNKNOWN);
     world_free(world);
 }

@@ -157,6 +157,21 @@ static void a_decided_session_is_applied_up_to_its_final(void **state)
         "reply StatsReply pushes 1 pulls 0 refused 0 duplicates 0 staleness 0 of 0 staged 0\n");
 }
 
+static void a_client_that_is_closed_hears_the_cause_that_ps_0_has_said(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+    cause.kind = SUMAC__V1__CLOSE_CAUSE__KIND__KIND_LEASE_OVER;
+    cause.silent_ms = 10250;
+    talk_close_for(talk, 1, &cause);
+    talk_forget(talk);
+
+    talk_decide(talk, 1, 0, 0);
+
+    talk_expect(talk, "report 6\nclosed 0 cause 2 10250 0\n");
+}
+
 static void without_tell_closed_client_it_is_not_told(void **state)
 {
     struct talk *const talk = *state;
@@ -617,6 +632,7 @@ int main(void)
         talk_test(without_close_before_settling_it_still_pushes),
         talk_test(a_close_reports_commits_and_refusals),
         talk_test(a_decided_session_is_applied_up_to_its_final),
+        talk_test(a_client_that_is_closed_hears_the_cause_that_ps_0_has_said),
         talk_test(without_tell_closed_client_it_is_not_told),
         talk_test(a_client_that_was_settled_meanwhile_is_told_when_it_is_back),
         talk_test(a_decision_is_answered_when_all_is_applied),

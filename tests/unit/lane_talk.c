@@ -163,6 +163,10 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
             say(talk, " voided %llu", (unsigned long long)answer->closed->voided[i]);
         if (answer->closed->acked_through != 0)
             say(talk, " acked %llu", (unsigned long long)answer->closed->acked_through);
+        if (answer->closed->cause != NULL && answer->closed->cause->kind != 0)
+            say(talk, " cause %d %u %llu", (int)answer->closed->cause->kind,
+                answer->closed->cause->silent_ms,
+                (unsigned long long)answer->closed->cause->attempt);
         say(talk, "\n");
     }
     if (answer->rejoin)
@@ -462,10 +466,13 @@ void talk_open(struct talk *talk, uint8_t session)
     talk_order(talk, &order);
 }
 
-void talk_close(struct talk *talk, uint8_t session)
+void talk_close(struct talk *talk, uint8_t session) { talk_close_for(talk, session, NULL); }
+
+void talk_close_for(struct talk *talk, uint8_t session, wire_close_cause *cause)
 {
     uint8_t id[16];
     wire_close_session close = WIRE_CLOSE_SESSION_INIT;
+    close.cause = cause;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
     close.session_id = id_of(session, id);

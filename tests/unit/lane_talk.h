@@ -74,6 +74,7 @@ void talk_forget(struct talk *talk);
 void talk_order(struct talk *talk, wire_peer_order *order);
 void talk_open(struct talk *talk, uint8_t session);
 void talk_close(struct talk *talk, uint8_t session);
+void talk_close_for(struct talk *talk, uint8_t session, wire_close_cause *cause);
 void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t voided);
 /* A float32 vector of one shard here, published: its id is the shard's as well. */
 void talk_variable(struct talk *talk, uint64_t id, uint64_t elements, uint32_t function);

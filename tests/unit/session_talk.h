@@ -261,10 +261,12 @@ static inline void talk_refused(struct talk *talk, uint32_t ps, uint64_t sequenc
     talk_answer(talk, ps, &answer);
 }
 
-static inline void
-talk_closed(struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64_t voided)
+static inline void talk_closed_for(
+    struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64_t voided,
+    wire_close_cause *cause)
 {
     wire_closed closed = WIRE_CLOSED_INIT;
+    closed.cause = cause;
     closed.final = final;
     closed.decided = decided;
     closed.n_voided = voided != 0;
@@ -272,6 +274,12 @@ talk_closed(struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     answer.closed = &closed;
     talk_answer(talk, ps, &answer);
+}
+
+static inline void
+talk_closed(struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64_t voided)
+{
+    talk_closed_for(talk, ps, decided, final, voided, NULL);
 }
 
 static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_lane lane)

@@ -150,7 +150,7 @@ void judge_join_opened(
     refuse(
         judge, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         out_text(judge->out, "ps %u cannot open the session: %s", ps, report->message));
-    judge_settle(judge, session);
+    judge_settle(judge, session, &(struct close_cause){0}); /* its client has no session to close */
 }
 
 void judge_join_complete(struct judge *judge, struct judge_session *session)
@@ -269,7 +269,10 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
             out_log(
                 judge->out, "ps 0 closes the session of %s: attempt %llu has joined", other->label,
                 (unsigned long long)session->attempt);
-            judge_settle(judge, other);
+            judge_settle(
+                judge, other,
+                &(struct close_cause){
+                    .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = session->attempt});
         }
     }
 }

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "close_cause.h"
 #include "judge.h"
 #include "lane.h"
 #include "memory.h"
@@ -129,7 +130,8 @@ struct judge_session {
     bool left;              /* its client's leave settled it, … */
     uint64_t last_sequence; /* … which named this push as its last */
     uint64_t final;
-    uint64_t acked_through; /* the largest that a ps has: above it `voided` lacks none */
+    uint64_t acked_through;      /* the largest that a ps has: above it `voided` lacks none */
+    struct close_cause cause;    /* from CLOSING on */
     struct judge_voided *voided; /* NULL: none */
     uint32_t orders;             /* in the list that name it */
 };
@@ -432,7 +434,8 @@ void judge_joins_tick(struct judge *judge);
 bool judge_left_as_done(const struct judge_session *session);
 void judge_renew(struct judge *judge, const struct lane_event *event);
 void judge_leave(struct judge *judge, const struct lane_event *event);
-void judge_settle(struct judge *judge, struct judge_session *session);
+void judge_settle(
+    struct judge *judge, struct judge_session *session, const struct close_cause *cause);
 /* False: what it voids cannot be kept for want of memory, and must not be decided without. */
 bool judge_close_reported(
     struct judge *judge, struct judge_session *session, const wire_peer_report *report);

@@ -215,9 +215,11 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
         return NULL;
     }
     if (!is_open(session)) {
+        char cause[CLOSE_CAUSE_TEXT_BYTES];
         out_fail(
             judge->out, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "the session of %s is closed: join again", session->label);
+            "the session of %s is closed%s; join again", session->label,
+            close_cause_print(&session->cause, cause));
         return NULL;
     }
     session->heard_us = judge->now_us;

@@ -13,10 +13,12 @@
 
 /* ---- the end of a session ---- */
 
-void judge_settle(struct judge *judge, struct judge_session *session)
+void judge_settle(
+    struct judge *judge, struct judge_session *session, const struct close_cause *cause)
 {
     assert(session->state == JUDGE_SESSION_OPENING || session->state == JUDGE_SESSION_OPEN);
     session->state = JUDGE_SESSION_CLOSING;
+    session->cause = *cause;
     session->final = session->acked_through = 0;
     judge_calls_of_session_fail(judge, session);
     judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
@@ -156,7 +158,7 @@ static void wait_for_settle(
     } else if (session->state < JUDGE_SESSION_CLOSING) {
         out_log(judge->out, "%s leaves%s", session->label, request->done ? " as done" : "");
         session->left = true;
-        judge_settle(judge, session);
+        judge_settle(judge, session, &(struct close_cause){.kind = WIRE_CLOSE_LEFT});
     }
 }
 
@@ -212,6 +214,11 @@ void judge_leases_tick(struct judge *judge)
         out_log(
             judge->out, "ps 0 closes the session of %s: last heard from %s, its lease is %u ms",
             session->label, judge_ago(judge, session->heard_us), judge->config->lease_ms);
-        judge_settle(judge, session);
+        const uint64_t silent_ms = (judge->now_us - session->heard_us) / 1000u;
+        judge_settle(
+            judge, session,
+            &(struct close_cause){
+                .kind = WIRE_CLOSE_LEASE_OVER,
+                .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX});
     }
 }

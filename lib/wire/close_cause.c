@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close_cause.c -- why a session was closed, between the wire, what is kept of it, and words. */
+#include "close_cause.h"
+
+#include <inttypes.h>
+
+#include "text.h"
+
+struct close_cause close_cause_of(const wire_close_cause *wire)
+{
+    if (wire == NULL)
+        return (struct close_cause){0};
+    return (struct close_cause){
+        .kind = (int)wire->kind, .silent_ms = wire->silent_ms, .attempt = wire->attempt};
+}
+
+void close_cause_fill(const struct close_cause *cause, wire_close_cause *wire)
+{
+    *wire = (wire_close_cause)WIRE_CLOSE_CAUSE_INIT;
+    wire->kind = (Sumac__V1__CloseCause__Kind)cause->kind;
+    wire->silent_ms = cause->silent_ms;
+    wire->attempt = cause->attempt;
+}
+
+const char *close_cause_print(const struct close_cause *cause, char *text)
+{
+    text[0] = '\0';
+    if (cause->kind == WIRE_CLOSE_LEFT)
+        text_print(text, CLOSE_CAUSE_TEXT_BYTES, ": it has left");
+    if (cause->kind == WIRE_CLOSE_LEASE_OVER)
+        text_print(
+            text, CLOSE_CAUSE_TEXT_BYTES,
+            ": its lease ran out, no ps had heard from it for %" PRIu32 ".%" PRIu32 " s",
+            cause->silent_ms / 1000u, cause->silent_ms % 1000u / 100u);
+    if (cause->kind == WIRE_CLOSE_NEWER_ATTEMPT)
+        text_print(
+            text, CLOSE_CAUSE_TEXT_BYTES,
+            ": another attempt of its task has joined, attempt %" PRIu64, cause->attempt);
+    return text;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close_cause.h -- why a session was closed: kept by ps 0 and by every ps, told to the client, and the same words everywhere. */
+#ifndef WIRE_CLOSE_CAUSE_H
+#define WIRE_CLOSE_CAUSE_H
+
+#include <stddef.h>
+
+#include "wire.h"
+
+#define CLOSE_CAUSE_TEXT_BYTES 128u
+
+/* As it is kept; 0 of all: not said. */
+struct close_cause {
+    int kind; /* WIRE_CLOSE_… */
+    uint32_t silent_ms;
+    uint64_t attempt;
+};
+
+/* None said: NULL. */
+struct close_cause close_cause_of(const wire_close_cause *wire);
+void close_cause_fill(const struct close_cause *cause, wire_close_cause *wire);
+
+/* ": its lease ran out, …", to be put after "the session is closed"; "" when it was not said.
+ *
+ * Lends  `text`, of CLOSE_CAUSE_TEXT_BYTES.
+ */
+const char *close_cause_print(const struct close_cause *cause, char *text);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_closed.c -- what a client whose session was closed is told of the cause. */
+#include "session_talk.h"
+
+static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void **state)
+{
+    (void)state;
+    struct {
+        wire_close_cause cause;
+        const char *text;
+    } cases[] = {
+        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0; join again"},
+        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: it has left; join again"},
+        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: its lease ran out, no ps had "
+                                "heard from it for 10.2 s; join again"},
+        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: another attempt of its task "
+                                "has joined, attempt 5; join again"},
+    };
+    for (int i = 0; i < 4; i++) {
+        cases[i].cause.kind = (Sumac__V1__CloseCause__Kind)i;
+        cases[i].cause.silent_ms = 10250;
+        cases[i].cause.attempt = 5;
+        struct talk talk;
+        talk_open(&talk, 1);
+
+        talk_closed_for(&talk, 0, false, 0, 0, &cases[i].cause);
+        talk_closed_for(&talk, 0, true, 0, 0, &cases[i].cause);
+
+        assert_string_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.text, cases[i].text);
+        talk_close(&talk);
+    }
+}
+
+static void a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_call_failed(
+        &talk, SESSION_CALL_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED);
+
+    talk_tick_after(&talk, 8000);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(&talk, LOST_MS);
+
+    assert_string_equal(
+        talk_find(&talk, SESSION_EFFECT_ENDED)->error.text,
+        "the call failed (which of the pushes under way count was not said)");
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said),
+        cmocka_unit_test(a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
