@@ -37,7 +37,12 @@ static void fill_shape(struct sumac_variable *variable, const wire_variable *wir
 /* Does the answer hold together? A transfer relies on it. */
 static bool is_sound(const wire_variable *wire)
 {
-    if (wire->n_shape > SUMAC_RANK_MAX || sumac_dtype_bytes((enum sumac_dtype)wire->data_type) == 0)
+    struct sumac_shape shape = {.rank = (uint32_t)wire->n_shape};
+    if (wire->n_shape > SUMAC_RANK_MAX)
+        return false;
+    for (size_t i = 0; i < wire->n_shape; i++)
+        shape.extent[i] = wire->shape[i];
+    if (sumac_shape_size(&shape, (enum sumac_dtype)wire->data_type, NULL, NULL) != SUMAC_OK)
         return false;
     uint64_t rows = 0;
     for (size_t i = 0; i < wire->n_shards; i++) {

@@ -285,6 +285,27 @@ static void a_layout_with_a_gap_is_not_believed(void **state)
     assert_null(client_learn(&client, &wire));
 }
 
+/* Its bytes would wrap around: memory for it, and what is pulled into that, would be too small. */
+static void a_shape_of_more_bytes_than_there_are_is_not_believed(void **state)
+{
+    (void)state;
+    struct sumac_client client = {0};
+    uint64_t extents[] = {UINT64_C(1) << 40, UINT64_C(1) << 40};
+    wire_shard shard = WIRE_SHARD_INIT;
+    shard.rows = extents[0];
+    wire_shard *shards[] = {&shard};
+    wire_variable wire = WIRE_VARIABLE_INIT;
+    wire.name = "w";
+    wire.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    wire.n_shape = 2;
+    wire.shape = extents;
+    wire.n_shards = 1;
+    wire.shards = shards;
+
+    assert_null(client_learn(&client, &wire));
+    client_forget_variables(&client);
+}
+
 /* ---- names to numbers */
 
 static enum sumac_status
@@ -532,6 +553,7 @@ int main(void)
         cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
         cmocka_unit_test(a_pull_that_is_over_by_its_deadline_is_not_still_under_way),
         cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
+        cmocka_unit_test(a_shape_of_more_bytes_than_there_are_is_not_believed),
         cmocka_unit_test(a_functions_name_is_its_number_on_the_wire),
         cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),
         cmocka_unit_test(a_hyperparameter_of_another_function_is_refused_with_its_own),
