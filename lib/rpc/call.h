@@ -47,7 +47,8 @@ struct rpc_call {
     struct rpc_server *server; /* one of these two is NULL */
     struct rpc_channel *channel;
     struct method *method; /* server: in whose bound it counts; NULL: in none, it is refused */
-    struct rpc_call *previous, *next; /* of the server's or the channel's */
+    struct rpc_call *previous, *next;              /* of the server's or the channel's */
+    struct rpc_call *ending_before, *ending_after; /* server: of those whose last word is out */
     struct rpc_call *next_asking;
     grpc_call *core;
     const struct rpc_handler *handler;
@@ -63,7 +64,8 @@ struct rpc_call {
     bool ending; /* a status, or the client's half-close, follows what is being sent */
     bool ended;  /* and is on its way */
     bool paused;
-    bool deaf; /* what arrives is dropped: it was malformed, or the call is ended */
+    bool listed_ending; /* server: among those whose last word is out */
+    bool deaf;          /* what arrives is dropped: it was malformed, or the call is ended */
     bool over;
     uint32_t batches;
     uint64_t ending_since_us; /* server: as a tick found it; 0: not yet */
@@ -110,10 +112,8 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);
 
 /* Who a call belongs to keeps a list. */
 void server_forget(struct rpc_server *server, struct rpc_call *call);
-/* The call's answer or status is the last that it says. */
+/* The call's answer or status is the last that it says. Of too many that nobody reads, the oldest is cut. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call);
-/* May one more call wait until its client has taken its status? Else that is said, without a reason, by a reset. */
-bool server_lets_linger(const struct rpc_server *server);
 void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
 
 static inline void calls_link(struct rpc_call **first, struct rpc_call *call)

@@ -180,12 +180,6 @@ void rpc_call_finish(
         return;
     call->ending = call->deaf = true;
     server_note_ending(call->server, call);
-    if (status != SUMAC_OK && !server_lets_linger(call->server)) {
-        call->ended = true;
-        grpc_call_cancel_with_status(
-            call->core, (grpc_status_code)status, text != NULL ? text : "", NULL);
-        return;
-    }
     call->status = (grpc_status_code)status;
     call->reason = reason;
     if (text != NULL && status != SUMAC_OK)

@@ -214,11 +214,48 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
 
 static const struct rpc_handler deaf_handler = {0};
 
+static void forget_ending(struct rpc_server *server, struct rpc_call *call)
+{
+    if (call->ending_before != NULL)
+        call->ending_before->ending_after = call->ending_after;
+    else
+        server->ending_first = call->ending_after;
+    if (call->ending_after != NULL)
+        call->ending_after->ending_before = call->ending_before;
+    else
+        server->ending_last = call->ending_before;
+    call->ending_before = call->ending_after = NULL;
+    call->listed_ending = false;
+    server->ending_count--;
+}
+
+/* What it said last is dropped, and its place is free at once. */
+static void cut(struct rpc_server *server, struct rpc_call *call)
+{
+    forget_ending(server, call);
+    if (call->method != NULL)
+        call->method->calls--;
+    call->method = NULL;
+    rpc_call_cancel(call);
+}
+
+/* Of a method whose places are all taken, the oldest call gives way that was answered and whose client reads nothing. */
+static void make_place(struct rpc_server *server, const struct method *method)
+{
+    struct rpc_call *call = server->ending_first;
+    while (call != NULL && call->method != method)
+        call = call->ending_after;
+    if (call != NULL)
+        cut(server, call);
+}
+
 /* Every method has places of its own, so that calls of one kind never shut out those of another. False: they are taken,
  * and the client is told. */
 static bool take_place(struct rpc_call *call, struct method *method)
 {
     char text[ADDRESS_BYTES];
+    if (method->calls >= method->calls_max)
+        make_place(call->server, method);
     if (method->calls < method->calls_max) {
         method->calls++;
         call->method = method;
@@ -335,34 +372,36 @@ void server_forget(struct rpc_server *server, struct rpc_call *call)
 {
     calls_unlink(&server->calls, call);
     server->call_count--;
-    if (call->ending)
-        server->ending_count--;
+    if (call->listed_ending)
+        forget_ending(server, call);
     if (call->method != NULL)
         call->method->calls--;
 }
 
+/* At its own end the server tells everybody why. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call)
 {
-    assert(call->ending && call->ending_since_us == 0);
-    server->ending_count++;
-}
-
-/* At its own end the server tells everybody why. */
-bool server_lets_linger(const struct rpc_server *server)
-{
-    return server->draining || server->ending_count <= SERVER_ENDING_CALLS_MAX;
+    assert(call->ending && !call->listed_ending);
+    call->listed_ending = true;
+    call->ending_before = server->ending_last;
+    if (server->ending_last != NULL)
+        server->ending_last->ending_after = call;
+    else
+        server->ending_first = call;
+    server->ending_last = call;
+    if (++server->ending_count > SERVER_ENDING_CALLS_MAX && !server->draining)
+        cut(server, server->ending_first);
 }
 
 void rpc_server_tick(struct rpc_server *server, uint64_t now_us)
 {
-    struct rpc_call *call = server->ending_count > 0 ? server->calls : NULL;
-    for (; call != NULL; call = call->next) {
-        if (!call->ending)
-            continue;
+    struct rpc_call *next = NULL;
+    for (struct rpc_call *call = server->ending_first; call != NULL; call = next) {
+        next = call->ending_after;
         if (call->ending_since_us == 0)
             call->ending_since_us = now_us;
         else if (now_us - call->ending_since_us >= (uint64_t)SERVER_ENDING_MS_MAX * 1000u)
-            rpc_call_cancel(call);
+            cut(server, call);
     }
 }
 

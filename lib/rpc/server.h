@@ -61,6 +61,7 @@ struct rpc_server {
     struct accept unknown[ACCEPTS_PER_METHOD];
     struct rpc_call *calls;
     uint32_t call_count, calls_max;
+    struct rpc_call *ending_first, *ending_last; /* oldest first */
     uint32_t ending_count;
     uint32_t accepts; /* outstanding */
     struct tag shut_down;

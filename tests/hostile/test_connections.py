@@ -8,7 +8,7 @@ import unittest
 import grpc
 
 import http2
-from attack import Attack, DEADLINE_S, MIB, sessions_pb2, transfer_pb2
+from attack import Attack, DEADLINE_S, MIB, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
 from wire import Stream, health_pb2, observe_pb2
 
 PULL, STATS = b"/sumac.v1.Transfer/Pull", b"/sumac.v1.Observe/Stats"
@@ -106,6 +106,31 @@ class Connections(Attack):
             connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(PULL)) +
                             http2.frame(http2.DATA, 0, stream, http2.message(hello) + http2.message(pull)))
         self.nobody_was_harmed()
+
+    def hold(self, path, request, count):
+        """Calls that are answered, by a connection of their own that takes no answer; all have come when this returns."""
+        connection = self.connect(window=0)
+        body = http2.message(request.SerializeToString())
+        for number in range(count):
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * number + 1, http2.request(path)) +
+                            http2.frame(http2.DATA, http2.END_STREAM, 2 * number + 1, body))
+        connection.send(http2.frame(http2.PING, 0, 0, b"12345678"))
+        seen = b""
+        while b"12345678" not in seen:
+            seen = seen[-64:] + connection.socket.recv(65536)
+
+    def test_answers_that_nobody_takes_cost_nobody_else_a_place_or_a_reason(self):
+        member = self.victim.client
+        leave = sessions_pb2.LeaveRequest(session_id=b"nobody's session", done=True)
+        renew = sessions_pb2.RenewRequest(session_id=b"nobody's session")
+        for path, request in ((STATS, observe_pb2.StatsRequest()), (b"/sumac.v1.Variables/List", variables_pb2.ListRequest()),
+                              (b"/sumac.v1.Sessions/Leave", leave), (b"/sumac.v1.Sessions/Renew", renew)):
+            self.hold(path, request, 700)
+        for _ in range(20):
+            self.stats()
+            self.list()
+            member.ps[0].sessions.Renew(sessions_pb2.RenewRequest(session_id=member.joined.session_id), timeout=DEADLINE_S)
+            self.refused_as(grpc.StatusCode.NOT_FOUND, member.ps[0].sessions.Leave, leave, types_pb2.REASON_SESSION_UNKNOWN)
 
     def test_streams_without_a_hello_shut_nobody_out(self):
         for _ in range(20):
