@@ -236,8 +236,9 @@ static void write_directory(struct array_file *file)
 
 /* ---- the file */
 
-/* Open a new file beside what is to be, with the permissions that the process gives new files. */
-static enum sumac_status open_beside(struct array_file *file, struct sumac_error *error)
+/* Open a new file beside what is to be, with the permissions of the one that it replaces, or those that the process gives. */
+static enum sumac_status
+open_beside(struct array_file *file, const struct stat *replaced, struct sumac_error *error)
 {
     const size_t bytes = strlen(file->path) + 64;
     file->temporary = malloc(bytes);
@@ -246,7 +247,11 @@ static enum sumac_status open_beside(struct array_file *file, struct sumac_error
     for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         text_print(file->temporary, bytes, "%s.%ld-%d.tmp", file->path, (long)getpid(), attempt);
         watch_signals(file->temporary);
-        file->opened = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        file->opened = open(
+            file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, replaced != NULL ? 0600 : 0666);
+        if (file->opened >= 0 && replaced != NULL)
+            (void)fchmod(
+                file->opened, replaced->st_mode & 07777u); /* else it stays the owner's alone */
         if (file->opened >= 0)
             return SUMAC_OK;
         watch_signals(NULL);
@@ -276,7 +281,7 @@ open_path(struct array_file *file, const char *path, struct sumac_error *error)
     file->path = is_there ? realpath(path, NULL) : strdup(path);
     if (file->path == NULL)
         return fail_system(error, errno, "write", path);
-    return open_beside(file, error);
+    return open_beside(file, is_there ? &there : NULL, error);
 }
 
 /* The image in the file itself where it can be mapped, else in memory. */

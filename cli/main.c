@@ -36,12 +36,11 @@ static void print_help(FILE *file)
 }
 
 /* The command's exit code, but no success when what it printed is not all written: a disk may be full. */
-static int run(const struct command *command, int argc, char **argv)
+static int printed(int code, const char *name)
 {
-    const int code = command->run(command, argc, argv);
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return code;
-    fprintf(stderr, "sumac %s: standard output cannot be written\n", command->name);
+    fprintf(stderr, "sumac %s: standard output cannot be written\n", name);
     return code == EXIT_FINE ? EXIT_FAILED : code;
 }
 
@@ -59,15 +58,15 @@ int main(int argc, char **argv)
             options_print_help(about);
         else
             print_help(stdout);
-        return EXIT_FINE;
+        return printed(EXIT_FINE, word);
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
         printf("sumac %s\n", sumac_version());
-        return EXIT_FINE;
+        return printed(EXIT_FINE, word);
     }
     const struct command *command = command_find(word);
     if (command != NULL)
-        return run(command, argc - 1, argv + 1);
+        return printed(command->run(command, argc - 1, argv + 1), command->name);
     const char *nearest = options_nearest(word, command_name, NULL);
     fprintf(stderr, "sumac: there is no command %s; ", word);
     if (nearest != NULL)

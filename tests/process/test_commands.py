@@ -346,6 +346,12 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("sumac completion bash", errors)
 
+    def test_what_cannot_be_printed_is_no_success(self):
+        for command in ("--help", "--version", "functions"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([SUMAC, command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stderr.count("cannot be written")), (1, 1))
+
     def test_the_version(self):
         self.assertRegex(sumac("--version")[1], r"^sumac \d+\.\d+\.\d+\n$")
 

@@ -98,6 +98,14 @@ class Getting(unittest.TestCase):
         with numpy.load(self.path("one.npz")) as arrays:
             self.assertEqual(arrays["layer/b"].shape, (3, COLUMNS))
 
+    def test_a_file_that_is_replaced_keeps_who_may_read_it(self):
+        path = self.path("private.npy")
+        for mode in (0o600, 0o640):
+            with open(path, "wb"):
+                os.chmod(path, mode)
+            self.assertEqual(self.get("w", "-o", path)[0], 0)
+            self.assertEqual(os.stat(path).st_mode & 0o777, mode)
+
     def test_several_are_no_npy_file(self):
         code, _, errors = self.get("w", "layer/a", "-o", self.path("x.npy"))
         self.assertEqual(code, 2)
