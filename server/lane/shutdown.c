@@ -81,21 +81,29 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
     stop_serving(lane);
 }
 
-static bool session_in_flight(const struct session *session)
+/* An end tells the clients to stop: what has no stream left to be committed on will not be committed. */
+static bool may_be_applied(const struct lane *lane, const struct session *session)
 {
-    return session->applying != NULL || session->waits_for_shards || session->first != NULL ||
-           session->decide_number != 0;
+    const struct part *first = session->first;
+    return first != NULL && (!lane->ended || session->push_stream != NULL ||
+                             first->sequence <= session->commit_through);
+}
+
+static bool session_in_flight(const struct lane *lane, const struct session *session)
+{
+    return session->applying != NULL || session->waits_for_shards ||
+           may_be_applied(lane, session) || session->decide_number != 0;
 }
 
 static bool some_session_in_flight(const struct lane *lane)
 {
     for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
-        if (session_in_flight(session))
+        if (session_in_flight(lane, session))
             return true;
     }
     for (const struct session *session = lane->closed_sessions; session != NULL;
          session = session->next) {
-        if (session_in_flight(session))
+        if (session_in_flight(lane, session))
             return true;
     }
     return false;

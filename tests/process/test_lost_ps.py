@@ -128,7 +128,7 @@ class Terminated(unittest.TestCase):
             if ps == 0:
                 self.assertEqual(clients[0].pull(0, variable.shards[0]), floats(2, 2, 2, 2))
         self.assertEqual(cluster.ps[1].wait(), 143)
-        self.assertGreaterEqual(cluster.ps[0].wait(), 128)
+        self.assertEqual(cluster.ps[0].wait(), 143)
         self.assertRegex(cluster.ps[0].text(), SAYS.format(ps=1, port=cluster.ports[1]))
 
     def check_told(self, victim):
@@ -149,7 +149,7 @@ class Terminated(unittest.TestCase):
         idle.say("pull w")
         idle.wait_for(rf"^refused UNAVAILABLE TERMINATED .*ps {victim}", patience_s=30)
         self.assertGreaterEqual(idle.wait(30), 128)
-        self.assertGreaterEqual(cluster.ps[1 - victim].wait(30), 128)
+        self.assertEqual(cluster.ps[1 - victim].wait(30), 143)
 
     def test_ps_0_is_terminated_and_everybody_is_told_why(self):
         self.check_told(0)
@@ -186,7 +186,7 @@ class Terminated(unittest.TestCase):
         for member in members:
             member.wait_for(r"^refused \w+ \w+ .*ps 1 at")
             self.assertGreaterEqual(member.wait(), 128)
-        self.assertGreaterEqual(cluster.ps[0].wait(), 128)
+        self.assertEqual(cluster.ps[0].wait(), 143)
 
 
 if __name__ == "__main__":

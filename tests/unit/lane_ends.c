@@ -449,6 +449,46 @@ static void sigterm_does_not_wait_for_ever(void **state)
     assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
 }
 
+static void another_ps_was_terminated(struct talk *talk)
+{
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    end.exit_code = 143;
+    end.message = "ps 1 at h1:1 has ended and its state with it";
+    end.reason = (Sumac__V1__Reason)SUMAC_REASON_TERMINATED;
+    order.end = &end;
+    talk_order(talk, &order);
+}
+
+static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+
+    another_ps_was_terminated(talk);
+    talk_expect(talk, "");
+    talk_commit(talk, stream, 1, 0, 0);
+
+    assert_non_null(strstr(talk->text, "done 1 [1]\n"));
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
+}
+
+static void sigterm_of_another_ps_waits_for_no_client_that_has_gone(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 1, 0);
+    another_ps_was_terminated(talk);
+    talk_forget(talk);
+
+    talk_hang_up(talk, stream);
+
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
+}
+
 static void the_end_is_answered_before_the_exit(void **state)
 {
     struct talk *const talk = *state;
@@ -691,6 +731,8 @@ int main(void)
         talk_test(a_session_whose_push_stream_breaks_is_named_at_once),
         talk_test(sigterm_finishes_what_is_in_flight),
         talk_test(sigterm_does_not_wait_for_ever),
+        talk_test(sigterm_of_another_ps_finishes_what_is_in_flight_here),
+        talk_test(sigterm_of_another_ps_waits_for_no_client_that_has_gone),
         talk_test(the_end_is_answered_before_the_exit),
         talk_test(sigterm_after_the_end_keeps_the_ends_code),
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),

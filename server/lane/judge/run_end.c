@@ -98,7 +98,8 @@ static void terminated(struct judge *judge)
     fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, judge->end_text);
 }
 
-/* Its state goes with it, whatever it was that ended it. */
+/* Its state goes with it, whatever it was that ended it. SIGTERM of one is SIGTERM of the run: the code of all is the same,
+ * whichever of them heard of it first. */
 void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
 {
     if (judge->phase == JUDGE_ENDING)
@@ -112,7 +113,8 @@ void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
     const char *why = out_text(
         judge->out, "ps %u at %s has ended and its state with it: %s", ps, judge->peers[ps].address,
         text == NULL ? "it did not say why" : text);
-    end_run(judge, LANE_EXIT_PS_LOST, reason, why);
+    const bool by_signal = reason == SUMAC_REASON_TERMINATED;
+    end_run(judge, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, reason, why);
     fail_all(judge, SUMAC_UNAVAILABLE, reason, judge->end_text);
 }
 
