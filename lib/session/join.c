@@ -383,12 +383,12 @@ void session_closed(struct session *session, const wire_closed *closed)
         return; /* our own doing, or as good: the leave's answer says the rest */
     struct sumac_error error;
     char text[CLOSE_CAUSE_TEXT_BYTES];
-    const struct close_cause cause = close_cause_of(closed->cause);
+    const struct close_cause cause = wire_close_cause_of(closed->cause);
     if (closed->decided) {
         fail(
             &error, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
             "ps 0 closed this session at push %" PRIu64 "%s; join again", closed->final,
-            close_cause_print(&cause, text));
+            wire_close_cause_print(&cause, text));
         session_end(session, &error, closed);
         return;
     }
@@ -400,7 +400,7 @@ void session_closed(struct session *session, const wire_closed *closed)
         &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
         "ps 0 closed this session%s, and did not say which of the pushes under way count; join "
         "again",
-        close_cause_print(&cause, text));
+        wire_close_cause_print(&cause, text));
     effect_wake(session, session->now_us + (uint64_t)session->config.ps_lost_ms * 1000);
 }
 

@@ -6,7 +6,7 @@
 
 #include "text.h"
 
-struct close_cause close_cause_of(const wire_close_cause *wire)
+struct close_cause wire_close_cause_of(const wire_close_cause *wire)
 {
     if (wire == NULL)
         return (struct close_cause){0};
@@ -14,7 +14,7 @@ struct close_cause close_cause_of(const wire_close_cause *wire)
         .kind = (int)wire->kind, .silent_ms = wire->silent_ms, .attempt = wire->attempt};
 }
 
-void close_cause_fill(const struct close_cause *cause, wire_close_cause *wire)
+void wire_close_cause_fill(const struct close_cause *cause, wire_close_cause *wire)
 {
     *wire = (wire_close_cause)WIRE_CLOSE_CAUSE_INIT;
     wire->kind = (Sumac__V1__CloseCause__Kind)cause->kind;
@@ -22,7 +22,7 @@ void close_cause_fill(const struct close_cause *cause, wire_close_cause *wire)
     wire->attempt = cause->attempt;
 }
 
-const char *close_cause_print(const struct close_cause *cause, char *text)
+const char *wire_close_cause_print(const struct close_cause *cause, char *text)
 {
     text[0] = '\0';
     if (cause->kind == WIRE_CLOSE_LEFT)

@@ -17,13 +17,13 @@ struct close_cause {
 };
 
 /* None said: NULL. */
-struct close_cause close_cause_of(const wire_close_cause *wire);
-void close_cause_fill(const struct close_cause *cause, wire_close_cause *wire);
+struct close_cause wire_close_cause_of(const wire_close_cause *wire);
+void wire_close_cause_fill(const struct close_cause *cause, wire_close_cause *wire);
 
 /* ": its lease ran out, …", to be put after "the session is closed"; "" when it was not said.
  *
  * Lends  `text`, of CLOSE_CAUSE_TEXT_BYTES.
  */
-const char *close_cause_print(const struct close_cause *cause, char *text);
+const char *wire_close_cause_print(const struct close_cause *cause, char *text);
 
 #endif

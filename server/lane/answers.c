@@ -163,7 +163,7 @@ static wire_closed *make_closed(struct lane *lane, const struct session *session
     if (closed == NULL || voided == NULL || cause == NULL)
         return NULL;
     *closed = (wire_closed)WIRE_CLOSED_INIT;
-    close_cause_fill(&session->cause, cause);
+    wire_close_cause_fill(&session->cause, cause);
     closed->cause = cause;
     for (uint32_t i = 0; i < session->voided_count; i++)
         voided[i] = session->voided[i].sequence;

@@ -412,7 +412,7 @@ static void obey_close(struct lane *lane, struct stream *stream, const wire_peer
         lane_report_answer(lane, order->number, &error);
         return;
     }
-    session->cause = close_cause_of(order->close->cause);
+    session->cause = wire_close_cause_of(order->close->cause);
     if (rule_holds(lane->config.broken, RULE_close_before_settling)) {
         session->closing = true;
         if (session->push_stream != NULL && session->push_stream->receiving != NULL) {

@@ -219,7 +219,7 @@ static void check_request(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "pull %llu waits for push %llu of session %s, which is closed on ps %u%s",
             (unsigned long long)request->request, (unsigned long long)request->after_sequence,
-            session->task, lane->index, close_cause_print(&session->cause, cause));
+            session->task, lane->index, wire_close_cause_print(&session->cause, cause));
 }
 
 /* False: there is no room for it, not even to say so. */
@@ -340,7 +340,7 @@ void lane_pull_end_session(struct lane *lane, struct session *session)
                 &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
                 "pull %llu waited for push %llu of session %s, which was closed on ps %u%s",
                 (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
-                session->task, lane->index, close_cause_print(&session->cause, cause));
+                session->task, lane->index, wire_close_cause_print(&session->cause, cause));
             lane_stream_attend(lane, stream);
         }
     }

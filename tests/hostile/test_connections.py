@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections, streams and frames that no gRPC library would make."""
+import contextlib
 import os
 import socket
 import time
@@ -185,7 +186,10 @@ class FewConnections(Attack):
     def test_connections_that_come_and_go_are_refused_or_served(self):
         host, port = self.addresses[0].rsplit(":", 1)
         for _ in range(20):
-            crowd = [socket.create_connection((host, int(port)), timeout=DEADLINE_S) for _ in range(100)]
+            crowd = []
+            for _ in range(100):
+                with contextlib.suppress(ConnectionResetError):     # one too many may hear so while it connects
+                    crowd.append(socket.create_connection((host, int(port)), timeout=DEADLINE_S))
             self.assertLessEqual(self.descriptors(), 64 + 20)
             for connection in crowd:
                 connection.close()

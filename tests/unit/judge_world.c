@@ -47,8 +47,8 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
     } else if (order->close != NULL) {
         kept.kind = ORDER_CLOSE;
         id = &order->close->session_id;
-        const struct close_cause cause = close_cause_of(order->close->cause);
-        close_cause_print(&cause, kept.text);
+        const struct close_cause cause = wire_close_cause_of(order->close->cause);
+        wire_close_cause_print(&cause, kept.text);
     } else if (order->decide != NULL) {
         kept.kind = ORDER_DECIDE;
         id = &order->decide->session_id;

@@ -374,7 +374,7 @@ pack_close(struct judge *judge, const struct judge_session *session, wire_peer_o
     wire_close_cause *cause = make(judge, sizeof(*cause));
     if (close == NULL || cause == NULL)
         return false;
-    close_cause_fill(&session->cause, cause);
+    wire_close_cause_fill(&session->cause, cause);
     *close = (wire_close_session)WIRE_CLOSE_SESSION_INIT;
     close->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
     close->cause = cause;

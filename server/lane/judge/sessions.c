@@ -219,7 +219,7 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
         out_fail(
             judge->out, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "the session of %s is closed%s; join again", session->label,
-            close_cause_print(&session->cause, cause));
+            wire_close_cause_print(&session->cause, cause));
         return NULL;
     }
     session->heard_us = judge->now_us;
