@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
@@ -297,6 +298,26 @@ static void ask_again(struct session *session, struct request *request)
     link_touch(session, link);
 }
 
+/* A ps that waited in vain for a push of ours can't know why: its part on another ps may be what holds it up. */
+static void name_silent_ps(
+    const struct session *session, const struct request *request, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        const struct link *link = &session->links[i];
+        const struct part *part = link->oldest;
+        if (link == request->link || part == NULL || part->staged ||
+            part->push->sequence > request->after_sequence)
+            continue;
+        const size_t said = strlen(error->text);
+        text_print(
+            error->text + said, sizeof error->text - said,
+            "; push %" PRIu64 " waits for ps %" PRIu32 " at %s, last heard from %" PRIu64 " ms ago",
+            part->push->sequence, link->ps, ps_address(session, link->ps),
+            (session->now_us - link->heard_us) / 1000);
+        return;
+    }
+}
+
 static void
 fail_request(struct session *session, struct request *request, const wire_pull_answer *answer)
 {
@@ -311,6 +332,8 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
+    if (error.reason == SUMAC_REASON_TIMED_OUT)
+        name_silent_ps(session, request, &error);
     unsend(request);
     link_touch(session, request->link); /* there may be room for the next one */
     pull_over(session, request->pull, &error);

@@ -4,12 +4,13 @@ import json
 import signal
 import tempfile
 import threading
+import time
 import unittest
 from concurrent import futures
 
 import grpc
 
-from wire import Client, sessions_pb2, sessions_pb2_grpc, transfer_pb2, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
+from wire import DEADLINE_S, Client, Ps, observe_pb2, sessions_pb2, sessions_pb2_grpc, transfer_pb2, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
 from cluster import Cluster, Process, SUMAC, free_ports
 
 ROWS, COLUMNS = 4096, 512       # int64: 16 MiB, 8 on each ps
@@ -21,6 +22,16 @@ def applied(member, name):
     member.say(f"pull {name}")
     found = member.wait_for(rf"^pulled {name} (\S+) (\S+) (\w+)$", after=before)
     return float(found.group(1)) if found.group(3) == "same" else None
+
+
+def wait_until_it_arrives(address):
+    """Until a push has begun to arrive at a ps; it may be over by then."""
+    until = time.monotonic() + DEADLINE_S
+    ps = Ps(address)
+    stats = ps.observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S)
+    while stats.memory.staged_bytes == 0 and stats.pushes == 0 and time.monotonic() < until:
+        stats = ps.observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S)
+    ps.channel.close()
 
 
 class Workers(unittest.TestCase):
@@ -234,6 +245,8 @@ class ParameterServers(unittest.TestCase):
         member.say("begin w 1")
         member.wait_for("^begun$")
         member.say("end")
+        for address in cluster.addresses():
+            wait_until_it_arrives(address)
         for ps in cluster.ps:
             ps.signal(signal.SIGTERM)
         member.wait_for("^pushed$|^refused")

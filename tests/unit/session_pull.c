@@ -405,6 +405,34 @@ static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
     talk_close(&talk);
 }
 
+static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    talk_push_to(&talk, 1, 3);
+    talk_writable(&talk, 0);
+    talk_writable(&talk, 1);
+    talk_staged(&talk, 0, 1);
+    pull(
+        &talk, &(struct session_pull){
+                   .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+    talk_tick_after(&talk, 2000);
+
+    answer_status(&talk, 0, request, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT);
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_int_equal(pulled->error.reason, SUMAC_REASON_TIMED_OUT);
+    assert_non_null(strstr(
+        pulled->error.text,
+        "ps 0: the pull ended; push 1 waits for ps 1 at h1:2222, last heard from 2000 ms ago"));
+    talk_close(&talk);
+}
+
 static void what_a_ps_refuses_ends_the_pull(void **state)
 {
     (void)state;
@@ -528,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_pull_is_asked_for_again_on_the_next_stream),
         cmocka_unit_test(an_idle_pull_stream_that_breaks_is_left_alone),
         cmocka_unit_test(a_pull_that_is_not_answered_times_out_and_names_the_ps),
+        cmocka_unit_test(a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up),
         cmocka_unit_test(what_a_ps_refuses_ends_the_pull),
         cmocka_unit_test(an_answer_beyond_what_was_asked_touches_no_memory),
         cmocka_unit_test(a_cancelled_pull_writes_no_more),
