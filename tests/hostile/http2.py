@@ -3,6 +3,8 @@
 import socket
 import struct
 
+from cluster import PATIENCE_S
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
@@ -44,7 +46,7 @@ class Connection:
 
     def __init__(self, address, greet=True, window=None):
         host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=20)
+        self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
         self.alive = True
         if greet:
             settings = b"" if window is None else struct.pack(">HI", 4, window)
@@ -59,18 +61,17 @@ class Connection:
             self.alive = False
         return self.alive
 
-    def read_to_the_end(self, bytes_max=1 << 20):
-        """What comes until the other side ends it."""
-        content = b""
+    def read_until(self, wanted):
+        """What comes until that has come, or the other side ends it."""
+        seen = b""
         try:
-            while len(content) < bytes_max:
+            while wanted not in seen:
                 more = self.socket.recv(65536)
                 if not more:
                     break
-                content += more
-        except OSError:
+                seen = seen[-len(wanted):] + more
+        except ConnectionError:
             pass
-        return content
 
     def close(self):
         self.socket.close()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections, streams and frames that no gRPC library would make."""
-import contextlib
 import os
-import socket
 import time
 import unittest
 
@@ -10,9 +8,16 @@ import grpc
 
 import http2
 from attack import Attack, DEADLINE_S, MIB, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
+from crowd import crowd
 from wire import Stream, health_pb2, observe_pb2
 
 PULL, STATS = b"/sumac.v1.Transfer/Pull", b"/sumac.v1.Observe/Stats"
+DESCRIPTORS_MORE = 20       # that a ps may have for a moment, beside its connections
+
+
+def descriptors(process):
+    return len(os.listdir(f"/proc/{process.child.pid}/fd"))
+
 
 class Connections(Attack):
     def connect(self, ps=0, **more):
@@ -109,16 +114,15 @@ class Connections(Attack):
         self.nobody_was_harmed()
 
     def hold(self, path, request, count):
-        """Calls that are answered, by a connection of their own that takes no answer; all have come when this returns."""
+        """Calls that are answered, by a connection of their own that takes no answer; all have come when this returns, or the ps
+        has given the connection up."""
         connection = self.connect(window=0)
         body = http2.message(request.SerializeToString())
         for number in range(count):
             connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * number + 1, http2.request(path)) +
                             http2.frame(http2.DATA, http2.END_STREAM, 2 * number + 1, body))
         connection.send(http2.frame(http2.PING, 0, 0, b"12345678"))
-        seen = b""
-        while b"12345678" not in seen:
-            seen = seen[-64:] + connection.socket.recv(65536)
+        connection.read_until(b"12345678")
 
     def test_answers_that_nobody_takes_cost_nobody_else_a_place_or_a_reason(self):
         member = self.victim.client
@@ -157,46 +161,36 @@ class Connections(Attack):
         self.nobody_was_harmed()
 
     def test_thousands_of_connections_opened_and_closed_leave_none(self):
-        before = self.descriptors()
-        host, port = self.addresses[0].rsplit(":", 1)
+        before = descriptors(self.cluster.ps[0])
         for _ in range(2000):
-            socket.create_connection((host, int(port)), timeout=DEADLINE_S).close()
+            with crowd(self.cluster.ports[0], 1):
+                pass
         self.nobody_was_harmed()
         deadline = time.monotonic() + DEADLINE_S
-        while self.descriptors() > before + 20 and time.monotonic() < deadline:
+        while descriptors(self.cluster.ps[0]) > before + DESCRIPTORS_MORE and time.monotonic() < deadline:
             self.stats()        # it has the rest of the backlog to accept, and to close, beside this
-        self.assertLessEqual(self.descriptors(), before + 20)
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.cluster.ps[0].child.pid}/fd"))
+        self.assertLessEqual(descriptors(self.cluster.ps[0]), before + DESCRIPTORS_MORE)
 
 
 class FewConnections(Attack):
-    options = ("--connections-max", "64")
+    MOST = 64
+    options = ("--connections-max", str(MOST))
+
+    def setUp(self):
+        super().setUp()
+        self.bound = descriptors(self.cluster.ps[0]) + self.MOST + DESCRIPTORS_MORE
 
     def test_a_crowd_of_idle_connections_shuts_out_nobody_for_long(self):
-        host, port = self.addresses[0].rsplit(":", 1)
-        idle = [socket.create_connection((host, int(port)), timeout=DEADLINE_S) for _ in range(200)]
-        self.victim.push()      # on its connections, which it has
-        for connection in idle:
-            connection.close()
+        with crowd(self.cluster.ports[0], 200):
+            self.victim.push()      # on its connections, which it has
+            self.assertLessEqual(descriptors(self.cluster.ps[0]), self.bound)
         self.ps().health.Check(health_pb2.HealthCheckRequest(), timeout=DEADLINE_S)
-        self.assertLessEqual(self.descriptors(), 64 + 20)
 
     def test_connections_that_come_and_go_are_refused_or_served(self):
-        host, port = self.addresses[0].rsplit(":", 1)
         for _ in range(20):
-            crowd = []
-            for _ in range(100):
-                with contextlib.suppress(ConnectionResetError):     # one too many may hear so while it connects
-                    crowd.append(socket.create_connection((host, int(port)), timeout=DEADLINE_S))
-            self.assertLessEqual(self.descriptors(), 64 + 20)
-            for connection in crowd:
-                connection.close()
+            with crowd(self.cluster.ports[0], 100):
+                self.assertLessEqual(descriptors(self.cluster.ps[0]), self.bound)
         self.nobody_was_harmed()
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.cluster.ps[0].child.pid}/fd"))
 
 
 if __name__ == "__main__":
