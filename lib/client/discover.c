@@ -291,6 +291,22 @@ enum sumac_status client_search(
     return status;
 }
 
+static enum sumac_status
+check_addresses(const struct sumac_client_options *options, struct sumac_error *error)
+{
+    for (uint32_t second = 1; second < options->ps_count; second++)
+        for (uint32_t first = 0; first < second; first++) {
+            const char *a = options->ps_addresses[first], *b = options->ps_addresses[second];
+            if (a != NULL && b != NULL && strcmp(a, b) == 0)
+                return fail(
+                    error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                    "ps_addresses has %s as ps %" PRIu32 " and as ps %" PRIu32
+                    "; give each ps its own address",
+                    a, first, second);
+        }
+    return SUMAC_OK;
+}
+
 static enum sumac_status set_configured(
     struct sumac_client *client, const struct sumac_client_options *options,
     struct sumac_error *error)
@@ -307,7 +323,9 @@ static enum sumac_status set_configured(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "the cluster has %" PRIu32 " ps, and %d are the most", count, SESSION_PS_MAX);
-    const enum sumac_status status = client_set_peers(client, count, error);
+    enum sumac_status status = job != NULL ? SUMAC_OK : check_addresses(options, error);
+    if (status == SUMAC_OK)
+        status = client_set_peers(client, count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
         const char *address = job != NULL ? sumac_cluster_address(options->cluster, "ps", i)
                                           : options->ps_addresses[i];

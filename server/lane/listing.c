@@ -61,3 +61,16 @@ bool listing_same_ps(
                 return false;
     return true;
 }
+
+bool listing_names_twice(const char *const *addresses, size_t count, size_t *first, size_t *second)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++) {
+            if (!is_equal(addresses[i], addresses[j]))
+                continue;
+            *first = i;
+            *second = j;
+            return true;
+        }
+    return false;
+}

@@ -31,4 +31,7 @@ void listing_add_addresses(struct listing *listing, const char *const *addresses
 bool listing_same_ps(
     const char *const *ours, size_t our_count, const char *const *theirs, size_t their_count);
 
+/* Has the list one address under two indexes? Then *first and *second are those indexes. */
+bool listing_names_twice(const char *const *addresses, size_t count, size_t *first, size_t *second);
+
 #endif

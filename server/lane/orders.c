@@ -116,6 +116,34 @@ static bool same_members(const struct lane *lane, const wire_peer_hello *hello)
     return true;
 }
 
+static enum sumac_status
+check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+{
+    struct listing ours = {0}, theirs = {0};
+    const char *const *addresses = (const char *const *)hello->ps_addresses;
+    const size_t count = hello->n_ps_addresses;
+    size_t first, second;
+
+    if (count > LANE_PS_MAX) /* no list of a cluster's, and not learnt */
+        return SUMAC_OK;
+    if (listing_names_twice(addresses, count, &first, &second))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "the configuration of ps 0 has %s as ps %zu and as ps %zu; give each ps its own "
+            "address",
+            addresses[first], first, second);
+    if (lane->config.ps_count == 0 ||
+        listing_same_ps(lane->config.ps_addresses, lane->config.ps_count, addresses, count))
+        return SUMAC_OK;
+    listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
+    listing_add_addresses(&theirs, addresses, count);
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "the configuration of ps %u has the ps %s, that of ps 0 %s; give every task the same, in "
+        "the same order",
+        lane->index, listing_end(&ours), listing_end(&theirs));
+}
+
 /* Does ps 0's configuration go with this one's? It is asked until ps 0 has been taken for the first time. */
 static enum sumac_status
 check_lists(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
@@ -124,22 +152,9 @@ check_lists(const struct lane *lane, const wire_peer_hello *hello, struct sumac_
 
     if (lane->any_hello)
         return SUMAC_OK;
-    if (lane->config.ps_count != 0 && hello->n_ps_addresses <= LANE_PS_MAX &&
-        !listing_same_ps(
-            lane->config.ps_addresses, lane->config.ps_count,
-            (const char *const *)hello->ps_addresses, hello->n_ps_addresses)) {
-        listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
-        listing_add_addresses(
-            &theirs, (const char *const *)hello->ps_addresses, hello->n_ps_addresses);
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "the configuration of ps %u has the ps %s, that of ps 0 %s; give every task the same, "
-            "in "
-            "the same order",
-            lane->index, listing_end(&ours), listing_end(&theirs));
-    }
-    if (same_members(lane, hello))
-        return SUMAC_OK;
+    const enum sumac_status status = check_ps(lane, hello, error);
+    if (status != SUMAC_OK || same_members(lane, hello))
+        return status;
     for (uint32_t i = 0; i < lane->config.member_count; i++)
         listing_add_task(&ours, lane->config.members_jobs[i], lane->config.members_indices[i]);
     for (size_t i = 0; i < hello->n_members; i++)
@@ -551,10 +566,10 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
 
     if (stream == NULL || stream->ended || stream->kind != LANE_STREAM_PEER)
         return;
-    if (lane->index == 0) {
+    if (lane->index == 0) { /* of its own configuration, too: under another name */
         lane_stream_fail(
-            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-            "ps 0 gives orders, and takes none");
+            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "this is ps 0, which gives orders and takes none; correct the addresses of the ps");
         return;
     }
     if (event->order->hello == NULL && !stream->hello) {

@@ -22,6 +22,8 @@ static void try_opening(void)
 {
     const char *const nobody[] = {NULL};
     const char *const address[] = {"127.0.0.1:1"};
+    const char *const same[] = {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:1"};
+    const struct sumac_client_options twice = {.reader = true, .ps_addresses = same, .ps_count = 3};
     const struct sumac_client_options none = {.reader = true, .ps_count = 1};
     const struct sumac_client_options unnamed = {
         .reader = true, .ps_addresses = nobody, .ps_count = 1};
@@ -44,6 +46,7 @@ static void try_opening(void)
     OPEN("a NULL address", "the address of ps 0 is missing", &unnamed);
     OPEN("no addresses", "no ps", &uncounted);
     OPEN("2^32 - 1 addresses", "the most", &crowd);
+    OPEN("one address twice", "127.0.0.1:1 as ps 0 and as ps 2", &twice);
     OPEN("reader and observer", "not both", &both);
     OPEN("chunk_bytes 63", "chunk_bytes is 63", &crumbs);
     OPEN("chunk_bytes 2^32 - 1", "chunk_bytes is 4294967295", &lumps);

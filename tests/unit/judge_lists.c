@@ -126,6 +126,40 @@ static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(voi
     world_free(world);
 }
 
+/* Whether ps 0 has a list of its own, or was told only itself. */
+static void a_list_that_has_one_address_under_two_indexes_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+
+    refused_with(
+        world, (struct configured){.ps = {"h0:1", "h0:1"}, .ps_count = 2},
+        "join of worker 0: its configuration has h0:1 as ps 0 and as ps 1; give each ps its own "
+        "address");
+    refused_with(
+        world, (struct configured){.ps = {"h1:1", "h1:1"}, .ps_count = 2, .observer = true},
+        "join of an observer: its configuration has h1:1 as ps 0 and as ps 1; give each ps its own "
+        "address");
+    refused_with(
+        world, (struct configured){.ps = {"proxy:7", "proxy:7"}, .ps_count = 2},
+        "join of worker 0: its configuration has proxy:7 as ps 0 and as ps 1; give each ps its own "
+        "address");
+    world_free(world);
+
+    world = world_new(0, 0);
+    refused_with(
+        world, (struct configured){.ps = {"h0:1", "h1:1", "h0:1"}, .ps_count = 3},
+        "join of worker 0: its configuration has h0:1 as ps 0 and as ps 2; give each ps its own "
+        "address");
+    const struct configured mended = {.ps = {"h0:1", "h1:1"}, .ps_count = 2};
+    assert_null(join_configured(world, mended)); /* waits for ps 1: nothing else has stayed */
+    world_up(world, 1);
+    world_settle_down(world);
+    assert_int_equal(join_configured(world, mended)->status, SUMAC_OK);
+    world_free(world);
+}
+
 static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void **state)
 {
     (void)state;
@@ -150,6 +184,7 @@ int main(void)
         cmocka_unit_test(a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_out),
         cmocka_unit_test(who_says_no_list_is_asked_for_none),
         cmocka_unit_test(a_list_of_the_ps_in_another_order_or_length_is_refused_with_both),
+        cmocka_unit_test(a_list_that_has_one_address_under_two_indexes_is_refused),
         cmocka_unit_test(a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,7 @@ struct greeting {
     uint64_t expected;            /* the incarnation of this ps */
     wire_end *end;
     bool swapped;    /* the ps are in another order than this one knows */
+    bool doubled;    /* ps 1 has the address of ps 0 */
     uint32_t worker; /* the only member that is listed; 0: none is */
 };
 
@@ -75,6 +76,8 @@ static void greet(struct talk *talk, const struct greeting *greeting)
     said.index = 1;
     said.ps_addresses = greeting->swapped ? swapped : addresses;
     said.n_ps_addresses = 2;
+    if (greeting->doubled)
+        addresses[1] = addresses[0];
     worker.job = "worker";
     worker.index = greeting->worker;
     said.members = members;
@@ -121,6 +124,36 @@ static void a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend(v
     assert_string_equal(
         talk->end.text, "the configuration of ps 1 has the ps h0:1, h1:1, that of ps 0 h1:1, h0:1; "
                         "give every task the same, in the same order");
+}
+
+static void a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting other = {0x1000, TALK_SECRET, 0, .doubled = true, .worker = 3};
+    begin_configured(talk);
+
+    greet(talk, &other);
+
+    talk_expect(talk, "exit 2 WRONG_CLUSTER\n");
+    assert_string_equal(
+        talk->end.text,
+        "the configuration of ps 0 has h0:1 as ps 0 and as ps 1; give each ps its own address");
+}
+
+/* As when its own configuration has it under another name as ps 1. */
+static void a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const struct greeting other = {0x1000, TALK_SECRET, 0, .end = NULL};
+    config.index = 0;
+    talk->memory = memory_heap;
+    talk->now_us = config.started_us;
+    talk->lane = lane_create(&config, &memory_heap);
+
+    greet(talk, &other);
+
+    talk_expect(talk, "end of stream WRONG_CLUSTER\n");
 }
 
 static void a_ps_0_that_lists_other_members_is_a_configuration_to_mend(void **state)
@@ -713,6 +746,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend),
+        talk_test(a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend),
+        talk_test(a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong),
         talk_test(a_ps_0_that_lists_other_members_is_a_configuration_to_mend),
         talk_test(a_ps_that_has_its_ps_0_compares_no_more),
         talk_test(another_ps_0_means_that_the_state_is_lost),

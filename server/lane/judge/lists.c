@@ -38,6 +38,18 @@ refuse_ps(const struct judge *judge, const wire_join_request *request, struct su
         joiner(judge, request), listing_end(&given), listing_end(&known));
 }
 
+/* One process would be two ps, whether or not ps 0 has a list to compare with. */
+static enum sumac_status refuse_twice(
+    const struct judge *judge, const wire_join_request *request, size_t first, size_t second,
+    struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "join of %s: its configuration has %s as ps %zu and as ps %zu; give each ps its own "
+        "address",
+        joiner(judge, request), request->ps_addresses[first], first, second);
+}
+
 /* Who is no member may have been given the address of one ps. */
 static enum sumac_status
 check_ps(const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
@@ -45,6 +57,9 @@ check_ps(const struct judge *judge, const wire_join_request *request, struct sum
     const char *ours[LANE_PS_MAX];
     const size_t count = request->n_ps_addresses;
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
+    size_t first, second;
+    if (listing_names_twice((const char *const *)request->ps_addresses, count, &first, &second))
+        return refuse_twice(judge, request, first, second, error);
     if (judge->ps_count == 0 || count == 0 || (count == 1 && !member))
         return SUMAC_OK;
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
