@@ -187,27 +187,37 @@ static bool has_other_ps(const struct lane *lane, const struct lane_event *event
                (const char *const *)join->ps_addresses, join->n_ps_addresses);
 }
 
+static void refuse_other_ps(struct lane *lane, const struct lane_event *event)
+{
+    const wire_join_request *join = (const wire_join_request *)event->request;
+    struct listing ours = {0}, theirs = {0};
+    struct sumac_error error;
+
+    listing_add_addresses(&ours, (const char *const *)lane->ps_addresses, lane->ps_count);
+    listing_add_addresses(&theirs, (const char *const *)join->ps_addresses, join->n_ps_addresses);
+    (void)fail(
+        &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "this is ps %u, and not ps 0: its configuration has the ps %s, that of ps %u %s; give "
+        "every task the same, in the same order",
+        lane->index, listing_end(&theirs), lane->index, listing_end(&ours));
+    out_fail(
+        &lane->out, event->call, error.status, error.reason, "join of %s: %s",
+        refused_joins_who(join).text, error.text);
+    refused_joins_log(
+        &lane->refused_joins, &lane->out, lane->now_us, lane->index, join, error.text);
+}
+
 static void refuse_call(struct lane *lane, const struct lane_event *event)
 {
     const char *address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
-    struct listing ours = {0}, theirs = {0};
 
-    if (!has_other_ps(lane, event)) {
+    if (has_other_ps(lane, event))
+        refuse_other_ps(lane, event);
+    else
         out_fail(
             &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_COORDINATOR,
             "this is ps %u: ask ps 0%s%s", lane->index, address == NULL ? "" : " at ",
             address == NULL ? "" : address);
-        return;
-    }
-    const wire_join_request *join = (const wire_join_request *)event->request;
-    listing_add_addresses(&ours, (const char *const *)lane->ps_addresses, lane->ps_count);
-    listing_add_addresses(&theirs, (const char *const *)join->ps_addresses, join->n_ps_addresses);
-    out_fail(
-        &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "this is ps %u, and not ps 0: the join's configuration has the ps %s, that of ps %u %s; "
-        "give "
-        "every task the same, in the same order",
-        lane->index, listing_end(&theirs), lane->index, listing_end(&ours));
 }
 
 static void called(struct lane *lane, const struct lane_event *event)

@@ -25,6 +25,7 @@
 #include "judge.h"
 #include "lane.h"
 #include "out.h"
+#include "refused_joins.h"
 #include "room.h"
 #include "store.h"
 
@@ -325,6 +326,8 @@ struct lane {
     bool any_hello;        /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */
+    struct refused_joins
+        refused_joins; /* that took this ps for ps 0; those of ps 0 are the judge's */
     bool serving;
     bool terminating, ended, end_answered, exited;
     uint64_t end_number;

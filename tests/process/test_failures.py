@@ -360,17 +360,19 @@ class Configuration(unittest.TestCase):
         self.refused('{"cluster": {"ps": ["h:1"], "ps": ["h:2"]}, "task": {"type": "ps", "index": 0}}', r"ps", r"twice|repeated|[Dd]uplicate")
 
     def test_lists_that_disagree_are_refused_with_both(self):
-        """Workers that list more workers, fewer ps, the ps in another order; each ends with 2 at once, and the run goes on."""
+        """Workers that list more workers, fewer ps, the ps in another order; each ends with 2 at once, the ps that refused it says
+        so in its log, and the run goes on."""
         with Cluster(workers=1) as cluster:
             ours = cluster.addresses()
             cases = ((2, ours, r"lists worker 0, worker 1, that of ps 0 worker 0;"),
                      (1, ours[:1], rf"has the ps {ours[0]}, that of ps 0 {ours[0]}, {ours[1]};"),
                      (1, ours[::-1], rf"this is ps 1, and not ps 0: .*has the ps {ours[1]}, {ours[0]}, that of ps 1 {ours[0]}, {ours[1]};"))
-            for workers, addresses, mentions in cases:
+            for index, (workers, addresses, mentions) in enumerate(cases):
                 cluster.workers = workers
                 member = cluster.member(ps_addresses=addresses)
                 member.wait_for(r"^refused FAILED_PRECONDITION WRONG_CLUSTER .*" + mentions)
                 self.assertEqual(member.wait(), 2, member.text())
+                cluster.ps[index // 2].wait_for(rf"ps {index // 2} refused the join of worker 0: .*{mentions}")
             cluster.workers = 1
             member = cluster.member()
             member.wait_for("^joined$")

@@ -341,7 +341,8 @@ static void a_task_that_the_configuration_does_not_list_is_refused_with_the_list
     assert_int_equal(other->status, SUMAC_FAILED_PRECONDITION);
     assert_int_equal(other->reason, SUMAC_REASON_WRONG_CLUSTER);
     assert_non_null(strstr(
-        other->text, "worker 77 is no member of this cluster, which lists worker 0, worker 1: "));
+        other->text,
+        "join of worker 77: it is no member of this cluster, which lists worker 0, worker 1: "));
     world_joined(world, "worker", 1, 2);
     world_free(world);
 }
@@ -394,7 +395,8 @@ static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
     assert_int_equal(second->status, SUMAC_INVALID_ARGUMENT);
     assert_int_equal(second->reason, SUMAC_REASON_NONCE_TAKEN);
     assert_non_null(strstr(
-        second->text, "worker 1 joins with the nonce that worker 0 has joined with: draw 16"));
+        second->text,
+        "join of worker 1: its nonce is the one that worker 0 has joined with: draw 16"));
     const struct world_answer *observer = world_answer(world, world_join(world, NULL, 0, 1));
     assert_int_equal(observer->reason, SUMAC_REASON_NONCE_TAKEN);
     world_joined(world, "worker", 0, 1); /* its own retry */
@@ -419,6 +421,7 @@ static void the_same_task_in_another_role_has_another_nonce(void **state)
     const struct world_answer *observer = world_answer(world, world_join_as(world, &request));
 
     assert_int_equal(observer->reason, SUMAC_REASON_NONCE_TAKEN);
+    assert_non_null(strstr(observer->text, "join of worker 0 as an observer: its nonce is"));
     world_free(world);
 }
 
@@ -499,7 +502,7 @@ static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **st
     const struct world_answer *repeated = join_with_list(world, 1025, 2); /* when */
 
     assert_int_equal(repeated->reason, SUMAC_REASON_TOO_MANY_SESSIONS); /* then */
-    assert_non_null(strstr(repeated->text, "join names 1025 members, and ps 0 takes 1024 at most"));
+    assert_non_null(strstr(repeated->text, "it names 1025 members, and ps 0 takes 1024 at most"));
     assert_int_equal(join_with_list(world, 1024, 2)->status, SUMAC_OK);
     world_free(world);
 }

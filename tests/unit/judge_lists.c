@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -177,6 +178,72 @@ static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void *
     world_free(world);
 }
 
+/* ---- what the log says of them ---- */
+
+static void who_is_refused_has_a_line_with_both_lists(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    join_configured(world, (struct configured){.workers = 1});
+
+    assert_true(world_logged(
+        world, "ps 0 refused the join of worker 0: its configuration lists worker 0, that of ps 0 "
+               "worker 0, worker 1; give every task the same\n"));
+    world_free(world);
+}
+
+static size_t count_lines(const struct world *world, const char *text)
+{
+    size_t count = 0;
+    for (const char *at = world->log; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+    const char *refused = "ps 0 refused the join of worker 0: ";
+    for (int i = 0; i < 20; i++)
+        join_configured(world, (struct configured){.workers = 1});
+    assert_int_equal(count_lines(world, refused), 1);
+
+    world_pass(world, 61 * SECOND);
+    join_configured(world, (struct configured){.workers = 1});
+
+    assert_int_equal(count_lines(world, refused), 2);
+    assert_true(world_logged(world, " (19 more joins were refused since the last such line)\n"));
+    world_free(world);
+}
+
+static void one_that_tries_again_and_again_does_not_hide_another(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+    for (int i = 0; i < 20; i++)
+        join_configured(world, (struct configured){.workers = 1});
+
+    world_join(world, "worker", 7, 1);
+
+    assert_int_equal(count_lines(world, "ps 0 refused the join of worker 7: it is no member"), 1);
+    world_free(world);
+}
+
+/* Whoever makes up names makes no more of them. */
+static void there_are_at_most_16_different_lines_a_minute(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    for (uint32_t i = 0; i < 40; i++)
+        world_join(world, "worker", 10 + i, 1);
+
+    assert_int_equal(count_lines(world, "ps 0 refused the join of worker"), 16);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +253,10 @@ int main(void)
         cmocka_unit_test(a_list_of_the_ps_in_another_order_or_length_is_refused_with_both),
         cmocka_unit_test(a_list_that_has_one_address_under_two_indexes_is_refused),
         cmocka_unit_test(a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2),
+        cmocka_unit_test(who_is_refused_has_a_line_with_both_lists),
+        cmocka_unit_test(a_worker_that_tries_again_and_again_has_a_line_a_minute),
+        cmocka_unit_test(one_that_tries_again_and_again_does_not_hide_another),
+        cmocka_unit_test(there_are_at_most_16_different_lines_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

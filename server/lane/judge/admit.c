@@ -20,12 +20,12 @@ static enum sumac_status check_job(const char *job, struct sumac_error *error)
     if (strlen(job) > JUDGE_JOB_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "join's job name has %zu bytes, at most %u may be: %s", strlen(job),
-            JUDGE_JOB_BYTES_MAX, job);
+            "its job name has %zu bytes, at most %u may be: %s", strlen(job), JUDGE_JOB_BYTES_MAX,
+            job);
     if (text_has_control(job, strlen(job)))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "join's job name has a control character, shown here as ?: %s", job);
+            "its job name has a control character, shown here as ?: %s", job);
     return SUMAC_OK;
 }
 
@@ -35,9 +35,7 @@ static enum sumac_status check_member(const wire_task_name *task, struct sumac_e
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-        "join of %s %u as a member: only tasks of the jobs chief and worker are; join as an "
-        "observer",
-        task->job, task->index);
+        "only tasks of the jobs chief and worker are members; join as an observer");
 }
 
 enum sumac_status judge_join_check(
@@ -46,27 +44,27 @@ enum sumac_status judge_join_check(
     if (request->protocol_version != WIRE_PROTOCOL_VERSION)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
-            "join speaks protocol version %u, ps 0 version %u: use one release of both",
+            "it speaks protocol version %u, ps 0 version %u: use one release of both",
             request->protocol_version, WIRE_PROTOCOL_VERSION);
     if (request->cluster_id != 0 && request->cluster_id != judge->cluster_id)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "join is meant for cluster %016llx, this is %016llx: the cluster has restarted",
+            "it is meant for cluster %016llx, this is %016llx: the cluster has restarted",
             (unsigned long long)request->cluster_id, (unsigned long long)judge->cluster_id);
     if (request->nonce.len != JUDGE_ID_BYTES)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "join's nonce has %zu bytes; give %d random ones", request->nonce.len, JUDGE_ID_BYTES);
+            "its nonce has %zu bytes; give %d random ones", request->nonce.len, JUDGE_ID_BYTES);
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     const bool named = request->task != NULL && request->task->job[0] != '\0';
     if (!member && request->role != SUMAC__V1__ROLE__ROLE_OBSERVER)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "join's role is %u; give member or observer", (uint32_t)request->role);
+            "its role is %u; give member or observer", (uint32_t)request->role);
     if (member && !named)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "join of a member names no task");
+            "give the task, of the job chief or worker");
     enum sumac_status status = named ? check_job(request->task->job, error) : SUMAC_OK;
     for (size_t i = 0; i < request->n_members && status == SUMAC_OK; i++)
         status = check_job(request->members[i]->job, error);
@@ -86,9 +84,9 @@ check_listed(struct judge *judge, const wire_join_request *request, struct sumac
         return SUMAC_OK;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "%s %u is no member of this cluster, which lists %s: give every task the same cluster "
+        "it is no member of this cluster, which lists %s: give every task the same cluster "
         "configuration, or join as an observer",
-        request->task->job, request->task->index, judge_tasks_text(judge, JUDGE_TASKS_LISTED));
+        judge_tasks_text(judge, JUDGE_TASKS_LISTED));
 }
 
 static uint32_t count_listed(const struct judge *judge)
@@ -109,7 +107,7 @@ check_names(const struct judge *judge, const wire_join_request *request, struct 
     if (request->n_members > JUDGE_NAMED_MAX) /* each is looked for among all tasks */
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
-            "join names %zu members, and ps 0 takes %u at most: list them in its own cluster "
+            "it names %zu members, and ps 0 takes %u at most: list them in its own cluster "
             "configuration",
             request->n_members, JUDGE_NAMED_MAX);
     for (size_t i = 0; i < request->n_members && fresh <= JUDGE_NAMED_MAX; i++) {
@@ -120,13 +118,13 @@ check_names(const struct judge *judge, const wire_join_request *request, struct 
     if (known + fresh > JUDGE_NAMED_MAX)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
-            "join names %zu members, ps 0 knows %u and takes %u in all: list them in its own "
+            "it names %zu members, ps 0 knows %u and takes %u in all: list them in its own "
             "cluster configuration",
             request->n_members, known, JUDGE_NAMED_MAX);
     if (judge->tasks_pool.used + fresh + 1 > JUDGE_TASKS_MAX)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
-            "ps 0 knows %zu tasks, join names %u more, and %u are the most",
+            "ps 0 knows %zu tasks, it names %u more, and %u are the most",
             (size_t)judge->tasks_pool.used, fresh, JUDGE_TASKS_MAX);
     return SUMAC_OK;
 }

@@ -180,6 +180,19 @@ static enum sumac_status check_phase(const struct judge *judge, struct sumac_err
     return SUMAC_OK;
 }
 
+/* Whoever runs the cluster reads of it in the log. */
+static void refuse_request(
+    struct judge *judge, const struct lane_event *event, const wire_join_request *request,
+    const struct sumac_error *error)
+{
+    out_fail(
+        judge->out, event->call, error->status, error->reason, "join of %s: %s",
+        refused_joins_who(request).text, error->text);
+    refused_joins_log(
+        &judge->refused_joins, judge->out, judge->now_us, judge->config->index, request,
+        error->text);
+}
+
 /* ---- a retry ---- */
 
 static bool is_same_task(const struct judge_session *session, const wire_join_request *request)
@@ -195,17 +208,13 @@ static void refuse_nonce(
     struct judge *judge, const struct lane_event *event, const struct judge_session *session,
     const wire_join_request *request)
 {
-    const bool named = request->task != NULL && request->task->job[0] != '\0';
-    const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
-    const char *who = !named ? "an observer"
-                             : out_text(
-                                   judge->out, "%s %u%s", request->task->job, request->task->index,
-                                   member ? "" : ", an observer,");
-    out_fail(
-        judge->out, event->call, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NONCE_TAKEN,
-        "%s joins with the nonce that %s%s has joined with: draw %d random bytes for each client",
-        who, session->label,
-        session->task == NULL && session->job[0] != '\0' ? ", an observer," : "", JUDGE_ID_BYTES);
+    struct sumac_error error = {0};
+    (void)fail(
+        &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NONCE_TAKEN,
+        "its nonce is the one that %s%s has joined with: draw %d random bytes for each client",
+        session->label, session->task == NULL && session->job[0] != '\0' ? ", as an observer," : "",
+        JUDGE_ID_BYTES);
+    refuse_request(judge, event, request, &error);
 }
 
 /* Answer a retry; false: the nonce is new. */
@@ -324,15 +333,18 @@ void judge_join(struct judge *judge, const struct lane_event *event)
     const wire_join_request *request = (const wire_join_request *)event->request;
     struct sumac_error error = {0};
     struct judge_task *task = NULL;
-    if (check_phase(judge, &error) != SUMAC_OK ||
-        judge_join_check(judge, request, &error) != SUMAC_OK) {
+    if (check_phase(judge, &error) != SUMAC_OK) { /* what ended the run was logged */
         out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
+        return;
+    }
+    if (judge_join_check(judge, request, &error) != SUMAC_OK) {
+        refuse_request(judge, event, request, &error);
         return;
     }
     if (answer_retry(judge, event, request))
         return;
     if (judge_join_admit(judge, request, &error) != SUMAC_OK) {
-        out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
+        refuse_request(judge, event, request, &error);
         return;
     }
     judge_peers_learn(judge, request);

@@ -26,6 +26,7 @@
 #include "memory.h"
 #include "out.h"
 #include "placement.h"
+#include "refused_joins.h"
 #include "sumac/tensor.h"
 #include "update.h"
 #include "wire.h"
@@ -267,6 +268,7 @@ struct judge {
     uint64_t next_report_us;
     uint64_t report_us; /* until the report after the next one */
     bool absence_told;  /* of listed members, while others train */
+    struct refused_joins refused_joins;
 
     enum judge_phase phase;
     bool terminating;

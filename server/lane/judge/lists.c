@@ -10,14 +10,6 @@
 #include "error.h"
 #include "listing.h"
 
-static const char *joiner(const struct judge *judge, const wire_join_request *request)
-{
-    const wire_task_name *task = request->task;
-    return task == NULL || task->job[0] == '\0'
-               ? "an observer"
-               : out_text(judge->out, "%s %u", task->job, task->index);
-}
-
 /* ---- the ps ---- */
 
 static enum sumac_status
@@ -32,22 +24,19 @@ refuse_ps(const struct judge *judge, const wire_join_request *request, struct su
         &given, (const char *const *)request->ps_addresses, request->n_ps_addresses);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "join of %s: its configuration has the ps %s, that of ps 0 %s; give every task the same, "
-        "in "
-        "the same order",
-        joiner(judge, request), listing_end(&given), listing_end(&known));
+        "its configuration has the ps %s, that of ps 0 %s; give every task the same, in the same "
+        "order",
+        listing_end(&given), listing_end(&known));
 }
 
 /* One process would be two ps, whether or not ps 0 has a list to compare with. */
 static enum sumac_status refuse_twice(
-    const struct judge *judge, const wire_join_request *request, size_t first, size_t second,
-    struct sumac_error *error)
+    const wire_join_request *request, size_t first, size_t second, struct sumac_error *error)
 {
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "join of %s: its configuration has %s as ps %zu and as ps %zu; give each ps its own "
-        "address",
-        joiner(judge, request), request->ps_addresses[first], first, second);
+        "its configuration has %s as ps %zu and as ps %zu; give each ps its own address",
+        request->ps_addresses[first], first, second);
 }
 
 /* Who is no member may have been given the address of one ps. */
@@ -59,7 +48,7 @@ check_ps(const struct judge *judge, const wire_join_request *request, struct sum
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     size_t first, second;
     if (listing_names_twice((const char *const *)request->ps_addresses, count, &first, &second))
-        return refuse_twice(judge, request, first, second, error);
+        return refuse_twice(request, first, second, error);
     if (judge->ps_count == 0 || count == 0 || (count == 1 && !member))
         return SUMAC_OK;
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
@@ -79,8 +68,8 @@ static enum sumac_status refuse_members(
         listing_add_task(&given, request->members[i]->job, request->members[i]->index);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "join of %s: its configuration lists %s, that of ps 0 %s; give every task the same",
-        joiner(judge, request), listing_end(&given), judge_tasks_text(judge, JUDGE_TASKS_LISTED));
+        "its configuration lists %s, that of ps 0 %s; give every task the same",
+        listing_end(&given), judge_tasks_text(judge, JUDGE_TASKS_LISTED));
 }
 
 /* A list that is whole contradicts what it leaves out; one that is not contradicts nothing by that. */

@@ -69,12 +69,12 @@ enum sumac_status judge_peers_check(
     if (count > LANE_PS_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "join names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
+            "it names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
     for (size_t ps = 0; ps < count; ps++)
         if (strlen(request->ps_addresses[ps]) > JUDGE_ADDRESS_BYTES_MAX)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-                "join's address of ps %zu is longer than %u bytes", ps, JUDGE_ADDRESS_BYTES_MAX);
+                "its address of ps %zu is longer than %u bytes", ps, JUDGE_ADDRESS_BYTES_MAX);
     if (judge->ps_count == 0 && count <= 1 && !member)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
@@ -82,7 +82,7 @@ enum sumac_status judge_peers_check(
     if (judge->ps_count == 0 && count == 0)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "ps 0 was told only itself and this join names no ps: give ps_addresses");
+            "ps 0 was told only itself and it names no ps: give ps_addresses");
     return SUMAC_OK;
 }
 
