@@ -55,6 +55,8 @@ uint32_t judge_waits(
     struct judge *judge, uint64_t now_us, struct out *out, char ***waits, uint64_t *left_out);
 /* The most that it keeps of sessions, and of the tasks that are known at present. */
 uint64_t judge_sessions_bytes_max(const struct judge *judge);
+/* It has ended, though not every ps may have heard of it. */
+bool judge_run_is_over(const struct judge *judge);
 uint64_t judge_cluster_id(const struct judge *judge);
 
 #endif

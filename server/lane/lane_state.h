@@ -618,6 +618,11 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);
 void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end);
 /* Has ps 0 been silent for too long? And the line that says what this ps waits for. */
 void lane_shutdown_watch(struct lane *lane);
+/* "ps 1 waits for its first call from ps 0 at h0:2222; gives up in 35 s"; NULL: of ps 0, and of one that waits for nothing. In the
+ * step's arena. */
+char *lane_shutdown_wait(struct lane *lane);
+/* Is there no lease any more: the end settles all sessions, and so does an exit? */
+bool lane_run_is_over(const struct lane *lane);
 void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Exit when nothing is in flight any more. */

@@ -12,6 +12,12 @@
 #include "listing.h"
 #include "text.h"
 
+bool lane_run_is_over(const struct lane *lane)
+{
+    return lane->exited || lane->ended || lane->terminating ||
+           (lane->judge != NULL && judge_run_is_over(lane->judge));
+}
+
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
 {
     if (lane->exited)
@@ -228,35 +234,56 @@ static void give_up(struct lane *lane, unsigned long long silent_ms)
             coordinator_address(lane), lane->index, silent_ms);
 }
 
-void lane_shutdown_watch(struct lane *lane)
+/* Is ps 0, which has called, silent for so long that one should speak of it? */
+static bool is_silent(const struct lane *lane, unsigned long long silent_ms)
 {
-    if (lane->index == 0 || lane->exited || lane->ended)
-        return;
-    const unsigned long long silent_ms = (lane->now_us - lane->coordinator_heard_us) / 1000;
-    if (has_limit(lane) && lane->now_us >= gives_up_us(lane)) {
-        give_up(lane, silent_ms);
-        return;
-    }
-    const bool silent = lane->any_hello && silent_ms >= quiet_ms(lane);
-    if (lane->now_us < lane->report_due_us || (lane->joined_once && !silent))
-        return;
-    plan_next_report(lane, silent);
+    return lane->any_hello && silent_ms >= quiet_ms(lane);
+}
+
+static unsigned long long silent_for_ms(const struct lane *lane)
+{
+    return (lane->now_us - lane->coordinator_heard_us) / 1000;
+}
+
+char *lane_shutdown_wait(struct lane *lane)
+{
+    const unsigned long long silent_ms = silent_for_ms(lane);
+    const bool silent = is_silent(lane, silent_ms);
+
+    if (lane->index == 0 || lane->exited || lane->ended || (lane->joined_once && !silent))
+        return NULL;
     if (!lane->any_hello && has_limit(lane))
-        out_log(
+        return out_text(
             &lane->out, "ps %u waits for its first call from ps 0 at %s; gives up in %llu s",
             lane->index, coordinator_address(lane), seconds_left(lane));
-    else if (!lane->any_hello)
-        out_log(
+    if (!lane->any_hello)
+        return out_text(
             &lane->out, "ps %u waits for its first call from ps 0 at %s; this wait has no limit",
             lane->index, coordinator_address(lane));
-    else if (silent)
-        out_log(
+    if (silent)
+        return out_text(
             &lane->out,
             "ps %u waits for ps 0 at %s, last heard from %llu.%llu s ago; gives up in %llu s",
             lane->index, coordinator_address(lane), silent_ms / 1000, silent_ms % 1000 / 100,
             seconds_left(lane));
-    else
-        out_log(
-            &lane->out, "ps %u waits for the first join, of %s; this wait has no limit",
-            lane->index, expected_members(lane));
+    return out_text(
+        &lane->out, "ps %u waits for the first join, of %s; this wait has no limit", lane->index,
+        expected_members(lane));
+}
+
+void lane_shutdown_watch(struct lane *lane)
+{
+    const unsigned long long silent_ms = silent_for_ms(lane);
+
+    if (lane->index == 0 || lane->exited || lane->ended)
+        return;
+    if (has_limit(lane) && lane->now_us >= gives_up_us(lane)) {
+        give_up(lane, silent_ms);
+        return;
+    }
+    const char *wait = lane->now_us < lane->report_due_us ? NULL : lane_shutdown_wait(lane);
+    if (wait == NULL)
+        return;
+    plan_next_report(lane, is_silent(lane, silent_ms));
+    out_log(&lane->out, "%s", wait);
 }

@@ -134,29 +134,39 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
     }
 }
 
-/* The pulls and parts that wait, and what the judge waits for. False: no memory. */
+/* What the judge waits for, or a ps that has none. */
+static uint32_t list_own_waits(struct lane *lane, char ***waits, uint64_t *left_out)
+{
+    if (lane->judge != NULL)
+        return judge_waits(lane->judge, lane->now_us, &lane->out, waits, left_out);
+    char *const wait = lane_shutdown_wait(lane);
+    *waits = arena_take(&lane->arena, sizeof **waits);
+    if (wait == NULL || *waits == NULL)
+        return 0;
+    (*waits)[0] = wait;
+    return 1;
+}
+
+/* What this ps itself waits for, and the pulls and parts that wait. False: no memory. */
 static bool pack_waits(struct lane *lane, wire_stats_reply *reply)
 {
-    char **judged = NULL;
+    char **own = NULL;
     uint64_t left_out = 0;
-    const uint32_t judged_count =
-        lane->judge == NULL
-            ? 0
-            : judge_waits(lane->judge, lane->now_us, &lane->out, &judged, &left_out);
+    const uint32_t own_count = list_own_waits(lane, &own, &left_out);
 
     reply->waits_left_out = left_out;
     reply->waits = arena_take(
-        &lane->arena, (PULL_WAITS_MAX + PART_WAITS_MAX + judged_count) * sizeof *reply->waits);
+        &lane->arena, (PULL_WAITS_MAX + PART_WAITS_MAX + own_count) * sizeof *reply->waits);
     if (reply->waits == NULL)
         return false;
-    for (uint32_t i = 0; i < judged_count; i++)
-        reply->waits[reply->n_waits++] = judged[i];
+    for (uint32_t i = 0; i < own_count; i++)
+        reply->waits[reply->n_waits++] = own[i];
     for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
             if (lane_pull_is_ready(stream, pull) || lane->now_us < pull->started_us + WAIT_US_MIN)
                 continue;
-            if (reply->n_waits == PULL_WAITS_MAX + judged_count) {
+            if (reply->n_waits == PULL_WAITS_MAX + own_count) {
                 reply->waits_left_out++;
                 continue;
             }

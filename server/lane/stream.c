@@ -94,7 +94,7 @@ static void tell_broken(struct lane *lane, const struct stream *stream)
     struct session *session = stream->session;
 
     if (stream->kind != LANE_STREAM_PUSH || stream->ended || session == NULL || session->closing ||
-        session->push_stream != stream || lane->exited)
+        session->push_stream != stream || lane_run_is_over(lane))
         return;
     const uint32_t nth = ++session->broken_streams;
     if (nth > BREAKS_LOGGED && (nth & (nth - 1)) != 0)

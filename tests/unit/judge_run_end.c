@@ -34,6 +34,29 @@ static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **st
     world_free(world);
 }
 
+/* Its join was failed with the end; what ps 1 answers later opens nothing. */
+static void after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    const struct world_answer *worker = world_joined(world, "worker", 0, 1);
+    world->ps[1].never_opens = true;
+    const uint64_t observer = world_join(world, NULL, 0, 90);
+    world_leave(world, worker->session_id, true);
+    world->ps[1].never_ends = true;
+    world_settle_down(world);
+    assert_true(world_logged(world, "run ends with code 0"));
+    assert_int_equal(world_answer(world, observer)->reason, SUMAC_REASON_RUN_ENDED);
+
+    world_report_answer(world, 1, world_told(world, 1, ORDER_OPEN)->number);
+    world_sleep(world, 30 * SECOND);
+
+    assert_false(world_logged(world, "opened the session of observer"));
+    assert_false(world_logged(world, "suspended"));
+    world_free(world);
+}
+
 static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
 {
     (void)state;
@@ -368,6 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_ends_as_soon_as_every_listed_member_has_left_as_done),
+        cmocka_unit_test(after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on),
         cmocka_unit_test(ps_0_tells_itself_only_when_the_others_have_answered),
         cmocka_unit_test(a_run_waits_for_a_ps_that_has_not_heard_of_the_end),
         cmocka_unit_test(a_ps_whose_stream_is_lost_with_the_end_is_told_again),

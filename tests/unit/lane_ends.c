@@ -346,86 +346,6 @@ static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
     talk_expect(talk, "report renewed 1\n");
 }
 
-/* ps 1, which nobody has called yet; of a cluster of so many ps. */
-static void begin_uncalled(struct talk *talk, uint32_t ps_count)
-{
-    static const char *const jobs[] = {"chief", "worker"};
-    static const uint32_t indices[] = {0, 3};
-    struct lane_config config = talk_config();
-    config.ps_count = ps_count;
-    config.members_jobs = jobs;
-    config.members_indices = indices;
-    config.member_count = 2;
-    talk->memory = memory_heap;
-    talk->now_us = config.started_us;
-    talk->lane = lane_create(&config, &memory_heap);
-    talk->shows_logs = true;
-}
-
-static void seconds_pass(struct talk *talk, int count)
-{
-    for (int i = 0; i < count; i++)
-        talk_tick(talk, 1000);
-}
-
-static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
-{
-    struct talk *const talk = *state;
-    static const char line[] = "log ps 1 waits for its first call from ps 0 at an address that it "
-                               "was not told; this wait has no limit\n";
-    begin_uncalled(talk, 0);
-
-    seconds_pass(talk, 5);
-    talk_expect(talk, line);
-    seconds_pass(talk, 9); /* and less and less often */
-    talk_expect(talk, "");
-    seconds_pass(talk, 1);
-    talk_expect(talk, line);
-    talk->shows_logs = false;
-    seconds_pass(talk, 100);
-
-    talk_expect(talk, "");
-}
-
-static void a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called(void **state)
-{
-    struct talk *const talk = *state;
-    begin_uncalled(talk, 2);
-
-    seconds_pass(talk, 5);
-    talk_expect(talk, "log ps 1 waits for its first call from ps 0 at h0:1; gives up in 55 s\n");
-    seconds_pass(talk, 50);
-    talk_forget(talk);
-    seconds_pass(talk, 5);
-
-    assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n"));
-    assert_string_equal(
-        talk->end.text, "ps 0 at h0:1 has never called ps 1, which has waited 60000 ms: start it, "
-                        "or correct its address");
-}
-
-static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **state)
-{
-    struct talk *const talk = *state;
-    static const char line[] =
-        "log ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit\n";
-    wire_peer_order alive = WIRE_PEER_ORDER_INIT;
-    begin_uncalled(talk, 2);
-    hello(talk, 0x1000, 0);
-    talk_forget(talk);
-    alive.alive = true;
-
-    unsigned lines = 0;
-    for (int i = 0; i < 36; i++) { /* after 5, 15 and 35 s */
-        talk_tick(talk, 1000);
-        lines += strstr(talk->text, line) != NULL;
-        talk_order(talk, &alive);
-        talk_forget(talk);
-    }
-
-    assert_int_equal(lines, 3);
-}
-
 /* Its client was killed: whoever reads the log need not wait for the lease. */
 static void a_session_whose_push_stream_breaks_is_named_at_once(void **state)
 {
@@ -577,6 +497,28 @@ static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(v
     assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
 }
 
+/* What is in flight keeps it here for a while, and its clients hear of the end and go. */
+static void after_the_end_no_line_speaks_of_a_sessions_lease(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    send(talk, stream, 1, 0);
+    talk_open(talk, 2);
+    const uint64_t other = talk_push_stream(talk, 2, 1);
+    end.message = "every listed member has left as done";
+    end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
+    order.end = &end;
+    talk_order(talk, &order);
+    talk_forget(talk);
+    talk->shows_logs = true;
+
+    talk_hang_up(talk, other);
+
+    talk_expect(talk, "");
+}
+
 /* ---- ps 0 and another ps, which the test plays ---- */
 
 /* ps 1 has taken the last order, answers it, and takes the next, until there is none or it is the end. */
@@ -594,12 +536,14 @@ static void ps_1_answers(struct talk *talk)
     }
 }
 
-static void join_at_ps_0(struct talk *talk)
+/* Of worker 0, or of an observer whose session's id is all 2. */
+static void join_at_ps_0(struct talk *talk, bool observer)
 {
-    static uint8_t nonce[16] = {3};
+    static uint8_t nonces[2][16] = {{3}, {4}};
+    const uint64_t twos = UINT64_C(0x0202020202020202);
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_join_request join = WIRE_JOIN_REQUEST_INIT;
-    const struct lane_event call = {
+    struct lane_event call = {
         .kind = LANE_EVENT_CALL,
         .call = 1,
         .call_kind = LANE_CALL_JOIN,
@@ -607,10 +551,12 @@ static void join_at_ps_0(struct talk *talk)
         .random = {21, 22}};
     task.job = "worker";
     join.protocol_version = WIRE_PROTOCOL_VERSION;
-    join.nonce = (wire_bytes){.len = sizeof nonce, .data = nonce};
-    join.role = SUMAC__V1__ROLE__ROLE_MEMBER;
-    join.task = &task;
+    join.nonce = (wire_bytes){.len = sizeof nonces[0], .data = nonces[observer]};
+    join.role = observer ? SUMAC__V1__ROLE__ROLE_OBSERVER : SUMAC__V1__ROLE__ROLE_MEMBER;
+    join.task = observer ? NULL : &task;
     join.local_replicas = 1;
+    if (observer)
+        call.random[0] = call.random[1] = twos;
 
     talk_step(talk, &call);
 }
@@ -632,7 +578,7 @@ static void begin_as_ps_0(struct talk *talk, uint32_t ps_count)
         talk_step(talk, &up);
     ps_1_answers(talk);
     talk_forget(talk);
-    join_at_ps_0(talk);
+    join_at_ps_0(talk, false);
     ps_1_answers(talk);
     talk_expect(talk, "reply JoinReply\n");
 }
@@ -679,6 +625,26 @@ static void sigterm_while_ps_0_tells_the_others_the_end_changes_neither(void **s
     end_is_answered(talk);
 
     talk_expect(talk, "exit 0 RUN_ENDED\n");
+}
+
+/* Its clients hear of it from the others first. */
+static void while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease(void **state)
+{
+    struct talk *const talk = *state;
+    begin_as_ps_0(talk, 2);
+    join_at_ps_0(talk, true);
+    ps_1_answers(talk);
+    const uint64_t observer = talk_push_stream(talk, 2, 1);
+    leave_at_ps_0(talk);
+    ps_1_answers(talk);
+    assert_true(talk->ordered_end);
+    assert_null(strstr(talk->text, "end of stream"));
+    talk_forget(talk);
+    talk->shows_logs = true;
+
+    talk_hang_up(talk, observer);
+
+    talk_expect(talk, "");
 }
 
 static void sigterm_waits_for_the_others_no_longer_than_it_may(void **state)
@@ -760,9 +726,6 @@ int main(void)
         talk_test(a_ps_that_hears_from_ps_0_does_not_say_that_it_waits),
         talk_test(its_own_sleep_is_not_the_silence_of_ps_0),
         talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
-        talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
-        talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
-        talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
         talk_test(a_session_whose_push_stream_breaks_is_named_at_once),
         talk_test(sigterm_finishes_what_is_in_flight),
         talk_test(sigterm_does_not_wait_for_ever),
@@ -771,8 +734,10 @@ int main(void)
         talk_test(the_end_is_answered_before_the_exit),
         talk_test(sigterm_after_the_end_keeps_the_ends_code),
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
+        talk_test(after_the_end_no_line_speaks_of_a_sessions_lease),
         talk_test(ps_0_obeys_its_own_orders_within_the_step),
         talk_test(sigterm_while_ps_0_tells_the_others_the_end_changes_neither),
+        talk_test(while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease),
         talk_test(sigterm_waits_for_the_others_no_longer_than_it_may),
         talk_test(sigterm_of_ps_0_ends_the_run_on_every_ps),
         talk_test(sigterm_of_ps_0_lets_a_leave_be_answered),

@@ -84,7 +84,7 @@ void talk_start(struct talk *talk, const struct lane_config *config)
     talk->now_us = START_US;
     talk->lane = lane_create(config, &talk->memory);
     assert_non_null(talk->lane);
-    const struct lane_event start = {.kind = LANE_EVENT_START, .random = {7, 11}};
+    const struct lane_event start = {.kind = LANE_EVENT_START, .random = {CLUSTER_ID, 11}};
     talk_step(talk, &start);
     if (config->index == 0)
         return;

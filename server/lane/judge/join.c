@@ -159,9 +159,10 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
         return;
     session->state = JUDGE_SESSION_OPEN;
     session->heard_us = judge->now_us;
-    out_log(
-        judge->out, "ps 0 opened the session of %s, attempt %llu", session->label,
-        (unsigned long long)session->attempt);
+    if (!judge_run_is_over(judge))
+        out_log(
+            judge->out, "ps 0 opened the session of %s, attempt %llu", session->label,
+            (unsigned long long)session->attempt);
     answer(judge, session);
 }
 

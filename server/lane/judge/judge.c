@@ -104,6 +104,8 @@ void judge_destroy(struct judge *judge)
     memory_give(judge->memory, judge, sizeof(*judge));
 }
 
+bool judge_run_is_over(const struct judge *judge) { return judge->phase != JUDGE_RUNNING; }
+
 uint64_t judge_cluster_id(const struct judge *judge) { return judge->cluster_id; }
 
 /* ---- time ---- */
@@ -240,10 +242,11 @@ void judge_heard(struct judge *judge, const uint8_t session_id[JUDGE_ID_BYTES], 
     judge_renewed(judge, &id);
 }
 
-/* Whose thread has worked for half of that time was not suspended: something kept it from its events. */
+/* Whose thread has worked for half of that time was not suspended: something kept it from its events. After the run's end
+ * there are no leases. */
 static void tell_sleep(struct judge *judge, uint64_t cpu_us)
 {
-    if (judge->sleep_to_tell_us == 0)
+    if (judge->sleep_to_tell_us == 0 || judge_run_is_over(judge))
         return;
     if (cpu_us >= judge->sleep_to_tell_us / 2)
         out_log(

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_waits.c -- what a ps says that it waits for itself, in lines that become rarer and in its statistics. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+/* ps 1, which nobody has called yet; of a cluster of so many ps. */
+static void begin_uncalled(struct talk *talk, uint32_t ps_count)
+{
+    static const char *const jobs[] = {"chief", "worker"};
+    static const uint32_t indices[] = {0, 3};
+    struct lane_config config = talk_config();
+    config.ps_count = ps_count;
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.member_count = 2;
+    talk->memory = memory_heap;
+    talk->now_us = config.started_us;
+    talk->lane = lane_create(&config, &memory_heap);
+    talk->shows_logs = true;
+}
+
+static void seconds_pass(struct talk *talk, int count)
+{
+    for (int i = 0; i < count; i++)
+        talk_tick(talk, 1000);
+}
+
+static void call_from_ps_0(struct talk *talk)
+{
+    char *addresses[] = {"h0:1", "h1:1"};
+    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.cluster_id = 0xC1;
+    hello.epoch = 1;
+    hello.coordinator_incarnation = 0x1000;
+    hello.coordinator_secret = TALK_SECRET;
+    hello.index = 1;
+    hello.ps_addresses = addresses;
+    hello.n_ps_addresses = 2;
+    order.hello = &hello;
+    talk_order(talk, &order);
+}
+
+/* The only sentence of Stats.waits; fails the test when there are others, and when there is none gives "". */
+static const char *wait_in_stats(struct talk *talk)
+{
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+
+    lane_step(talk->lane, &call, &effects);
+
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
+    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
+    assert_in_range(stats->n_waits, 0, 1);
+    return stats->n_waits == 0 ? "" : stats->waits[0];
+}
+
+static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
+{
+    struct talk *const talk = *state;
+    static const char line[] = "log ps 1 waits for its first call from ps 0 at an address that it "
+                               "was not told; this wait has no limit\n";
+    begin_uncalled(talk, 0);
+
+    seconds_pass(talk, 5);
+    talk_expect(talk, line);
+    seconds_pass(talk, 9); /* and less and less often */
+    talk_expect(talk, "");
+    seconds_pass(talk, 1);
+    talk_expect(talk, line);
+    talk->shows_logs = false;
+    seconds_pass(talk, 100);
+
+    talk_expect(talk, "");
+}
+
+static void a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called(void **state)
+{
+    struct talk *const talk = *state;
+    begin_uncalled(talk, 2);
+
+    seconds_pass(talk, 5);
+    talk_expect(talk, "log ps 1 waits for its first call from ps 0 at h0:1; gives up in 55 s\n");
+    seconds_pass(talk, 50);
+    talk_forget(talk);
+    seconds_pass(talk, 5);
+
+    assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n"));
+    assert_string_equal(
+        talk->end.text, "ps 0 at h0:1 has never called ps 1, which has waited 60000 ms: start it, "
+                        "or correct its address");
+}
+
+static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **state)
+{
+    struct talk *const talk = *state;
+    static const char line[] =
+        "log ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit\n";
+    wire_peer_order alive = WIRE_PEER_ORDER_INIT;
+    begin_uncalled(talk, 2);
+    call_from_ps_0(talk);
+    talk_forget(talk);
+    alive.alive = true;
+
+    unsigned lines = 0;
+    for (int i = 0; i < 36; i++) { /* after 5, 15 and 35 s */
+        talk_tick(talk, 1000);
+        lines += strstr(talk->text, line) != NULL;
+        talk_order(talk, &alive);
+        talk_forget(talk);
+    }
+
+    assert_int_equal(lines, 3);
+}
+
+/* ---- the same in the statistics ---- */
+
+static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
+{
+    struct talk *const talk = *state;
+    begin_uncalled(talk, 2);
+
+    seconds_pass(talk, 2);
+
+    assert_string_equal(
+        wait_in_stats(talk), "ps 1 waits for its first call from ps 0 at h0:1; gives up in 58 s");
+}
+
+static void a_ps_without_workers_names_them_in_its_statistics(void **state)
+{
+    struct talk *const talk = *state;
+    begin_uncalled(talk, 2);
+    call_from_ps_0(talk);
+
+    assert_string_equal(
+        wait_in_stats(talk),
+        "ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit");
+}
+
+static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    wire_peer_order alive = WIRE_PEER_ORDER_INIT;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    assert_string_equal(wait_in_stats(talk), "");
+
+    seconds_pass(talk, 7);
+
+    assert_string_equal(
+        wait_in_stats(talk),
+        "ps 1 waits for ps 0 at h0:1, last heard from 7.0 s ago; gives up in 53 s");
+    alive.alive = true;
+    talk_order(talk, &alive);
+    assert_string_equal(wait_in_stats(talk), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
+        talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
+        talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
+        talk_test(a_ps_that_nobody_has_called_says_so_in_its_statistics),
+        talk_test(a_ps_without_workers_names_them_in_its_statistics),
+        talk_test(a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
