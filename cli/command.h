@@ -44,6 +44,12 @@ struct option_group {
     const char *first, *title;
 };
 
+/* -o for --output. */
+struct option_letter {
+    char letter; /* 0 ends the list */
+    const char *name;
+};
+
 struct command {
     const char *name;
     const char *summary;   /* one line, for `sumac --help` */
@@ -52,6 +58,7 @@ struct command {
     const char *examples;  /* lines */
     const struct option_row *rows;
     size_t row_count;
+    const struct option_letter *letters; /* NULL: none */
     const struct option_group *groups; /* the last one has no `first`; NULL: one group, "Options" */
     bool program_follows; /* the first word that is no option begins another program's command line
                            */

@@ -14,4 +14,8 @@ uint64_t descriptors_wanted(uint64_t soft, uint64_t hard);
  * limit is what it was. */
 void descriptors_raise(void);
 
+/* Take the places of standard input, output and error where they are closed: what is opened later would get their numbers, and be
+ * sent what is printed. Reading from a closed input finds its end, and writing to a closed output fails. */
+void descriptors_keep_standard(void);
+
 #endif

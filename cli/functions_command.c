@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "nearest.h"
 #include "options.h"
 #include "sumac/tensor.h"
 #include "update.h"
@@ -138,7 +139,7 @@ static bool check_names(int count, char **names)
     for (int i = 0; i < count; i++) {
         if (update_find_by_name(names[i]) != NULL)
             continue;
-        const char *nearest = options_nearest(names[i], function_name, NULL);
+        const char *nearest = nearest_word(names[i], function_name, NULL);
         fprintf(stderr, "sumac functions: there is no update function %s; ", names[i]);
         if (nearest != NULL)
             fprintf(stderr, "did you mean %s?\n", nearest);

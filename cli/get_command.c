@@ -36,6 +36,8 @@ static const struct option_row rows[] = {
     {"json", NULL, "print one JSON document", OPTION_FLAG, offsetof(struct get_options, json)},
 };
 
+static const struct option_letter letters[] = {{'o', "output"}, {0, NULL}};
+
 static int get(const struct command *command, int argc, char **argv);
 
 const struct command get_command = {
@@ -56,7 +58,7 @@ const struct command get_command = {
              "does not answer\n"
              "within 5 s is left out of what is printed, standard error says which that is, and "
              "the exit code is\n"
-             "128 or more; no file is written then.\n\n"
+             "128 or more; no file is written then. A name that begins with - goes behind --.\n\n"
              "JSON: name, dtype, shape, values nested as the axes are, in the fewest digits that "
              "read back as the\n"
              "same; of a slice first_row; NaN and infinities are null. Of several variables, or of "
@@ -69,6 +71,7 @@ const struct command get_command = {
                 "  sumac get b1 --json\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
+    .letters = letters,
     .run = get,
 };
 
@@ -231,6 +234,15 @@ static int report_missing(const struct reading *reading)
     return code;
 }
 
+/* A path that is none is to be changed; a disk that is full, or an output that is closed, fails whoever writes to it. */
+static int file_failed(const struct sumac_error *error)
+{
+    const int code = command_failed(&get_command, error);
+    const bool path = error->status == SUMAC_NOT_FOUND || error->status == SUMAC_INVALID_ARGUMENT ||
+                      error->status == SUMAC_PERMISSION_DENIED;
+    return path ? code : EXIT_FAILED;
+}
+
 /* Read what can be read. A file is made of all or nothing. The exit code. */
 static int read_and_show(struct reading *reading)
 {
@@ -239,24 +251,24 @@ static int read_and_show(struct reading *reading)
     const int missing = report_missing(reading);
     if (missing != EXIT_FINE && (reading->options->output != NULL || !reading->many))
         return missing;
-    enum sumac_status status = SUMAC_OK;
-    if (reading->options->output != NULL)
-        status = open_file(reading, &error);
-    if (status == SUMAC_OK)
-        status = open_reader(&reading->roster, &client, &error);
+    if (reading->options->output != NULL && open_file(reading, &error) != SUMAC_OK)
+        return file_failed(&error);
+    enum sumac_status status = open_reader(&reading->roster, &client, &error);
     if (status == SUMAC_OK)
         status = pull(reading, client, &error);
     sumac_client_close(client);
-    if (status == SUMAC_OK && reading->file != NULL) {
-        status = array_file_keep(reading->file, &error);
-        reading->file = NULL;
-    } else if (status == SUMAC_OK && reading->options->json) {
-        print_json(reading);
-    } else if (status == SUMAC_OK) {
-        print_text(reading);
-    }
     if (status != SUMAC_OK)
         return command_failed(&get_command, &error);
+    if (reading->file != NULL) {
+        struct array_file *file = reading->file;
+        reading->file = NULL;
+        if (array_file_keep(file, &error) != SUMAC_OK)
+            return file_failed(&error);
+    } else if (reading->options->json) {
+        print_json(reading);
+    } else {
+        print_text(reading);
+    }
     return fflush(stdout) == 0 && ferror(stdout) == 0 ? missing : EXIT_FAILED;
 }
 
@@ -302,9 +314,6 @@ static int get(const struct command *command, int argc, char **argv)
 {
     struct get_options options = {0};
     int words = 0;
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "-o") == 0)
-            argv[i] = (char *)(uintptr_t) "--output";
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;

@@ -15,6 +15,7 @@
 #include "sumac/tensor.h"
 #include "table.h"
 #include "text.h"
+#include "unknown.h"
 
 #define PS_TEXT_BYTES 64
 
@@ -359,6 +360,7 @@ static int list(const struct command *command, int argc, char **argv)
     struct sumac_error error = {0};
     int code = EXIT_FINE;
     if (read_listing(options.ps, &listing, &error) != SUMAC_OK) {
+        unknown_explain(&listing.roster, listing.words, listing.word_count, false, &error);
         code = command_failed(command, &error);
     } else {
         const bool printed =

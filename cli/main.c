@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "descriptors.h"
+#include "nearest.h"
 #include "options.h"
 #include "sumac/client.h"
 #include "sumac/status.h"
@@ -46,6 +48,7 @@ static int printed(int code, const char *name)
 
 int main(int argc, char **argv)
 {
+    descriptors_keep_standard();
     sumac_tune_malloc();
     if (argc < 2) {
         print_help(stderr);
@@ -67,7 +70,7 @@ int main(int argc, char **argv)
     const struct command *command = command_find(word);
     if (command != NULL)
         return printed(command->run(command, argc - 1, argv + 1), command->name);
-    const char *nearest = options_nearest(word, command_name, NULL);
+    const char *nearest = nearest_word(word, command_name, NULL);
     fprintf(stderr, "sumac: there is no command %s; ", word);
     if (nearest != NULL)
         fprintf(stderr, "did you mean `sumac %s`?\n", nearest);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag. */
+/* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag; and letters that stand for some. */
 #include "options.h"
 
 #include <errno.h>
@@ -7,52 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BYTES_MAX 64 /* longer words are near to nothing */
-#define DISTANCE_MAX 3    /* edits beyond which a word is not meant */
+#include "nearest.h"
 
-/* ---- did you mean */
-
-/* Levenshtein's distance; both words are shorter than WORD_BYTES_MAX. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[WORD_BYTES_MAX + 1];
-    const size_t columns = strlen(b);
-    for (size_t j = 0; j <= columns; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= columns; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[columns];
-}
-
-const char *options_nearest(
-    const char *word, const char *(*candidate)(const void *context, size_t index),
-    const void *context)
-{
-    const char *nearest = NULL;
-    size_t least = DISTANCE_MAX + 1;
-    if (strlen(word) >= WORD_BYTES_MAX)
-        return NULL;
-    const char *tried = NULL;
-    for (size_t i = 0; (tried = candidate(context, i)) != NULL; i++) {
-        const size_t edits = strlen(tried) < WORD_BYTES_MAX ? distance(word, tried) : least;
-        if (edits < least && edits < strlen(word)) {
-            least = edits;
-            nearest = tried;
-        }
-    }
-    return nearest;
-}
+#define NAME_BYTES_MAX 64 /* of an option, as it is looked for */
 
 static const char *row_name(const void *context, size_t index)
 {
@@ -144,7 +101,7 @@ static const char *wanted(enum option_kind kind)
 
 static enum options_outcome unknown(const struct command *command, const char *name)
 {
-    const char *nearest = options_nearest(name, row_name, command);
+    const char *nearest = nearest_word(name, row_name, command);
     fprintf(stderr, "sumac %s: unknown option --%s; ", command->name, name);
     if (nearest != NULL)
         fprintf(stderr, "did you mean --%s?\n", nearest);
@@ -153,12 +110,35 @@ static enum options_outcome unknown(const struct command *command, const char *n
     return OPTIONS_BAD;
 }
 
-/* One option, `word` without its dashes; *index is moved on when its value is the next word. */
+/* "output" for -o; NULL: there is no such letter. */
+static const char *letter_name(const struct command *command, const char *word)
+{
+    const struct option_letter *letter = command->letters;
+    while (letter != NULL && letter->letter != 0 && (letter->letter != word[1] || word[2] != '\0'))
+        letter++;
+    return letter == NULL || letter->letter == 0 ? NULL : letter->name;
+}
+
+static enum options_outcome unknown_letter(const struct command *command, const char *word)
+{
+    fprintf(
+        stderr, "sumac %s: unknown option %s; `sumac %s --help` lists them%s\n", command->name,
+        word, command->name,
+        command->arguments[0] == '\0' || command->program_follows
+            ? ""
+            : "; a name that begins with - goes behind --");
+    return OPTIONS_BAD;
+}
+
+/* One option; *index is moved on when its value is the next word. */
 static enum options_outcome
 take_option(const struct command *command, char **argv, int argc, int *index, void *target)
 {
-    char name[WORD_BYTES_MAX];
-    const char *word = argv[*index] + 2;
+    char name[NAME_BYTES_MAX];
+    const bool is_letter = argv[*index][1] != '-';
+    const char *word = is_letter ? letter_name(command, argv[*index]) : argv[*index] + 2;
+    if (word == NULL)
+        return unknown_letter(command, argv[*index]);
     const char *equals = strchr(word, '=');
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
     if (strcmp(name, "help") == 0) {
@@ -203,7 +183,7 @@ options_parse(const struct command *command, int argc, char **argv, void *target
         } else if (!only_words && strcmp(word, "-h") == 0) {
             options_print_help(command);
             return OPTIONS_HELP;
-        } else if (!only_words && strncmp(word, "--", 2) == 0) {
+        } else if (!only_words && word[0] == '-' && word[1] != '\0') {
             const enum options_outcome outcome = take_option(command, argv, argc, &i, target);
             if (outcome != OPTIONS_GO)
                 return outcome;

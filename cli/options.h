@@ -27,10 +27,4 @@ void options_print_help(const struct command *command);
 /* "256M" as bytes. False: not a size, or beyond 64 bits. */
 bool options_parse_size(const char *text, uint64_t *bytes);
 
-/* The candidate closest to `word`, or NULL when none is near. `candidate(context, i)` is NULL at
- * the end. */
-const char *options_nearest(
-    const char *word, const char *(*candidate)(const void *context, size_t index),
-    const void *context);
-
 #endif

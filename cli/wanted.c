@@ -10,6 +10,7 @@
 #include "error.h"
 #include "pattern.h"
 #include "text.h"
+#include "unknown.h"
 
 /* ---- slices */
 
@@ -292,6 +293,18 @@ static enum sumac_status read_catalogue(
     return status;
 }
 
+/* Of an unknown variable, and nothing else. */
+static void
+explain(struct roster *roster, const struct term *terms, size_t count, struct sumac_error *error)
+{
+    char **names = calloc(count + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < count; i++)
+        names[i] = terms[i].name;
+    if (names != NULL)
+        unknown_explain(roster, names, count, true, error);
+    free(names);
+}
+
 enum sumac_status wanted_find(
     struct roster *roster, char **words, size_t word_count, const char *slice,
     struct wanted_list *list, struct sumac_error *error)
@@ -307,6 +320,8 @@ enum sumac_status wanted_find(
     if (status == SUMAC_OK)
         status = call_holders(roster, &catalogue, &made, error);
     catalogue_deinit(&catalogue);
+    if (status != SUMAC_OK)
+        explain(roster, terms, word_count, error);
     free_terms(terms, word_count);
     if (status == SUMAC_OK)
         *list = made;

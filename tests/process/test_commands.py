@@ -79,7 +79,7 @@ class Reading(unittest.TestCase):
     def test_a_pattern_that_names_nothing_is_said(self):
         code, output, errors = sumac("ls", "w", "no*such", *self.ps)
         self.assertEqual((code, output), (2, ""))
-        self.assertIn("no variable is named no*such", errors)
+        self.assertIn("no variable matches no*such", errors)
 
     def test_ls_as_json_has_the_same(self):
         code, output, _ = sumac("ls", "w", "--json", *self.ps)
@@ -139,8 +139,18 @@ class Reading(unittest.TestCase):
         for command in ("ls", "get"):
             code, _, errors = sumac(command, "nope", *self.ps)
             self.assertEqual(code, 2)
-            self.assertIn("nope", errors)
-            self.assertIn("`sumac ls` lists the variables", errors)
+            self.assertIn("no variable is named nope; ", errors)
+        code, _, errors = sumac("ls", "w[0:2]", *self.ps)
+        self.assertEqual(code, 2)
+        self.assertIn("no variable is named w[0:2]; did you mean w?\n", errors)
+        self.assertIn("no variable is named layer1; did you mean layer1/a or layer1/b/c?\n", sumac("ls", "layer1", *self.ps)[2])
+
+    def test_where_there_are_no_variables_yet_that_is_said(self):
+        with Cluster(ps=2, workers=1) as cluster:
+            for arguments in (("ls", "w"), ("get", "w"), ("get", "w[0:2]"), ("ls", "w*")):
+                code, text = cluster.sumac(*arguments)
+                self.assertEqual(code, 2, text)
+                self.assertRegex(text, r"no variable (is named|matches) w\*?: there are no variables yet")
 
     def test_slices_that_are_none(self):
         for wrong in ("1", "a:b", "4:4", "100:"):

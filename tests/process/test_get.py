@@ -29,7 +29,8 @@ class Getting(unittest.TestCase):
         cls.addClassCleanup(cls.cluster.stop)
         cls.member = cls.cluster.member()
         cls.member.wait_for("^joined$")
-        for name, rows, shards in (("w", ROWS, 2), ("layer/a", 2, 1), ("layer/b", 3, 1), ("large", 65536, 2)):
+        for name, rows, shards in (("w", ROWS, 2), ("layer/a", 2, 1), ("layer/b", 3, 1), ("-o", 1, 1),
+                                   ("large", 65536, 2)):
             ask(cls.member, f"create {name} float32 {rows} {COLUMNS} {shards} assign_add", f"created {name}")
         ask(cls.member, f"push w {SMALL}", "pushed")
         ask(cls.member, "push layer/b 2", "pushed")
@@ -38,7 +39,7 @@ class Getting(unittest.TestCase):
 
     def get(self, *arguments, text=True):
         """(exit code, standard output, standard error)"""
-        done = subprocess.run([SUMAC, "get", *arguments, "--ps", self.cluster.addresses()[0]], capture_output=True, text=text,
+        done = subprocess.run([SUMAC, "get", "--ps", self.cluster.addresses()[0], *arguments], capture_output=True, text=text,
                               timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout, done.stderr
 
@@ -133,6 +134,37 @@ class Getting(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("nope", errors)
         self.assertFalse(os.path.exists(self.path("never.npz")))
+
+    def test_a_number_in_brackets_is_answered_with_the_rows_that_are_meant(self):
+        for word, meant in (("w[3]", "w[3:4]"), ("w[-1]", "w[-1:]"), ("w[-2]", "w[-2:-1]"), ("w[1,2]", "w[0:4]")):
+            code, _, errors = self.get(word)
+            self.assertEqual(code, 2)
+            self.assertIn(f"no variable is named {word}; rows are given as FIRST:END, such as {meant}\n", errors)
+
+    def test_a_name_that_is_nearly_one_is_corrected(self):
+        for words, said in ((["W"], "no variable is named W; did you mean w?"), (["w", "layer/c"], "did you mean layer/a or layer/b?"),
+                            (["lrge[0:2]"], "no variable is named lrge; did you mean large?"),
+                            (["zebra"], "no variable is named zebra; there are 5 others: `sumac ls` lists them"),
+                            (["nothing/*"], "no variable matches nothing/*; there are")):
+            code, _, errors = self.get(*words)
+            self.assertEqual(code, 2)
+            self.assertIn(said, errors)
+
+    def test_two_dashes_end_the_options(self):
+        code, output, errors = self.get("-o", "-", "--", "-o", text=False)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(numpy.load(io.BytesIO(output)).shape, (1, COLUMNS))
+        code, _, errors = self.get("-x")
+        self.assertEqual(code, 2)
+        self.assertIn("unknown option -x; `sumac get --help` lists them; a name that begins with - goes behind --", errors)
+
+    def test_an_output_that_is_closed_fails(self):
+        """Neither is it a reason to try again, nor does what is opened later get what is printed."""
+        for arguments in (["w"], ["w", "-o", "-"], ["w", "--json"], ["layer/*"]):
+            done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", SUMAC, "get", *arguments, "--ps", self.cluster.addresses()[0]],
+                                  stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("standard output", done.stderr)
 
 
 class OnePsAway(unittest.TestCase):

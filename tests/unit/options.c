@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "nearest.h"
 #include "options.h"
 
 struct target {
@@ -147,10 +148,59 @@ static const char *fruit(const void *context, size_t index)
 static void the_nearest_word_is_meant_unless_none_is_near(void **state)
 {
     (void)state;
-    assert_string_equal(options_nearest("aple", fruit, NULL), "apple");
-    assert_string_equal(options_nearest("pears", fruit, NULL), "pear");
-    assert_null(options_nearest("xylophone", fruit, NULL));
-    assert_null(options_nearest("q", fruit, NULL));
+    assert_string_equal(nearest_word("aple", fruit, NULL), "apple");
+    assert_string_equal(nearest_word("pears", fruit, NULL), "pear");
+    assert_null(nearest_word("xylophone", fruit, NULL));
+    assert_null(nearest_word("q", fruit, NULL));
+}
+
+static void the_nearest_are_at_most_three_best_first(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"W10", "layer1/kernel", "w1", "b1", "W", "embedding", "W2"};
+    static const struct {
+        const char *word, *said;
+    } cases[] = {
+        {"W1", "w1, W10 or b1"},    {"kernel", "layer1/kernel"}, {"embeding", "embedding"},
+        {"Embedding", "embedding"}, {"xylophone", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nearest nearest = {0};
+        char text[64];
+        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++)
+            nearest_try(&nearest, cases[i].word, names[j]);
+        nearest_print(&nearest, text, sizeof text);
+        assert_string_equal(text, cases[i].said);
+    }
+}
+
+static void a_letter_stands_for_an_option_and_an_unknown_one_for_none(void **state)
+{
+    (void)state;
+    static const struct option_letter letters[] = {{'p', "ps"}, {0, NULL}};
+    struct command lettered = ordinary;
+    lettered.letters = letters;
+    char *words[] = {
+        (char[]){"ls"},
+        (char[]){"-p"},
+        (char[]){"h:1"},
+        (char[]){"-"},
+        (char[]){"--"},
+        (char[]){"-p"},
+        NULL};
+    char *unknown[] = {(char[]){"ls"}, (char[]){"-l"}, NULL};
+    char *longer[] = {(char[]){"ls"}, (char[]){"-ps"}, (char[]){"h:1"}, NULL};
+    struct target target = {0};
+    int count = 0;
+
+    assert_int_equal(parsed(&lettered, words, &target, &count), OPTIONS_GO);
+
+    assert_string_equal(target.ps, "h:1");
+    assert_int_equal(count, 2);
+    assert_string_equal(words[0], "-");
+    assert_string_equal(words[1], "-p");
+    assert_int_equal(parsed(&lettered, unknown, &target, &count), OPTIONS_BAD);
+    assert_int_equal(parsed(&lettered, longer, &target, &count), OPTIONS_BAD);
 }
 
 int main(void)
@@ -162,6 +212,8 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(sizes_are_powers_of_two),
         cmocka_unit_test(the_nearest_word_is_meant_unless_none_is_near),
+        cmocka_unit_test(the_nearest_are_at_most_three_best_first),
+        cmocka_unit_test(a_letter_stands_for_an_option_and_an_unknown_one_for_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unknown.c -- looks through all names for what was meant by one that is none. */
+#include "unknown.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "nearest.h"
+#include "pattern.h"
+#include "text.h"
+
+#define NAME_SAID_MAX 150 /* bytes of a name in an error that has several */
+
+/* What all names of the catalogue are compared with. */
+struct search {
+    const char *name;
+    size_t base_bytes; /* of what is before "[…]" at its end; 0: there is none */
+    uint64_t variables;
+    bool found, base_found;
+    struct nearest nearest;
+};
+
+/* Bytes before the brackets at the end of "W1[3]"; 0: it has none. */
+static size_t base_of(const char *name)
+{
+    const char *open = strrchr(name, '[');
+    const size_t bytes = strlen(name);
+    return open != NULL && open > name && name[bytes - 1] == ']' ? (size_t)(open - name) : 0;
+}
+
+static void look(struct search *search, const struct catalogue *catalogue)
+{
+    for (uint32_t i = 0; i < catalogue->page_count; i++) {
+        const struct page *page = &catalogue->pages[i];
+        for (size_t j = 0; j < page->count; j++) {
+            const char *name = page_first(page)->variables[j]->name;
+            search->variables++;
+            search->found = search->found || pattern_matches(search->name, name);
+            search->base_found = search->base_found ||
+                                 (search->base_bytes > 0 && strlen(name) == search->base_bytes &&
+                                  memcmp(name, search->name, search->base_bytes) == 0);
+            nearest_try(&search->nearest, search->name, name);
+        }
+    }
+}
+
+/* "W1[3]" is meant as W1[3:4], "W1[-1]" as W1[-1:]. */
+static void say_rows(const struct search *search, struct sumac_error *error)
+{
+    char *end = NULL;
+    const int base = (int)search->base_bytes;
+    const char *inside = search->name + base + 1;
+    errno = 0;
+    const long long row = strtoll(inside, &end, 10);
+    char rows[48];
+    if (end == inside || *end != ']' || errno != 0 || row == INT64_MAX)
+        text_print(rows, sizeof rows, "0:4");
+    else if (row == -1)
+        text_print(rows, sizeof rows, "-1:");
+    else
+        text_print(rows, sizeof rows, "%lld:%lld", row, row + 1);
+    (void)fail(
+        error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+        "no variable is named %.*s; rows are given as FIRST:END, such as %.*s[%s]", NAME_SAID_MAX,
+        search->name, base < NAME_SAID_MAX ? base : NAME_SAID_MAX, search->name, rows);
+}
+
+static void say(const struct search *search, bool takes_rows, struct sumac_error *error)
+{
+    char near[NEAREST_MAX * (NAME_SAID_MAX / 2)];
+    const char *verb = pattern_is_one(search->name) ? "matches" : "is named";
+    nearest_print(&search->nearest, near, sizeof near);
+    if (search->variables == 0)
+        (void)fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+            "no variable %s %.*s: there are no variables yet", verb, NAME_SAID_MAX, search->name);
+    else if (search->base_found && takes_rows)
+        say_rows(search, error);
+    else if (search->base_found)
+        (void)fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+            "no variable is named %.*s; did you mean %.*s?", NAME_SAID_MAX, search->name,
+            (int)search->base_bytes, search->name);
+    else if (search->nearest.count > 0)
+        (void)fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+            "no variable %s %.*s; did you mean %s?", verb, NAME_SAID_MAX, search->name, near);
+    else
+        (void)fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+            "no variable %s %.*s; there are %" PRIu64 " others: `sumac ls` lists them", verb,
+            NAME_SAID_MAX, search->name, search->variables);
+}
+
+void unknown_explain(
+    struct roster *roster, char *const *names, size_t count, bool takes_rows,
+    struct sumac_error *error)
+{
+    struct catalogue catalogue = {0};
+    struct sumac_error unread = {0};
+    if (error->reason != SUMAC_REASON_UNKNOWN_VARIABLE)
+        return;
+    for (uint32_t i = 0; i < roster->count; i++)
+        roster->ps[i].left_out = i != roster->first;
+    if (catalogue_ask(roster, NULL, 0, &catalogue, &unread) != SUMAC_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct search search = {.name = names[i], .base_bytes = base_of(names[i])};
+        look(&search, &catalogue);
+        if (search.found)
+            continue;
+        say(&search, takes_rows, error);
+        break;
+    }
+    catalogue_deinit(&catalogue);
+}
