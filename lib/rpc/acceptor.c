@@ -80,10 +80,11 @@ static bool admit(struct acceptor *acceptor, const struct connection_host *host,
     return connections_admit(&acceptor->connections, host);
 }
 
-/* Closed at once, and nothing is kept of it, not even by the kernel. */
-static void refuse(int socket)
+/* Closed at once, and nothing is kept of it, not even by the kernel. Whoever hears of it finds it counted. */
+static void refuse(struct acceptor *acceptor, int socket)
 {
     const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    atomic_fetch_add(&acceptor->refused, 1);
     (void)setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     close(socket);
 }
@@ -98,8 +99,7 @@ static void enter(struct acceptor *acceptor, int socket, const struct connection
     atomic_store(&acceptor->open, acceptor->connections.count);
     pthread_mutex_unlock(&acceptor->mutex);
     if (!admitted) {
-        refuse(socket);
-        atomic_fetch_add(&acceptor->refused, 1);
+        refuse(acceptor, socket);
         return;
     }
     set(socket, IPPROTO_TCP, TCP_NODELAY, 1);

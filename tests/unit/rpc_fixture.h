@@ -21,7 +21,7 @@
 #include "grpc/health/v1/health.pb-c.h"
 #include "rpc.h"
 
-#define PATIENCE_US 20000000u /* of a test that waits for what must come */
+#define PATIENCE_US 120000000u /* of a test that waits for what must come */
 #define ECHO_BYTES (1u << 20)
 #define STATS_CALLS_MAX 4u
 #define PULL_BYTES_MAX 2000u
