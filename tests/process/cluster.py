@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real processes for the tests: `sumac ps`, members, and what they print.
 
-A test says what it waits for (a line, an exit) and how long at most; nothing sleeps. Ports are picked by the system; when one is
-taken in the meantime the cluster is started again with fresh ones.
+A test says what it waits for (a line, an exit) and how long at most; nothing sleeps. Ports are picked among those that are free; when
+one is taken in the meantime the cluster is started again with fresh ones.
 """
+import contextlib
+import itertools
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -17,18 +20,32 @@ import time
 BUILD = os.environ.get("SUMAC_PROGRAMS") or os.environ["SUMAC_BUILD"]
 SUMAC = os.path.join(BUILD, "sumac")
 MEMBER = os.path.join(BUILD, "member")
-PATIENCE_S = float(os.environ.get("SUMAC_PATIENCE_S", "60"))    # a bound on every wait; sanitizer builds are slow
+# What the commands say of a ps that is gone, and of one that stands still; how long it took is no matter.
+GONE = r"no answer( for \d+ s)? \(Connection refused\)"
+SILENT = r"no answer for \d+ s( \(connected, but it does not speak\))?"
+PATIENCE_S = float(os.environ.get("SUMAC_PATIENCE_S", "120"))    # a bound on every wait; sanitizer builds are slow
+
+
+def candidates():
+    """Ports from which the system takes none for those who connect: whoever does would take one that a ps is to come back to."""
+    first = 10000
+    with contextlib.suppress(OSError), open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        first = int(file.read().split()[0])
+    likely = range(10000, first)
+    return itertools.chain(random.sample(likely, len(likely)), itertools.repeat(0))     # 0: as the system likes
 
 
 def free_ports(count):
     """Ports that nobody listens on now, all different."""
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+    with contextlib.ExitStack() as probes:
+        ports = []
+        for port in candidates():
+            probe = probes.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                ports.append(probe.getsockname()[1])
+            if len(ports) == count:
+                return ports
 
 
 class Process:
@@ -86,8 +103,9 @@ class Process:
         self.child.send_signal(number)
 
     def say(self, line):
-        self.child.stdin.write(line + "\n")
-        self.child.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):      # it has ended: what it printed says why
+            self.child.stdin.write(line + "\n")
+            self.child.stdin.flush()
 
     def running(self):
         return self.child.poll() is None
@@ -102,7 +120,8 @@ class Process:
         self.child.wait()
         self.reader.join(PATIENCE_S)
         if self.child.stdin:
-            self.child.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self.child.stdin.close()
         self.child.stdout.close()
 
 
@@ -137,7 +156,7 @@ class Cluster:
             process.wait_for("listens on")
             return True
         except AssertionError:
-            if "in use" in process.text() or "taken" in process.text():
+            if "another process has the port" in process.text():
                 return False
             raise
 

@@ -32,9 +32,13 @@ class CuttingProxy:
         while True:
             try:
                 near, _ = self.listener.accept()
-                far = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 return
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                near.close()        # nobody is there: who came hears so, and others may still come
+                continue
             with self.lock:
                 cut_after = [self.random.randrange(100, self.largest), self.random.randrange(100, 20_000)]
                 self.random.shuffle(cut_after)

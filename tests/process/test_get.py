@@ -10,7 +10,7 @@ import unittest
 
 import numpy
 
-from cluster import PATIENCE_S, SUMAC, Cluster
+from cluster import GONE, PATIENCE_S, SILENT, SUMAC, Cluster
 
 ROWS, COLUMNS = 6, 4
 SMALL = 0.05888345          # a float32 that float64 needs twice the digits for
@@ -206,32 +206,42 @@ class OnePsAway(unittest.TestCase):
 
     def test_ps_1_is_gone(self):
         self.cluster.ps[1].kill()
-        self.check(1, r"no answer \(Connection refused\)")
+        self.check(1, GONE)
 
     def test_ps_0_is_gone(self):
         self.cluster.ps[0].kill()
-        self.check(0, r"no answer \(Connection refused\)")
+        self.check(0, GONE)
 
     def test_ps_1_stands_still(self):
         self.cluster.ps[1].signal(signal.SIGSTOP)
-        self.check(1, r"no answer for [5-9] s \(connected, but it does not speak\)")
+        self.check(1, SILENT)
 
 
 class Interrupted(unittest.TestCase):
     def test_control_c_leaves_nothing_behind(self):
-        """Its ps stands still in the middle: the pull waits."""
+        """In the middle of the pull; one that is through before it hears of that is tried again."""
         with Cluster(ps=1, workers=1) as cluster, tempfile.TemporaryDirectory() as folder:
             member = cluster.member()
             member.wait_for("^joined$")
             ask(member, "create w float32 1000000 64 1 assign_add", "created w")
-            done = subprocess.Popen([SUMAC, "get", "w", "-o", os.path.join(folder, "w.npy"), "--ps", cluster.addresses()[0]],
-                                    stderr=subprocess.PIPE, text=True)
-            while not os.listdir(folder) and done.poll() is None:
-                pass
-            done.send_signal(signal.SIGINT)
-            _, errors = done.communicate(timeout=PATIENCE_S)
-            self.assertEqual(done.returncode, -signal.SIGINT, errors)
+            for _ in range(20):
+                code, errors = self.interrupt(cluster, folder)
+                if code != 0:
+                    break
+                os.remove(os.path.join(folder, "w.npy"))
+            self.assertEqual(code, -signal.SIGINT, errors)
             self.assertEqual(os.listdir(folder), [])
+
+    @staticmethod
+    def interrupt(cluster, folder):
+        """A `get` that is interrupted when something of its file is there: its exit code, and what it said."""
+        done = subprocess.Popen([SUMAC, "get", "w", "-o", os.path.join(folder, "w.npy"), "--ps", cluster.addresses()[0]],
+                                stderr=subprocess.PIPE, text=True)
+        while not os.listdir(folder) and done.poll() is None:
+            pass
+        done.send_signal(signal.SIGINT)
+        _, errors = done.communicate(timeout=PATIENCE_S)
+        return done.returncode, errors
 
 
 if __name__ == "__main__":

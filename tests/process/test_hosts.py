@@ -19,7 +19,7 @@ PORT = 2222
 HOSTS = {"ps 0": "10.77.0.1", "ps 1": "10.77.0.2", "worker 0": "10.77.0.3", "worker 1": "10.77.0.4"}
 # Scaled down by ten, but for what a busy machine needs to say that it lives.
 SHORT = [] if DOWN_S else ["--lease-ms", "3000", "--rejoin-ms", "8000", "--ps-lost-ms", "6000", "--report-ms", "500"]
-PATIENT = ["--report-ms", "500"]
+PATIENT = ["--report-ms", "500"] if DOWN_S else ["--report-ms", "500", "--lease-ms", "300000"]
 
 
 class Network:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ps that is gone: every client and the other ps say which, that its state is lost, and end with 128 or more."""
 import signal
-import time
 import unittest
 
 import grpc
@@ -9,7 +8,8 @@ import grpc
 from cluster import Cluster
 from wire import Client, DEADLINE_S, commit, floats, health_pb2, part, sessions_pb2, types_pb2
 
-PS_LOST_MS = 1500
+PS_LOST_MS = 4000           # of which a ps that lives may be silent for a while, on a busy machine
+TOLD_WITHIN_S = 50          # by default a ps is waited for for 60 s
 SAYS = r"ps {ps} (at 127\.0\.0\.1:{port}|came back).*state"
 
 
@@ -38,7 +38,6 @@ class Lost(unittest.TestCase):
         busy, reader, writer, caught = members = self.members(cluster, 4)
         busy.say("flood w 1 100000000")
         busy.wait_for("^flooding$")
-        killed_at = time.monotonic()
         cluster.ps[victim].kill()
         ask(caught, "begin w 1", "begun|refused")
         for member, line in ((reader, "pull w"), (writer, "push w 1"), (caught, "end")):
@@ -50,8 +49,6 @@ class Lost(unittest.TestCase):
             self.assertGreaterEqual(member.wait(), 128)
         self.assertGreaterEqual(other.wait(), 128)
         self.assertRegex(other.text(), says)
-        # A bound, not a measurement: far from what a wait without limit would be.
-        self.assertLess(time.monotonic() - killed_at, 20 * PS_LOST_MS / 1000)
 
     def test_ps_0_is_killed(self):
         self.check_killed(0)
@@ -61,19 +58,19 @@ class Lost(unittest.TestCase):
 
     def test_a_ps_that_is_silent_is_lost_in_its_time_for_everybody(self):
         """It is suspended and keeps its connections; with nothing to order, only its own signs of life are missing."""
-        cluster = self.cluster(workers=1, options=["--ps-lost-ms", "3000"])
+        cluster = self.cluster(workers=1, options=["--ps-lost-ms", str(PS_LOST_MS)])
         member = cluster.member()
         member.wait_for("^joined$")
         cluster.ps[1].signal(signal.SIGSTOP)
         # The bound is of keepalive, which finds it after 40 s: that must not be what tells ps 0.
-        self.assertGreaterEqual(cluster.ps[0].wait(20), 128)
+        self.assertGreaterEqual(cluster.ps[0].wait(35), 128)
         self.assertRegex(cluster.ps[0].text(), SAYS.format(ps=1, port=cluster.ports[1]))
         member.say("pull w")
         member.wait_for(r"^refused \w+ \w+ .*ps 1 ")
         self.assertGreaterEqual(member.wait(), 128)
 
     def check_restarted(self, victim):
-        """With the default of 60 s no wait may be what tells them."""
+        """No wait for a ps may be what tells them."""
         cluster = self.cluster(workers=2)
         idle, busy = members = self.members(cluster, 2)
         busy.say("flood w 1 100000000")
@@ -81,11 +78,11 @@ class Lost(unittest.TestCase):
         cluster.ps[victim].kill()
         fresh = cluster.start_ps(victim)
         says = SAYS.format(ps=victim, port=cluster.ports[victim])
-        busy.wait_for(r"^refused \w+ STATE_LOST .*" + says, patience_s=30)
+        busy.wait_for(r"^refused \w+ STATE_LOST .*" + says, patience_s=TOLD_WITHIN_S)
         idle.say("pull w")
-        idle.wait_for(r"^refused \w+ STATE_LOST .*" + says, patience_s=30)
+        idle.wait_for(r"^refused \w+ STATE_LOST .*" + says, patience_s=TOLD_WITHIN_S)
         self.assertTrue(all(member.wait() >= 128 for member in members))
-        self.assertGreaterEqual(cluster.ps[1 - victim].wait(30), 128)
+        self.assertGreaterEqual(cluster.ps[1 - victim].wait(TOLD_WITHIN_S), 128)
         self.assertRegex(cluster.ps[1 - victim].text(), says)
         self.assertTrue(fresh.running())        # it belongs to no run, and waits for the next one
 
@@ -132,12 +129,14 @@ class Terminated(unittest.TestCase):
         self.assertRegex(cluster.ps[0].text(), SAYS.format(ps=1, port=cluster.ports[1]))
 
     def check_told(self, victim):
-        """With the default of 60 s no wait may be what tells them."""
+        """No wait for a ps may be what tells them."""
         cluster = Cluster(workers=2)
         self.addCleanup(cluster.stop)
         idle, raw = cluster.member(0), Client(cluster.addresses(), task=1)
         self.addCleanup(raw.close)
         idle.wait_for("^joined$")
+        ask(idle, "create w int64 4 2 2 assign_add", "created")
+        ask(idle, "push w 1", "pushed")         # both ps have its push stream
         stream = raw.open_push(1 - victim)[0]
         cluster.ps[victim].signal(signal.SIGTERM)
         self.assertEqual(cluster.ps[victim].wait(), 143)
@@ -147,9 +146,9 @@ class Terminated(unittest.TestCase):
         self.assertEqual(dict(raised.exception.trailing_metadata())["sumac-reason"], str(types_pb2.REASON_TERMINATED))
         self.assertRegex(raised.exception.details(), rf"ps {victim} .*terminated")
         idle.say("pull w")
-        idle.wait_for(rf"^refused UNAVAILABLE TERMINATED .*ps {victim}", patience_s=30)
-        self.assertGreaterEqual(idle.wait(30), 128)
-        self.assertEqual(cluster.ps[1 - victim].wait(30), 143)
+        idle.wait_for(rf"^refused UNAVAILABLE TERMINATED .*ps {victim}", patience_s=TOLD_WITHIN_S)
+        self.assertGreaterEqual(idle.wait(TOLD_WITHIN_S), 128)
+        self.assertEqual(cluster.ps[1 - victim].wait(TOLD_WITHIN_S), 143)
 
     def test_ps_0_is_terminated_and_everybody_is_told_why(self):
         self.check_told(0)

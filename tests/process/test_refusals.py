@@ -3,7 +3,7 @@
 import unittest
 
 import wire
-from cluster import Cluster
+from cluster import PATIENCE_S, Cluster
 
 PAIRS = 3000        # each of them a refused push: three times as many as a ps remembers of one session
 
@@ -18,7 +18,7 @@ class Refusals(unittest.TestCase):
                 member.say(f"create {name} float32 2 4 {shards} assign_add")
                 member.wait_for(f"^created {name}$")
             member.say(f"in_turn a b {PAIRS}")
-            member.wait_for("^in turn$")
+            member.wait_for("^in turn$", patience_s=PATIENCE_S * 5)
             for name, value, pulled in (("w", "1", 1), ("a", "2", 2), ("b", "2", PAIRS + 2)):
                 member.say(f"push {name} {value}")
                 member.wait_for("^pushed$")

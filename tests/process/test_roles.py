@@ -66,7 +66,7 @@ class Roles(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
 
     def test_one_was_done_and_the_other_never_came_back(self):
-        cluster = self.cluster(workers=2, options=["--rejoin-ms", "300", "--lease-ms", "1000"])
+        cluster = self.cluster(workers=2, options=["--rejoin-ms", "300", "--lease-ms", "3000"])
         first, second = self.joined(cluster.member(0)), self.joined(cluster.member(1))
         ask(first, "leave done", "left")
         second.kill()
@@ -80,7 +80,7 @@ class Roles(unittest.TestCase):
         cluster.ps[0].wait_for("no member has been open for 900 ms, none has left as done")
 
     def test_who_never_joined_is_named_by_log_and_stats_and_the_last_line(self):
-        cluster = self.cluster(workers=2, options=["--rejoin-first-ms", "3000", "--report-ms", "200"])
+        cluster = self.cluster(workers=2, options=["--rejoin-first-ms", "12000", "--report-ms", "200"])
         ask(self.joined(cluster.member(0)), "leave done", "left")
         code, text = cluster.sumac("stats")
         self.assertEqual(code, 0, text)
@@ -88,13 +88,13 @@ class Roles(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
         cluster.ps[0].wait_for("the end of the run waits for worker 1, never joined")
         for ps in cluster.ps:
-            ps.wait_for("no member has been open for 3000 ms, one has left as done; never joined: worker 1$")
+            ps.wait_for("no member has been open for 12000 ms, one has left as done; never joined: worker 1$")
 
     def test_an_observer_that_waits_for_a_ps_ends_no_run(self):
-        cluster = self.cluster(workers=1, start=False, options=["--ps-lost-ms", "1500", "--report-ms", "300"])
+        cluster = self.cluster(workers=1, start=False, options=["--ps-lost-ms", "4000", "--report-ms", "300"])
         cluster.start_ps(0)
         cluster.ps[0].wait_for("listens on")
-        observer = cluster.member(observer=True, timeout_ms=2500)
+        observer = cluster.member(observer=True, timeout_ms=6000)
         observer.wait_for(r"^refused UNAVAILABLE PS_MISSING ")
         self.assertGreaterEqual(observer.wait(), 128)
         cluster.start_ps(1)
@@ -145,7 +145,7 @@ class Roles(unittest.TestCase):
         self.assertGreaterEqual(observer.wait(), 128)
 
     def test_an_observer_that_is_silent_ends_with_its_lease_and_nobody_notices(self):
-        cluster = self.cluster(workers=1, options=["--lease-ms", "300"])
+        cluster = self.cluster(workers=1, options=["--lease-ms", "3000"])
         self.observer(cluster)
         member = self.joined(cluster.member())
         cluster.ps[0].wait_for("settled the session of .*observer")
@@ -239,7 +239,7 @@ class Sleepers(unittest.TestCase):
         """What was under way meanwhile is done when the ps is awake. Of the bound, ps 0 leaves a second for the way of its answer,
         which names ps 1."""
         with Cluster(workers=1) as cluster:
-            member = cluster.member(timeout_ms=2000)
+            member = cluster.member(timeout_ms=4000)
             member.wait_for("^joined$")
             for name in ("w", "v"):
                 ask(member, f"create {name} int64 4 2 2 assign_add", "created")
@@ -261,13 +261,13 @@ class Sleepers(unittest.TestCase):
         cluster = Cluster(workers=1, start=False)
         self.addCleanup(cluster.stop)
         cluster.start_ps(0)
-        cluster.start_ps(1, ["--ps-lost-ms", "1000"])
+        cluster.start_ps(1, ["--ps-lost-ms", "3000"])
         member = cluster.member()
         member.wait_for("^joined$")
         ask(member, "make w int64 4,2 2 assign_add", "made")
         for sleeper in (cluster.ps[1], member):
             sleeper.signal(signal.SIGSTOP)
-        threading.Event().wait(2)       # that they stand still for so long is what the test is about
+        threading.Event().wait(4.5)     # that they stand still for so long is what the test is about
         for sleeper in (cluster.ps[1], member):
             sleeper.signal(signal.SIGCONT)
         ask(member, "push w 1", "pushed")

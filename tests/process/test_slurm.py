@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from cluster import BUILD, SUMAC
+from cluster import BUILD, PATIENCE_S, SUMAC
 from namespaces import Host, why_not
 
 SOURCE = os.environ["SUMAC_SOURCE"]
@@ -109,7 +109,7 @@ class Slurm(unittest.TestCase):
         printed = {}
         for what, (code, (output, job)) in jobs.items():
             with self.subTest(what):
-                ended_with = job.wait()
+                ended_with = job.wait(PATIENCE_S * 3)
                 with open(output, encoding="utf-8", errors="replace") as file:
                     printed[what] = file.read()
                 self.assertEqual(ended_with, code, printed[what])

@@ -11,6 +11,8 @@ import threading
 
 import grpc
 
+from cluster import PATIENCE_S
+
 # The generated packages grpc.health and grpc.reflection live inside the name of the library itself.
 STUBS = os.environ["SUMAC_STUBS"]
 sys.path.insert(0, STUBS)
@@ -22,7 +24,7 @@ from grpc.health.v1 import health_pb2, health_pb2_grpc  # noqa: E402
 from grpc.reflection.v1 import reflection_pb2, reflection_pb2_grpc  # noqa: E402
 from grpc.reflection.v1alpha import reflection_pb2 as alpha_pb2, reflection_pb2_grpc as alpha_pb2_grpc  # noqa: E402
 
-DEADLINE_S = float(os.environ.get("SUMAC_PATIENCE_S", "60"))
+DEADLINE_S = PATIENCE_S
 
 
 class Stream:
