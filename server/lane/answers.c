@@ -42,13 +42,12 @@ add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t ve
         ANSWER_ROOM_BYTES + (versions == 0 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
     if (!has_room(lane, stream, bytes))
         return NULL;
-    struct answer *answer = sized_pool_take_zeroed(&lane->bytes, sizeof *answer);
+    struct answer *answer = sized_pool_take_reserved(&lane->bytes, sizeof *answer);
     if (answer == NULL) {
         fail_for_memory(lane, stream);
         return NULL;
     }
-    answer->kind = kind;
-    answer->room_bytes = bytes;
+    *answer = (struct answer){.kind = kind, .room_bytes = bytes};
     stream->session->answer_bytes += bytes;
     lane_staging_count(lane, lane->staged_bytes + bytes);
     if (stream->last_answer != NULL)
@@ -114,7 +113,7 @@ void lane_answer_done(
     if (stream == NULL)
         return;
     if (count > 0) {
-        versions = sized_pool_take(&lane->bytes, count * sizeof *versions);
+        versions = sized_pool_take_reserved(&lane->bytes, count * sizeof *versions);
         if (versions == NULL) {
             fail_for_memory(lane, stream);
             return;

@@ -359,8 +359,8 @@ static bool start_job(struct lane *lane, struct part *part)
     *job = (struct job){.next = lane->jobs, .part = part, .capacity = (uint32_t)wanted};
     lane->jobs = job;
     job->compute.slices =
-        sized_pool_take(&lane->bytes, job->capacity * sizeof *job->compute.slices);
-    job->held = sized_pool_take(&lane->bytes, job->capacity * sizeof *job->held);
+        sized_pool_take_reserved(&lane->bytes, job->capacity * sizeof *job->compute.slices);
+    job->held = sized_pool_take_reserved(&lane->bytes, job->capacity * sizeof *job->held);
     if (job->compute.slices == NULL || job->held == NULL) {
         sized_pool_give(
             &lane->bytes, job->compute.slices, job->capacity * sizeof *job->compute.slices);

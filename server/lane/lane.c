@@ -20,8 +20,10 @@ static void init_pools(struct lane *lane)
     arena_init(&lane->arena, memory, STEP_ARENA_BYTES_MAX);
     arena_init(&lane->strings, memory, STRINGS_ARENA_BYTES_MAX);
     store_init(&lane->store, memory, lane->config.block_bytes, lane->config.view_bytes_max);
-    lane->store.state_bytes_max = lane->config.state_bytes_max;
+    if (lane->config.state_bytes_max != 0)
+        store_bound_state(&lane->store, lane->config.state_bytes_max);
     sized_pool_init(&lane->bytes, memory, lane->config.staging_bytes_max);
+    lane_session_bound_pool(lane);
     pool_init(&lane->streams_pool, memory, sizeof(struct stream), 16);
     pool_init(&lane->sessions_pool, memory, sizeof(struct session), 8);
     pool_init(&lane->parts_pool, memory, sizeof(struct part), 64);

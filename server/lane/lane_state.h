@@ -421,6 +421,8 @@ void lane_part_destroy(struct lane *lane, struct part *part);
 bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes);
 /* For want of so many bytes of the grant, with all figures. */
 void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes);
+/* The machine has no more, or lane->bytes holds all that it may. */
+void lane_part_refuse_memory(struct lane *lane, struct part *part);
 /* What is staged and what is kept spare of it share one bound. */
 void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
 /* Give up its bytes and its shards; it keeps its place in the order. */
@@ -482,6 +484,8 @@ void lane_session_end(struct lane *lane, struct session *session);
 /* The most that sessions keep beside their grants of staging and pulls: refused parts and why, answers that say so again, the
  * slices of vector work, an array of a part as it grows; of closed ones what was voided; what the judge keeps of them. */
 uint64_t lane_sessions_bytes_max(const struct lane *lane);
+/* What lane->bytes may hold: staging and pulls, and beside them what sessions are sure of. Again when the number of ps is known. */
+void lane_session_bound_pool(struct lane *lane);
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
 
 /* voided.c: what some ps refused, and why */

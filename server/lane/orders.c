@@ -19,6 +19,7 @@ static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)
     if (hello->n_ps_addresses > LANE_PS_MAX)
         return;
     lane->ps_count = (uint32_t)hello->n_ps_addresses;
+    lane_session_bound_pool(lane);
     for (uint32_t i = 0; i < lane->ps_count; i++) {
         const size_t bytes = strlen(hello->ps_addresses[i]) + 1;
         if (lane->ps_addresses[i] != NULL &&

@@ -11,15 +11,35 @@
 
 #define REFUSALS_LOGGED 8u /* of a session; then the 16th, the 32nd, … */
 
+void lane_part_refuse_memory(struct lane *lane, struct part *part)
+{
+    const struct sized_pool *pool = &lane->bytes;
+
+    if (!sized_pool_is_full(pool)) {
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for a part", lane->index);
+        return;
+    }
+    lane_part_refuse(
+        lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "push %llu: ps %u holds %llu bytes for pushes and pulls, of at most %llu (its "
+        "--staging-max, "
+        "--pulls-max and what it keeps for sessions), though those that it has take %llu: the rest "
+        "lies between small pieces and serves others of their sizes only; push again later, or "
+        "start the ps with a larger --staging-max",
+        (unsigned long long)part->sequence, lane->index, (unsigned long long)pool->held_bytes,
+        (unsigned long long)pool->held_bytes_max,
+        (unsigned long long)(lane->staged_bytes + lane->pull_bytes));
+}
+
 static bool read_functions(struct lane *lane, struct part *part, const wire_part *header)
 {
     const size_t bytes = header->n_functions * sizeof *part->functions;
 
     part->functions = sized_pool_take(&lane->bytes, bytes);
     if (part->functions == NULL) {
-        lane_part_refuse(
-            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for a part", lane->index);
+        lane_part_refuse_memory(lane, part);
         return false;
     }
     part->function_count = (uint32_t)header->n_functions;
@@ -152,9 +172,7 @@ void lane_part_begin(struct lane *lane, struct part *part, const wire_part *head
         return;
     part->checksum_state = lane_checksum_begin(lane);
     if (part->checksum_state == NULL)
-        lane_part_refuse(
-            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for a part", lane->index);
+        lane_part_refuse_memory(lane, part);
 }
 
 static void free_chunks(struct lane *lane, struct part *part)

@@ -190,9 +190,7 @@ static bool check_counts(struct lane *lane, struct part *part, const wire_piece 
 
 static struct run *no_memory(struct lane *lane, struct part *part)
 {
-    lane_part_refuse(
-        lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "ps %u has no memory for a part", lane->index);
+    lane_part_refuse_memory(lane, part);
     return NULL;
 }
 

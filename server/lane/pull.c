@@ -236,7 +236,11 @@ static bool read_request(
     if (pull->pieces == NULL) {
         (void)fail(
             &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for a pull", lane->index);
+            "ps %u has no memory for a pull: it holds %llu bytes for pushes and pulls, of at most "
+            "%llu (its --staging-max, --pulls-max and what it keeps for sessions); pull again "
+            "later",
+            lane->index, (unsigned long long)lane->bytes.held_bytes,
+            (unsigned long long)lane->bytes.held_bytes_max);
         return true;
     }
     for (size_t i = 0; i < request->n_pieces; i++) {

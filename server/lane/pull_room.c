@@ -6,6 +6,9 @@
  * A session takes its share first, then of what is for all sessions: nobody takes another's share. A pull that finds no room
  * is answered so; until that answer is read it takes of the last eighth, and beyond that its stream ends. A session that is
  * closed has no share: its pulls are a reader's, and streams of it that find no room as such end with it.
+ *
+ * Pieces of pulls that come in one size after the other leave room between those that stay, which serves their own sizes only.
+ * Parts find no memory when the pool is full of it, so pulls that take of what is not their session's share stop before that.
  */
 #include "lane_state.h"
 
@@ -82,6 +85,32 @@ static bool common_has_room(const struct lane *lane, const struct session *sessi
     return lane->common_pull_bytes + common <= lane->pull_bounds.common_max;
 }
 
+/* Is there more between small pieces than pulls may have in all? What is in use is known as it is counted for its owners; the
+ * little that sessions have beside that is taken for what is between. */
+static bool is_riddled(const struct lane *lane)
+{
+    const struct sized_pool *pool = &lane->bytes;
+    const uint64_t in_use = lane->staged_bytes + lane->pull_bytes;
+
+    return pool->held_bytes - pool->spare_bytes >
+           in_use + pulls_bytes_max(&lane->config) + SIZED_POOL_EMPTY_BYTES_MAX;
+}
+
+static bool refuse_riddled(
+    const struct lane *lane, const struct pull *pull, uint64_t pieces, struct sumac_error *error)
+{
+    (void)fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+        "pull %llu of %llu pieces: ps %u holds %llu bytes for pushes and pulls that take %llu, the "
+        "rest lies between small pieces and serves others of their sizes only; at most %llu may: "
+        "pull again later, or less at once",
+        (unsigned long long)pull->request, (unsigned long long)pieces, lane->index,
+        (unsigned long long)(lane->bytes.held_bytes - lane->bytes.spare_bytes),
+        (unsigned long long)(lane->staged_bytes + lane->pull_bytes),
+        (unsigned long long)pulls_bytes_max(&lane->config));
+    return false;
+}
+
 static void change_session(struct lane *lane, struct session *session, uint64_t pull_bytes)
 {
     lane->common_pull_bytes -= beyond_share(lane, session->pull_bytes);
@@ -94,7 +123,10 @@ bool lane_pull_take_room(
     struct sumac_error *error)
 {
     const uint64_t bytes = bytes_of(pieces);
+    const bool shared = is_reader(session) || beyond_share(lane, session->pull_bytes + bytes) > 0;
 
+    if (shared && is_riddled(lane))
+        return refuse_riddled(lane, pull, pieces, error);
     if (is_reader(session)) {
         if (lane->reader_pull_bytes + bytes > lane->pull_bounds.readers_max)
             return refuse_reader(lane, pull, pieces, bytes, error);

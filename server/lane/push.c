@@ -155,9 +155,7 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
     const struct payload before = *payload;
     const enum sumac_dtype dtype = part->entries[run->entry].shard->variable->dtype;
     if (!lane_staging_copy(lane, part, payload, piece->bytes, dtype, &finite)) {
-        lane_part_refuse(
-            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for a part", lane->index);
+        lane_part_refuse_memory(lane, part);
         *payload = before;
         lane_staging_skip(payload, piece->bytes);
     } else if (!finite && !part->non_finite_allowed) {

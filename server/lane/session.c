@@ -230,15 +230,38 @@ static uint64_t voided_bytes_max(const struct lane *lane)
     return 3 * count * sizeof(struct voided);
 }
 
-static uint64_t session_bytes_max(const struct lane *lane)
+/* Of it, what lane->bytes holds: arrays of a part that grow, … */
+static uint64_t growing_bytes_max(void)
 {
-    const uint64_t refused = LANE_VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
-                             PARTS_PER_SESSION_MAX * sizeof(struct part) + voided_bytes_max(lane);
+    return LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2;
+}
+
+/* … and what nobody else's parts and pulls may hinder. */
+static uint64_t reserved_bytes_max(const struct lane *lane)
+{
     const uint64_t slices =
         SLICES_PER_JOB_MAX * (sizeof(struct update_slice) + sizeof(struct block *));
-    const uint64_t growing = LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2;
 
-    return sizeof(struct session) + refused + ANSWERS_BESIDE_BYTES_MAX + slices + growing;
+    return voided_bytes_max(lane) + ANSWERS_BESIDE_BYTES_MAX + slices;
+}
+
+static uint64_t session_bytes_max(const struct lane *lane)
+{
+    const uint64_t records = LANE_VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
+                             PARTS_PER_SESSION_MAX * sizeof(struct part);
+
+    return sizeof(struct session) + records + growing_bytes_max() + reserved_bytes_max(lane);
+}
+
+void lane_session_bound_pool(struct lane *lane)
+{
+    const uint64_t sessions_max = lane->config.sessions_max, most = UINT64_MAX / 4;
+    const uint64_t staging = lane->config.staging_bytes_max, pulls = pulls_bytes_max(&lane->config);
+
+    lane->bytes.held_bytes_max = (staging < most ? staging : most) + (pulls < most ? pulls : most) +
+                                 sessions_max * growing_bytes_max() + SIZED_POOL_EMPTY_BYTES_MAX;
+    lane->bytes.reserve_bytes =
+        sessions_max * reserved_bytes_max(lane) + 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 }
 
 /* Small lists that are given back are kept for others of their size: as much again. */

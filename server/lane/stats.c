@@ -98,7 +98,7 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     *message = (wire_memory_stats)WIRE_MEMORY_STATS_INIT;
     message->resident_bytes = resident_bytes;
     message->base_bytes = lane->config.base_bytes;
-    message->state_bytes = lane->store.state_bytes + lane->store.own_bytes;
+    message->state_bytes = store_state_bytes(&lane->store);
     message->view_bytes = lane->store.view_bytes;
     message->view_bytes_max =
         lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max;

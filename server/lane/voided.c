@@ -57,7 +57,7 @@ bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more
         capacity *= 2;
     if (capacity == session->voided_capacity)
         return true;
-    struct voided *list = sized_pool_take(&lane->bytes, capacity * sizeof *list);
+    struct voided *list = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *list);
     if (list == NULL)
         return false;
     if (session->voided_count > 0)

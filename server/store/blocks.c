@@ -4,25 +4,31 @@
 
 #include <assert.h>
 
-struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index)
+typedef void *taker(struct sized_pool *pool, size_t bytes);
+
+static struct block *
+make(struct store *store, struct shard *shard, uint32_t index, taker *take_bytes)
 {
     const uint64_t offset = (uint64_t)index * store->block_bytes;
     const uint64_t left = shard->bytes - offset;
     const uint32_t bytes = left < store->block_bytes ? (uint32_t)left : store->block_bytes;
-    struct block *block = sized_pool_take_zeroed(&store->bytes, sizeof *block);
+    struct block *block = take_bytes(&store->bytes, sizeof *block);
 
     assert(offset < shard->bytes);
     if (block == NULL)
         return NULL;
-    block->data = sized_pool_take(&store->bytes, bytes);
-    if (block->data == NULL) {
+    uint8_t *data = take_bytes(&store->bytes, bytes);
+    if (data == NULL) {
         sized_pool_give(&store->bytes, block, sizeof *block);
         return NULL;
     }
-    block->shard = shard;
-    block->index = index;
-    block->bytes = bytes;
+    *block = (struct block){.shard = shard, .data = data, .index = index, .bytes = bytes};
     return block;
+}
+
+struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index)
+{
+    return make(store, shard, index, sized_pool_take);
 }
 
 static void give_back(struct store *store, struct block *block)
@@ -37,12 +43,46 @@ static uint64_t view_bytes_max(const struct store *store)
     return store->view_bytes_max == 0 ? store->state_bytes : store->view_bytes_max;
 }
 
-/* Old blocks and the spare ones that come of them share one bound. */
+/* The maps of ids, and ps 0's records. */
+static uint64_t bytes_beside_pool(const struct store *store)
+{
+    const size_t slots = store->shards.capacity + store->variables.capacity + store->names.capacity;
+
+    return slots * sizeof(struct id_map_slot) + store->record_bytes;
+}
+
+/* Old blocks and the spare ones that come of them share one bound. What new variables find beside them is the state's. */
 static void share_bound(struct store *store)
 {
     const uint64_t max = view_bytes_max(store);
+    struct sized_pool *pool = &store->bytes;
 
-    store->bytes.spare_bytes_max = max > store->view_bytes ? max - store->view_bytes : 0;
+    pool->spare_bytes_max = max > store->view_bytes ? max - store->view_bytes : 0;
+    if (store->state_bytes_max == 0)
+        return;
+    const uint64_t beside = bytes_beside_pool(store);
+    const uint64_t left = store->state_bytes_max > beside ? store->state_bytes_max - beside : 0;
+    pool->held_bytes_max = left + SIZED_POOL_EMPTY_BYTES_MAX + store->view_bytes;
+    pool->reserve_bytes = pool->spare_bytes_max;
+}
+
+void store_bound_state(struct store *store, uint64_t state_bytes_max)
+{
+    const uint64_t most = UINT64_MAX / 4; /* sums of it don't wrap around */
+
+    store->state_bytes_max = state_bytes_max < most ? state_bytes_max : most;
+    share_bound(store);
+}
+
+uint64_t store_state_bytes(const struct store *store)
+{
+    const struct sized_pool *pool = &store->bytes;
+    const uint64_t used = store->state_bytes + store->own_bytes;
+    const uint64_t other = pool->spare_bytes + store->view_bytes + SIZED_POOL_EMPTY_BYTES_MAX;
+    const uint64_t beside = bytes_beside_pool(store);
+    const uint64_t held = beside + (pool->held_bytes > other ? pool->held_bytes - other : 0);
+
+    return held > used ? held : used;
 }
 
 void store_give_spare(struct store *store)
@@ -159,19 +199,25 @@ static bool needed(const struct store *store, const struct block *block)
            store->newest_view->position >= block->born;
 }
 
+/* What it takes is of the views' bound, not of the state's. */
+static struct block *take_for_write(struct store *store, const struct block *beside)
+{
+    return make(store, beside->shard, beside->index, sized_pool_take_reserved);
+}
+
 /* A block beside one that readers need. Where there is no memory for it, views are given up, the oldest first. */
 static struct block *take_beside(struct store *store, const struct block *block)
 {
-    struct block *fresh = store_block_take(store, block->shard, block->index);
+    struct block *fresh = take_for_write(store, block);
 
     if (fresh == NULL) {
         sized_pool_trim(&store->bytes);
-        fresh = store_block_take(store, block->shard, block->index);
+        fresh = take_for_write(store, block);
     }
     while (fresh == NULL && store->oldest_view != NULL && needed(store, block)) {
         end_oldest_view(store);
         if (needed(store, block))
-            fresh = store_block_take(store, block->shard, block->index);
+            fresh = take_for_write(store, block);
     }
     return fresh;
 }

@@ -54,13 +54,23 @@ size_t sized_pool_bytes(size_t bytes)
 
 void sized_pool_init(struct sized_pool *pool, const struct memory *memory, uint64_t spare_bytes_max)
 {
-    *pool = (struct sized_pool){.memory = memory, .spare_bytes_max = spare_bytes_max};
+    *pool = (struct sized_pool){
+        .memory = memory, .spare_bytes_max = spare_bytes_max, .held_bytes_max = UINT64_MAX};
+}
+
+static void give_to_source(struct sized_pool *pool, void *data, size_t bytes)
+{
+    if (data == NULL)
+        return;
+    assert(pool->held_bytes >= bytes);
+    pool->held_bytes -= bytes;
+    memory_give(pool->memory, data, bytes);
 }
 
 void sized_pool_trim(struct sized_pool *pool)
 {
     for (uint32_t class = 0; class < SIZED_POOL_SLAB_CLASSES; class ++) {
-        memory_give(pool->memory, pool->empty[class], MEMORY_SLAB_BYTES);
+        give_to_source(pool, pool->empty[class], MEMORY_SLAB_BYTES);
         pool->empty[class] = NULL;
     }
     for (size_t bytes = CARVED_BYTES_MAX + 1; bytes <= CLASS_BYTES_MAX;) {
@@ -69,7 +79,7 @@ void sized_pool_trim(struct sized_pool *pool)
         struct link *free = pool->free[class];
         while (free != NULL) {
             struct link *next = free->next;
-            memory_give(pool->memory, free, rounded);
+            give_to_source(pool, free, rounded);
             free = next;
         }
         pool->free[class] = NULL;
@@ -86,6 +96,31 @@ static void put_free(struct link **first, void *data)
 
     link->next = *first;
     *first = link;
+}
+
+/* ---- from the source ---- */
+
+static bool fits(const struct sized_pool *pool, uint64_t bytes, uint64_t reserve_bytes)
+{
+    const uint64_t left = UINT64_MAX - pool->held_bytes_max;
+    const uint64_t max = pool->held_bytes_max + (reserve_bytes < left ? reserve_bytes : left);
+
+    return pool->held_bytes <= max && bytes <= max - pool->held_bytes;
+}
+
+bool sized_pool_is_full(const struct sized_pool *pool) { return !fits(pool, MEMORY_SLAB_BYTES, 0); }
+
+/* What is spare goes first when it is beyond its bound (that has sunk, or other sizes are wanted), or takes the place of what is wanted. */
+static void *take_fresh(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
+{
+    if (pool->spare_bytes > pool->spare_bytes_max || !fits(pool, bytes, reserve_bytes))
+        sized_pool_trim(pool);
+    if (!fits(pool, bytes, reserve_bytes))
+        return NULL;
+    void *data = memory_take(pool->memory, bytes);
+    if (data != NULL)
+        pool->held_bytes += bytes;
+    return data;
 }
 
 /* ---- slabs ---- */
@@ -110,9 +145,10 @@ static void unlink_slab(struct sized_pool *pool, uint32_t class, struct sized_po
 }
 
 /* A new slab, cut into objects of this size. NULL: no memory. */
-static struct sized_pool_slab *carve(struct sized_pool *pool, size_t rounded)
+static struct sized_pool_slab *
+carve(struct sized_pool *pool, size_t rounded, uint64_t reserve_bytes)
 {
-    uint8_t *data = memory_take(pool->memory, MEMORY_SLAB_BYTES);
+    uint8_t *data = take_fresh(pool, MEMORY_SLAB_BYTES, reserve_bytes);
 
     if (data == NULL)
         return NULL;
@@ -125,12 +161,14 @@ static struct sized_pool_slab *carve(struct sized_pool *pool, size_t rounded)
     return slab;
 }
 
-static void *take_of_slab(struct sized_pool *pool, uint32_t class, size_t rounded)
+static void *
+take_of_slab(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t reserve_bytes)
 {
     struct sized_pool_slab *slab = pool->slabs[class];
 
     if (slab == NULL) {
-        slab = pool->empty[class] != NULL ? pool->empty[class] : carve(pool, rounded);
+        slab =
+            pool->empty[class] != NULL ? pool->empty[class] : carve(pool, rounded, reserve_bytes);
         pool->empty[class] = NULL;
         if (slab == NULL)
             return NULL;
@@ -159,36 +197,30 @@ static void give_to_slab(struct sized_pool *pool, uint32_t class, void *data)
     if (pool->empty[class] == NULL)
         pool->empty[class] = slab;
     else
-        memory_give(pool->memory, slab, MEMORY_SLAB_BYTES);
+        give_to_source(pool, slab, MEMORY_SLAB_BYTES);
 }
 
 /* ---- any size ---- */
 
-/* From the source; what is spare beyond its bound goes first: the bound has sunk, or other sizes are wanted. */
-static void *take_fresh(struct sized_pool *pool, size_t bytes)
-{
-    if (pool->spare_bytes > pool->spare_bytes_max)
-        sized_pool_trim(pool);
-    return memory_take(pool->memory, bytes);
-}
-
-void *sized_pool_take(struct sized_pool *pool, size_t bytes)
+static void *take(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
 {
     size_t rounded;
 
     if (bytes > CLASS_BYTES_MAX)
-        return take_fresh(pool, bytes);
+        return take_fresh(pool, bytes, reserve_bytes);
     const uint32_t class = class_of(bytes, &rounded);
     assert(class < SIZED_POOL_CLASSES);
     if (rounded <= CARVED_BYTES_MAX)
-        return take_of_slab(pool, class, rounded);
+        return take_of_slab(pool, class, rounded, reserve_bytes);
     struct link *taken = pool->free[class];
     if (taken == NULL)
-        return take_fresh(pool, rounded);
+        return take_fresh(pool, rounded, reserve_bytes);
     pool->free[class] = taken->next;
     pool->spare_bytes -= rounded;
     return taken;
 }
+
+void *sized_pool_take(struct sized_pool *pool, size_t bytes) { return take(pool, bytes, 0); }
 
 void *sized_pool_take_zeroed(struct sized_pool *pool, size_t bytes)
 {
@@ -199,6 +231,11 @@ void *sized_pool_take_zeroed(struct sized_pool *pool, size_t bytes)
     return data;
 }
 
+void *sized_pool_take_reserved(struct sized_pool *pool, size_t bytes)
+{
+    return take(pool, bytes, pool->reserve_bytes);
+}
+
 void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes)
 {
     size_t rounded;
@@ -206,7 +243,7 @@ void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes)
     if (data == NULL)
         return;
     if (bytes > CLASS_BYTES_MAX) {
-        memory_give(pool->memory, data, bytes);
+        give_to_source(pool, data, bytes);
         return;
     }
     const uint32_t class = class_of(bytes, &rounded);
@@ -215,7 +252,7 @@ void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes)
         return;
     }
     if (pool->spare_bytes + rounded > pool->spare_bytes_max) {
-        memory_give(pool->memory, data, rounded);
+        give_to_source(pool, data, rounded);
         return;
     }
     pool->spare_bytes += rounded;

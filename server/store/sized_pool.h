@@ -5,9 +5,14 @@
  * doubling, so at most one eighth is lost. What is given back is kept for the next taker, because
  * fresh pages cost more than the copy into them: of the larger classes no more than `spare_bytes_max`. The smaller
  * ones share slabs, which go back when nothing of them is in use, but one for each class.
+ *
+ * A slab serves one class, so what is in use can be little of what is held. It is what is held that is bounded: whoever wants
+ * more of the source than `held_bytes_max` gets nothing, and some, who must not be hindered by the others, `reserve_bytes` more.
  */
 #ifndef STORE_SIZED_POOL_H
 #define STORE_SIZED_POOL_H
+
+#include <stdbool.h>
 
 #include "memory.h"
 
@@ -25,6 +30,9 @@ struct sized_pool {
     struct sized_pool_slab *empty[SIZED_POOL_SLAB_CLASSES]; /* one, or NULL */
     uint64_t spare_bytes; /* on the free lists of the larger classes */
     uint64_t spare_bytes_max;
+    uint64_t held_bytes;     /* of the source: slabs, larger pieces, what is spare */
+    uint64_t held_bytes_max; /* UINT64_MAX after init: as much as the source gives */
+    uint64_t reserve_bytes;
 };
 
 void sized_pool_init(
@@ -33,10 +41,14 @@ void sized_pool_init(
 void sized_pool_trim(struct sized_pool *pool);
 /* Everything has been given back. */
 void sized_pool_deinit(struct sized_pool *pool);
-/* 64-byte aligned, not zeroed; NULL when the source has no more. */
+/* 64-byte aligned, not zeroed; NULL when the source has no more, or the bound is reached. */
 void *sized_pool_take(struct sized_pool *pool, size_t bytes);
 /* The same, zeroed. */
 void *sized_pool_take_zeroed(struct sized_pool *pool, size_t bytes);
+/* Not zeroed, for those who may take of the reserve. */
+void *sized_pool_take_reserved(struct sized_pool *pool, size_t bytes);
+/* Would it refuse a slab, for its bound? What is spare has been given back then. */
+bool sized_pool_is_full(const struct sized_pool *pool);
 /* `bytes` as it was asked for. NULL is fine. */
 void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes);
 /* What a request of so many bytes takes up. */

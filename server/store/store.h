@@ -61,7 +61,8 @@ struct variable {
     struct update_hyperparameters hyperparameters;
     struct placement *placements; /* in the order of their rows */
     struct shard *shards;         /* those here, held_count of them, in one piece of memory */
-    uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of) */
+    uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of), … */
+    uint64_t record_bytes;        /* and of it what is on ps 0, and not here */
     uint32_t placement_count;
     uint32_t held_count;
     uint32_t unassigned_shards; /* of them, not wholly assigned by its creator yet */
@@ -112,9 +113,11 @@ struct store {
     uint32_t deleted_count;               /* deleted ones that somebody still uses */
     uint64_t position;                    /* operations run */
     uint32_t block_bytes;
+    uint32_t ps;              /* whose store it is, for errors */
     uint64_t state_bytes;     /* values and slots */
-    uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them */
-    uint64_t state_bytes_max; /* of both; set after store_init; 0: as much as the memory gives */
+    uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them, … */
+    uint64_t record_bytes;    /* and of it ps 0's records of them */
+    uint64_t state_bytes_max; /* of both (store_bound_state) */
     uint64_t view_bytes;      /* old blocks */
     uint64_t view_bytes_max;
     struct view *oldest_view, *newest_view;
@@ -126,6 +129,10 @@ void store_init(
     struct store *store, const struct memory *memory, uint32_t block_bytes,
     uint64_t view_bytes_max);
 void store_deinit(struct store *store);
+/* What variables may have, and what their pool may hold for them. It has no bound before. */
+void store_bound_state(struct store *store, uint64_t state_bytes_max);
+/* What counts against that: what is in use, or, where small pieces leave room between them that nobody uses, what is held. */
+uint64_t store_state_bytes(const struct store *store);
 
 /* variables.c */
 
@@ -176,7 +183,7 @@ static inline void store_block_lend(struct block *block) { block->lent++; }
 void store_block_released(struct store *store, struct block *block);
 /* A block that nobody lends or sees any more, present or old. */
 void store_block_drop(struct store *store, struct block *block);
-/* The state has shrunk: what is spare beyond the bound goes back to the source. */
+/* The state has grown or shrunk, and with it what readers may keep: what is spare beyond that goes back to the source. */
 void store_give_spare(struct store *store);
 
 void store_view_open(struct store *store, struct view *view);

@@ -12,6 +12,9 @@
 #define PLACEMENT_OWN_BYTES 128u
 #define SHARD_OWN_BYTES 384u
 #define BLOCK_OWN_BYTES 144u
+/* Of it, the judge's record, which is not in the pool. */
+#define VARIABLE_RECORD_BYTES 1024u
+#define PLACEMENT_RECORD_BYTES 48u
 #define FILL_SLICE_BYTES 262144u
 #define PLACEMENTS_MAX (1u << 20)
 
@@ -74,6 +77,7 @@ static void free_shard(struct store *store, struct shard *shard)
 static void free_variable(struct store *store, struct variable *variable)
 {
     store->own_bytes -= variable->own_bytes;
+    store->record_bytes -= variable->record_bytes;
     sized_pool_give(
         &store->bytes, variable->shards, variable->held_count * sizeof *variable->shards);
     sized_pool_give(
@@ -365,6 +369,42 @@ static enum sumac_status check_room(
         (unsigned long long)beside);
 }
 
+/* What this variable, which may be half made, takes of the state by what is in use. */
+static uint64_t in_use_by(const struct variable *variable)
+{
+    const uint64_t lists = 1 + variable->function->slot_count;
+    uint64_t bytes = variable->own_bytes;
+
+    for (uint32_t i = 0; i < variable->placement_count; i++) {
+        const struct shard *shard = variable->placements[i].here;
+        if (shard == NULL)
+            continue;
+        bytes += shard->bytes * lists;
+        if (shard->unassigned != NULL)
+            bytes += store_assignable_bytes(variable, shard->bytes);
+    }
+    return bytes;
+}
+
+/* By what is in use there was room: the pool is at its bound, or there is no more memory at all. */
+static enum sumac_status refuse_memory(
+    const struct store *store, const char *name, uint64_t in_use_bytes, struct sumac_error *error)
+{
+    if (!sized_pool_is_full(&store->bytes))
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "variable %s: ps %u has no memory for its shards", name, store->ps);
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "variable %s: ps %u holds %llu bytes for variables (of %llu, its --state-max), though "
+        "those "
+        "that it has take %llu: the rest lies between small pieces and serves others of their "
+        "sizes "
+        "only; delete more of them, or start the ps with a larger --state-max",
+        name, store->ps, (unsigned long long)store_state_bytes(store),
+        (unsigned long long)store->state_bytes_max, (unsigned long long)in_use_bytes);
+}
+
 /* Undo a half-made variable. */
 static void unmake(struct store *store, struct variable *variable)
 {
@@ -381,11 +421,13 @@ enum sumac_status store_add(
     struct sumac_error *error)
 {
     const enum sumac_status sound = check(given, error);
+    const uint64_t in_use_bytes = store->state_bytes + store->own_bytes;
     if (sound != SUMAC_OK)
         return sound;
+    store->ps = this_ps;
     struct variable *variable = sized_pool_take_zeroed(&store->bytes, sizeof *variable);
     if (variable == NULL)
-        goto no_memory;
+        return refuse_memory(store, given->name, in_use_bytes, error);
     enum sumac_status known = read_function(variable, given, error);
     if (known == SUMAC_OK) {
         copy_definition(variable, given);
@@ -399,8 +441,9 @@ enum sumac_status store_add(
     store->own_bytes += variable->own_bytes;
     if (!copy_name(store, variable, given) || !make_placements(store, variable, given, this_ps) ||
         !id_map_put(&store->variables, variable->id, variable)) {
+        const enum sumac_status refused = refuse_memory(store, given->name, in_use_bytes, error);
         unmake(store, variable);
-        goto no_memory;
+        return refused;
     }
     const uint64_t key = hash(variable->name);
     if (id_map_get(&store->names, key) == NULL)
@@ -409,12 +452,11 @@ enum sumac_status store_add(
     store->last = &variable->next;
     variable->filled = variable->held_count == 0;
     *added = variable;
+    variable->record_bytes = VARIABLE_RECORD_BYTES + strlen(variable->name) +
+                             variable->placement_count * PLACEMENT_RECORD_BYTES;
+    store->record_bytes += variable->record_bytes;
+    store_give_spare(store);
     return SUMAC_OK;
-
-no_memory:
-    return fail(
-        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "variable %s: ps %u has no memory for its shards", given->name, this_ps);
 }
 
 /* Give the bytes of one list (0: the value, else a slot) from `within` on their initial value, to
@@ -467,10 +509,9 @@ enum sumac_status store_fill(
                 store, shard, (uint32_t)(shard->fill_bytes / shard->bytes),
                 shard->fill_bytes % shard->bytes);
             if (filled == 0)
-                return fail(
-                    error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                    "variable %s: no memory for %llu bytes", variable->name,
-                    (unsigned long long)(shard->bytes * lists));
+                return refuse_memory(
+                    store, variable->name,
+                    store->state_bytes + store->own_bytes - in_use_by(variable), error);
             shard->fill_bytes += filled;
             done += filled;
         }

@@ -13,6 +13,7 @@
 
 #define VARIABLE 5u
 #define UNASSIGNED 9u
+#define FIRST_OF_MANY 1000u
 
 static const float one[] = {1};
 
@@ -341,6 +342,83 @@ static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
     talk_expect(talk, "pulled 1 error BUSY\n");
 }
 
+/* As many pulls of so many pieces as find room. Of each slab that their pieces lie in, one stays. Returns the last one's number. */
+static uint64_t riddle(struct talk *talk, uint64_t stream, uint64_t request, size_t bytes)
+{
+    const uint64_t first = request + 1, of_slab = (MEMORY_SLAB_BYTES - 64) / bytes;
+
+    do {
+        talk_forget(talk);
+        talk_pull(
+            talk, stream, ++request, FIRST_OF_MANY, (uint32_t)(bytes / sizeof(struct pull_piece)),
+            9);
+    } while (talk->text[0] == '\0');
+    for (uint64_t other = first; other < request; other++)
+        if ((other - first) % of_slab != 0)
+            talk_cancel(talk, stream, other);
+    talk_forget(talk);
+    return request;
+}
+
+/* Of pulls of one size after the other few stay, and the memory between them serves no other size. Pushes go on. */
+static void what_lies_between_the_pieces_of_pulls_is_bounded(void **state)
+{
+    enum { pulls_max = 4 << 20 };
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    uint64_t request = 0, most = 0;
+    config.pulls_bytes_max = pulls_max;
+    (void)begin_with(talk, &config);
+    talk_open(talk, 2);
+    for (uint64_t i = 0; i < 4096 / sizeof(struct pull_piece); i++)
+        talk_variable(talk, FIRST_OF_MANY + i, 1, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_pull_stream(talk, 1), other = talk_push_stream(talk, 2, 1);
+    const struct sized_pool *const pool = &talk->lane->bytes;
+    talk_forget(talk);
+
+    for (size_t bytes = 4096; bytes >= 512; bytes -= bytes / 9) {
+        request = riddle(talk, stream, request, bytes);
+        most = pool->held_bytes > most ? pool->held_bytes : most;
+    }
+
+    assert_in_range(most, pulls_max, 2 * pulls_max + SIZED_POOL_EMPTY_BYTES_MAX);
+    assert_true(most <= pool->held_bytes_max);
+    send(talk, other, 1, 0);
+    talk_commit(talk, other, 1, 0, 0);
+    assert_non_null(strstr(talk->text, "done 1"));
+    talk_hang_up(talk, stream);
+    assert_true(pool->held_bytes <= SIZED_POOL_EMPTY_BYTES_MAX + MEMORY_SLAB_BYTES);
+}
+
+/* As if others had riddled the pool: it holds all that it may, and little of that is in use. What was there goes on. */
+static void a_part_that_needs_more_than_the_pool_may_hold_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct sized_pool *const pool = &talk->lane->bytes;
+    send(talk, stream, 1, 0);
+    const uint64_t held_bytes_max = pool->held_bytes_max;
+    pool->held_bytes_max = pool->held_bytes;
+    talk_forget(talk);
+
+    const float values[2000] = {1};
+    talk_variable(talk, VARIABLE + 1, 2000, UPDATE_ASSIGN_ADD);
+    const struct talk_part large = {
+        .sequence = 2,
+        .previous = 1,
+        .shard = VARIABLE + 1,
+        .shards = 1,
+        .values = values,
+        .count = 2000};
+    talk_forget(talk);
+    talk_part(talk, stream, &large);
+    talk_expect(talk, "refused 2 OUT_OF_MEMORY\n");
+    talk_commit(talk, stream, 1, 0, 0);
+
+    assert_non_null(strstr(talk->text, "done 1"));
+    pool->held_bytes_max = held_bytes_max;
+}
+
 /* The least that there is of memory is kept for its pieces. */
 static void a_pull_of_no_pieces_takes_as_much_room_as_one_of_one(void **state)
 {
@@ -449,6 +527,8 @@ int main(void)
         talk_test(readers_without_a_session_have_at_most_half),
         talk_test(a_closed_session_has_no_room_for_pulls_of_its_own),
         talk_test(pieces_take_room_for_as_long_as_their_pull_waits),
+        talk_test(what_lies_between_the_pieces_of_pulls_is_bounded),
+        talk_test(a_part_that_needs_more_than_the_pool_may_hold_is_refused),
         talk_test(a_pull_of_no_pieces_takes_as_much_room_as_one_of_one),
         talk_test(a_part_names_so_many_functions),
         talk_test(a_ps_remembers_so_many_closed_sessions),

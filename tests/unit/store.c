@@ -58,9 +58,9 @@ static int end(void **state)
 }
 
 /* A vector of `elements` float32, all here, with the initial value of that kind. */
-static enum sumac_status try_add(
+static enum sumac_status try_add_saying(
     struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer,
-    struct variable **added)
+    struct variable **added, struct sumac_error *error)
 {
     uint64_t shape[] = {elements};
     char name[] = "v?";
@@ -69,9 +69,8 @@ static enum sumac_status try_add(
     wire_function own = WIRE_FUNCTION_INIT;
     wire_initializer initial = WIRE_INITIALIZER_INIT;
     wire_variable given = WIRE_VARIABLE_INIT;
-    struct sumac_error error;
 
-    name[1] = (char)('0' + id);
+    name[1] = (char)('0' + id % 64);
     shard.shard_id = given.variable_id = id;
     shard.rows = elements;
     shard.bytes = elements * sizeof(float);
@@ -85,7 +84,16 @@ static enum sumac_status try_add(
     given.initializer = &initial;
     given.shards = shards;
     given.n_shards = 1;
-    return store_add(store, &given, 0, added, &error);
+    return store_add(store, &given, 0, added, error);
+}
+
+static enum sumac_status try_add(
+    struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer,
+    struct variable **added)
+{
+    struct sumac_error error;
+
+    return try_add_saying(store, id, elements, function, initializer, added, &error);
 }
 
 static struct variable *
@@ -615,42 +623,105 @@ static void what_is_to_be_assigned_is_within_the_bound_of_the_state(void **state
 
 #define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-/* One object stays in each slab, size after size: holes that no other size can use. The figure is in docs/ARCHITECTURE.md. */
-static void holes_in_slabs_take_28_times_what_is_in_use_at_most(void **state)
+/* ---- holes: one object stays in each slab, size after size, and what is between serves no other size */
+
+static void a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs(void **state)
 {
-    enum { BUDGET = 4 << 20, OBJECTS = BUDGET / 64 };
+    enum { BOUND = 4 << 20, OBJECTS = BOUND / 64 };
     struct fixture *fixture = *state;
     struct sized_pool pool;
     static void *objects[OBJECTS], *kept[OBJECTS];
     static size_t kept_bytes[OBJECTS];
-    uint64_t used = 0, most = 0;
-    size_t kept_count = 0;
+    size_t kept_count = 0, refused = 0;
     sized_pool_init(&pool, &fixture->memory, 0);
+    pool.held_bytes_max = BOUND;
+    pool.reserve_bytes = MEMORY_SLAB_BYTES;
     const uint64_t before = fixture->bytes_taken;
 
     for (size_t bytes = 64; bytes <= 4096; bytes = sized_pool_bytes(bytes + 1)) {
-        const size_t count = (size_t)(BUDGET - used) / bytes;
-        const size_t of_slab = (MEMORY_SLAB_BYTES - 64) / bytes;
-        for (size_t i = 0; i < count; i++)
-            objects[i] = sized_pool_take(&pool, bytes);
+        const size_t count = BOUND / 2 / bytes, of_slab = (MEMORY_SLAB_BYTES - 64) / bytes;
         for (size_t i = 0; i < count; i++) {
-            if (i % of_slab != 0) {
+            objects[i] = sized_pool_take(&pool, bytes);
+            refused += objects[i] == NULL;
+            assert_true(fixture->bytes_taken - before <= BOUND);
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (i % of_slab != 0 || objects[i] == NULL) {
                 sized_pool_give(&pool, objects[i], bytes);
                 continue;
             }
             kept[kept_count] = objects[i];
             kept_bytes[kept_count++] = bytes;
-            used += bytes;
         }
-        most = fixture->bytes_taken - before;
     }
 
-    assert_true(used <= BUDGET);
-    assert_in_range(most, 1, 28 * (uint64_t)BUDGET);
+    assert_true(refused > 0);
+    assert_true(sized_pool_is_full(&pool));
+    assert_null(sized_pool_take(&pool, 4096));
+    void *reserved = sized_pool_take_reserved(&pool, 4096);
+    assert_non_null(reserved);
+    sized_pool_give(&pool, reserved, 4096);
     for (size_t i = 0; i < kept_count; i++)
         sized_pool_give(&pool, kept[i], kept_bytes[i]);
+    assert_false(sized_pool_is_full(&pool));
     sized_pool_deinit(&pool);
+    assert_int_equal(pool.held_bytes, 0);
     assert_int_equal(fixture->bytes_taken, before); /* nothing is kept when nothing is in use */
+}
+
+/* Variables of one vector each until one is refused; every `apart`-th stays. Returns what the refusal said. */
+static const char *
+make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t apart)
+{
+    enum { most = 4096 };
+    static struct variable *made[most];
+    static char text[SUMAC_ERROR_TEXT_BYTES];
+    struct sumac_error error;
+    uint64_t count = 0;
+    text[0] = '\0';
+    while (count < most && text[0] == '\0') {
+        if (try_add_saying(
+                store, first + count, bytes / 4, UPDATE_SGD,
+                SUMAC__V1__INITIALIZER__KIND__KIND_ONES, &made[count], &error) != SUMAC_OK)
+            memcpy(text, error.text, sizeof text);
+        else if (store_fill(store, made[count++], UINT64_MAX, &error) != SUMAC_OK) {
+            memcpy(text, error.text, sizeof text);
+            store_delete(store, made[--count]);
+        }
+    }
+    for (uint64_t i = 0; i < count; i++)
+        if (i % apart != 0)
+            store_delete(store, made[i]);
+    return text;
+}
+
+static void what_lies_between_small_variables_is_of_the_state(void **state)
+{
+    enum { STATE = 4 << 20 };
+    struct fixture *fixture = *state;
+    struct store store;
+    uint64_t id = 1, in_use = 0, full = 0;
+    store_init(&store, &fixture->memory, 0, 0);
+    store_bound_state(&store, STATE);
+
+    for (size_t bytes = 512; bytes <= 4096; bytes = sized_pool_bytes(bytes + 1)) {
+        const char *text =
+            make_and_delete(&store, id, bytes, (MEMORY_SLAB_BYTES - 64) / bytes); /* when */
+        id += 4096;
+        in_use = store.state_bytes + store.own_bytes;
+        full += strstr(text, " bytes for variables (of 4194304, its --state-max), though") != NULL;
+        assert_true(fixture->bytes_taken <= STATE + SIZED_POOL_EMPTY_BYTES_MAX); /* then */
+        assert_in_range(store_state_bytes(&store), in_use, STATE);
+    }
+
+    assert_true(full > 0);
+    assert_true(in_use < STATE * 3 / 4);
+    while (store.first != NULL)
+        store_delete(&store, store.first);
+    assert_true(fixture->bytes_taken <= SIZED_POOL_EMPTY_BYTES_MAX + 65536); /* and the maps */
+    assert_true(store_state_bytes(&store) <= 65536);
+    add(&store, id, (3 << 20) / sizeof(float), UPDATE_SGD);
+    store_deinit(&store);
 }
 
 int main(void)
@@ -661,7 +732,7 @@ int main(void)
         store_test(no_more_than_the_bound_is_kept),
         store_test(what_is_given_back_of_small_sizes_is_given_to_the_source),
         store_test(a_slab_of_which_something_is_in_use_is_used_again),
-        store_test(holes_in_slabs_take_28_times_what_is_in_use_at_most),
+        store_test(a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs),
         store_test(what_is_spare_beyond_the_bound_goes_before_more_is_taken),
         store_test(a_map_of_few_ids_is_small_again),
         store_test(ids_are_found_until_they_are_removed),
@@ -671,6 +742,7 @@ int main(void)
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
         store_test(a_variable_without_room_is_refused_before_it_is_made),
         store_test(shards_without_rows_take_of_the_state),
+        store_test(what_lies_between_small_variables_is_of_the_state),
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
         store_test(without_a_reader_a_block_is_written_in_place),
         store_test(a_view_sees_its_position_whatever_is_written),
