@@ -118,8 +118,7 @@ const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_b
     size_t used = text_print_line(text, text_bytes, "no answer");
     if (silent_us >= SAID_FROM_US)
         used += text_print_line(
-            text + used, text_bytes - used, " for %llu s",
-            (unsigned long long)(silent_us / 1000000));
+            text + used, text_bytes - used, " for %s", text_time_us(silent_us).text);
     if (why[0] != '\0')
         text_print_line(text + used, text_bytes - used, " (%.160s)", why);
     return text;

@@ -299,12 +299,7 @@ const char *table_size(double bytes, char *text, size_t text_bytes)
 
 const char *table_duration(double us, char *text, size_t text_bytes)
 {
-    if (us < 1000)
-        text_print(text, text_bytes, "%.0f µs", us);
-    else if (us < 1000000)
-        text_print(text, text_bytes, "%.3g ms", us / 1000);
-    else
-        text_print(text, text_bytes, "%.3g s", us / 1000000);
+    text_print(text, text_bytes, "%s", text_time_us((uint64_t)(us + 0.5)).text);
     return text;
 }
 

@@ -129,6 +129,49 @@ size_t text_print_line(char *out, size_t bytes, const char *format, ...)
     return length;
 }
 
+/* Without the zeros at the end of its decimals. */
+static struct text_time in_units(uint64_t us, uint64_t unit_us, const char *unit)
+{
+    struct text_time time;
+    const int decimals = us < 10 * unit_us - unit_us / 200   ? 2
+                         : us < 100 * unit_us - unit_us / 20 ? 1
+                                                             : 0;
+    char *end =
+        time.text +
+        text_print(time.text, sizeof time.text, "%.*f", decimals, (double)us / (double)unit_us);
+    if (decimals > 0) {
+        while (end[-1] == '0')
+            end--;
+        if (end[-1] == '.')
+            end--;
+    }
+    text_print(end, sizeof time.text - (size_t)(end - time.text), " %s", unit);
+    return time;
+}
+
+struct text_time text_time_us(uint64_t us)
+{
+    if (us < 1000)
+        return in_units(us, 1, "µs");
+    if (us < 999500)
+        return in_units(us, 1000, "ms");
+    return in_units(us, 1000000, "s");
+}
+
+struct text_time text_time_ms(uint64_t ms)
+{
+    return text_time_us(ms < UINT64_MAX / 1000 ? ms * 1000 : UINT64_MAX);
+}
+
+struct text_time text_time_left(uint64_t us)
+{
+    struct text_time time;
+    text_print(
+        time.text, sizeof time.text, "%llu s",
+        (unsigned long long)(us / 1000000 + (us % 1000000 != 0)));
+    return time;
+}
+
 size_t text_print_bytes(const char *format, va_list values)
 {
     const int whole = vsnprintf(NULL, 0, format, values);

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Well-formed UTF-8 (The Unicode Standard, table 3-7): nothing overlong, no surrogate, nothing
  * above U+10FFFF. A zero byte is a character like any other. Threads  any. */
@@ -34,6 +35,16 @@ size_t text_print_line(char *out, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 size_t text_print_line_values(char *out, size_t bytes, const char *format, va_list values)
     __attribute__((format(printf, 3, 0)));
+
+/* A length of time: "38 µs", "250 ms", "1.58 s", "60 s", "3600 s", rounded to three digits. Everything that people read says it
+ * so. Threads  any. */
+struct text_time {
+    char text[32];
+};
+struct text_time text_time_us(uint64_t us);
+struct text_time text_time_ms(uint64_t ms);
+/* What is left of a wait, in whole seconds, rounded up: "35 s". */
+struct text_time text_time_left(uint64_t us);
 
 /* Bytes that the whole text takes, without the NUL. Threads  any. */
 size_t text_print_bytes(const char *format, va_list values) __attribute__((format(printf, 1, 0)));

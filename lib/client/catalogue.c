@@ -330,9 +330,9 @@ static enum sumac_status assign_value(
     if (status == SUMAC_DEADLINE_EXCEEDED)
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "%.200s is created, and this client, which is to assign it, could not within %" PRIu32
-            " ms: %.200s",
-            variable->name, client->timeout_ms, why.text);
+            "%.200s is created, and this client, which is to assign it, could not within %s: "
+            "%.200s",
+            variable->name, text_time_ms(client->timeout_ms).text, why.text);
     if (status != SUMAC_OK && error != NULL)
         *error = why;
     return status;

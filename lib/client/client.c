@@ -160,17 +160,16 @@ static enum sumac_status join(struct sumac_client *client, struct sumac_error *e
         if (now_us >= until_us)
             return fail(
                 error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-                "ps 0 at %s did not answer the join within %" PRIu32
-                " s; it waits for every ps of the cluster",
-                client->peers[0].address, client->timeout_ms / 1000);
+                "ps 0 at %s did not answer the join within %s; it waits for every ps of the "
+                "cluster",
+                client->peers[0].address, text_time_ms(client->timeout_ms).text);
         const uint64_t report_us = now_us + REPORT_US;
         if (!client_wait(client, is_joined, client, report_us < until_us ? report_us : until_us))
             client_log(
                 client,
-                "waiting for ps 0 at %s to open the session at every ps, for %" PRIu64
-                " s; gives up in %" PRIu64 " s",
-                client->peers[0].address, (client_now_us() - started_us) / 1000000,
-                client_seconds_until(until_us));
+                "waiting for ps 0 at %s to open the session at every ps, for %s; gives up in %s",
+                client->peers[0].address, text_time_us(client_now_us() - started_us).text,
+                client_time_until(until_us).text);
     }
     if (!client->ended) {
         say_joined(client);
@@ -330,8 +329,8 @@ enum sumac_status sumac_client_leave(
         char peer[192];
         status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "the session did not end within %" PRIu32 " ms; the leave waits for %s",
-            client->timeout_ms, client_peer_text(client, 0, peer, sizeof(peer)));
+            "the session did not end within %s; the leave waits for %s",
+            text_time_ms(client->timeout_ms).text, client_peer_text(client, 0, peer, sizeof(peer)));
     } else if (client->ended) {
         status = client->end.status;
         if (error != NULL)

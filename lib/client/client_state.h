@@ -24,6 +24,7 @@
 #include "rpc.h"
 #include "session.h"
 #include "sumac/client.h"
+#include "text.h"
 
 #define REPORT_US 5000000u /* how often a wait for a ps says so */
 #define CALL_RETRY_MS 25u  /* between two tries to reach a ps that is not up */
@@ -139,11 +140,11 @@ struct sumac_client {
 };
 
 uint64_t client_now_us(void);
-/* Rounded up. */
-static inline uint64_t client_seconds_until(uint64_t until_us)
+/* "35 s". */
+static inline struct text_time client_time_until(uint64_t until_us)
 {
     const uint64_t now_us = client_now_us();
-    return until_us > now_us ? (until_us - now_us + 999999u) / 1000000u : 0;
+    return text_time_left(until_us > now_us ? until_us - now_us : 0);
 }
 
 /* log.c */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 enum { VARIABLES_CREATE, VARIABLES_DELETE, VARIABLES_LIST }; /* methods of Variables */
 
@@ -166,10 +167,10 @@ static void report(const struct search *search)
         const struct probe *probe = &search->probes[i];
         if (!probe->found)
             client_log(
-                search->client, "waiting for ps %" PRIu32 " at %s: %s; gives up in %" PRIu64 " s",
-                probe->ps, search->client->peers[probe->ps].address,
+                search->client, "waiting for ps %" PRIu32 " at %s: %s; gives up in %s", probe->ps,
+                search->client->peers[probe->ps].address,
                 probe->error.status == SUMAC_OK ? "no answer yet" : probe->error.text,
-                client_seconds_until(search->until_us));
+                client_time_until(search->until_us).text);
     }
 }
 
@@ -233,7 +234,7 @@ static void search_until(struct search *search, uint64_t until_us)
 
 static enum sumac_status missing_error(const struct search *search, struct sumac_error *error)
 {
-    const uint64_t waited_s = (client_now_us() - search->began_us + 500000u) / 1000000u;
+    const struct text_time waited = text_time_us(client_now_us() - search->began_us);
     for (uint32_t i = 0; i < search->count; i++) {
         const struct probe *probe = &search->probes[i];
         const char *why = probe->error.status == SUMAC_OK ? "no answer" : probe->error.text;
@@ -251,9 +252,9 @@ static enum sumac_status missing_error(const struct search *search, struct sumac
                 address, probe->ps, why);
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s did not appear within %" PRIu64
-            " s (%.300s); start it, or correct its address",
-            probe->ps, address, waited_s, why);
+            "ps %" PRIu32
+            " at %s did not appear within %s (%.300s); start it, or correct its address",
+            probe->ps, address, waited.text, why);
     }
     return fail(error, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "the search for ps failed");
 }

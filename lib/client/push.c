@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "text.h"
 
 _Static_assert(offsetof(struct sumac_push, transfer) == 0, "a push is its transfer");
 
@@ -95,8 +96,8 @@ static enum sumac_status submit(
             client, has_room, client, client_now_us() + (uint64_t)client->timeout_ms * 1000))
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TIMED_OUT,
-            "%d pushes are under way, and none was over within %" PRIu32 " ms",
-            SESSION_PUSHES_IN_FLIGHT_MAX, client->timeout_ms);
+            "%d pushes are under way, and none was over within %s", SESSION_PUSHES_IN_FLIGHT_MAX,
+            text_time_ms(client->timeout_ms).text);
     push->token = (uint64_t)(uintptr_t)transfer;
     push->pieces = transfer->pieces;
     push->piece_count = transfer->piece_count;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 #define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
 
@@ -291,9 +292,9 @@ static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t u
             return false;
         char peer[192];
         client_log(
-            client, "a %s waits for %s; gives up in %" PRIu64 " s", noun,
+            client, "a %s waits for %s; gives up in %s", noun,
             client_peer_text(client, find_silent(transfer), peer, sizeof(peer)),
-            client_seconds_until(until_us));
+            client_time_until(until_us).text);
     }
 }
 
@@ -316,7 +317,7 @@ enum sumac_status transfer_wait(
         char peer[192];
         status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "the %s was not over within %" PRIu32 " ms; it waits for %s", noun, timeout_ms,
+            "the %s was not over within %s; it waits for %s", noun, text_time_ms(timeout_ms).text,
             client_peer_text(client, find_silent(transfer), peer, sizeof(peer)));
     } else {
         status = transfer->error.status;

@@ -35,10 +35,8 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
             peer->address);
     else
         text_print(
-            text, text_bytes,
-            "ps %" PRIu32 " at %s, which was last heard from %" PRIu64 ".%" PRIu64 " s ago", ps,
-            peer->address, (client_now_us() - peer->heard_us) / 1000000u,
-            (client_now_us() - peer->heard_us) / 100000u % 10u);
+            text, text_bytes, "ps %" PRIu32 " at %s, which was last heard from %s ago", ps,
+            peer->address, text_time_us(client_now_us() - peer->heard_us).text);
     return text;
 }
 

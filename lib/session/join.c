@@ -7,6 +7,7 @@
 
 #include "close_cause.h"
 #include "error.h"
+#include "text.h"
 
 static void mint_nonce(struct session *session)
 {
@@ -202,8 +203,8 @@ static void join_failed(struct session *session, const struct sumac_error *error
         if (error->reason == SUMAC_REASON_UNSPECIFIED)
             fail(
                 &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-                "ps 0 at %s did not open a session within %" PRIu32 " ms (%.200s)",
-                ps_address(session, 0), session->config.ps_lost_ms, error->text);
+                "ps 0 at %s did not open a session within %s (%.200s)", ps_address(session, 0),
+                text_time_ms(session->config.ps_lost_ms).text, error->text);
         session_end(session, &named, NULL);
         return;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 /* The ps answers its own timeout, which says what it waited for; ours comes when it does not. */
 #define GRACE_MS 250u
@@ -210,15 +211,14 @@ static void time_out(struct session *session, struct pull *pull)
     if (heard_us == 0)
         fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "ps %" PRIu32 " at %s did not answer a pull within %" PRIu32
-            " ms; it has never been heard from",
-            ps, address, pull->timeout_ms);
+            "ps %" PRIu32 " at %s did not answer a pull within %s; it has never been heard from",
+            ps, address, text_time_ms(pull->timeout_ms).text);
     else
         fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "ps %" PRIu32 " at %s did not answer a pull within %" PRIu32
-            " ms; it was last heard from %" PRIu64 " ms ago",
-            ps, address, pull->timeout_ms, (session->now_us - heard_us) / 1000);
+            "ps %" PRIu32 " at %s did not answer a pull within %s; it was last heard from %s ago",
+            ps, address, text_time_ms(pull->timeout_ms).text,
+            text_time_us(session->now_us - heard_us).text);
     pull_over(session, pull, &error);
 }
 

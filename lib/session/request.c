@@ -311,9 +311,9 @@ static void name_silent_ps(
         const size_t said = strlen(error->text);
         text_print(
             error->text + said, sizeof error->text - said,
-            "; push %" PRIu64 " waits for ps %" PRIu32 " at %s, last heard from %" PRIu64 " ms ago",
+            "; push %" PRIu64 " waits for ps %" PRIu32 " at %s, last heard from %s ago",
             part->push->sequence, link->ps, ps_address(session, link->ps),
-            (session->now_us - link->heard_us) / 1000);
+            text_time_us(session->now_us - link->heard_us).text);
         return;
     }
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "error.h"
+#include "text.h"
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
 #define CHUNK_BYTES_MIN 64u
@@ -277,8 +278,8 @@ bool stream_greeted(
     stream->greeted = true;
     if (link->unreached_us != NEVER && stream->generation > 1)
         effect_log(
-            session, "ps %" PRIu32 " at %s is reached again after %" PRIu64 " ms", link->ps,
-            ps_address(session, link->ps), (session->now_us - link->unreached_us) / 1000);
+            session, "ps %" PRIu32 " at %s is reached again after %s", link->ps,
+            ps_address(session, link->ps), text_time_us(session->now_us - link->unreached_us).text);
     link->unreached_us = NEVER;
     if (greeting->membership_epoch > session->membership_epoch)
         session->membership_epoch = greeting->membership_epoch;
@@ -354,21 +355,21 @@ void links_check(struct session *session)
         return;
     }
     struct sumac_error error;
-    const uint64_t silent_s = (session->now_us - first_us) / 1000000;
+    const struct text_time silent = text_time_us(session->now_us - first_us);
     if (session->links[ps].knows_grant)
         fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s was not reached for %" PRIu64
-            " s and is lost with its state; start the run again (what it had not answered may or "
+            "ps %" PRIu32 " at %s was not reached for %s and is lost with its state; start the run "
+                          "again (what it had not answered may or "
             "may not have been applied)",
-            ps, ps_address(session, ps), silent_s);
+            ps, ps_address(session, ps), silent.text);
     else
         fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s never answered this session's pushes, for %" PRIu64
-            " s: it is lost with its state, or is not reached from here; start the run again, or "
+            "ps %" PRIu32 " at %s never answered this session's pushes, for %s: it is lost with "
+                          "its state, or is not reached from here; start the run again, or "
             "look at its address and at the network between",
-            ps, ps_address(session, ps), silent_s);
+            ps, ps_address(session, ps), silent.text);
     session_end(session, &error, NULL);
 }
 
@@ -376,9 +377,9 @@ void links_excuse(struct session *session, uint64_t slept_us)
 {
     effect_log(
         session,
-        "the session was not attended to for %" PRIu64 " ms, which is no ps's silence: this "
+        "the session was not attended to for %s, which is no ps's silence: this "
         "process was suspended, or too busy",
-        slept_us / 1000);
+        text_time_us(slept_us).text);
     for (uint32_t i = 0; i < session->link_count; i++) {
         struct link *link = &session->links[i];
         link->heard_us += slept_us;

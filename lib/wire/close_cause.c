@@ -29,9 +29,8 @@ const char *wire_close_cause_print(const struct close_cause *cause, char *text)
         text_print(text, CLOSE_CAUSE_TEXT_BYTES, ": it has left");
     if (cause->kind == WIRE_CLOSE_LEASE_OVER)
         text_print(
-            text, CLOSE_CAUSE_TEXT_BYTES,
-            ": its lease ran out, no ps had heard from it for %" PRIu32 ".%" PRIu32 " s",
-            cause->silent_ms / 1000u, cause->silent_ms % 1000u / 100u);
+            text, CLOSE_CAUSE_TEXT_BYTES, ": its lease ran out, no ps had heard from it for %s",
+            text_time_ms(cause->silent_ms).text);
     if (cause->kind == WIRE_CLOSE_NEWER_ATTEMPT)
         text_print(
             text, CLOSE_CAUSE_TEXT_BYTES,

@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "listing.h"
+#include "text.h"
 
 /* An address that is longer than what a resolver takes is none. */
 static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)
@@ -194,11 +195,10 @@ check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_orde
     if (!same && lane->coordinator != NULL) {
         lane_stream_fail(
             lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
-            "ps %u obeys the ps 0 of incarnation %016llx, heard from %llu ms ago, and not the one "
+            "ps %u obeys the ps 0 of incarnation %016llx, heard from %s ago, and not the one "
             "of incarnation %016llx",
             lane->index, (unsigned long long)lane->coordinator_incarnation,
-            (unsigned long long)(silent_us / 1000),
-            (unsigned long long)hello->coordinator_incarnation);
+            text_time_us(silent_us).text, (unsigned long long)hello->coordinator_incarnation);
         return false;
     }
     return true;

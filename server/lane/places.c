@@ -12,6 +12,8 @@
 
 #include <assert.h>
 
+#include "text.h"
+
 static uint32_t places(const struct lane *lane)
 {
     return lane->config.streams_max == 0 ? LANE_STREAMS_MAX : lane->config.streams_max;
@@ -154,7 +156,8 @@ static void end_stranger(struct lane *lane, struct stream *stream)
     if (!stream->hello)
         lane_stream_fail(
             lane, stream, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "no hello on this stream for %u ms: it is what a client says first", LANE_HELLO_MS_MAX);
+            "no hello on this stream for %s: it is what a client says first",
+            text_time_ms(LANE_HELLO_MS_MAX).text);
     else
         lane_stream_fail(
             lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,

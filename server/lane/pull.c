@@ -391,11 +391,10 @@ void lane_pull_describe_wait(
         text_print_line(
             text, text_bytes,
             "pull %llu waits for push %llu of %s, whose part for ps %u %s; its mark is %llu, last "
-            "heard from %llu ms ago",
+            "heard from %s ago",
             (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
             session->task, lane->index, lane_turn_whereabouts(session, pull->after_sequence),
-            (unsigned long long)session->mark,
-            (unsigned long long)(lane->now_us - session->heard_us) / 1000);
+            (unsigned long long)session->mark, text_time_us(lane->now_us - session->heard_us).text);
         return;
     }
     const struct shard *shard = find_unready(pull);
@@ -423,8 +422,8 @@ static void expire(struct lane *lane, struct stream *stream, struct pull *pull)
 
     lane_pull_describe_wait(lane, stream, pull, wait, sizeof wait);
     (void)fail(
-        &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %u ms %s",
-        pull->timeout_ms, wait);
+        &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
+        text_time_ms(pull->timeout_ms).text, wait);
     lane_stream_attend(lane, stream);
 }
 
@@ -460,10 +459,10 @@ static bool give_up_unread(struct lane *lane, struct stream *stream)
     }
     lane_stream_fail(
         lane, stream, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
-        "the stream's reader has taken nothing for %llu ms, and ps %u keeps values for it at most "
-        "%u ms: pull again, and read on without a stop",
-        (unsigned long long)(lane->now_us - stream->said_us) / 1000, lane->index,
-        UNREAD_US_MAX / 1000);
+        "the stream's reader has taken nothing for %s, and ps %u keeps values for it at most "
+        "%s: pull again, and read on without a stop",
+        text_time_us(lane->now_us - stream->said_us).text, lane->index,
+        text_time_us(UNREAD_US_MAX).text);
     return true;
 }
 

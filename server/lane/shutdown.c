@@ -173,10 +173,10 @@ static uint64_t gives_up_us(const struct lane *lane)
     return lane->coordinator_heard_us + (uint64_t)lane->config.ps_lost_ms * 1000;
 }
 
-static unsigned long long seconds_left(const struct lane *lane)
+static struct text_time time_left(const struct lane *lane)
 {
     const uint64_t until_us = gives_up_us(lane);
-    return until_us > lane->now_us ? (until_us - lane->now_us + 999999u) / 1000000u : 0;
+    return text_time_left(until_us > lane->now_us ? until_us - lane->now_us : 0);
 }
 
 /* Of a wait that has no limit one speaks less and less often. */
@@ -224,14 +224,14 @@ static void give_up(struct lane *lane, unsigned long long silent_ms)
     if (lane->any_hello)
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
-            "ps 0 at %s is lost with its state: ps %u has not heard from it for %llu ms",
-            coordinator_address(lane), lane->index, silent_ms);
+            "ps 0 at %s is lost with its state: ps %u has not heard from it for %s",
+            coordinator_address(lane), lane->index, text_time_ms(silent_ms).text);
     else
         lane_shutdown_lost(
             lane, SUMAC_REASON_PS_MISSING,
-            "ps 0 at %s has never called ps %u, which has waited %llu ms: start it, or correct "
+            "ps 0 at %s has never called ps %u, which has waited %s: start it, or correct "
             "its address",
-            coordinator_address(lane), lane->index, silent_ms);
+            coordinator_address(lane), lane->index, text_time_ms(silent_ms).text);
 }
 
 /* Is ps 0, which has called, silent for so long that one should speak of it? */
@@ -254,18 +254,17 @@ char *lane_shutdown_wait(struct lane *lane)
         return NULL;
     if (!lane->any_hello && has_limit(lane))
         return out_text(
-            &lane->out, "ps %u waits for its first call from ps 0 at %s; gives up in %llu s",
-            lane->index, coordinator_address(lane), seconds_left(lane));
+            &lane->out, "ps %u waits for its first call from ps 0 at %s; gives up in %s",
+            lane->index, coordinator_address(lane), time_left(lane).text);
     if (!lane->any_hello)
         return out_text(
             &lane->out, "ps %u waits for its first call from ps 0 at %s; this wait has no limit",
             lane->index, coordinator_address(lane));
     if (silent)
         return out_text(
-            &lane->out,
-            "ps %u waits for ps 0 at %s, last heard from %llu.%llu s ago; gives up in %llu s",
-            lane->index, coordinator_address(lane), silent_ms / 1000, silent_ms % 1000 / 100,
-            seconds_left(lane));
+            &lane->out, "ps %u waits for ps 0 at %s, last heard from %s ago; gives up in %s",
+            lane->index, coordinator_address(lane), text_time_ms(silent_ms).text,
+            time_left(lane).text);
     return out_text(
         &lane->out, "ps %u waits for the first join, of %s; this wait has no limit", lane->index,
         expected_members(lane));

@@ -101,10 +101,10 @@ static void tell_broken(struct lane *lane, const struct stream *stream)
         return;
     out_log(
         &lane->out,
-        "ps %u: the push stream of %s, attempt %llu, broke; its lease ends in %u s unless it is "
+        "ps %u: the push stream of %s, attempt %llu, broke; its lease ends in %s unless it is "
         "heard from",
         lane->index, session->task, (unsigned long long)session->attempt,
-        (lane->config.lease_ms + 999u) / 1000u);
+        text_time_ms(lane->config.lease_ms).text);
 }
 
 void lane_stream_closed(struct lane *lane, const struct lane_event *event)

@@ -182,25 +182,25 @@ void lane_turn_describe_wait(
     const bool is_next = part->previous == session->mark;
     const bool before_is_here =
         is_next || session->applying != NULL || lane_session_part(session, part->previous) != NULL;
-    const unsigned long long sequence = part->sequence, previous = part->previous,
-                             heard_ms = (lane->now_us - session->heard_us) / 1000;
+    const unsigned long long sequence = part->sequence, previous = part->previous;
+    const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
     const struct shard *busy = find_busy(part);
 
     if (before_is_here && !is_committed(session, part))
         text_print_line(
             text, text_bytes,
             "push %llu of %s is staged on ps %u and waits for its commit: its client has not heard "
-            "from all ps that it concerns, or has stopped; last heard from %llu ms ago",
-            sequence, session->task, lane->index, heard_ms);
+            "from all ps that it concerns, or has stopped; last heard from %s ago",
+            sequence, session->task, lane->index, silent.text);
     else if (!is_next)
         text_print_line(
             text, text_bytes,
             "push %llu of %s is staged on ps %u and waits for push %llu before it, whose part "
             "there "
-            "%s; its mark is %llu, last heard from %llu ms ago",
+            "%s; its mark is %llu, last heard from %s ago",
             sequence, session->task, lane->index, previous,
             lane_turn_whereabouts(session, part->previous), (unsigned long long)session->mark,
-            heard_ms);
+            silent.text);
     else
         text_print_line(
             text, text_bytes, "push %llu of %s waits for %s%s on ps %u%s", sequence, session->task,

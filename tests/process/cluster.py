@@ -21,8 +21,8 @@ BUILD = os.environ.get("SUMAC_PROGRAMS") or os.environ["SUMAC_BUILD"]
 SUMAC = os.path.join(BUILD, "sumac")
 MEMBER = os.path.join(BUILD, "member")
 # What the commands say of a ps that is gone, and of one that stands still; how long it took is no matter.
-GONE = r"no answer( for \d+ s)? \(Connection refused\)"
-SILENT = r"no answer for \d+ s( \(connected, but it does not speak\))?"
+GONE = r"no answer( for \d+(\.\d+)? s)? \(Connection refused\)"
+SILENT = r"no answer for \d+(\.\d+)? s( \(connected, but it does not speak\))?"
 PATIENCE_S = float(os.environ.get("SUMAC_PATIENCE_S", "120"))    # a bound on every wait; sanitizer builds are slow
 
 

@@ -78,7 +78,7 @@ class Workers(unittest.TestCase):
         cluster.ps[0].wait_for(r"settled the session of worker 0")
         sleeper.signal(signal.SIGCONT)
         sleeper.say("push w 1")
-        sleeper.wait_for(r"^refused \w+ SESSION_CLOSED .*session.*: its lease ran out, no ps had heard from it for \d+\.\d s")
+        sleeper.wait_for(r"^refused \w+ SESSION_CLOSED .*session.*: its lease ran out, no ps had heard from it for \d+(\.\d+)? s")
         self.assertNotIn("another attempt", sleeper.text())
         self.assertGreaterEqual(sleeper.wait(), 128)
         self.assertEqual(applied(other, "w"), 0.0)
@@ -298,7 +298,7 @@ class ParameterServers(unittest.TestCase):
             first.flush()
             member.say(f"make w int32 4 1 assign {first.name}")
             refused = member.wait_for("^refused DEADLINE_EXCEEDED TIMED_OUT (.*)$")
-        self.assertRegex(refused.group(1), "^w is created, and this client, which is to assign it, could not within 5000 ms: .*ps 0 at")
+        self.assertRegex(refused.group(1), "^w is created, and this client, which is to assign it, could not within 5 s: .*ps 0 at")
 
     def test_a_variable_too_large_for_one_push_is_said_when_the_grant_becomes_known(self):
         cluster = self.cluster(ps=1, start=False)

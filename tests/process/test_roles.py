@@ -88,7 +88,7 @@ class Roles(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
         cluster.ps[0].wait_for("the end of the run waits for worker 1, never joined")
         for ps in cluster.ps:
-            ps.wait_for("no member has been open for 12000 ms, one has left as done; never joined: worker 1$")
+            ps.wait_for("no member has been open for 12 s, one has left as done; never joined: worker 1$")
 
     def test_an_observer_that_waits_for_a_ps_ends_no_run(self):
         cluster = self.cluster(workers=1, start=False, options=["--ps-lost-ms", "4000", "--report-ms", "300"])

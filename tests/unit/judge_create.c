@@ -405,11 +405,11 @@ static void a_create_that_waits_too_long_says_for_whom(void **state)
     assert_int_equal(world_answer(two.world, assigning)->status, SUMAC_DEADLINE_EXCEEDED);
     assert_non_null(strstr(
         world_answer(two.world, assigning)->text,
-        "create of w waits for worker 0 to assign it, last heard from 2."));
+        "create of w waits for worker 0 to assign it, last heard from 2 s ago"));
     assert_int_equal(world_answer(two.world, adding)->status, SUMAC_DEADLINE_EXCEEDED);
     assert_non_null(strstr(
         world_answer(two.world, adding)->text,
-        "create of v waits for ps 1 at h1:1, last heard from 2."));
+        "create of v waits for ps 1 at h1:1, last heard from 2 s ago"));
     world_free(two.world);
 }
 

@@ -195,7 +195,7 @@ static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
     assert_int_equal(world_answer(world, join)->reason, SUMAC_REASON_PS_MISSING);
     assert_string_equal(
         world_answer(world, join)->text,
-        "the join of observer 1 has waited 60000 ms for ps 1 at h1:1, never heard from");
+        "the join of observer 1 has waited 60 s for ps 1 at h1:1, never heard from");
     assert_false(world_waits(world, "join of observer 1"));
     world_free(world);
 }

@@ -221,7 +221,7 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
 
     assert_int_equal(world->exit_code, 0); /* one left as done */
     assert_true(world_logged(
-        world, "run ends with code 0: no member has been open for 60000 ms, one has left as done; "
+        world, "run ends with code 0: no member has been open for 60 s, one has left as done; "
                "never joined: worker 1, worker 2\n"));
     world_free(world);
 }

@@ -393,7 +393,7 @@ static void a_ps_0_that_was_kept_busy_says_so(void **state)
 
     assert_null(world_told(world, 1, ORDER_CLOSE)); /* nobody was listened to, either */
     assert_true(world_logged(
-        world, "ps 0 was kept busy for 100000 ms (its thread used 99000 ms of processor time)"));
+        world, "ps 0 was kept busy for 100 s (its thread used 99 s of processor time)"));
     assert_false(world_logged(world, "suspended"));
     world_free(world);
 }
@@ -408,7 +408,7 @@ static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(v
     world_sleep(world, 100 * SECOND);
     world_settle_down(world);
     assert_null(world_told(world, 1, ORDER_CLOSE));
-    assert_true(world_logged(world, "ps 0 was suspended for 100000 ms"));
+    assert_true(world_logged(world, "ps 0 was suspended for 100 s"));
 
     world_pass(world, 6 * SECOND); /* the lease goes on where it was */
     assert_non_null(world_told(world, 1, ORDER_CLOSE));

@@ -320,7 +320,7 @@ static void a_ps_that_hears_from_ps_0_does_not_say_that_it_waits(void **state)
 
     assert_non_null(strstr(
         talk->text,
-        "log ps 1 waits for ps 0 at h0:1, last heard from 3.1 s ago; gives up in 57 s\n"));
+        "log ps 1 waits for ps 0 at h0:1, last heard from 3.15 s ago; gives up in 57 s\n"));
 }
 
 static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)

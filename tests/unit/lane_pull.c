@@ -122,8 +122,8 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
     assert_int_equal(answer->status, SUMAC_DEADLINE_EXCEEDED);
     assert_string_equal(
         answer->message,
-        "after 60000 ms pull 1 waits for push 12 of worker 1, whose part for ps 1 has not arrived; "
-        "its mark is 0, last heard from 60000 ms ago");
+        "after 60 s pull 1 waits for push 12 of worker 1, whose part for ps 1 has not arrived; "
+        "its mark is 0, last heard from 60 s ago");
 }
 
 /* The text of the pull that the clock ends in this step. */
@@ -180,7 +180,7 @@ static void a_pull_of_what_is_never_assigned_says_so(void **state)
 
     assert_string_equal(
         ended_by(talk, &late),
-        "after 60000 ms pull 7 waits for variable v20, which its creator has not assigned yet on "
+        "after 60 s pull 7 waits for variable v20, which its creator has not assigned yet on "
         "ps 1");
 }
 

@@ -485,19 +485,19 @@ static void a_part_that_waits_says_for_what(void **state)
     expect_waits(
         talk, 1500,
         "push 2 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1500 ms ago\n"
+        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n"
         "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
-        "not arrived; its mark is 0, last heard from 1500 ms ago\n"
+        "not arrived; its mark is 0, last heard from 1.5 s ago\n"
         "push 6 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1500 ms ago\n");
+        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n");
 
     talk_commit(talk, streams.push, 6, 0, 0); /* and when they are committed */
     expect_waits(
         talk, 3000,
         "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
-        "not arrived; its mark is 2, last heard from 1500 ms ago\n"
+        "not arrived; its mark is 2, last heard from 1.5 s ago\n"
         "push 6 of worker 1 is staged on ps 1 and waits for push 5 before it, whose part there "
-        "waits for its turn; its mark is 2, last heard from 1500 ms ago\n");
+        "waits for its turn; its mark is 2, last heard from 1.5 s ago\n");
 }
 
 /* ---- records ---- */

@@ -102,7 +102,7 @@ static void a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_cal
 
     assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n"));
     assert_string_equal(
-        talk->end.text, "ps 0 at h0:1 has never called ps 1, which has waited 60000 ms: start it, "
+        talk->end.text, "ps 0 at h0:1 has never called ps 1, which has waited 60 s: start it, "
                         "or correct its address");
 }
 
@@ -165,7 +165,7 @@ static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(
 
     assert_string_equal(
         wait_in_stats(talk),
-        "ps 1 waits for ps 0 at h0:1, last heard from 7.0 s ago; gives up in 53 s");
+        "ps 1 waits for ps 0 at h0:1, last heard from 7 s ago; gives up in 53 s");
     alive.alive = true;
     talk_order(talk, &alive);
     assert_string_equal(wait_in_stats(talk), "");

@@ -686,7 +686,7 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
     assert_string_equal(
         talk_find(&talk, SESSION_EFFECT_LOG)->text,
-        "the session was not attended to for 120000 ms, which is no ps's silence: this process was "
+        "the session was not attended to for 120 s, which is no ps's silence: this process was "
         "suspended, or too busy");
     talk_close(&talk);
 }

@@ -130,6 +130,34 @@ static void a_printed_line_has_no_control_characters_even_where_it_is_cut(void *
     assert_string_equal(text, "a?\xc3\xa9?bc");
 }
 
+static void a_length_of_time_has_three_digits_and_its_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t us;
+        const char *said;
+    } cases[] = {
+        {0, "0 µs"},          {999, "999 µs"},        {1000, "1 ms"},     {1536, "1.54 ms"},
+        {9994, "9.99 ms"},    {9996, "10 ms"},        {99949, "99.9 ms"}, {99951, "100 ms"},
+        {250000, "250 ms"},   {999499, "999 ms"},     {999500, "1 s"},    {1577000, "1.58 s"},
+        {10940000, "10.9 s"}, {60000000, "60 s"},     {60049000, "60 s"}, {61300000, "61.3 s"},
+        {123400000, "123 s"}, {3600000000, "3600 s"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(text_time_us(cases[i].us).text, cases[i].said);
+    assert_string_equal(text_time_ms(1577).text, "1.58 s");
+    (void)text_time_ms(UINT64_MAX);
+}
+
+static void what_is_left_is_whole_seconds_rounded_up(void **state)
+{
+    (void)state;
+    assert_string_equal(text_time_left(0).text, "0 s");
+    assert_string_equal(text_time_left(1).text, "1 s");
+    assert_string_equal(text_time_left(35000000).text, "35 s");
+    assert_string_equal(text_time_left(35000001).text, "36 s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +169,8 @@ int main(void)
         cmocka_unit_test(a_text_is_cut_between_characters),
         cmocka_unit_test(a_printed_line_has_no_control_characters_even_where_it_is_cut),
         cmocka_unit_test(a_zero_byte_is_a_character_and_does_not_end_the_text),
+        cmocka_unit_test(a_length_of_time_has_three_digits_and_its_unit),
+        cmocka_unit_test(what_is_left_is_whole_seconds_rounded_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

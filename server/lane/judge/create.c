@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 /* ---- calls that wait ---- */
 
@@ -141,8 +142,8 @@ void judge_calls_tick(struct judge *judge)
             continue;
         }
         out_fail(
-            judge->out, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "after %u ms %s", call->timeout_ms, judge_call_wait(judge, call));
+            judge->out, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
+            text_time_ms(call->timeout_ms).text, judge_call_wait(judge, call));
         call = drop_call(judge, call);
     }
 }

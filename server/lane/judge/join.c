@@ -388,8 +388,8 @@ void judge_joins_tick(struct judge *judge)
         refuse(
             judge, session, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             out_text(
-                judge->out, "the join of %s has waited %u ms for %s", session->label,
-                judge->config->ps_lost_ms, judge_peer_text(judge, missing)));
+                judge->out, "the join of %s has waited %s for %s", session->label,
+                text_time_ms(judge->config->ps_lost_ms).text, judge_peer_text(judge, missing)));
         judge_session_forget(judge, session);
     }
 }

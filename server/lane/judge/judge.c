@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "text.h"
+
 #define TICK_MS_MAX 1000u
 
 uint64_t judge_ms(uint64_t ms) { return ms * 1000u; }
@@ -14,10 +16,7 @@ const char *judge_ago(const struct judge *judge, uint64_t when_us)
 {
     if (when_us == 0)
         return "never";
-    const uint64_t ms = (judge->now_us - when_us) / 1000u;
-    return out_text(
-        judge->out, "%llu.%llu s ago", (unsigned long long)(ms / 1000u),
-        (unsigned long long)(ms % 1000u / 100u));
+    return out_text(judge->out, "%s ago", text_time_us(judge->now_us - when_us).text);
 }
 
 /* ---- creation ---- */
@@ -251,15 +250,14 @@ static void tell_sleep(struct judge *judge, uint64_t cpu_us)
     if (cpu_us >= judge->sleep_to_tell_us / 2)
         out_log(
             judge->out,
-            "ps 0 was kept busy for %llu ms (its thread used %llu ms of processor time) and heard "
+            "ps 0 was kept busy for %s (its thread used %s of processor time) and heard "
             "nobody: all "
             "leases are extended by that",
-            (unsigned long long)(judge->sleep_to_tell_us / 1000u),
-            (unsigned long long)(cpu_us / 1000u));
+            text_time_us(judge->sleep_to_tell_us).text, text_time_us(cpu_us).text);
     else
         out_log(
-            judge->out, "ps 0 was suspended for %llu ms: all leases are extended by that",
-            (unsigned long long)(judge->sleep_to_tell_us / 1000u));
+            judge->out, "ps 0 was suspended for %s: all leases are extended by that",
+            text_time_us(judge->sleep_to_tell_us).text);
     judge->sleep_to_tell_us = 0;
 }
 

@@ -298,9 +298,6 @@ static bool is_misconfigured(const struct judge *judge, uint32_t ps)
     return reason == SUMAC_REASON_WRONG_CLUSTER || reason == SUMAC_REASON_PROTOCOL_VERSION;
 }
 
-/* In seconds, as somebody who reads a log counts. */
-static unsigned long long seconds(uint64_t us) { return (us + 999999u) / 1000000u; }
-
 static const char *peer_limit(const struct judge *judge, uint32_t ps)
 {
     const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
@@ -310,8 +307,8 @@ static const char *peer_limit(const struct judge *judge, uint32_t ps)
     if (!judge->peers[ps].met)
         waited_us = judge->now_us - judge->first_join_us;
     return out_text(
-        judge->out, "gives up in %llu s",
-        seconds(patience_us > waited_us ? patience_us - waited_us : 0));
+        judge->out, "gives up in %s",
+        text_time_left(patience_us > waited_us ? patience_us - waited_us : 0).text);
 }
 
 const char *judge_peer_wait(const struct judge *judge, uint32_t ps)
@@ -328,9 +325,10 @@ void judge_peers_tick(struct judge *judge)
     for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_RUNNING; ps++) {
         if (judge_peer_is_lost(judge, ps))
             judge_state_lost(
-                judge, out_text(
-                           judge->out, "%s, is lost with its state: not reached for %u ms",
-                           judge_peer_text(judge, ps), judge->config->ps_lost_ms));
+                judge,
+                out_text(
+                    judge->out, "%s, is lost with its state: not reached for %s",
+                    judge_peer_text(judge, ps), text_time_ms(judge->config->ps_lost_ms).text));
         else if (is_missing_too_long(judge, ps) && is_misconfigured(judge, ps))
             judge_ps_misconfigured(
                 judge, out_text(
@@ -339,8 +337,8 @@ void judge_peers_tick(struct judge *judge)
         else if (is_missing_too_long(judge, ps))
             judge_ps_missing(
                 judge, out_text(
-                           judge->out, "%s, has not appeared for %u ms", judge_peer_text(judge, ps),
-                           judge->config->ps_lost_ms));
+                           judge->out, "%s, has not appeared for %s", judge_peer_text(judge, ps),
+                           text_time_ms(judge->config->ps_lost_ms).text));
     }
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         give_alive(judge, ps);

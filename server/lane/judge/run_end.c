@@ -171,8 +171,8 @@ const char *judge_run_wait(const struct judge *judge)
     const uint64_t patience_us = judge_ms(patience_ms(judge));
     const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
     return out_text(
-        judge->out, "the end of the run waits for %s; no member is open, it gives up in %llu s",
-        whom_it_waits_for(judge), (unsigned long long)((left_us + 999999u) / 1000000u));
+        judge->out, "the end of the run waits for %s; no member is open, it gives up in %s",
+        whom_it_waits_for(judge), text_time_left(left_us).text);
 }
 
 /* Who was expected and is not coming is in the last line, however well the others did. */
@@ -180,8 +180,9 @@ static const char *end_of_patience(const struct judge *judge)
 {
     const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
     return out_text(
-        judge->out, "no member has been open for %u ms, %s left as done%s%s", patience_ms(judge),
-        judge->some_left_done ? "one has" : "none has", missed ? "; never joined: " : "",
+        judge->out, "no member has been open for %s, %s left as done%s%s",
+        text_time_ms(patience_ms(judge)).text, judge->some_left_done ? "one has" : "none has",
+        missed ? "; never joined: " : "",
         missed ? judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED) : "");
 }
 

@@ -11,6 +11,8 @@
 
 #include <assert.h>
 
+#include "text.h"
+
 /* ---- the end of a session ---- */
 
 void judge_settle(
@@ -212,8 +214,9 @@ void judge_leases_tick(struct judge *judge)
         if (session->state != JUDGE_SESSION_OPEN)
             continue;
         out_log(
-            judge->out, "ps 0 closes the session of %s: last heard from %s, its lease is %u ms",
-            session->label, judge_ago(judge, session->heard_us), judge->config->lease_ms);
+            judge->out, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
+            session->label, judge_ago(judge, session->heard_us),
+            text_time_ms(judge->config->lease_ms).text);
         const uint64_t silent_ms = (judge->now_us - session->heard_us) / 1000u;
         judge_settle(
             judge, session,

@@ -3,6 +3,8 @@
  * seconds. */
 #include "judge_state.h"
 
+#include "text.h"
+
 #define WAITS_MAX 256u /* sentences in one answer */
 
 struct sentences {
@@ -138,9 +140,8 @@ static void tell_absence(struct judge *judge)
         return;
     judge->absence_told = true;
     out_log(
-        judge->out, "%s never joined, %llu s after the first join; the run goes on without",
-        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED),
-        (unsigned long long)(since_us / 1000000u));
+        judge->out, "%s never joined, %s after the first join; the run goes on without",
+        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text);
 }
 
 void judge_report_waits(struct judge *judge)
