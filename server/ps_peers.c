@@ -28,7 +28,6 @@ static void tell_up(struct ps_peer *peer)
 {
     struct lane_event event = {.kind = LANE_EVENT_PEER_UP, .ps = peer->index};
     peer->up = true;
-    peer->told_down = false;
     peer->failures = 0;
     ps_step(peer->ps, &event);
 }
@@ -64,7 +63,7 @@ static void message(struct rpc_call *call, const struct wire_received *received)
     ps_step(peer->ps, &event);
 }
 
-/* The lane hears of a loss once, and of the first failure to get through. */
+/* The lane hears of each failure to get through: why it waits may change. */
 static void closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct ps_peer *const peer = rpc_call_user(call);
@@ -72,10 +71,8 @@ static void closed(struct rpc_call *call, const struct sumac_error *error)
         return;
     peer->call = NULL;
     redial_later(peer, ps_now_us());
-    const bool told = peer->told_down;
     peer->up = false;
-    peer->told_down = true;
-    if (told || peer->ps->exiting)
+    if (peer->ps->exiting)
         return;
     struct lane_event event = {
         .kind = LANE_EVENT_PEER_DOWN,

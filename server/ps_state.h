@@ -82,7 +82,7 @@ struct ps_peer {
     char *address; /* NULL: not to be dialled */
     struct rpc_channel *channel;
     struct rpc_call *call; /* NULL: between two attempts */
-    bool up, told_down;
+    bool up;
     uint32_t failures;
     uint64_t redial_us; /* with call NULL */
 };

@@ -82,8 +82,8 @@ enum lane_event_kind {
     LANE_EVENT_PULL,            /* stream, pull_request */
     LANE_EVENT_ORDER,           /* stream, order: from ps 0 */
     LANE_EVENT_REPORT,          /* ps, report: to ps 0, from that ps */
-    LANE_EVENT_PEER_UP, /* ps: the stream to it is writable (each time: the last order is out) */
-    LANE_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it; the driver goes on trying */
+    LANE_EVENT_PEER_UP,   /* ps: the stream to it is writable (each time: the last order is out) */
+    LANE_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it; the driver goes on trying, and says each failure */
     LANE_EVENT_CALL,      /* call, call_kind, request: an unary call */
     LANE_EVENT_CALL_CANCELLED, /* call: its client is gone */
     LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */

@@ -2,6 +2,7 @@
 """Processes that die, stop, sleep or never come: who says what, and what is applied."""
 import json
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -11,7 +12,7 @@ from concurrent import futures
 import grpc
 
 from wire import DEADLINE_S, Client, Ps, observe_pb2, sessions_pb2, sessions_pb2_grpc, transfer_pb2, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
-from cluster import Cluster, Process, SUMAC, free_ports
+from cluster import PATIENCE_S, SUMAC, Cluster, Process, free_ports
 
 ROWS, COLUMNS = 4096, 512       # int64: 16 MiB, 8 on each ps
 LEASE_MS, PS_LOST_MS = 3000, 4000       # of which one that lives may be silent for a while, on a busy machine
@@ -394,6 +395,23 @@ class Configuration(unittest.TestCase):
             member = cluster.member()
             self.assertEqual(cluster.ps[0].wait(), 2)
             self.assertEqual(member.wait(), 2, member.text())
+
+    def test_a_wait_names_the_present_cause_and_not_the_first(self):
+        """Something else listens at the address of ps 1 at first, and hangs up on whoever calls; then nothing does."""
+        with socket.socket() as stranger, Cluster(start=False, options=["--report-ms", "300"]) as cluster:
+            stranger.bind(("127.0.0.1", 0))
+            stranger.listen(64)
+            addresses = [cluster.addresses()[0], f"127.0.0.1:{stranger.getsockname()[1]}"]
+            ps = cluster.add(Process([SUMAC, "ps", *cluster.options], cluster.environment("ps", 0, addresses)))
+            ps.wait_for("listens on")
+            member = cluster.member(ps_addresses=addresses)
+            stranger.settimeout(PATIENCE_S)
+            while not any("never heard from (" in line for line in ps.lines):
+                stranger.accept()[0].close()
+            self.assertNotIn("Connection refused", ps.text())
+            stranger.close()
+            ps.wait_for(r"ps 0 waits for ps 1 .*never heard from \(.*Connection refused\)")
+            member.kill()
 
     def test_a_host_that_does_not_resolve_yet_is_tried_again_and_then_said(self):
         with Cluster(start=False, options=["--ps-lost-ms", str(PS_LOST_MS), "--report-ms", "300"]) as cluster:

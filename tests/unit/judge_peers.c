@@ -308,6 +308,40 @@ static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
     world_free(world);
 }
 
+/* Of a ps 0 that obeyed another one the wait is over when it is not there any more. */
+static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_join(world, "worker", 0, 1);
+    world_ended(world, 1, SUMAC_REASON_BUSY, "ps 1 obeys the ps 0 of incarnation 1");
+    assert_true(world_waits(world, "never heard from (ps 1 obeys the ps 0 of incarnation 1); "));
+
+    world_down(world, 1);
+
+    assert_true(world_waits(world, "never heard from (connection refused); "));
+    world_free(world);
+}
+
+static void a_configuration_that_was_refused_is_named_until_it_is_mended(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_join(world, "worker", 0, 1);
+    world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "the configuration of ps 1 is another one");
+
+    world_down(world, 1);
+    world_down(world, 1);
+
+    assert_true(world_waits(
+        world, "(the configuration of ps 1 is another one; it has not been reached since); "));
+    world_up(world, 1);
+    world_settle_down(world);
+    world_down(world, 1);
+    assert_false(world_waits(world, "another one"));
+    world_free(world);
+}
+
 static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
 {
     (void)state;
@@ -392,6 +426,8 @@ int main(void)
         cmocka_unit_test(a_healthy_ps_is_not_waited_for_however_often_a_line_is_due),
         cmocka_unit_test(a_ps_that_was_terminated_ends_the_run_at_once),
         cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
+        cmocka_unit_test(a_wait_names_what_keeps_it_waiting_at_present),
+        cmocka_unit_test(a_configuration_that_was_refused_is_named_until_it_is_mended),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),
         cmocka_unit_test(what_a_ps_has_learnt_of_a_lost_state_ends_the_run),

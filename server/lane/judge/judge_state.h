@@ -165,6 +165,8 @@ struct judge_peer {
     char trouble
         [SUMAC_ERROR_TEXT_BYTES]; /* why there is no stream, as the driver said; "": no idea */
     enum sumac_reason trouble_reason;
+    bool
+        unreached_since; /* what it said of the configurations is the trouble, and it was not reached any more */
     bool dialled;
     bool up;        /* a stream is open */
     bool writable;  /* and its last order is out */

@@ -133,11 +133,13 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
     const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
     const bool heard = peer->heard_us != 0;
     return out_text(
-        judge->out, "ps %u at %s, %s%s%s%s%s", ps,
+        judge->out, "ps %u at %s, %s%s%s%s%s%s", ps,
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
         heard ? "last heard from " : "never heard from",
         heard ? judge_ago(judge, peer->heard_us) : "", troubled ? " (" : "",
-        troubled ? peer->trouble : "", troubled ? ")" : "");
+        troubled ? peer->trouble : "",
+        troubled && peer->unreached_since ? "; it has not been reached since" : "",
+        troubled ? ")" : "");
 }
 
 /* ---- giving ---- */
@@ -362,6 +364,18 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     peer->writable = true;
 }
 
+/* A configuration that was refused is to be mended whether or not that ps is reached now. */
+static void
+note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    peer->unreached_since = is_misconfigured(judge, ps) && reason == SUMAC_REASON_UNSPECIFIED;
+    if (peer->unreached_since)
+        return;
+    set_text(peer->trouble, sizeof(peer->trouble), text);
+    peer->trouble_reason = reason;
+}
+
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
     struct judge_peer *peer = &judge->peers[ps];
@@ -377,12 +391,12 @@ void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum 
     if (peer->up)
         peer->down_us = judge->now_us;
     peer->up = peer->writable = peer->greeted = false;
-    set_text(peer->trouble, sizeof(peer->trouble), text);
-    peer->trouble_reason = reason;
+    note_trouble(judge, ps, text, reason);
     const bool exit = reason >= SUMAC_REASON_STATE_LOST || reason == SUMAC_REASON_PS_MISSING;
-    peer->ended = greeted && exit;
-    if (peer->ended)
-        judge_ps_ended(judge, ps, reason, text);
+    if (!greeted || !exit)
+        return;
+    peer->ended = true;
+    judge_ps_ended(judge, ps, reason, text);
 }
 
 /* ---- reports ---- */
@@ -413,6 +427,7 @@ static void greeted(struct judge *judge, uint32_t ps)
     peer->greeted = peer->met = true;
     peer->trouble[0] = '\0';
     peer->trouble_reason = SUMAC_REASON_UNSPECIFIED;
+    peer->unreached_since = false;
 }
 
 /* A ps that will not have ps 0 is as good as not there. */
@@ -423,6 +438,7 @@ static void refused(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
         out_log(judge->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
     set_text(peer->trouble, sizeof(peer->trouble), text);
     peer->trouble_reason = reason;
+    peer->unreached_since = false;
 }
 
 static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
