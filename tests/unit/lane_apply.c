@@ -112,6 +112,28 @@ static void a_busy_shard_can_wait_and_others_go_on(void **state)
               "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39\n");
 }
 
+static void all_that_wait_for_a_shard_have_their_turns_one_after_the_other(void **state)
+{
+    struct talk *const talk = *state;
+    float values[40];
+    uint64_t streams[3] = {begin(talk)};
+    count_up(values, 40);
+    const struct talk_part large = push_of(1, LARGE, values, 40);
+    streams[1] = talk_push_stream(talk, 2, 1);
+    talk_open(talk, 3);
+    streams[2] = talk_push_stream(talk, 3, 1);
+    talk->holds_compute = true;
+    for (size_t i = 0; i < 3; i++)
+        talk_part(talk, streams[i], &large);
+    talk_forget(talk);
+
+    talk_compute(talk);
+    talk_compute(talk);
+    talk_compute(talk);
+
+    talk_expect(talk, "done 1 [1]\ndone 1 [2]\ndone 1 [3]\n");
+}
+
 static void pieces_of_one_shard_are_applied_in_their_order(void **state)
 {
     struct talk *const talk = *state;
@@ -446,6 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_large_part_is_computed_in_slices),
         talk_test(a_busy_shard_can_wait_and_others_go_on),
+        talk_test(all_that_wait_for_a_shard_have_their_turns_one_after_the_other),
         talk_test(pieces_of_one_shard_are_applied_in_their_order),
         talk_test(a_part_of_two_variables_is_seen_whole_or_not_at_all),
         talk_test(without_one_operation_a_pull_sees_half_a_part),

@@ -169,21 +169,29 @@ static uint32_t count_refused(const struct talk *talk)
     return count;
 }
 
+/* Parts of a shard that is nowhere, each sent twice and refused twice; the first answer is written, the others are more than a
+ * message takes. Returns how many there are. */
+static uint32_t refuse_many(struct talk *talk, uint64_t stream)
+{
+    struct talk_part part = {.shard = 4711, .shards = 1, .values = one, .count = 1};
+    const uint32_t parts = 1000, refusals = 2 * parts;
+
+    talk->deaf = stream;
+    for (uint32_t i = 0; i < refusals; i++) {
+        part.sequence = i % parts + 1;
+        part.previous = i % parts;
+        talk_part(talk, stream, &part);
+    }
+    return refusals;
+}
+
 /* A client takes messages of a few megabytes: answers with long texts go out in several. */
 static void answers_that_fill_a_message_go_on_in_the_next(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    const struct talk_part nobody = {.shard = 4711, .shards = 1, .values = one, .count = 1};
-    const uint32_t parts = 1000, refusals = 2 * parts;
-    talk->deaf = stream;
-    for (uint32_t i = 0; i < refusals; i++) { /* each is sent twice, and refused twice */
-        struct talk_part part = nobody;
-        part.sequence = i % parts + 1;
-        part.previous = i % parts;
-        talk_part(talk, stream, &part);
-    }
-    const uint32_t first = count_refused(talk); /* the first of them was written at once */
+    const uint32_t refusals = refuse_many(talk, stream);
+    const uint32_t first = count_refused(talk);
     talk_forget(talk);
 
     talk_writable(talk, stream);
@@ -194,6 +202,27 @@ static void answers_that_fill_a_message_go_on_in_the_next(void **state)
     assert_int_equal(first, 1);
     assert_true(second < refusals - 1);
     assert_int_equal(first + second + count_refused(talk), refusals);
+}
+
+/* After it nothing more is said of them. */
+static void the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint32_t refusals = refuse_many(talk, stream);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+    talk_forget(talk);
+
+    talk_writable(talk, stream);
+    const uint32_t second = count_refused(talk);
+    assert_true(second < refusals - 1);
+    assert_null(strstr(talk->text, "closed"));
+    talk_forget(talk);
+    talk_writable(talk, stream);
+
+    assert_int_equal(1 + second + count_refused(talk), refusals);
+    assert_non_null(strstr(talk->text, "closed 0"));
 }
 
 static void a_stream_has_so_many_pulls(void **state)
@@ -522,6 +551,7 @@ int main(void)
         talk_test(answers_that_are_not_read_take_of_the_grant),
         talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),
         talk_test(answers_that_fill_a_message_go_on_in_the_next),
+        talk_test(the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes),
         talk_test(a_stream_has_so_many_pulls),
         talk_test(pulls_that_wait_share_a_bound),
         talk_test(readers_without_a_session_have_at_most_half),

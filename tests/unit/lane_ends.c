@@ -388,6 +388,42 @@ static void sigterm_finishes_what_is_in_flight(void **state)
     talk_expect(talk, "done 1 [1]\nexit 143 TERMINATED\n");
 }
 
+static void sigterm_lets_a_part_that_has_begun_to_arrive_be_whole(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    struct talk_part sent = part(1, 0);
+    sent.eager = true;
+    talk_part_step(talk, stream, &sent, 0, 2);
+
+    talk_step(talk, &terminate);
+    talk_expect(talk, "");
+    talk_part_step(talk, stream, &sent, 2, 2);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\nexit 143 TERMINATED\n");
+}
+
+static void sigterm_lets_answers_be_read(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    struct talk_part sent = part(1, 0);
+    talk->deaf = stream;
+    sent.eager = true;
+    talk_part(talk, stream, &sent);
+    sent.previous = sent.sequence++;
+    talk_part(talk, stream, &sent);
+    talk_forget(talk);
+
+    talk_step(talk, &terminate);
+    talk_expect(talk, "");
+    talk_writable(talk, stream);
+
+    talk_expect(talk, "staged 2\ndone 2 [2]\nexit 143 TERMINATED\n");
+}
+
 static void sigterm_does_not_wait_for_ever(void **state)
 {
     struct talk *const talk = *state;
@@ -728,6 +764,8 @@ int main(void)
         talk_test(nor_is_a_sleep_that_is_shorter_than_a_lease),
         talk_test(a_session_whose_push_stream_breaks_is_named_at_once),
         talk_test(sigterm_finishes_what_is_in_flight),
+        talk_test(sigterm_lets_a_part_that_has_begun_to_arrive_be_whole),
+        talk_test(sigterm_lets_answers_be_read),
         talk_test(sigterm_does_not_wait_for_ever),
         talk_test(sigterm_of_another_ps_finishes_what_is_in_flight_here),
         talk_test(sigterm_of_another_ps_waits_for_no_client_that_has_gone),

@@ -302,6 +302,28 @@ static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
     assert_null(talk->lane->coordinator);
 }
 
+/* Its create fails: what had been made of it is given back, and no tick fills on. */
+static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    talk_start(talk, &config);
+    const uint64_t state_bytes = talk->lane->store.state_bytes;
+    talk_add(talk, 30, 1u << 18, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    assert_int_equal(talk->lane->filling, 1); /* given: a megabyte takes more than one step */
+    talk_forget(talk);
+
+    talk->out_of_memory = true;
+    talk_tick(talk, 1);
+
+    talk_expect(talk, "report 2 error OUT_OF_MEMORY\n");
+    assert_int_equal(talk->lane->filling, 0);
+    assert_int_equal(talk->lane->store.state_bytes, state_bytes);
+    talk->out_of_memory = false;
+    talk_tick(talk, 1);
+    talk_expect(talk, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +337,7 @@ int main(void)
         talk_test(what_a_part_reads_is_kept_until_it_has_run),
         talk_test(an_answer_that_there_is_no_memory_for_ends_its_stream),
         talk_test(a_report_that_there_is_no_memory_for_ends_ps_0s_stream),
+        talk_test(a_variable_that_there_is_no_memory_to_fill_is_taken_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,68 @@ static void a_decision_is_answered_when_all_is_applied(void **state)
     talk_expect(talk, "done 1 [1]\nreport 6\n");
 }
 
+/* Session 2's vector work has the shard that the next part of session 1 touches. */
+static uint64_t begin_with_a_busy_shard(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+    struct talk_part eager = part(1, 0);
+    config.inline_bytes = 8;
+    eager.eager = true;
+    const uint64_t stream = begin_with(talk, &config);
+    talk_open(talk, 2);
+    talk->holds_compute = true;
+    talk_part(talk, talk_push_stream(talk, 2, 1), &eager);
+    return stream;
+}
+
+static void expect_held(struct talk *talk, float value)
+{
+    float held[4];
+
+    assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)held, sizeof held), sizeof held);
+    assert_float_equal(held[0], value, 0);
+}
+
+/* It is committed: on other ps it is applied. */
+static void a_decision_waits_for_a_part_that_waits_for_its_shard(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_with_a_busy_shard(talk);
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_decide(talk, 1, 1, 0);
+    talk_expect(talk, "closed 1\n");
+    talk_compute(talk);
+    talk_expect(talk, "done 1 [1]\n"); /* session 2's */
+    talk_compute(talk);
+
+    talk_expect(talk, "done 1 [2]\nreport 7\n");
+    expect_held(talk, 2);
+}
+
+/* The close has not counted its commit: what the shard's release may not do is apply it. */
+static void an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_close(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_with_a_busy_shard(talk);
+    struct talk_part eager = part(1, 0);
+    eager.eager = true;
+    talk_part(talk, stream, &eager);
+    talk_forget(talk);
+
+    talk_close(talk, 1);
+    talk_expect(talk, "report 6 commit_through 0\n");
+    talk_compute(talk);
+    talk_expect(talk, "done 1 [1]\n"); /* session 2's */
+    talk_decide(talk, 1, 0, 0);
+
+    talk_expect(talk, "report 7\nclosed 0\n");
+    expect_held(talk, 1);
+}
+
 /* What its client had said that it knows of is in no list, and whoever reads the list is told so. */
 static void a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole(void **state)
 {
@@ -276,6 +338,34 @@ static void a_clock_counts_when_what_was_committed_before_it_is_applied(void **s
     talk_expect(talk, "report 9 clock 7\n");
 }
 
+static void open_observer(struct talk *talk)
+{
+    uint8_t id[16] = {99};
+    wire_open_session open = WIRE_OPEN_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    open.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    order.open = &open;
+    talk_order(talk, &order);
+}
+
+/* A joiner starts at it: an observer finishes no steps. */
+static void the_slowest_clock_is_a_members_and_never_goes_back(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    talk_commit_at(talk, stream, 0, 0, 0, 5);
+    open_observer(talk);
+    talk_commit_at(talk, stream, 0, 0, 0, 9);
+    talk_commit_at(talk, stream, 0, 0, 0, 7);
+    talk_forget(talk);
+
+    talk_open(talk, 2);
+
+    talk_expect(talk, "report 6 clock 9\n");
+}
+
 static void pulls_of_a_settled_session_do_not_wait_on(void **state)
 {
     struct talk *const talk = *state;
@@ -288,6 +378,19 @@ static void pulls_of_a_settled_session_do_not_wait_on(void **state)
     talk_decide(talk, 1, 0, 0);
 
     assert_non_null(strstr(talk->text, "pulled 4 error SESSION_CLOSED\n"));
+}
+
+static void a_pull_for_a_push_of_a_closed_session_fails_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    (void)begin(talk);
+    const uint64_t pull = talk_pull_stream(talk, 1);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_pull(talk, pull, 4, VARIABLE, 1, 9);
+
+    talk_expect(talk, "pulled 4 error SESSION_CLOSED\n");
 }
 
 /* ---- what ps 0 is told ---- */
@@ -636,10 +739,14 @@ int main(void)
         talk_test(without_tell_closed_client_it_is_not_told),
         talk_test(a_client_that_was_settled_meanwhile_is_told_when_it_is_back),
         talk_test(a_decision_is_answered_when_all_is_applied),
+        talk_test(a_decision_waits_for_a_part_that_waits_for_its_shard),
+        talk_test(an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_close),
         talk_test(a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole),
         talk_test(an_eager_part_that_is_being_applied_counts_in_a_settle),
         talk_test(a_clock_counts_when_what_was_committed_before_it_is_applied),
+        talk_test(the_slowest_clock_is_a_members_and_never_goes_back),
         talk_test(pulls_of_a_settled_session_do_not_wait_on),
+        talk_test(a_pull_for_a_push_of_a_closed_session_fails_at_once),
         talk_test(the_sessions_heard_from_are_reported_now_and_then),
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
         talk_test(a_shard_that_is_being_filled_is_not_there_yet),

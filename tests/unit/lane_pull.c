@@ -126,6 +126,19 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
         "its mark is 0, last heard from 60 s ago");
 }
 
+static void a_pull_that_waits_has_a_tick_at_its_deadline(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const uint64_t deadline_us = talk->now_us + 60u * 1000000u;
+    talk_pull(talk, streams.pull, 1, SHORT, 1, 12);
+
+    talk_tick(talk, 58000);
+
+    assert_null(strstr(talk->text, "pulled"));
+    assert_true(talk->wake_us <= deadline_us);
+}
+
 /* The text of the pull that the clock ends in this step. */
 static const char *ended_by(const struct talk *talk, const struct lane_event *late)
 {
@@ -636,6 +649,7 @@ int main(void)
         talk_test(a_pull_that_waits_holds_up_no_other),
         talk_test(without_the_rule_a_pull_that_waits_holds_up_pushes),
         talk_test(a_pull_that_waits_too_long_names_what_is_missing),
+        talk_test(a_pull_that_waits_has_a_tick_at_its_deadline),
         talk_test(a_pull_waits_until_the_variable_is_assigned),
         talk_test(a_pull_of_what_is_never_assigned_says_so),
         talk_test(a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer),

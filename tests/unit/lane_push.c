@@ -102,6 +102,21 @@ static void a_part_changes_nothing_until_it_is_committed(void **state)
     expect_values(talk, streams.pull, "pulled 99 [1] 1 1 1 1\n");
 }
 
+/* What was promised stays promised. */
+static void a_commit_never_goes_back(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    send(talk, streams.push, 1, 0, one);
+    talk_commit(talk, streams.push, 3, 0, 0);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk_forget(talk);
+
+    send(talk, streams.push, 3, 1, one);
+
+    talk_expect(talk, "staged 3\ndone 3 [2]\n");
+}
+
 static void a_part_in_several_messages_counts_with_the_last(void **state)
 {
     struct talk *const talk = *state;
@@ -269,25 +284,62 @@ static void a_part_sent_again_on_a_new_stream_is_staged_once(void **state)
     expect_values(talk, streams.pull, "pulled 99 [1] 1 1 1 1\n");
 }
 
+static void expect_nothing_staged(struct talk *talk)
+{
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &request.base};
+
+    talk_forget(talk);
+    talk_step(talk, &call);
+    assert_non_null(strstr(talk->text, " staged 0\n"));
+}
+
+/* A second copy would wait for a turn that has come and gone. */
+static void a_part_sent_again_while_it_is_applied_is_not_staged_again(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.inline_bytes = 8;
+    const struct streams streams = begin_with(talk, &config);
+    struct talk_part sent = part(1, 0, one);
+    sent.eager = true;
+    talk->holds_compute = true;
+    talk_part(talk, streams.push, &sent);
+    talk_hang_up(talk, streams.push);
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+
+    talk_part(talk, again, &sent);
+    talk_compute(talk);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    expect_nothing_staged(talk);
+}
+
+/* What was before it has been committed meanwhile. */
+static void a_part_sent_again_may_carry_its_own_commit(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    struct talk_part sent = part(1, 0, one);
+    talk_part(talk, streams.push, &sent);
+    talk_hang_up(talk, streams.push);
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+
+    sent.eager = true;
+    talk_part(talk, again, &sent);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
 static void a_part_that_broke_off_is_dropped(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
-    wire_part header = WIRE_PART_INIT; /* given: the first half of a part */
-    wire_piece piece = WIRE_PIECE_INIT;
-    wire_piece *pieces[] = {&piece};
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
-    piece.shard_id = VARIABLE;
-    piece.bytes = 8;
-    header.sequence = 1;
-    header.first = true;
-    header.bytes = 16;
-    header.pieces = pieces;
-    header.n_pieces = 1;
-    request.parts = parts;
-    request.n_parts = 1;
-    talk_push(talk, streams.push, &request, one, 8);
+    const struct talk_part broken = part(1, 0, one);
+    talk_part_step(talk, streams.push, &broken, 0, 2); /* given: the first half of a part */
 
     talk_hang_up(talk, streams.push); /* when its stream breaks */
     const uint64_t again = talk_push_stream(talk, 1, 2);
@@ -296,6 +348,18 @@ static void a_part_that_broke_off_is_dropped(void **state)
 
     talk_expect(talk, "greeting\nstaged 1\ndone 1 [1]\n"); /* then the whole one counts */
     expect_values(talk, streams.pull, "pulled 99 [1] 10 10 10 10\n");
+}
+
+static void what_has_come_of_a_part_when_its_session_closes_is_dropped(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const struct talk_part broken = part(1, 0, one);
+    talk_part_step(talk, streams.push, &broken, 0, 2);
+
+    talk_close(talk, 1);
+
+    expect_nothing_staged(talk);
 }
 
 static void a_stream_of_a_larger_generation_ends_the_older_one(void **state)
@@ -391,6 +455,41 @@ static void a_stream_that_says_no_hello_is_ended(void **state)
     talk_expect(talk, "end of stream MALFORMED\n");
 }
 
+static void expect_refused(struct talk *talk, wire_hello *hello, const char *expected)
+{
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    request.hello = hello;
+    talk_push(talk, talk_stream(talk, LANE_STREAM_PUSH), &request, NULL, 0);
+    talk_expect(talk, expected);
+}
+
+static void a_hello_of_another_version_or_cluster_or_of_no_session_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    uint8_t id[16];
+    wire_hello hello = WIRE_HELLO_INIT;
+    (void)begin(talk);
+    memset(id, 1, sizeof id);
+    hello.protocol_version = WIRE_PROTOCOL_VERSION + 1;
+    hello.cluster_id = 0xC1;
+    hello.epoch = 1;
+    hello.ps_incarnation = talk_config().incarnation;
+    hello.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    hello.generation = 9;
+
+    expect_refused(talk, &hello, "end of stream PROTOCOL_VERSION\n");
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.cluster_id = 0xC2;
+    expect_refused(talk, &hello, "end of stream WRONG_CLUSTER\n");
+    hello.cluster_id = 0xC1;
+    hello.session_id.len = 15;
+    expect_refused(talk, &hello, "end of stream MALFORMED\n");
+
+    hello.session_id.len = 16; /* and without a fault it is taken */
+    expect_refused(talk, &hello, "end of stream STREAM_REPLACED\ngreeting\n");
+}
+
 static void a_payload_that_is_longer_than_its_pieces_ends_the_stream(void **state)
 {
     struct talk *const talk = *state;
@@ -443,6 +542,22 @@ static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state
     talk_push(talk, streams.push, &request, NULL, 0);
 
     talk_expect(talk, "end of stream MALFORMED\n");
+}
+
+static void parts_that_interleave_on_a_stream_end_it(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const struct talk_part first = part(1, 0, one), second = part(2, 1, one);
+
+    talk_part_step(talk, streams.push, &first, 0, 2);
+    talk_part_step(talk, streams.push, &second, 2, 2); /* goes on with the other one */
+    talk_expect(talk, "end of stream MALFORMED\n");
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_part_step(talk, again, &first, 0, 2);
+    talk_part_step(talk, again, &second, 0, 2); /* begins another one */
+
+    talk_expect(talk, "greeting\nend of stream MALFORMED\n");
 }
 
 /* ---- what is said of a part that waits ---- */
@@ -520,11 +635,51 @@ static void no_answer_overtakes_the_record_it_waits_for(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\npulled 1 [1] 1 1 1 1\n");
 }
 
+/* Of one message the last answer is not the one whose record is the last. */
+static void a_message_waits_for_the_last_record_of_all_its_answers(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.records = true;
+    const struct streams streams = begin_with(talk, &config);
+    send(talk, streams.push, 1, 0, one);
+    talk->deaf = streams.push;
+    send(talk, streams.push, 2, 1, one); /* given: its answer is on its way, … */
+    talk_commit(talk, streams.push, 1, 0, 0);
+    send(talk, streams.push, 2, 1, one); /* … and comes again after that of the commit */
+    talk_forget(talk);
+
+    talk_writable(talk, streams.push);
+
+    talk_expect(talk, "staged 2\ndone 1 [1]\n");
+    assert_int_equal(talk->after_record, talk->last_record);
+}
+
+static void refusals_and_ends_wait_for_their_records(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    config.records = true;
+    const struct streams streams = begin_with(talk, &config);
+    struct talk_part bad = part(1, 0, one);
+    bad.offset = 1;
+
+    talk_part(talk, streams.push, &bad);
+    talk_expect(talk, "refused 1 WRONG_SHAPE\n");
+    assert_int_equal(talk->after_record, talk->last_record);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+
+    assert_non_null(strstr(talk->text, "closed 0 voided 1\n"));
+    assert_int_equal(talk->after_record, talk->last_record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_stream_is_greeted_before_anything_else),
         talk_test(a_part_changes_nothing_until_it_is_committed),
+        talk_test(a_commit_never_goes_back),
         talk_test(a_part_in_several_messages_counts_with_the_last),
         talk_test(an_eager_part_carries_its_own_commit),
         talk_test(a_part_waits_for_the_one_before_it),
@@ -536,7 +691,10 @@ int main(void)
         talk_test(a_duplicate_is_done_again_with_the_present_version),
         talk_test(without_recognise_duplicates_a_duplicate_is_staged),
         talk_test(a_part_sent_again_on_a_new_stream_is_staged_once),
+        talk_test(a_part_sent_again_while_it_is_applied_is_not_staged_again),
+        talk_test(a_part_sent_again_may_carry_its_own_commit),
         talk_test(a_part_that_broke_off_is_dropped),
+        talk_test(what_has_come_of_a_part_when_its_session_closes_is_dropped),
         talk_test(a_stream_of_a_larger_generation_ends_the_older_one),
         talk_test(a_stream_of_no_larger_generation_is_refused),
         talk_test(without_generation_an_older_stream_is_still_taken),
@@ -544,11 +702,15 @@ int main(void)
         talk_test(a_stream_of_another_epoch_is_greeted_and_not_obeyed),
         talk_test(a_session_that_is_not_known_is_told_to_join_again),
         talk_test(a_stream_that_says_no_hello_is_ended),
+        talk_test(a_hello_of_another_version_or_cluster_or_of_no_session_is_refused),
         talk_test(a_payload_that_is_longer_than_its_pieces_ends_the_stream),
         talk_test(a_part_that_goes_on_without_a_beginning_ends_the_stream),
+        talk_test(parts_that_interleave_on_a_stream_end_it),
         talk_test(pieces_whose_sizes_wrap_around_end_the_stream),
         talk_test(a_part_that_waits_says_for_what),
         talk_test(no_answer_overtakes_the_record_it_waits_for),
+        talk_test(a_message_waits_for_the_last_record_of_all_its_answers),
+        talk_test(refusals_and_ends_wait_for_their_records),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "lane_state.h"
 #include "lane_talk.h"
 
 #define XXH_INLINE_ALL
@@ -67,6 +68,19 @@ static void a_stale_layout_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+    sent.layout_epoch = 3;
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "refused 1 STALE_LAYOUT\n");
+}
+
+static void so_is_one_that_was_before_it(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+    store_shard(&talk->lane->store, SUM)->layout_epoch = 4;
     sent.layout_epoch = 3;
 
     talk_part(talk, stream, &sent);
@@ -593,6 +607,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_shard_that_is_not_here_is_refused),
         talk_test(a_stale_layout_is_refused),
+        talk_test(so_is_one_that_was_before_it),
         talk_test(a_piece_that_ends_past_the_shard_is_refused),
         talk_test(a_piece_that_begins_or_ends_within_an_element_is_refused),
         talk_test(an_empty_piece_past_the_shards_end_is_refused),

@@ -340,9 +340,11 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         talk->compute = *effect->compute;
         talk->computes++;
         break;
+    case LANE_EFFECT_WAKE:
+        talk->wake_us = effect->at_us;
+        break;
     case LANE_EFFECT_DIAL:
     case LANE_EFFECT_SERVING:
-    case LANE_EFFECT_WAKE:
         break;
     }
 }
@@ -691,34 +693,38 @@ void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part)
     talk_push(talk, stream, &request, part->values, part->shards * part->count * sizeof(float));
 }
 
-void talk_part_in_steps(
-    struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t step)
+void talk_part_step(
+    struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t at, uint32_t count)
 {
     wire_function function = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&function};
+    wire_part header = WIRE_PART_INIT;
+    wire_piece piece = piece_of(part, 0);
+    wire_piece *pointers[] = {&piece};
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     function.function = (Sumac__V1__UpdateFunction)part->function;
     assert_int_equal(part->shards, 1);
-    for (uint32_t at = 0; at < part->count; at += step) {
-        const uint32_t count = part->count - at < step ? part->count - at : step;
-        wire_part header = WIRE_PART_INIT;
-        wire_piece piece = piece_of(part, 0);
-        wire_piece *pointers[] = {&piece};
-        wire_part *parts[] = {&header};
-        wire_push_request request = WIRE_PUSH_REQUEST_INIT;
-        if (at == 0)
-            header = header_of(part, functions);
-        header.sequence = part->sequence;
-        header.first = at == 0;
-        header.last = at + count == part->count;
-        piece.offset_bytes += at * sizeof(float);
-        piece.bytes = count * sizeof(float);
-        header.pieces = pointers;
-        header.n_pieces = 1;
-        request.parts = parts;
-        request.n_parts = 1;
-        talk_push(talk, stream, &request, part->values + at, count * sizeof(float));
-    }
+    if (at == 0)
+        header = header_of(part, functions);
+    header.sequence = part->sequence;
+    header.first = at == 0;
+    header.last = at + count == part->count;
+    piece.offset_bytes += at * sizeof(float);
+    piece.bytes = count * sizeof(float);
+    header.pieces = pointers;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, part->values + at, count * sizeof(float));
+}
+
+void talk_part_in_steps(
+    struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t step)
+{
+    for (uint32_t at = 0; at < part->count; at += step)
+        talk_part_step(talk, stream, part, at, part->count - at < step ? part->count - at : step);
 }
 
 void talk_commit(

@@ -45,6 +45,7 @@ struct talk {
     struct lane_bytes lent[64]; /* kept */
     uint32_t lent_count;
     uint64_t after_record, last_record; /* of the last answer; of the last record */
+    uint64_t wake_us;                   /* of the last wake */
     uint64_t decided_acked_through;     /* what talk_decide says beside the voided ones */
     wire_limits limits;                 /* of the last greeting */
     uint8_t pulled[8u << 20];           /* the bytes of the last pull, all its messages */
@@ -111,6 +112,9 @@ struct talk_part {
     wire_commit *commit; /* in the same message; NULL: none */
 };
 void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
+/* The message of it that has the elements [at, at + count). */
+void talk_part_step(
+    struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t at, uint32_t count);
 /* The same push in messages of `step` elements each. */
 void talk_part_in_steps(
     struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t step);
