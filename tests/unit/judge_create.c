@@ -204,6 +204,64 @@ static void a_differing_create_is_told_the_first_field_that_differs_with_both_va
     world_free(two.world);
 }
 
+/* Random values of two shards or three. */
+struct numbers {
+    double a, b;
+    uint64_t seed, min_shard_bytes, max_shards;
+};
+
+static void define_random(struct definition *definition, const struct numbers *numbers)
+{
+    define(definition, "w");
+    definition->initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_UNIFORM;
+    definition->initializer.a = numbers->a;
+    definition->initializer.b = numbers->b;
+    definition->initializer.seed = numbers->seed;
+    definition->partitioner.kind = SUMAC__V1__PARTITIONER__KIND__KIND_MIN_SIZE;
+    definition->partitioner.min_shard_bytes = numbers->min_shard_bytes;
+    definition->partitioner.max_shards = numbers->max_shards;
+}
+
+static void every_number_of_a_definition_tells_two_creates_apart(void **state)
+{
+    (void)state;
+    static const struct numbers first = {-1, 1, 7, 16, 2};
+    static const struct {
+        struct numbers numbers;
+        const char *said;
+    } others[] = {
+        {{-2, 1, 7, 16, 2},
+         "initializer uniform(-1, 1, seed 7), this create says uniform(-2, 1, seed 7)"},
+        {{-1, 2, 7, 16, 2}, "this create says uniform(-1, 2, seed 7)"},
+        {{-1, 1, 8, 16, 2}, "this create says uniform(-1, 1, seed 8)"},
+        {{-1, 1, 7, 12, 2},
+         "partitioner min_size(16 bytes, at most 2), this create says min_size(12 bytes, at most "
+         "2)"},
+        {{-1, 1, 7, 16, 3}, "this create says min_size(16 bytes, at most 3)"},
+    };
+    struct two two = two_workers();
+    struct definition definition;
+    define_random(&definition, &first);
+    assert_int_equal(created(&two, &definition)->status, SUMAC_OK);
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        define_random(&definition, &others[i].numbers);
+        assert_refused(&two, &definition, SUMAC_REASON_ALREADY_EXISTS, others[i].said);
+    }
+    define_random(&definition, &first);
+    definition.variable.aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_SUM;
+    assert_refused(
+        &two, &definition, SUMAC_REASON_ALREADY_EXISTS, "aggregation NONE, this create says SUM");
+    define_random(&definition, &first);
+    definition.variable.synchronization = SUMAC__V1__SYNCHRONIZATION__SYNCHRONIZATION_ON_WRITE;
+    assert_refused(
+        &two, &definition, SUMAC_REASON_ALREADY_EXISTS,
+        "synchronization AUTO, this create says ON_WRITE");
+    define_random(&definition, &first);
+    assert_int_equal(created(&two, &definition)->status, SUMAC_OK);
+    world_free(two.world);
+}
+
 static void names_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -451,6 +509,25 @@ static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **s
     world_free(two.world);
 }
 
+/* A worker that has not heard of the delete pushes to the shards that it knows. */
+static void the_numbers_of_a_deleted_variable_are_never_given_again(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    struct definition definition;
+    define(&definition, "w");
+    const struct world_answer before = *created(&two, &definition);
+    world_delete(two.world, two.first, "w");
+    world_settle_down(two.world);
+
+    const struct world_answer *after = created(&two, &definition);
+
+    assert_true(after->variable_id > before.variable_id);
+    assert_true(before.shard_id[1] > before.shard_id[0]);
+    assert_true(after->shard_id[0] > before.shard_id[1]);
+    world_free(two.world);
+}
+
 static void deleting_what_is_not_there_names_it(void **state)
 {
     (void)state;
@@ -460,6 +537,25 @@ static void deleting_what_is_not_there_names_it(void **state)
 
     assert_int_equal(world_answer(two.world, call)->status, SUMAC_NOT_FOUND);
     assert_non_null(strstr(world_answer(two.world, call)->text, "variable w"));
+    world_free(two.world);
+}
+
+static void what_is_being_created_is_not_deleted_yet(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    struct definition definition;
+    define(&definition, "w");
+    two.world->ps[1].silent = true;
+    const uint64_t create = world_create(two.world, two.first, &definition.variable, 0);
+
+    const uint64_t early = world_delete(two.world, two.second, "w");
+    assert_int_equal(world_answer(two.world, early)->status, SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(world_answer(two.world, early)->text, "w is being created"));
+    two.world->ps[1].silent = false;
+    world_settle_down(two.world);
+
+    assert_int_equal(world_answer(two.world, create)->status, SUMAC_OK);
     world_free(two.world);
 }
 
@@ -599,6 +695,7 @@ int main(void)
         cmocka_unit_test(an_equal_create_is_answered_with_the_variable_that_is_there),
         cmocka_unit_test(an_equal_create_waits_while_the_variable_is_being_made),
         cmocka_unit_test(a_differing_create_is_told_the_first_field_that_differs_with_both_values),
+        cmocka_unit_test(every_number_of_a_definition_tells_two_creates_apart),
         cmocka_unit_test(names_that_are_none_are_refused),
         cmocka_unit_test(shapes_that_are_none_are_refused_and_printed),
         cmocka_unit_test(what_a_variable_cannot_be_is_refused),
@@ -611,7 +708,9 @@ int main(void)
         cmocka_unit_test(a_create_that_waits_too_long_says_for_whom),
         cmocka_unit_test(a_settled_session_waits_for_no_create),
         cmocka_unit_test(a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free),
+        cmocka_unit_test(the_numbers_of_a_deleted_variable_are_never_given_again),
         cmocka_unit_test(deleting_what_is_not_there_names_it),
+        cmocka_unit_test(what_is_being_created_is_not_deleted_yet),
         cmocka_unit_test(a_variable_without_rows_needs_nobody_to_assign_it),
         cmocka_unit_test(while_ps_0_ends_it_says_so_to_a_create_and_a_delete),
         cmocka_unit_test(a_delete_that_memory_is_short_for_is_done_when_there_is_some),

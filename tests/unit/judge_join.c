@@ -73,6 +73,37 @@ static void a_retry_takes_the_place_of_a_join_that_still_waits(void **state)
     world_free(world);
 }
 
+static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    world_joined(world, "worker", 0, 1);
+    world_pass(world, 12 * SECOND);
+
+    const uint64_t retry = world_join(world, "worker", 0, 1);
+
+    assert_non_null(world_answer(world, retry));
+    assert_int_equal(world_answer(world, retry)->reason, SUMAC_REASON_SESSION_CLOSED);
+    world_free(world);
+}
+
+/* Its program has given up: nobody would use the session, or leave it. */
+static void a_join_that_was_given_up_opens_no_session_once_its_lease_is_over(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_cancel(world, world_join(world, "worker", 0, 1));
+
+    world_pass(world, 12 * SECOND);
+    world_up(world, 1);
+    world_settle_down(world);
+
+    assert_null(world_told(world, 1, ORDER_OPEN));
+    world_joined(world, "worker", 1, 2);
+    assert_int_equal(world_told_count(world, 1, ORDER_OPEN), 1);
+    world_free(world);
+}
+
 static void without_the_rule_join_nonce_a_retry_opens_another_session(void **state)
 {
     (void)state;
@@ -664,6 +695,8 @@ int main(void)
         cmocka_unit_test(a_cluster_of_one_ps_joins_without_any_stream),
         cmocka_unit_test(a_retry_with_the_same_nonce_gives_the_same_session),
         cmocka_unit_test(a_retry_takes_the_place_of_a_join_that_still_waits),
+        cmocka_unit_test(a_retry_of_a_join_whose_session_was_closed_is_told_so),
+        cmocka_unit_test(a_join_that_was_given_up_opens_no_session_once_its_lease_is_over),
         cmocka_unit_test(without_the_rule_join_nonce_a_retry_opens_another_session),
         cmocka_unit_test(a_join_waits_for_a_ps_and_a_line_names_it),
         cmocka_unit_test(before_the_first_join_a_ps_waits_without_limit_and_names_the_members),

@@ -100,8 +100,10 @@ static void keep_create(struct world_answer *kept, const wire_create_reply *repl
     kept->assign = reply->assign;
     kept->variable_id = reply->variable->variable_id;
     kept->shard_count = reply->variable->n_shards;
-    for (size_t i = 0; i < kept->shard_count && i < 8; i++)
+    for (size_t i = 0; i < kept->shard_count && i < 8; i++) {
         kept->shard_ps[i] = reply->variable->shards[i]->ps;
+        kept->shard_id[i] = reply->variable->shards[i]->shard_id;
+    }
     if (reply->variable->function->n_hyperparameters > 0)
         kept->learning_rate = reply->variable->function->hyperparameters[0]->value;
 }

@@ -86,6 +86,7 @@ struct world_answer {
     uint64_t variable_id;
     size_t shard_count;
     uint32_t shard_ps[8];
+    uint64_t shard_id[8];
     double learning_rate; /* the first hyperparameter's value */
 };
 
