@@ -11,7 +11,7 @@ from concurrent import futures
 
 import grpc
 
-from wire import DEADLINE_S, Client, Ps, observe_pb2, sessions_pb2, sessions_pb2_grpc, transfer_pb2, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
+from wire import DEADLINE_S, Client, Ps, floats, part, observe_pb2, sessions_pb2, sessions_pb2_grpc, transfer_pb2, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
 from cluster import PATIENCE_S, SUMAC, Cluster, Process, free_ports
 
 ROWS, COLUMNS = 4096, 512       # int64: 16 MiB, 8 on each ps
@@ -254,6 +254,21 @@ class ParameterServers(unittest.TestCase):
         member.wait_for("^pushed$|^refused")
         self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
         self.assertIn("pushed", member.text())
+
+    def test_a_second_signal_ends_a_ps_at_once(self):
+        """What is in flight is a part whose commit does not come, and the time for it is long."""
+        cluster = self.cluster(ps=1, options=["--terminate-ms", "3600000"])
+        client = Client(cluster.addresses())
+        self.addCleanup(client.close)
+        shard = client.create("w", [2], shards=1).shards[0]
+        push, _ = client.open_push(0)
+        push.send(part(1, shard, floats(1, 2)))
+        self.assertEqual(push.next().staged[0].sequence, 1)
+        cluster.ps[0].signal(signal.SIGTERM)
+        cluster.ps[0].wait_for("finishes what is in flight")
+        cluster.ps[0].signal(signal.SIGTERM)
+        self.assertEqual(cluster.ps[0].wait(), 143)
+        self.assertRegex(cluster.ps[0].text(), "exits at once: signal 15 came again")
 
     def test_a_port_that_is_taken_is_named(self):
         cluster = self.cluster(ps=1)

@@ -104,7 +104,7 @@ static void what_is_wrong_is_refused(void **state)
         {"--jsn", NULL},         {"--ps", NULL},           {"--json=1", NULL},
         {"--sessions-max", "x"}, {"--sessions-max", "-1"}, {"--sessions-max", "4294967296"},
         {"--staging-max", "1Q"}, {"--staging-max", ""},    {"--sessions-max", "0"},
-        {"--staging-max", "0"},
+        {"--staging-max", "0"},  {"--sessions-max", "7x"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char option[32], value[32];

@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <arpa/inet.h>
 #include <cmocka.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "ps_state.h"
 #include "room.h"
@@ -371,6 +375,83 @@ static void who_goes_leaves_the_queue(void **state)
     }
 }
 
+/* ---- what is lent, and the other ps */
+
+/* Its stream has ended while the lane was at work. */
+static void bytes_that_cannot_be_sent_are_let_go_of(void **state)
+{
+    (void)state;
+    struct ps *const ps = calloc(1, sizeof *ps);
+    const struct lane_bytes payload[] = {{.hold = 0}, {.hold = 77}};
+    const wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    const struct lane_effect pulled = {
+        .kind = LANE_EFFECT_PULLED,
+        .stream = 5,
+        .pull_answer = &answer,
+        .payload = payload,
+        .payload_count = 2};
+    assert_non_null(ps);
+    assert_true(ps_links_init(&ps->links));
+    release_queue_init(&ps->released);
+    pool_init(&ps->helds, &memory_heap, sizeof(struct ps_held), 4);
+
+    ps_carry_out(ps, &pulled);
+
+    struct release_node *const node = release_queue_take(&ps->released);
+    assert_non_null(node);
+    assert_int_equal(node->id, 77);
+    assert_null(node->next);
+    pool_give(&ps->helds, node);
+    pool_deinit(&ps->helds);
+    ps_links_deinit(&ps->links);
+    free(ps);
+}
+
+/* "127.0.0.1:PORT" of a port that nobody listens on while the socket is kept. */
+static int take_dead_port(char *address, size_t bytes)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof any;
+    const int taken = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(taken, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(getsockname(taken, (struct sockaddr *)&any, &length), 0);
+    snprintf(address, bytes, "127.0.0.1:%d", ntohs(any.sin_port));
+    return taken;
+}
+
+/* After 20 ms, then 40 and so on up to a second, and up to a quarter more. */
+static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
+{
+    (void)state;
+    struct ps *const ps = calloc(1, sizeof *ps);
+    char address[32];
+    assert_non_null(ps);
+    rpc_init();
+    assert_int_equal(rpc_poller_create(&ps->poller), SUMAC_OK);
+    assert_true(ps_random_init(&ps->random));
+    const int taken = take_dead_port(address, sizeof address);
+    ps_peer_dial(ps, 1, address);
+    struct ps_peer *const peer = &ps->peers[1];
+    ps->exiting = true; /* there is no lane to tell */
+
+    for (uint64_t ms = 20; ms < 4000; ms *= 2) {
+        const uint64_t least_us = (ms < 1000 ? ms : 1000) * 1000, before_us = ps_now_us();
+        ps_peers_tick(ps, peer->redial_us);
+        assert_non_null(peer->call);
+        while (peer->call != NULL)
+            rpc_poll(ps->poller, UINT64_MAX);
+        assert_true(peer->redial_us >= before_us + least_us);
+        assert_true(peer->redial_us <= ps_now_us() + least_us / 4 * 5);
+    }
+
+    ps_peers_close(ps);
+    rpc_poller_destroy(ps->poller);
+    rpc_deinit();
+    close(taken);
+    free(ps);
+}
+
 static void a_log_line_has_its_time_and_its_ps(void **state)
 {
     (void)state;
@@ -451,6 +532,8 @@ int main(void)
         cmocka_unit_test(long_pulls_take_turns),
         cmocka_unit_test(short_answers_and_a_long_pull_alone_wait_for_no_turn),
         cmocka_unit_test(who_goes_leaves_the_queue),
+        cmocka_unit_test(bytes_that_cannot_be_sent_are_let_go_of),
+        cmocka_unit_test(a_ps_that_is_not_there_is_dialled_less_and_less_often),
         cmocka_unit_test(a_log_line_has_its_time_and_its_ps),
         cmocka_unit_test(a_long_log_line_is_cut_and_still_ends),
         cmocka_unit_test(a_log_line_is_one_printable_line_whatever_a_peer_said),

@@ -2,9 +2,14 @@
 /* rpc_bounds.c -- what a server takes at most, and that nobody is shut out by others' calls. */
 #include "unit/rpc_fixture.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #define CALLS_MAX 3u
 #define MESSAGE_BYTES_MAX 1024u
 #define ENDING_US 5000000u
+#define KEEPALIVE_ANSWER_MS 20000
 
 static int set_up_small(void **state)
 {
@@ -53,6 +58,32 @@ static void a_server_takes_messages_of_so_many_bytes(void **state)
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(fixture->at_server.messages, 1);
+}
+
+/* gRPC asks a server that says nothing whether it lives (keepalive), and has the kernel end a connection on which not even
+ * bytes are acknowledged: the time for that is on the socket. */
+static void a_client_gives_up_a_connection_that_passes_nothing_any_more(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t port = rpc_server_port(fixture->server);
+    unsigned connections = 0;
+    begin_stats(fixture, 0);
+    poll_until(fixture, &fixture->client.messages, 1);
+
+    for (int descriptor = 3; descriptor < 1024; descriptor++) {
+        struct sockaddr_in6 peer; /* gRPC's own sockets are of IPv6 */
+        socklen_t bytes = sizeof peer;
+        int patience_ms = 0;
+        if (getpeername(descriptor, (struct sockaddr *)&peer, &bytes) != 0 ||
+            peer.sin6_family != AF_INET6 || ntohs(peer.sin6_port) != port)
+            continue;
+        bytes = sizeof patience_ms;
+        assert_int_equal(
+            getsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, &bytes), 0);
+        assert_int_equal(patience_ms, KEEPALIVE_ANSWER_MS);
+        connections++;
+    }
+    assert_int_equal(connections, 1);
 }
 
 static void check_health(struct fixture *fixture)
@@ -198,6 +229,8 @@ int main(void)
             a_place_is_free_again_when_its_call_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_last_word_that_nobody_takes_is_not_kept_for_ever, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_client_gives_up_a_connection_that_passes_nothing_any_more, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
