@@ -5,6 +5,7 @@ import time
 import unittest
 
 import grpc
+import numpy
 
 import http2
 from attack import Attack, DEADLINE_S, MIB, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
@@ -35,14 +36,17 @@ class Connections(Attack):
     def test_streams_that_are_reset_without_end_are_cut_off(self):
         """They would keep the ps from everybody else for as long as they come."""
         connection = self.connect()
-        number = 0
-        while connection.alive and number < 2_000_000:
-            frames = bytearray()
-            for stream in range(2 * number + 1, 2 * number + 1001, 2):
-                frames += http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(PULL))
-                frames += http2.frame(http2.RST_STREAM, 0, stream, b"\0\0\0\x08")
-            connection.send(bytes(frames))
-            number += 500
+        headers = http2.frame(http2.HEADERS, http2.END_HEADERS, 0, http2.request(PULL))
+        reset = http2.frame(http2.RST_STREAM, 0, 0, b"\0\0\0\x08")
+        count = 5000
+        frames = numpy.tile(numpy.frombuffer(headers + reset, numpy.uint8), (count, 1))
+        numbers = numpy.arange(1, 2 * count, 2, dtype=numpy.uint32)
+        for number in range(0, 4_000_000, count):       # made faster than a ps can read them, or it has time for others
+            streams = (numbers + 2 * number).astype(">u4").view(numpy.uint8).reshape(count, 4)
+            for at in (5, len(headers) + 5):            # of a frame, where its stream stands
+                frames[:, at:at + 4] = streams
+            if not connection.send(frames.tobytes()):
+                break
         self.assertFalse(connection.alive)
         self.cluster.ps[0].wait_for("ps 0 cut 1 connections: what they sent")
 

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 import uuid
 
@@ -200,7 +201,9 @@ class Run(unittest.TestCase):
         run.wait_for(r"ps 1     \| .*listens on")
         for worker in range(2):
             run.wait_for(rf"worker {worker} \| up")
-        children = [child for child in marked(self.mark) if child != run.child.pid]
+        children, until = [], time.monotonic() + PATIENCE_S
+        while len(children) < 2 + 2 * 4 and time.monotonic() < until:       # who is just becoming a sleep has no environment
+            children = [child for child in marked(self.mark) if child != run.child.pid]
         self.assertGreaterEqual(len(children), 2 + 2 * 4)       # a ps; of a worker its keeper, the shell and both sleeps
         handles = [os.pidfd_open(child) for child in children]
         run.signal(signal.SIGKILL)
