@@ -253,7 +253,7 @@ static enum sumac_status step_that_waits_for_a_pull(struct sumac_replica *replic
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 10; /* by then it will not come any more */
+    until.tv_sec += 120; /* by then it will not come any more */
     (void)replica;
     while (sem_timedwait(&the_client->next_pull, &until) != 0)
         if (errno != EINTR)
