@@ -39,9 +39,14 @@ static void check(struct rpc_call *call, const struct wire_received *received)
             "no such service here; server reflection lists what there is");
 }
 
+static int status_for(const struct watcher *watcher, bool serving)
+{
+    return !watcher->known ? SERVICE_UNKNOWN : serving ? SERVING : NOT_SERVING;
+}
+
 static void tell(struct watcher *watcher, bool serving)
 {
-    const int status = !watcher->known ? SERVICE_UNKNOWN : serving ? SERVING : NOT_SERVING;
+    const int status = status_for(watcher, serving);
     if (watcher->told == status || !rpc_call_writable(watcher->call))
         return;
     watcher->told = status;
@@ -70,6 +75,8 @@ static void watch(struct rpc_call *call, const struct wire_received *received)
 static void watch_writable(struct rpc_call *call)
 {
     tell(rpc_call_user(call), call->server->serving);
+    if (call->server->draining)
+        server_finish_own(call);
 }
 
 static void watch_closed(struct rpc_call *call, const struct sumac_error *error)
@@ -86,6 +93,16 @@ void health_tell(struct rpc_server *server)
     for (unsigned i = 0; i < SERVER_WATCHERS_MAX; i++)
         if (server->watchers[i].call != NULL)
             tell(&server->watchers[i], server->serving);
+}
+
+bool health_owes(const struct rpc_server *server, const struct rpc_call *call)
+{
+    for (unsigned i = 0; i < SERVER_WATCHERS_MAX; i++) {
+        const struct watcher *watcher = &server->watchers[i];
+        if (watcher->call == call)
+            return watcher->told != status_for(watcher, server->serving);
+    }
+    return false;
 }
 
 enum sumac_status health_add(struct rpc_server *server, struct sumac_error *error)

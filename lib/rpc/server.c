@@ -418,6 +418,12 @@ struct rpc_connections rpc_server_connections(const struct rpc_server *server)
 
 uint32_t rpc_server_calls(const struct rpc_server *server) { return server->call_count; }
 
+void server_finish_own(struct rpc_call *call)
+{
+    rpc_call_finish(
+        call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, "the server is shutting down");
+}
+
 void rpc_server_drain(struct rpc_server *server)
 {
     if (server->draining)
@@ -426,9 +432,8 @@ void rpc_server_drain(struct rpc_server *server)
     acceptor_stop(server->acceptor);
     rpc_server_set_serving(server, false);
     for (struct rpc_call *call = server->calls; call != NULL; call = call->next)
-        if (call->own)
-            rpc_call_finish(
-                call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, "the server is shutting down");
+        if (call->own && !health_owes(server, call))
+            server_finish_own(call);
     grpc_server_shutdown_and_notify(server->core, server->poller->queue, &server->shut_down);
 }
 

@@ -76,6 +76,10 @@ enum sumac_status health_add(struct rpc_server *server, struct sumac_error *erro
 enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *error);
 /* The watchers of the server's health hear of a change. */
 void health_tell(struct rpc_server *server);
+/* Is it a watcher's that is still hearing of another change? It hears of this one after that. */
+bool health_owes(const struct rpc_server *server, const struct rpc_call *call);
+/* A call of a standard service ends with the server. */
+void server_finish_own(struct rpc_call *call);
 bool server_has_service(const struct rpc_server *server, const char *name);
 
 #endif

@@ -51,6 +51,23 @@ static void a_health_watcher_hears_of_every_change_and_of_the_end(void **state)
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
 }
 
+/* Before the client, or even the network, has taken the change before. */
+static void the_end_comes_behind_a_change_that_is_on_its_way(void **state)
+{
+    struct fixture *fixture = *state;
+    begin_health(fixture, 1, "");
+    poll_until(fixture, &fixture->client.messages, 1);
+    rpc_server_set_serving(fixture->server, false);
+    poll_until(fixture, &fixture->client.messages, 2);
+    rpc_server_set_serving(fixture->server, true);
+
+    rpc_server_drain(fixture->server);
+
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.sequence, 2);
+    assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
+}
+
 static void watching_an_unknown_service_says_so_and_stays_open(void **state)
 {
     struct fixture *fixture = *state;
@@ -167,6 +184,8 @@ int main(void)
             health_check_answers_for_the_server_and_each_service, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_health_watcher_hears_of_every_change_and_of_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            the_end_comes_behind_a_change_that_is_on_its_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             watching_an_unknown_service_says_so_and_stays_open, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
