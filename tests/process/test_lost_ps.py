@@ -156,6 +156,41 @@ class Terminated(unittest.TestCase):
     def test_another_ps_is_terminated_and_everybody_is_told_why(self):
         self.check_told(1)
 
+    def test_both_ps_are_terminated_at_once_and_every_worker_says_so(self):
+        """One pushes on and on, one has pushed and waits, one has only joined. No wait for a ps may be what tells them."""
+        cluster = Cluster(workers=3)
+        self.addCleanup(cluster.stop)
+        busy, waiting, fresh = members = [cluster.member(index) for index in range(3)]
+        for member in members:
+            member.wait_for("^joined$")
+        for member in (busy, waiting):
+            ask(member, "create w int64 1024 256 2 assign_add", "created")
+        ask(waiting, "push w 1", "pushed")
+        busy.say("flood w 1 100000000")
+        busy.wait_for("^flooding$")
+        for ps in cluster.ps:
+            ps.signal(signal.SIGTERM)
+        self.assertEqual([ps.wait(TOLD_WITHIN_S) for ps in cluster.ps], [143, 143])
+        waiting.say("pull w")
+        fresh.say("create v int64 4 2 2 assign_add")
+        for member in members:
+            member.wait_for(r"^refused \w+ TERMINATED .*ps [01] .*terminated|^refused \w+ TERMINATED .*SIGTERM", patience_s=TOLD_WITHIN_S)
+            self.assertEqual(member.wait(TOLD_WITHIN_S), 138, member.text())
+            self.assertNotIn("CANCELLED", member.text())
+
+    def test_a_worker_whose_join_is_cut_short_by_sigterm_says_so_and_accuses_nobody_else(self):
+        """It waits for ps 1, which has never been there; that is not why it ends."""
+        cluster = Cluster(workers=1, start=False, options=["--report-ms", "200"])
+        self.addCleanup(cluster.stop)
+        cluster.start_ps(0)
+        member = cluster.member()
+        cluster.ps[0].wait_for("ps 0 waits for ps 1 .*; gives up in ")      # somebody has joined
+        cluster.ps[0].signal(signal.SIGTERM)
+        self.assertEqual(cluster.ps[0].wait(TOLD_WITHIN_S), 143)
+        self.assertEqual(member.wait(TOLD_WITHIN_S), 138, member.text())
+        member.wait_for(r"^refused \w+ TERMINATED .*SIGTERM")
+        self.assertNotRegex(member.text(), r"CANCELLED|did not appear")
+
     def test_sigterm_while_ps_0_tells_of_the_end_changes_nothing(self):
         cluster = Cluster(workers=1, options=["--terminate-ms", "60000"])
         self.addCleanup(cluster.stop)
