@@ -68,6 +68,10 @@ class Package(unittest.TestCase):
         output = done(sumac, "run", "--ps", "2", "--workers", "2", "--replicas", "3", "--", os.path.join(build, "line"),
                       env=self.outside, stdin=subprocess.DEVNULL)
         self.assertEqual(output.count("| y = 3.00 x + 2.00\n"), 2, output)
+        # With so many a gradient is older than a learning rate that is not shared among them allows.
+        output = done(sumac, "run", "--ps", "2", "--workers", "20", "--", os.path.join(build, "line"), env=self.outside,
+                      stdin=subprocess.DEVNULL)
+        self.assertEqual(output.count("| y = 3.00 x + 2.00\n"), 20, output)
 
     def test_cmake_links_the_static_library(self):
         source = os.path.join(self.folder.name, "static_source")
