@@ -1,287 +1,200 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A worker in Python, made of proto/ and the stock gRPC package alone. It does what every client has to do: it joins, keeps its
-lease, pushes several things at a time, each atomic over all ps, sends again what a broken connection may have lost, reads its own
-pushes, and leaves. What a message means is in proto/sumac/v1/*.proto; what to do when, in docs/protocol/PROTOCOL.md.
+"""A client in Python, made of proto/ and the stock gRPC package alone: it joins, keeps its lease, pushes several things at a time, each
+atomic over all ps, sends again what a broken connection may have lost, reads its own pushes, and leaves. first.py is a worker that uses
+it; proto/sumac/v1/*.proto says what a message means, docs/protocol/PROTOCOL.md what to do when. All runs on one event loop, without
+locks. It wants Python 3.11, Debian's python3-grpcio python3-protobuf protobuf-compiler protobuf-compiler-grpc, and stubs of proto/:
 
+    mkdir -p stubs && export PYTHONPATH=$PWD/stubs
     protoc -I proto --python_out=stubs --grpc_out=stubs --plugin=protoc-gen-grpc=$(command -v grpc_python_plugin) proto/sumac/v1/*.proto
-    TF_CONFIG=... PYTHONPATH=stubs python3 examples/client.py 500      # adds 1 to every element of a variable 500 times
 """
-import json
+import asyncio
+import contextlib
 import os
-import queue
-import struct
+import random
 import sys
-import threading
 import time
+from types import SimpleNamespace
 
-import grpc
-from sumac.v1 import sessions_pb2, sessions_pb2_grpc, transfer_pb2, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
+try:
+    import grpc
+    from sumac.v1 import sessions_pb2_grpc, transfer_pb2_grpc, types_pb2, variables_pb2_grpc
+    from sumac.v1.sessions_pb2 import ROLE_MEMBER, JoinRequest, LeaveRequest, RenewRequest, TaskName
+    from sumac.v1.transfer_pb2 import Commit, Done, Hello, Part, Piece, PullRequest, PushRequest, Refused
+except ImportError as missing:
+    sys.exit(f"{missing}: install the packages, make the stubs and set PYTHONPATH, as the first lines of {__file__} say.")
 
-CHUNK_BYTES = 1 << 20       # of a message: a ps takes four times as much
-
-
-class Over(Exception):
-    """The session is over. Its first argument: "join again", as a new attempt of the task, or "stop"."""
-
-
-def remedy(error):
-    """What an error of a call or a stream asks for. The table is in PROTOCOL.md, "What to do"."""
-    reason = int(dict(error.trailing_metadata() or ()).get("sumac-reason", 0))
-    if reason == 0:     # gRPC's own: of a connection, or of a call that no ps has seen
-        broken = ("UNAVAILABLE", "CANCELLED", "UNKNOWN", "INTERNAL", "DEADLINE_EXCEEDED")
-        return "again" if error.code().name in broken else "stop"
-    if reason in (types_pb2.REASON_OUT_OF_MEMORY, types_pb2.REASON_TOO_MANY_IN_FLIGHT, types_pb2.REASON_TOO_MANY_REFUSED):
-        return "again"
-    return "stop" if reason < 32 else "again" if reason < 48 else "join again" if reason < 64 else "stop"
+CHUNK_BYTES = 1 << 20   # of a part in one message: a ps takes four times as much
 
 
-class Push:
-    """One push: what it has for each ps is kept until it is done on all of them."""
+class Failure(Exception):
+    """Of a call or of the session: its arguments are the remedy and a sentence."""
 
-    def __init__(self, sequence, parts):
-        self.sequence, self.parts = sequence, parts     # ps -> (previous, [(shard, offset in bytes, bytes)])
-        self.unanswered, self.undone = set(parts), set(parts)
-        self.refused = None                             # why, when some ps did: then none applies it
 
-    def bytes(self, ps):
-        return sum(len(data) for _, _, data in self.parts[ps][1])
+def remedy(error, of_stream):
+    """What an error of a stream or of a call asks for. The table is in PROTOCOL.md, "What to do"."""
+    reason = int(error.trailing_metadata().get("sumac-reason", 0))
+    if reason == 0:         # gRPC's own: of a connection, or of a message that no ps has read
+        passes = error.code().name in ("UNAVAILABLE", "CANCELLED", "UNKNOWN", "INTERNAL", "DEADLINE_EXCEEDED")
+        return "try again" if passes else "mend"
+    full = (types_pb2.REASON_OUT_OF_MEMORY, types_pb2.REASON_TOO_MANY_IN_FLIGHT, types_pb2.REASON_TOO_MANY_REFUSED)
+    if reason in full or 32 <= reason < 48 and not (of_stream and reason == types_pb2.REASON_PS_MISSING):
+        return "try again"
+    if reason < 32 or reason in (types_pb2.REASON_PROTOCOL_VERSION, types_pb2.REASON_WRONG_CLUSTER):
+        return "mend"
+    return "join again" if 48 <= reason < 64 else "stop"
 
-    def cost(self, ps):
-        """What its part takes of the session's grant there (Greeting.staging_grant_bytes)."""
-        return self.bytes(ps) + min(self.bytes(ps), 1 << 20) // 8 + 1024 + 192 * len(self.parts[ps][1])
 
-    def messages(self, ps):
-        """Its part, cut into messages: only the first has the whole header."""
-        previous, pieces = self.parts[ps]
-        chunks = [(shard, offset + at, data[at:at + CHUNK_BYTES])
-                  for shard, offset, data in pieces for at in range(0, len(data), CHUNK_BYTES)]
-        for number, (shard, offset, data) in enumerate(chunks):
-            part = transfer_pb2.Part(sequence=self.sequence, first=number == 0, last=number == len(chunks) - 1)
-            if part.first:
-                part.previous, part.bytes, part.weight = previous, self.bytes(ps), 1
-            part.pieces.add(shard_id=shard.shard_id, layout_epoch=shard.layout_epoch, offset_bytes=offset, bytes=len(data))
-            yield transfer_pb2.PushRequest(parts=[part], payload=data)
+def part_messages(sequence, previous, shard, values):
+    """What one ps gets of a push. Only the first message has the whole header."""
+    for at in range(0, shard.bytes, CHUNK_BYTES):
+        payload = values[at:at + CHUNK_BYTES]
+        part = Part(sequence=sequence, first=at == 0, last=at + len(payload) == shard.bytes)
+        part.pieces.add(shard_id=shard.shard_id, layout_epoch=shard.layout_epoch, offset_bytes=at, bytes=len(payload))
+        if part.first:
+            part.previous, part.bytes, part.weight = previous, shard.bytes, 1
+        yield PushRequest(parts=[part], payload=payload)
 
 
 class Client:
-    def __init__(self, addresses, index, workers=(), patience_s=60):
-        options = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.min_reconnect_backoff_ms", 1000),
-                   ("grpc.max_reconnect_backoff_ms", 2000), ("grpc.use_local_subchannel_pool", 1)]
-        self.channels = [grpc.insecure_channel(address, options) for address in addresses]
-        self.sessions = sessions_pb2_grpc.SessionsStub(self.channels[0])
-        self.catalogue = variables_pb2_grpc.VariablesStub(self.channels[0])
-        self.streams = [transfer_pb2_grpc.TransferStub(channel) for channel in self.channels]
-        self.patience_s, self.changed, self.end = patience_s, threading.Condition(), None
-        self.pushes, self.last, self.commit_through, self.voided = {}, 0, 0, set()
-        self.last_on = [0] * len(addresses)             # per ps: the last push with a part there
-        self.greetings = [None] * len(addresses)        # per ps: how many bytes and parts it takes
-        self.outgoing = [None] * len(addresses)         # per ps: the queue of the stream that is open
-        self.joined = self.call(self.sessions.Join, sessions_pb2.JoinRequest(
-            protocol_version=1, nonce=os.urandom(16), role=sessions_pb2.ROLE_MEMBER, local_replicas=1,
-            task=sessions_pb2.TaskName(job="worker", index=index), ps_addresses=addresses,
-            members=[sessions_pb2.TaskName(job="worker", index=worker) for worker in workers]))
-        self.patience_s = self.joined.ps_lost_ms / 1000
-        for target, arguments in [(self.keep_lease, ()), *((self.keep_stream, (ps,)) for ps in range(len(addresses)))]:
-            threading.Thread(target=target, args=arguments, daemon=True).start()
+    def __init__(self, addresses):
+        options = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 2000),
+                   ("grpc.keepalive_time_ms", 20000), ("grpc.http2.max_pings_without_data", 0)]
+        channels = [grpc.aio.insecure_channel(address, options) for address in addresses]
+        self.sessions, self.variables = sessions_pb2_grpc.SessionsStub(channels[0]), variables_pb2_grpc.VariablesStub(channels[0])
+        self.transfer = [transfer_pb2_grpc.TransferStub(channel) for channel in channels]
+        self.parts_max, self.grants = [1] * len(addresses), [0] * len(addresses)    # per ps: pushes and bytes that it takes at a time
+        self.last_on = [0] * len(addresses)                 # per ps: the last push that has a part there
+        self.last = self.commit_through = self.acked_through = 0
+        self.pushes = {}                                    # those above acked_through, by their sequence
+        self.changed, self.patience_s, self.leaving = asyncio.Event(), 60, False
 
-    def call(self, method, request):
-        """A call that may be made again: each of ours may, since a ps recognises it (a join by its nonce, a create by its name)."""
-        give_up = time.monotonic() + self.patience_s
+    def wake(self):
+        self.changed.set()      # whoever waits looks again
+        self.changed.clear()
+
+    async def call(self, method, request, hear=None):
+        """What a method answers, asked again while its errors pass. A stream, whose answers `hear` takes, is opened again for ever."""
+        since = None            # when nothing came any more
         while True:
             try:
-                return method(request, timeout=self.patience_s, wait_for_ready=True)
+                if hear is None:
+                    return await method(request)
+                async for answer in method(request()):
+                    since = None
+                    hear(answer)
             except grpc.RpcError as error:
-                if remedy(error) != "again" or time.monotonic() > give_up:
-                    raise
-            time.sleep(0.1)
+                if asyncio.current_task().cancelling():     # which gRPC does not tell from a call's own end
+                    raise asyncio.CancelledError from None
+                since = since or time.monotonic()
+                failing_s = time.monotonic() - since
+                what = remedy(error, of_stream=hear is not None)
+                if what != "try again" or failing_s > self.patience_s:
+                    raise Failure(what, error.details()) from None
+                print(f"{error.details()}: trying again", file=sys.stderr)
+                await asyncio.sleep(min(0.1 + failing_s * random.random(), 5))
 
-    def keep_lease(self):
-        """Any message of the session renews its lease; a client that says nothing for long renews it so."""
-        while not self.end:
-            try:
-                self.sessions.Renew(sessions_pb2.RenewRequest(session_id=self.joined.session_id), timeout=self.patience_s)
-            except grpc.RpcError as error:
-                if remedy(error) != "again":
-                    self.over(remedy(error), error.details())
-            time.sleep(self.joined.lease_ms / 3000)
+    async def keep(self, keeper):
+        try:
+            await keeper
+        except Failure:
+            if not self.leaving:    # then the session and its streams end, as they should
+                raise
 
-    def over(self, remedy, why):
-        with self.changed:
-            self.end = self.end or Over(remedy, why)
-            self.changed.notify_all()
+    async def keep_lease(self):
+        """Every message of the session renews its lease; a client that says nothing for long renews it so."""
+        while True:
+            await self.call(self.sessions.Renew, RenewRequest(session_id=self.session.session_id))
+            await asyncio.sleep(self.session.lease_ms / 3000)
 
-    # pushing
+    async def keep_stream(self, ps):
+        await self.call(self.transfer[ps].Push, lambda: self.say(ps), lambda answer: self.hear(ps, answer))
 
-    def hello(self, ps, generation=0):
-        return transfer_pb2.Hello(protocol_version=1, cluster_id=self.joined.cluster_id, epoch=self.joined.epoch,
-                                  ps_incarnation=self.joined.ps_incarnations[ps], session_id=self.joined.session_id,
-                                  generation=generation)
+    async def say(self, ps):
+        """What goes out on a push stream: all that is not done there, in its order, and how far the pushes are committed."""
+        self.hello[ps].generation += 1
+        yield PushRequest(hello=self.hello[ps])
+        sent = told = 0
+        while True:
+            if told < self.commit_through:
+                told = self.commit_through
+                voided = [n for n, push in self.pushes.items() if push.refused and n <= told]
+                yield PushRequest(commit=Commit(commit_through=told, voided=voided, acked_through=self.acked_through))
+            elif following := [n for n, push in self.pushes.items() if n > sent and ps in push.undone]:
+                sent = following[0]
+                for message in self.pushes[sent].undone[ps]:
+                    yield message
+            else:
+                await self.changed.wait()
 
-    def keep_stream(self, ps):
-        """A push stream to each ps, opened again with the next generation whenever it breaks."""
-        generation, reached = 0, time.monotonic()
-        while not self.end:
-            generation += 1
-            outgoing = queue.SimpleQueue()
-            outgoing.put(transfer_pb2.PushRequest(hello=self.hello(ps, generation)))
-            try:
-                for answer in self.streams[ps].Push(iter(outgoing.get, None)):
-                    reached = time.monotonic()
-                    self.take(ps, answer, outgoing)
-            except grpc.RpcError as error:
-                lost = time.monotonic() > reached + self.patience_s
-                if remedy(error) != "again" or lost:
-                    self.over(remedy(error) if not lost else "stop", f"ps {ps}: {error.details()}")
-            with self.changed:
-                self.outgoing[ps] = None
-            outgoing.put(None)      # gRPC's own thread waits there
-            time.sleep(0.1)
-
-    def take(self, ps, answer, outgoing):
-        """Any message may have all kinds of answers: the first one, too, which has the greeting."""
-        with self.changed:
-            if answer.HasField("greeting"):
-                if answer.greeting.ps_incarnation != self.joined.ps_incarnations[ps]:
-                    self.over("stop", f"ps {ps} was restarted, and its state is lost")
-                self.greetings[ps], self.outgoing[ps] = answer.greeting, outgoing
-                for push in self.pushes.values():       # in their order; what is there already changes nothing
-                    if ps in push.undone:
-                        self.send(ps, push)
-                self.send_commit(ps)
-            for staged in answer.staged:
-                self.heard(ps, staged.sequence)
-            for refused in answer.refused:
-                self.heard(ps, refused.sequence, refused.message)
-            for done in answer.done:
-                self.heard(ps, done.sequence, "refused" if done.voided else None, done=True)
-            if answer.HasField("closed") or answer.rejoin:
-                self.over("join again", f"the session was closed at push {answer.closed.final}")
-            self.advance()
-            self.changed.notify_all()
-
-    def heard(self, ps, sequence, refused=None, done=False):
-        push = self.pushes.get(sequence)
-        if push is None:
-            return                                      # heard before
-        push.unanswered.discard(ps)
-        push.refused = push.refused or refused
-        if push.refused:
-            self.voided.add(sequence)
-        if done:
-            push.undone.discard(ps)
-            if not push.undone:
-                del self.pushes[sequence]
-
-    def acked_through(self):
-        return min(self.pushes, default=self.last + 1) - 1
-
-    def advance(self):
-        """What every ps has staged, or some have refused, is committed, in order. Each ps concerned is told."""
-        concerned = set()
-        while self.commit_through < self.last:
-            push = self.pushes.get(self.commit_through + 1)
-            if push is not None and push.unanswered:
-                break
+    def hear(self, ps, answer):
+        """Any message may have any of these, the first one, too."""
+        if answer.HasField("greeting"):
+            self.parts_max[ps], self.grants[ps] = answer.greeting.limits.parts_in_flight_max, answer.greeting.staging_grant_bytes
+            if answer.greeting.ps_incarnation != self.hello[ps].ps_incarnation:
+                raise Failure("stop", f"ps {ps} was started again, and its state is lost")
+        if answer.HasField("closed") or answer.rejoin:
+            raise Failure("join again", "ps 0 has closed the session")
+        for part in [*answer.staged, *answer.refused, *answer.done]:
+            if push := self.pushes.get(part.sequence):      # else it was heard before
+                push.unanswered.discard(ps)
+                if isinstance(part, Refused):
+                    push.refused = part
+                elif isinstance(part, Done):
+                    push.undone.pop(ps, None)
+        while (push := self.pushes.get(self.commit_through + 1)) and not push.unanswered:
             self.commit_through += 1
-            concerned |= push.undone if push else set()
-        self.voided = {sequence for sequence in self.voided if sequence > self.acked_through()}
-        for ps in concerned:
-            self.send_commit(ps)
+        while (push := self.pushes.get(self.acked_through + 1)) and not push.undone:
+            self.acked_through += 1
+            self.pushes.pop(self.acked_through).done.set()
+        self.wake()
 
-    def send(self, ps, push):
-        for message in push.messages(ps):
-            if self.outgoing[ps]:
-                self.outgoing[ps].put(message)
+    async def push(self, variable, values):
+        """Give bytes to the variable's function, as soon as there is room. When it is `done` all ps have applied it, or it is `refused`."""
+        assert len(values) == sum(shard.bytes for shard in variable.shards)
+        cost = sum(shard.bytes + min(shard.bytes, 1 << 20) // 8 + 1216 for shard in variable.shards)    # see Greeting
+        # What one ps takes has to do for all of them together here: that is simpler, and never too much.
+        while self.pushes and (len(self.pushes) >= min(self.parts_max) or
+                               cost + sum(push.cost for push in self.pushes.values()) > min(self.grants)):
+            await self.changed.wait()
+        parts, at, self.last = {}, 0, self.last + 1
+        for shard in variable.shards:       # of which a ps has one at most
+            parts[shard.ps] = list(part_messages(self.last, self.last_on[shard.ps], shard, values[at:at + shard.bytes]))
+            self.last_on[shard.ps], at = self.last, at + shard.bytes
+        push = SimpleNamespace(undone=parts, unanswered=set(parts), refused=None, cost=cost, done=asyncio.Event())
+        self.pushes[self.last] = push
+        self.wake()
+        return push
 
-    def send_commit(self, ps):
-        if self.outgoing[ps]:
-            voided = sorted(sequence for sequence in self.voided if sequence <= self.commit_through)
-            self.outgoing[ps].put(transfer_pb2.PushRequest(commit=transfer_pb2.Commit(
-                commit_through=self.commit_through, voided=voided, acked_through=self.acked_through())))
-
-    def has_room(self, push):
-        for ps in push.parts:
-            others = [other for other in self.pushes.values() if ps in other.undone]
-            greeting = self.greetings[ps]
-            if greeting is None or len(others) >= greeting.limits.parts_in_flight_max:
-                return False
-            if others and sum(other.cost(ps) for other in others) + push.cost(ps) > greeting.staging_grant_bytes:
-                return False
-        return True
-
-    def push(self, variable, values):
-        """Give bytes to the variable's function, for all of it. Returns the push, which is under way; waits while too much is."""
-        with self.changed:
-            parts, at = {}, 0
-            for shard in variable.shards:
-                parts.setdefault(shard.ps, (self.last_on[shard.ps], []))[1].append((shard, 0, values[at:at + shard.bytes]))
-                at += shard.bytes
-            push = Push(self.last + 1, parts)
-            self.wait_for(lambda: self.has_room(push))
-            self.last = push.sequence
-            self.pushes[push.sequence] = push
-            for ps in parts:
-                self.last_on[ps] = push.sequence
-                self.send(ps, push)
-            return push
-
-    def wait_for(self, condition):
-        with self.changed:
-            self.changed.wait_for(lambda: self.end or condition())
-            if self.end:
-                raise self.end
-
-    def wait(self, push):
-        """Until it is done on every ps."""
-        self.wait_for(lambda: not push.undone)
-        if push.refused:
-            raise ValueError(push.refused)
-
-    # the rest
-
-    def create(self, name, shape, data_type, function):
-        return self.call(self.catalogue.Create, variables_pb2.CreateRequest(
-            session_id=self.joined.session_id, variable=types_pb2.Variable(
-                name=name, data_type=data_type, shape=shape, function=types_pb2.Function(function=function),
-                partitioner=types_pb2.Partitioner(kind=types_pb2.Partitioner.KIND_FIXED_SHARDS, num_shards=len(self.channels))))).variable
-
-    def pull(self, variable):
-        """All of its bytes, with this client's own pushes in them."""
-        return b"".join(self.call(self.pull_shard, shard) for shard in variable.shards)
-
-    def pull_shard(self, shard, timeout, wait_for_ready):
-        piece = transfer_pb2.Piece(shard_id=shard.shard_id, layout_epoch=shard.layout_epoch)
-        request = transfer_pb2.PullRequest(hello=self.hello(shard.ps), request=1, pieces=[piece], after_sequence=self.last_on[shard.ps])
-        payload = b""
-        for answer in self.streams[shard.ps].Pull(iter([request]), timeout=timeout, wait_for_ready=wait_for_ready):
-            payload += answer.payload
-            if answer.status:
-                raise RuntimeError(answer.message)
-        return payload
-
-    def leave(self):
-        """Only when every push is done: what is not committed is dropped, and the session would not count as done."""
-        self.wait_for(lambda: not self.pushes)
-        self.end = Over("stop", "the client has left")
-        final = self.call(self.sessions.Leave, sessions_pb2.LeaveRequest(
-            session_id=self.joined.session_id, done=True, last_sequence=self.last)).final
-        for channel in self.channels:
-            channel.close()
-        return final
+    async def pull(self, variable):
+        """All of its bytes, with this client's own pushes in them; by way of `call`."""
+        values = bytearray()
+        for shard in variable.shards:
+            piece = Piece(shard_id=shard.shard_id, layout_epoch=shard.layout_epoch)
+            request = PullRequest(hello=self.hello[shard.ps], request=1, pieces=[piece], after_sequence=self.last_on[shard.ps])
+            async for answer in self.transfer[shard.ps].Pull([request]):
+                if answer.status:           # what else would be said at the end of a call
+                    raise grpc.aio.AioRpcError(grpc.StatusCode.UNKNOWN, {}, {"sumac-reason": answer.reason}, answer.message)
+                values += answer.payload
+        return values
 
 
-def main():
-    config = json.loads(os.environ["TF_CONFIG"])
-    client = Client(config["cluster"]["ps"], config["task"]["index"], range(len(config["cluster"]["worker"])))
-    variable = client.create("w", [1024, 2048], types_pb2.DATA_TYPE_INT64, types_pb2.UPDATE_FUNCTION_ASSIGN_ADD)
-    ones = struct.pack("<q", 1) * (1024 * 2048)
-    for push in [client.push(variable, ones) for _ in range(int(sys.argv[1]))]:     # several at a time
-        client.wait(push)
-    values = set(struct.unpack(f"<{1024 * 2048}q", client.pull(variable)))
-    print("w is", *sorted(values), flush=True)
-    print("left at push", client.leave(), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+@contextlib.asynccontextmanager
+async def joined(cluster, task):
+    """A client that has joined, as TF_CONFIG says. The block fails with the session; at its end all is done, and the client leaves."""
+    client = Client(cluster["ps"])
+    client.session = session = await client.call(client.sessions.Join, JoinRequest(
+        protocol_version=1, nonce=os.urandom(16), role=ROLE_MEMBER, task=TaskName(job=task["type"], index=task["index"]),
+        members=[TaskName(job=job, index=index) for job in ("chief", "worker") for index in range(len(cluster.get(job, [])))],
+        ps_addresses=cluster["ps"], local_replicas=1))
+    client.hello = [Hello(protocol_version=1, cluster_id=session.cluster_id, epoch=session.epoch, session_id=session.session_id,
+                          ps_incarnation=incarnation) for incarnation in session.ps_incarnations]
+    client.patience_s = session.ps_lost_ms / 1000
+    async with asyncio.TaskGroup() as tasks:
+        keepers = client.keep_lease(), *map(client.keep_stream, range(len(client.transfer)))
+        keepers = [tasks.create_task(client.keep(keeper)) for keeper in keepers]
+        yield client
+        await asyncio.gather(*(push.done.wait() for push in client.pushes.values()))
+        client.leaving = True
+        await client.call(client.sessions.Leave, LeaveRequest(session_id=session.session_id, done=True, last_sequence=client.last))
+        for keeper in keepers:
+            keeper.cancel()

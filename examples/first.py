@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A first worker in Python: create a variable, push to it a hundred times, pull it back, leave. What it needs is said in client.py.
+
+    sumac run --ps 2 --workers 2 -- python3 first.py
+"""
+import array
+import asyncio
+import json
+import os
+import sys
+
+from client import Failure, joined
+from sumac.v1 import types_pb2 as types
+from sumac.v1.variables_pb2 import CreateRequest
+
+
+async def main(config):
+    async with joined(config["cluster"], config["task"]) as client:
+        w = types.Variable(
+            name="w", data_type=types.DATA_TYPE_FLOAT64, shape=[4],
+            partitioner=types.Partitioner(kind=types.Partitioner.KIND_FIXED_SHARDS, num_shards=len(config["cluster"]["ps"])),
+            function=types.Function(function=types.UPDATE_FUNCTION_ASSIGN_ADD))     # what a ps does with what is pushed
+        request = CreateRequest(session_id=client.session.session_id, variable=w)
+        w = (await client.call(client.variables.Create, request)).variable
+        values = array.array("d", [1, 2, 3, 4]).tobytes()
+        for push in [await client.push(w, values) for _ in range(100)]:     # several at a time, each on all ps or on none
+            await push.done.wait()
+            if push.refused:
+                raise Failure("mend", push.refused.message)
+        print("w is", *array.array("d", await client.call(client.pull, w)))
+
+
+if __name__ == "__main__":
+    code = 0
+    try:
+        config = json.loads(os.environ["TF_CONFIG"])
+    except (KeyError, ValueError) as error:
+        sys.exit(f"TF_CONFIG is not set, or is no JSON ({error}). On one machine: sumac run --ps 2 --workers 2 -- python3 {__file__}")
+    try:
+        asyncio.run(main(config))
+    except* Failure as failures:
+        code = 2 if failures.exceptions[0].args[0] == "mend" else 138      # 128 and more: starting again may help
+        print(failures.exceptions[0].args[1], file=sys.stderr)
+    except* KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
