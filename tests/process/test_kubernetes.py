@@ -1,38 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/kubernetes against the fields of the Kubernetes and Kubeflow APIs that it uses.
+"""deploy/kubernetes against the schemas of the Kubernetes API, as Debian's python3-kubernetes has them.
 
-The fields below are written from the API's reference (Kubernetes 1.31; training operator 1.9), with their types. What this sees: YAML
-that is not YAML, a key twice, a field that is misspelt, in the wrong place or of the wrong type, one that is required and missing, names
-that are no DNS labels, selectors that select nothing of the file. What it does not see: values that only a server refuses, and whether a
-cluster has the controllers.
+Its models carry every field of the API, its type and whether it is required. What is younger than the package (it is of Kubernetes 1.22)
+is in YOUNGER, from the API's reference, and counts only where the package does not have it. It has no resources of others: TFJob's own
+fields are in TF_JOB, from the training operator's reference (1.9), its pods are checked as all pods are. What this sees besides: YAML
+that is not YAML, a key twice, values that no server takes, an image without a tag, selectors that select nothing of the file. What it
+does not see: values that only a server refuses, and whether a cluster has the controllers.
 """
+import copy
 import os
 import re
 import unittest
 
 try:
     import yaml
-except ImportError:
-    yaml = None
+    from kubernetes import client as kubernetes
+except ImportError as error:
+    kubernetes, missing = None, error.name
 
 FOLDER = os.path.join(os.environ["SUMAC_SOURCE"], "deploy", "kubernetes")
-QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
 
-# A type is a Python type, a set of values, a list of one type, a function that says what is wrong, or the fields of an object;
-# a field that ends in ! is required. {"*": type} is a map of any keys.
-LABELS = {"*": str}
+# Types are written as the package writes them. A field that ends in ! is required.
+YOUNGER = {
+    "V1Probe": {"grpc": "V1GRPCAction"},                        # 1.24
+    "V1GRPCAction": {"port!": "int", "service": "str"},
+    "V1JobSpec": {"podFailurePolicy": "V1PodFailurePolicy"},    # 1.26
+    "V1PodFailurePolicy": {"rules!": "list[V1PodFailurePolicyRule]"},
+    "V1PodFailurePolicyRule": {
+        "action!": "str", "onExitCodes": "V1PodFailurePolicyOnExitCodesRequirement",
+        "onPodConditions": "list[V1PodFailurePolicyOnPodConditionsPattern]"},
+    "V1PodFailurePolicyOnExitCodesRequirement": {"containerName": "str", "operator!": "str", "values!": "list[int]"},
+    "V1PodFailurePolicyOnPodConditionsPattern": {"type!": "str", "status!": "str"},
+}
+TF_JOB = {
+    "TFJob": {"apiVersion": "str", "kind": "str", "metadata!": "V1ObjectMeta", "spec!": "TFJobSpec"},
+    "TFJobSpec": {"successPolicy": "str", "enableDynamicWorker": "bool", "runPolicy": "RunPolicy", "tfReplicaSpecs!": "TFReplicaSpecs"},
+    "RunPolicy": {"cleanPodPolicy": "str", "backoffLimit": "int", "ttlSecondsAfterFinished": "int"},
+    "TFReplicaSpecs": dict.fromkeys(("PS", "Worker", "Chief", "Evaluator"), "ReplicaSpec"),
+    "ReplicaSpec": {"replicas": "int", "restartPolicy": "str", "template!": "V1PodTemplateSpec"},
+}
+OTHERS = {("kubeflow.org", "TFJob"): "TFJob"}
 
 
 def name(value):
-    return None if isinstance(value, str) and re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value) else "no DNS label"
+    return None if re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value) else "no DNS label"
 
 
 def quantity(value):
-    return None if QUANTITY.fullmatch(str(value)) else "no quantity"
+    return None if re.fullmatch(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?", value) else "no quantity"
 
 
 def port(value):
-    return None if isinstance(value, int) and 0 < value < 65536 else "no port"
+    return None if 0 < value < 65536 else "no port"
 
 
 def image(value):
@@ -40,76 +59,102 @@ def image(value):
     return None if re.fullmatch(r"[a-z0-9./_-]+:(?!latest$)[\w.-]+", value) else "an image wants a tag other than latest"
 
 
-METADATA = {"name!": name, "labels": LABELS}
-SELECTOR = {"matchLabels!": LABELS}
-QUANTITIES = {"cpu": quantity, "memory": quantity}
-CONTAINER = {
-    "name!": name, "image!": image, "imagePullPolicy": {"Always", "IfNotPresent", "Never"}, "command": [str], "args": [str],
-    "env": [{"name!": str, "value": str, "valueFrom": {"configMapKeyRef": {"name!": name, "key!": str}}}],
-    "ports": [{"name": name, "containerPort!": port}],
-    "readinessProbe": {"grpc": {"port!": port}, "periodSeconds": int, "failureThreshold": int},
-    "resources": {"requests": QUANTITIES, "limits": QUANTITIES},
-}
-POD = {
-    "restartPolicy": {"Always", "OnFailure", "Never"}, "terminationGracePeriodSeconds": int, "subdomain": name,
-    "containers!": [CONTAINER],
-}
-TEMPLATE = {"metadata": {"labels": LABELS}, "spec!": POD}
-FAILURE_RULE = {
-    "action!": {"FailJob", "FailIndex", "Ignore", "Count"},
-    "onExitCodes": {"containerName": name, "operator!": {"In", "NotIn"}, "values!": [int]},
-    "onPodConditions": [{"type!": str, "status": {"True", "False", "Unknown"}}],
-}
-REPLICAS = {"replicas": int, "restartPolicy": {"Always", "OnFailure", "Never", "ExitCode"}, "template!": TEMPLATE}
-OBJECTS = {
-    ("v1", "ConfigMap"): {"metadata!": METADATA, "data": {"*": str}},
-    ("v1", "Service"): {"metadata!": METADATA, "spec!": {
-        "clusterIP": str, "publishNotReadyAddresses": bool, "selector": LABELS, "ports": [{"name": name, "port!": port}]}},
-    ("apps/v1", "StatefulSet"): {"metadata!": METADATA, "spec!": {
-        "serviceName!": name, "replicas": int, "podManagementPolicy": {"OrderedReady", "Parallel"}, "selector!": SELECTOR,
-        "template!": TEMPLATE}},
-    ("batch/v1", "Job"): {"metadata!": METADATA, "spec!": {
-        "completions": int, "parallelism": int, "completionMode": {"NonIndexed", "Indexed"}, "backoffLimit": int,
-        "backoffLimitPerIndex": int, "maxFailedIndexes": int, "podFailurePolicy": {"rules!": [FAILURE_RULE]}, "template!": TEMPLATE}},
-    ("kubeflow.org/v1", "TFJob"): {"metadata!": METADATA, "spec!": {
-        "successPolicy": {"", "AllWorkers"}, "enableDynamicWorker": bool,
-        "runPolicy": {"cleanPodPolicy": {"All", "Running", "None"}, "backoffLimit": int, "ttlSecondsAfterFinished": int},
-        "tfReplicaSpecs!": {"PS": REPLICAS, "Worker": REPLICAS, "Chief": REPLICAS, "Evaluator": REPLICAS}}},
+# What the models do not say of values: by the field, in whatever object it is, or in one of them.
+VALUES = {
+    "name": name, "serviceName": name, "subdomain": name, "image": image, "port": port, "containerPort": port,
+    "cpu": quantity, "memory": quantity,
+    "imagePullPolicy": {"Always", "IfNotPresent", "Never"}, "restartPolicy": {"Always", "OnFailure", "Never"},
+    "podManagementPolicy": {"OrderedReady", "Parallel"}, "completionMode": {"NonIndexed", "Indexed"},
+    "action": {"FailJob", "FailIndex", "Ignore", "Count"}, "operator": {"In", "NotIn"}, "status": {"True", "False", "Unknown"},
+    "successPolicy": {"", "AllWorkers"}, "cleanPodPolicy": {"All", "Running", "None"},
+    ("ReplicaSpec", "restartPolicy"): {"Always", "OnFailure", "Never", "ExitCode"}, ("V1EnvVar", "name"): None,
 }
 
 
-def check(value, wanted, where):
+def is_required(model, attribute):
+    """The package's models refuse None where something is required."""
+    empty = model.__new__(model)
+    empty.local_vars_configuration = kubernetes.Configuration()
+    try:
+        setattr(empty, attribute, None)
+    except ValueError:
+        return True
+    return False
+
+
+def fields(model_name):
+    """Of a model: each field's type, and whether it is required."""
+    found = {}
+    for described in (YOUNGER, TF_JOB):
+        for field, kind in described.get(model_name, {}).items():
+            found[field.rstrip("!")] = kind, field.endswith("!")
+    model = getattr(kubernetes, model_name, None)
+    if model is not None:
+        for attribute, field in model.attribute_map.items():
+            found[field] = model.openapi_types[attribute], is_required(model, attribute)
+    return found
+
+
+def check(value, kind, where):
     """What is wrong, each a line."""
-    if isinstance(wanted, list):
+    if kind.startswith("list["):
         if not isinstance(value, list):
             return [f"{where}: a list is wanted"]
-        return [line for i, item in enumerate(value) for line in check(item, wanted[0], f"{where}[{i}]")]
-    if isinstance(wanted, dict):
-        return check_object(value, wanted, where)
-    if isinstance(wanted, set):
-        return [] if value in wanted else [f"{where}: {value!r} is none of {sorted(wanted)}"]
-    if isinstance(wanted, type):
-        return [] if type(value) is wanted else [f"{where}: {value!r} is no {wanted.__name__}"]
-    wrong = wanted(value)
-    return [f"{where}: {value!r}: {wrong}"] if wrong else []
+        return [line for i, item in enumerate(value) for line in check(item, kind[5:-1], f"{where}[{i}]")]
+    if kind.startswith("dict("):
+        if not isinstance(value, dict):
+            return [f"{where}: a map is wanted"]
+        return [line for key, item in value.items() for line in check_field(None, key, item, kind[5:-1].split(", ")[1], where)]
+    types = {"str": str, "int": int, "bool": bool, "float": float, "object": object}
+    if kind in types:
+        return [] if types[kind] is object or type(value) is types[kind] else [f"{where}: {value!r} is no {kind}"]
+    return check_object(value, kind, where)
 
 
-def check_object(value, wanted, where):
+def check_field(model_name, field, value, kind, where):
+    lines = check(value, kind, f"{where}.{field}")
+    rule = VALUES.get((model_name, field), VALUES.get(field))
+    if lines or rule is None or not isinstance(value, (str, int)):
+        return lines
+    if isinstance(rule, set):
+        return [] if value in rule else [f"{where}.{field}: {value!r} is none of {sorted(rule)}"]
+    wrong = rule(value)
+    return [f"{where}.{field}: {value!r}: {wrong}"] if wrong else []
+
+
+def check_object(value, model_name, where):
+    known = fields(model_name)
+    if not known:
+        return [f"{where}: there is no schema of {model_name}"]
     if not isinstance(value, dict):
         return [f"{where}: an object is wanted"]
-    types = {field.rstrip("!"): kind for field, kind in wanted.items()}
-    lines = [f"{where}: {field[:-1]} is missing" for field in wanted if field.endswith("!") and field[:-1] not in value]
+    lines = [f"{where}: {field} is missing" for field, (_, required) in known.items() if required and field not in value]
     for field, item in value.items():
-        kind = types.get(field, types.get("*"))
-        lines += [f"{where}: there is no field {field!r}"] if kind is None else check(item, kind, f"{where}.{field}")
+        if field not in known:
+            lines.append(f"{where}: there is no field {field!r}")
+        else:
+            lines += check_field(model_name, field, item, known[field][0], where)
     return lines
 
 
+def model_of(api_version, kind):
+    """The name of the model; None: the API has no such kind in this group and version."""
+    group, _, version = api_version.rpartition("/")
+    if (group, kind) in OTHERS:
+        return OTHERS[group, kind]
+    api = getattr(kubernetes, f"{(group or 'core').capitalize()}{version.capitalize()}Api", None)
+    method = "create_namespaced_" + re.sub(r"(?<!^)([A-Z])", r"_\1", kind).lower()
+    return f"{version.capitalize()}{kind}" if hasattr(api, method) else None
+
+
 def check_document(document):
-    key = (document.get("apiVersion"), document.get("kind"))
-    if key not in OBJECTS:
-        return [f"{key} is not known here"]
-    return check(document, {"apiVersion!": str, "kind!": str, **OBJECTS[key]}, key[1])
+    api_version, kind = document.get("apiVersion"), document.get("kind")
+    model_name = model_of(str(api_version), str(kind))
+    if model_name is None:
+        return [f"there is no kind {kind!r} in {api_version!r}"]
+    if not isinstance(document.get("metadata"), dict) or "name" not in document["metadata"]:
+        return [f"{kind}: metadata.name is missing"]
+    return check_object(document, model_name, kind)
 
 
 def strict_loader():
@@ -129,11 +174,41 @@ def documents(file_name):
         return list(yaml.load_all(file, strict_loader()))       # safe: a SafeLoader
 
 
+def described(value, kind, path=()):
+    """Every field of a document that a schema describes: its path, type and whether it is required."""
+    if kind.startswith("list["):
+        for i, item in enumerate(value):
+            yield from described(item, kind[5:-1], (*path, i))
+    elif isinstance(value, dict) and not kind.startswith("dict("):
+        for field, item in value.items():
+            of, required = fields(kind)[field]
+            yield (*path, field), of, required
+            yield from described(item, of, (*path, field))
+
+
+def changed(document, path, change):
+    """A copy of it, in which something was done to the field at a path."""
+    document = copy.deepcopy(document)
+    holder = document
+    for step in path[:-1]:
+        holder = holder[step]
+    change(holder, path[-1])
+    return document
+
+
+def misspelt(holder, field):
+    holder[field + "s"] = holder.pop(field)
+
+
+def another_type(holder, field):
+    holder[field] = 7 if isinstance(holder[field], (str, list, dict, bool)) else "seven"
+
+
 class Kubernetes(unittest.TestCase):
     def setUp(self):
-        if yaml is None:
-            print("skipped: python3-yaml is not installed")
-            self.skipTest("python3-yaml is not installed")
+        if kubernetes is None:
+            print(f"skipped: {missing} is not installed (python3-yaml, python3-kubernetes)")
+            self.skipTest(f"{missing} is not installed")
 
     def kinds(self, file_name):
         return {document["kind"]: document for document in documents(file_name)}
@@ -144,15 +219,30 @@ class Kubernetes(unittest.TestCase):
                 with self.subTest(file_name, kind=document.get("kind")):
                     self.assertEqual(check_document(document), [])
 
-    def test_what_is_wrong_is_seen(self):
+    def test_what_is_wrong_is_said(self):
         job = self.kinds("statefulsets.yaml")["Job"]
         job["spec"]["backofflimit"] = 4
+        job["spec"]["completions"] = "2"
         del job["spec"]["template"]["spec"]["containers"][0]["name"]
         job["spec"]["template"]["spec"]["containers"][0]["image"] = "sumac"
-        self.assertEqual(check_document(job), [
-            "Job.spec.template.spec.containers[0]: name is missing",
+        self.assertEqual(sorted(check_document(job)), [
+            "Job.spec.completions: '2' is no int",
             "Job.spec.template.spec.containers[0].image: 'sumac': an image wants a tag other than latest",
+            "Job.spec.template.spec.containers[0]: name is missing",
             "Job.spec: there is no field 'backofflimit'"])
+        self.assertEqual(check_document({"apiVersion": "batch/v1", "kind": "StatefulSet"}), ["there is no kind 'StatefulSet' in 'batch/v1'"])
+
+    def test_each_field_that_is_misspelt_of_another_type_or_missing_is_seen(self):
+        seen = 0
+        for file_name in sorted(os.listdir(FOLDER)):
+            for document in documents(file_name):
+                for path, kind, required in described(document, model_of(document["apiVersion"], document["kind"])):
+                    with self.subTest(file_name, kind=document["kind"], path=path):
+                        self.assertNotEqual(check_document(changed(document, path, misspelt)), [])
+                        self.assertTrue(kind == "object" or check_document(changed(document, path, another_type)))
+                        self.assertTrue(not required or check_document(changed(document, path, dict.pop)))
+                        seen += 1
+        self.assertGreater(seen, 100)
 
     def test_selectors_and_names_meet(self):
         kinds = self.kinds("statefulsets.yaml")
