@@ -35,6 +35,16 @@ static void sleep_until(struct sumac_client *client, pthread_cond_t *condition, 
     pthread_cond_timedwait(condition, &client->lock, &until);
 }
 
+/* False: none is due. */
+static bool run_due_timers(struct sumac_client *client)
+{
+    const uint64_t now_us = client_now_us();
+    if (now_us < client->timer_us)
+        return false;
+    client_run_timers(client, now_us);
+    return true;
+}
+
 /* Poll once, up to `until_us`, the lock given up while nothing has come. */
 static void poll_once(struct sumac_client *client, uint64_t until_us)
 {
@@ -48,16 +58,15 @@ static void poll_once(struct sumac_client *client, uint64_t until_us)
     client->polling = false;
     if (polled == RPC_POLLED_EVENT)
         rpc_handle(client->poller, &event);
-    const uint64_t now_us = client_now_us();
-    if (now_us >= client->timer_us)
-        client_run_timers(client, now_us);
+    (void)run_due_timers(client);
 }
 
 void client_poll_once(struct sumac_client *client)
 {
-    if (client->polling)
+    if (client->polling && !run_due_timers(client))
         return;
-    poll_once(client, 0);
+    if (!client->polling)
+        poll_once(client, 0);
     if (client->waiters > 0)
         pthread_cond_broadcast(&client->happened);
 }
@@ -72,7 +81,11 @@ bool client_wait(
         if (now_us >= until_us)
             break;
         if (client->polling) {
-            sleep_until(client, &client->happened, until_us);
+            /* Who polls knows the timers as they were when it began to. */
+            const uint64_t timer_us = client->timer_us;
+            sleep_until(client, &client->happened, until_us < timer_us ? until_us : timer_us);
+            if (run_due_timers(client) && client->waiters > 1)
+                pthread_cond_broadcast(&client->happened);
         } else {
             poll_once(client, until_us);
             if (client->waiters > 1)

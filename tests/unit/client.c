@@ -667,6 +667,37 @@ static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_
     pthread_cond_destroy(&client.happened);
 }
 
+static bool has_no_timer(void *context)
+{
+    return ((const struct sumac_client *)context)->timer_us == NEVER_US;
+}
+
+/* A thread that polls may have begun to before a shorter wait was asked for, and nothing may come for it. */
+static void a_timer_is_kept_while_another_thread_polls(void **state)
+{
+    (void)state;
+    pthread_condattr_t monotonic;
+    struct sumac_client client = {.polling = true}; /* given */
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&client.happened, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        client.calls[kind].at_us = NEVER_US;
+    client.tick_us = client.timer_us = client_now_us() + 1000;
+    const uint64_t until_us = client_now_us() + UINT64_C(20000000);
+
+    pthread_mutex_lock(&client.lock);
+    const bool kept = client_wait(&client, has_no_timer, &client, until_us); /* when */
+    client.tick_us = client.timer_us = client_now_us();
+    client_poll_once(&client);
+    pthread_mutex_unlock(&client.lock);
+
+    assert_true(kept); /* then */
+    assert_true(has_no_timer(&client));
+    pthread_cond_destroy(&client.happened);
+}
+
 static void a_name_that_does_not_resolve_is_said(void **state)
 {
     (void)state;
@@ -730,6 +761,7 @@ int main(void)
         cmocka_unit_test(a_call_that_reached_nobody_is_made_again),
         cmocka_unit_test(a_call_that_a_ps_refused_is_not_made_again),
         cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
+        cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
         cmocka_unit_test(a_name_that_does_not_resolve_is_said),
         cmocka_unit_test(a_cluster_without_ps_is_refused),
         cmocka_unit_test(a_task_that_is_no_member_is_refused),
