@@ -34,7 +34,7 @@
 
 struct acceptor {
     struct listener listener;
-    int wake; /* an eventfd: stop */
+    int stop_accepting, stop_watching; /* eventfds */
     pthread_t thread, watcher;
     bool running, watching;
     struct reader own,
@@ -145,7 +145,8 @@ static void look_round(struct acceptor *acceptor)
 static void *run(void *context)
 {
     struct acceptor *const acceptor = context;
-    struct pollfd polled[1 + LISTENER_SOCKETS_MAX] = {{.fd = acceptor->wake, .events = POLLIN}};
+    struct pollfd polled[1 + LISTENER_SOCKETS_MAX] = {
+        {.fd = acceptor->stop_accepting, .events = POLLIN}};
     const unsigned count = acceptor->listener.count;
     bool enough = true;
     for (unsigned i = 0; i < count; i++)
@@ -189,7 +190,7 @@ static void watch(struct acceptor *acceptor, bool *noted)
 static void *run_watch(void *context)
 {
     struct acceptor *const acceptor = context;
-    struct pollfd stop = {.fd = acceptor->wake, .events = POLLIN};
+    struct pollfd stop = {.fd = acceptor->stop_watching, .events = POLLIN};
     bool noted = false;
     while (poll(&stop, 1, WATCH_MS) <= 0) {
         watch(acceptor, &noted);
@@ -204,13 +205,16 @@ enum sumac_status acceptor_open(
     struct acceptor *const made = memory_take(&memory_heap, sizeof *made);
     if (made == NULL)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
-    *made = (struct acceptor){.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *made = (struct acceptor){
+        .stop_accepting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .stop_watching = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     pthread_mutex_init(&made->mutex, NULL);
     const uint32_t max =
         options->connections_max != 0 ? options->connections_max : CONNECTIONS_DEFAULT;
     enum sumac_status status =
         listener_open(options->bind_host, options->port, &made->listener, error);
-    if (status == SUMAC_OK && (made->wake < 0 || !connections_init(&made->connections, max)))
+    const bool has_events = made->stop_accepting >= 0 && made->stop_watching >= 0;
+    if (status == SUMAC_OK && (!has_events || !connections_init(&made->connections, max)))
         status = fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory, or no descriptor, to accept %u connections with", max);
@@ -247,27 +251,39 @@ bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader 
     return acceptor->watching;
 }
 
-void acceptor_stop(struct acceptor *acceptor)
+/* Tell a thread to end, and wait until it has. */
+static void end_thread(pthread_t thread, int event)
 {
     const uint64_t one = 1;
-    if (acceptor->running) {
-        while (write(acceptor->wake, &one, sizeof one) < 0 && errno == EINTR)
-            ;
-        pthread_join(acceptor->thread, NULL);
-        if (acceptor->watching)
-            pthread_join(acceptor->watcher, NULL);
-        acceptor->running = acceptor->watching = false;
-    }
+    while (write(event, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(thread, NULL);
+}
+
+void acceptor_stop(struct acceptor *acceptor)
+{
+    if (acceptor->running)
+        end_thread(acceptor->thread, acceptor->stop_accepting);
+    acceptor->running = false;
     listener_close(&acceptor->listener);
 }
 
+static void close_event(int event)
+{
+    if (event >= 0)
+        close(event);
+}
+
+/* A peer that sends without a pause would hold up the end, too: whoever does is cut to the last. */
 void acceptor_close(struct acceptor *acceptor)
 {
     if (acceptor == NULL)
         return;
     acceptor_stop(acceptor);
-    if (acceptor->wake >= 0)
-        close(acceptor->wake);
+    if (acceptor->watching)
+        end_thread(acceptor->watcher, acceptor->stop_watching);
+    close_event(acceptor->stop_accepting);
+    close_event(acceptor->stop_watching);
     if (acceptor->credentials != NULL)
         grpc_server_credentials_release(acceptor->credentials);
     connections_deinit(&acceptor->connections);

@@ -26,7 +26,7 @@ enum sumac_status acceptor_open(
 uint32_t acceptor_port(const struct acceptor *acceptor);
 /* Let them in. Borrows core, which was started, and poller, which the calling thread polls. False: no thread to be had. */
 bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader *poller);
-/* Nobody is let in any more. */
+/* Nobody is let in any more. Whoever holds a thread by what it sends is cut until acceptor_close. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_close(struct acceptor *acceptor);
 /* Threads  any. */
