@@ -612,6 +612,25 @@ static void a_join_after_sigterm_is_refused(void **state)
     world_free(world);
 }
 
+/* Before ps 0 has ended: it waits for a settle that is under way. */
+static void so_is_one_while_sigterm_waits_for_a_settle(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+    const struct world_answer *first = world_joined(world, "worker", 0, 1);
+    world->ps[1].silent = true;
+    world_leave(world, first->session_id, true);
+    world_settle_down(world);
+    world_terminate(world);
+
+    const uint64_t late = world_join(world, "worker", 1, 2);
+
+    assert_non_null(world_answer(world, late));
+    assert_int_equal(world_answer(world, late)->reason, SUMAC_REASON_TERMINATED);
+    world_free(world);
+}
+
 static void jobs_that_cannot_be_printed_are_refused(void **state)
 {
     (void)state;
@@ -725,6 +744,7 @@ int main(void)
         cmocka_unit_test(an_observer_joins_without_a_task_and_settles_nobody),
         cmocka_unit_test(without_a_list_a_task_that_was_not_known_is_a_new_membership),
         cmocka_unit_test(a_join_after_sigterm_is_refused),
+        cmocka_unit_test(so_is_one_while_sigterm_waits_for_a_settle),
         cmocka_unit_test(jobs_that_cannot_be_printed_are_refused),
         cmocka_unit_test(the_statistics_say_what_is_waited_for),
         cmocka_unit_test(

@@ -100,6 +100,28 @@ static void an_answer_to_an_order_that_was_not_given_does_no_harm(void **state)
     world_free(world);
 }
 
+/* It is said twice, and the order after it has not been answered. */
+static void nor_does_one_to_an_order_that_was_answered_before(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+    const uint64_t answered = world_told(world, 1, ORDER_OPEN)->number;
+    world->ps[1].mute = true;
+    const uint64_t join = world_join(world, "worker", 1, 2);
+    world_settle_down(world);
+
+    world_report_answer(world, 1, answered);
+    world_settle_down(world);
+    assert_null(world_answer(world, join));
+    world_report_answer(world, 1, world_told(world, 1, ORDER_OPEN)->number);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, join)->status, SUMAC_OK);
+    world_free(world);
+}
+
 static void orders_that_were_answered_are_not_given_again(void **state)
 {
     (void)state;
@@ -416,6 +438,7 @@ int main(void)
         cmocka_unit_test(a_stream_has_one_order_on_its_way_at_a_time),
         cmocka_unit_test(what_was_not_answered_is_given_again_after_a_reconnect),
         cmocka_unit_test(an_answer_to_an_order_that_was_not_given_does_no_harm),
+        cmocka_unit_test(nor_does_one_to_an_order_that_was_answered_before),
         cmocka_unit_test(orders_that_were_answered_are_not_given_again),
         cmocka_unit_test(a_ps_that_answered_all_again_after_a_reconnect_is_not_lost),
         cmocka_unit_test(each_ps_hears_about_every_second_that_ps_0_lives),

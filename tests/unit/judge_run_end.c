@@ -356,22 +356,24 @@ static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
     world_free(world);
 }
 
-/* Settled for its silence, it is heard again when its successor is at work. */
-static void the_done_of_an_older_attempt_ends_no_run_that_a_newer_one_works_for(void **state)
+/* Settled for its silence, it is heard again when its successor is at work; and that one dies. */
+static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(void **state)
 {
     (void)state;
     uint8_t older[16];
     struct world *world = world_new(1, 1);
     memcpy(older, world_joined(world, "worker", 0, 1)->session_id, sizeof older);
     world_pass(world, 12 * SECOND);
-    const struct world_answer *newer = world_joined(world, "worker", 0, 2);
-
+    world_joined(world, "worker", 0, 2);
     const uint64_t leave = world_leave(world, older, true);
     world_settle_down(world);
-
     assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
-    assert_false(world->exited);
-    world_leave(world, newer->session_id, true);
+
+    world_pass(world, 12 * SECOND);
+
+    assert_false(world->exited); /* the next attempt is waited for */
+    const struct world_answer *next = world_joined(world, "worker", 0, 3);
+    world_leave(world, next->session_id, true);
     world_settle_down(world);
     assert_true(world->exited);
     world_free(world);
@@ -430,7 +432,7 @@ int main(void)
         cmocka_unit_test(without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end),
         cmocka_unit_test(a_killed_member_counts_once_it_is_settled),
         cmocka_unit_test(a_worker_that_was_settled_and_then_says_done_is_done),
-        cmocka_unit_test(the_done_of_an_older_attempt_ends_no_run_that_a_newer_one_works_for),
+        cmocka_unit_test(the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done),
         cmocka_unit_test(a_join_after_the_end_is_told_that_the_run_is_over),
         cmocka_unit_test(a_run_ends_however_short_memory_is),
     };

@@ -92,6 +92,30 @@ static void a_retried_leave_is_answered_with_the_same_final(void **state)
     world_free(world);
 }
 
+/* It has been decided, and one ps has yet to say that it knows. */
+static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[1].mute = true;
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    world_settle_down(world);
+    world_report_answer(world, 1, world_told(world, 1, ORDER_CLOSE)->number);
+    world_settle_down(world);
+    assert_non_null(world_told(world, 1, ORDER_DECIDE)); /* given */
+
+    world_terminate(world);
+    assert_null(world_answer(world, leave));
+    world_report_answer(world, 1, world_told(world, 1, ORDER_DECIDE)->number);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
+    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 143);
+    world_free(world);
+}
+
 static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended(void **state)
 {
     (void)state;
@@ -549,6 +573,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_has_no_memory_for_a_decision_is_told_again),
         cmocka_unit_test(a_settle_that_had_no_memory_for_its_order_gives_it_later),
         cmocka_unit_test(a_retried_leave_is_answered_with_the_same_final),
+        cmocka_unit_test(sigterm_lets_a_settle_that_is_decided_be_through),
         cmocka_unit_test(
             the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended),
         cmocka_unit_test(of_two_new_attempts_that_wait_the_older_one_is_refused),

@@ -118,6 +118,27 @@ static void answers_that_are_not_read_take_of_the_grant(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
+/* With room for a few answers more, and for none of a part. */
+static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const uint64_t stream = begin_with(talk, &config);
+    const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
+    const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
+    const struct session *const session = talk->lane->sessions;
+    send(talk, stream, 1, 0);
+    talk->deaf = stream;
+    for (uint32_t i = 0; i + 4 < max; i++)
+        send(talk, stream, 1, 0);
+    assert_int_equal(session->staged_bytes, part_bytes);
+
+    send(talk, stream, 2, 1);
+
+    assert_null(strstr(talk->text, "end of stream"));
+    assert_int_equal(session->staged_bytes, part_bytes);
+}
+
 /* As many pushes as a client may have in flight, each of many shards, sent twice, and not one answer read. */
 static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
 {
@@ -549,6 +570,7 @@ int main(void)
         talk_test(parts_that_are_sent_again_do_not_count_again),
         talk_test(a_session_has_so_many_voided_pushes),
         talk_test(answers_that_are_not_read_take_of_the_grant),
+        talk_test(parts_take_of_what_answers_have_left_of_the_grant),
         talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),
         talk_test(answers_that_fill_a_message_go_on_in_the_next),
         talk_test(the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes),

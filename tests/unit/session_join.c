@@ -232,6 +232,7 @@ static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **sta
     const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
     assert_int_equal(call->call, SESSION_CALL_LEAVE);
     assert_true(call->leave->done);
+    assert_int_equal(call->leave->last_sequence, 1);
     talk_closed(&talk, 0, true, 1, 0); /* the settle that the leave brings about */
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEFT});

@@ -484,6 +484,34 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
     talk_close(&talk);
 }
 
+/* In the second message, which is no longer than what was asked for, and longer than what is left of it. */
+static void nor_does_one_that_goes_on_beyond_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    char into[7] = "......";
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+    answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "ab", .bytes = 2});
+
+    answer(
+        &talk, 0,
+        &(struct answer){
+            .request = request,
+            .shard = 10,
+            .offset = 2,
+            .data = "cdef",
+            .bytes = 4,
+            .last = true});
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_MALFORMED);
+    assert_string_equal(into, "ab....");
+    talk_close(&talk);
+}
+
 static void a_cancelled_pull_writes_no_more(void **state)
 {
     (void)state;
@@ -559,6 +587,7 @@ int main(void)
         cmocka_unit_test(a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up),
         cmocka_unit_test(what_a_ps_refuses_ends_the_pull),
         cmocka_unit_test(an_answer_beyond_what_was_asked_touches_no_memory),
+        cmocka_unit_test(nor_does_one_that_goes_on_beyond_it),
         cmocka_unit_test(a_cancelled_pull_writes_no_more),
         cmocka_unit_test(a_reader_has_no_session_and_pulls_all_the_same),
     };

@@ -289,11 +289,11 @@ static void a_variable_is_cut_into_blocks(void **state)
     assert_int_equal(fixture->store.state_bytes, 3 * 160);
 }
 
-/* Elements 0 … 39 in one shard, or in two of 24 and 16: the same random values. */
+/* Ten rows of four in one shard, or in two of six and four rows: the same random values. */
 static void values_do_not_depend_on_the_split(void **state)
 {
     struct fixture *fixture = *state;
-    uint64_t shape[] = {ELEMENTS};
+    uint64_t shape[] = {ELEMENTS / 4, 4};
     wire_shard halves[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT}, whole = WIRE_SHARD_INIT;
     wire_shard *split[] = {&halves[0], &halves[1]}, *unsplit[] = {&whole};
     wire_initializer uniform = WIRE_INITIALIZER_INIT;
@@ -304,16 +304,16 @@ static void values_do_not_depend_on_the_split(void **state)
     uniform.b = 1;
     given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
     given.shape = shape;
-    given.n_shape = 1;
+    given.n_shape = 2;
     given.initializer = &uniform;
     for (uint64_t i = 0; i < 2; i++) {
         halves[i].shard_id = 10 + i;
-        halves[i].first_row = 24 * i;
-        halves[i].rows = i == 0 ? 24 : 16;
-        halves[i].bytes = halves[i].rows * sizeof(float);
+        halves[i].first_row = 6 * i;
+        halves[i].rows = i == 0 ? 6 : 4;
+        halves[i].bytes = halves[i].rows * 4 * sizeof(float);
     }
     whole.shard_id = 20;
-    whole.rows = ELEMENTS;
+    whole.rows = ELEMENTS / 4;
     whole.bytes = ELEMENTS * sizeof(float);
 
     given.name = "split";

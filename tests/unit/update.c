@@ -279,6 +279,28 @@ static void adams_rate_has_its_bias_correction(void **state)
     assert_true(slice.scalar[UPDATE_SCALAR_EPSILON] == (double)1e-7f);
 }
 
+static void nesterovs_rule_is_chosen_by_its_hyperparameter(void **state)
+{
+    (void)state;
+    const struct update_function *const momentum = update_find(UPDATE_MOMENTUM);
+    wire_hyperparameter nesterov = WIRE_HYPERPARAMETER_INIT;
+    wire_hyperparameter *list[] = {&nesterov};
+    wire_function given = WIRE_FUNCTION_INIT;
+    struct update_hyperparameters read;
+    struct update_slice slice = {0};
+    nesterov.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_NESTEROV;
+    given.hyperparameters = list;
+    given.n_hyperparameters = 1;
+
+    for (int chosen = 0; chosen <= 1; chosen++) {
+        nesterov.value = chosen;
+        assert_int_equal(
+            update_hyperparameters_read(momentum, NULL, &given, &read, NULL), SUMAC_OK);
+        update_prepare(momentum, SUMAC_FLOAT32, &read, 1, &slice);
+        assert_int_equal(slice.flag, chosen);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_function_with_slots_needs_a_variable_created_with_it),
         cmocka_unit_test(each_function_has_its_data_types),
         cmocka_unit_test(adams_rate_has_its_bias_correction),
+        cmocka_unit_test(nesterovs_rule_is_chosen_by_its_hyperparameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,6 +145,8 @@ static void float32_rules_are_those_of_the_book(void **state)
     const float *const slot_0 = (const float *)before->slot[0];
     const float *const slot_1 = (const float *)before->slot[1];
     const float *const result = (const float *)after->value;
+    const float *const kept_0 = (const float *)after->slot[0];
+    const float *const kept_1 = (const float *)after->slot[1];
 
     struct update_slice slice =
         make_slice(update_find(UPDATE_SGD), SUMAC_FLOAT32, before, after, 0);
@@ -153,11 +155,16 @@ static void float32_rules_are_those_of_the_book(void **state)
         assert_true(fabsf(result[i] - (theta[i] - 0.01f * g[i])) <= 1e-6f);
 
     slice = make_slice(update_find(UPDATE_MOMENTUM), SUMAC_FLOAT32, before, after, 0);
-    slice.flag = true;
-    update_run(&slice);
-    for (size_t i = 0; i < COUNT; i++) {
-        const float a = 0.9f * slot_0[i] + g[i];
-        assert_true(fabsf(result[i] - (theta[i] - 0.01f * (g[i] + 0.9f * a))) <= 1e-6f);
+    for (int nesterov = 0; nesterov <= 1; nesterov++) {
+        slice.flag = nesterov;
+        memset(after->slot[0], 0, sizeof after->slot[0]);
+        update_run(&slice);
+        for (size_t i = 0; i < COUNT; i++) {
+            const float a = 0.9f * slot_0[i] + g[i];
+            const float step = nesterov ? g[i] + 0.9f * a : a;
+            assert_true(fabsf(result[i] - (theta[i] - 0.01f * step)) <= 1e-6f);
+            assert_true(fabsf(kept_0[i] - a) <= 1e-6f);
+        }
     }
 
     slice = make_slice(update_find(UPDATE_ADAM), SUMAC_FLOAT32, before, after, 0);
@@ -170,6 +177,8 @@ static void float32_rules_are_those_of_the_book(void **state)
         const double rate = 0.001 * sqrt(1 - pow(0.999, 3)) / (1 - pow(0.9, 3));
         const double expected = (double)theta[i] - rate * m / (sqrt(v) + 0.1);
         assert_true(fabs((double)result[i] - expected) <= 1e-6);
+        assert_true(fabs((double)kept_0[i] - m) <= 1e-6);
+        assert_true(fabs((double)kept_1[i] - v) <= 1e-6);
     }
     free(before);
     free(after);

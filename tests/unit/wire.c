@@ -222,6 +222,47 @@ static void hostile_bytes_are_refused(void **state)
 #undef REFUSED
 }
 
+static void a_field_whose_number_is_out_of_range_is_said_to_be(void **state)
+{
+    (void)state;
+    static const uint8_t none[] = {0x00, 0x01}, too_large[] = {0x80, 0x80, 0x80, 0x80, 0x10, 0x01};
+    static const struct span wrong[] = {{none, sizeof none}, {too_large, sizeof too_large}};
+    for (size_t i = 0; i < 2; i++) {
+        struct sumac_error error;
+        assert_int_equal(
+            unpack_all(&sumac__v1__push_request__descriptor, wrong[i].data, wrong[i].bytes, &error),
+            SUMAC_INVALID_ARGUMENT);
+        assert_string_equal(
+            error.text,
+            "malformed sumac.v1.PushRequest: it has a field whose number is out of range");
+    }
+}
+
+/* Ten bytes beside a payload. */
+static void the_largest_number_is_one(void **state)
+{
+    (void)state;
+    uint8_t bytes[64];
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    struct arena arena;
+    struct wire_received received;
+    struct sumac_error error;
+    answer.position = UINT64_MAX;
+    const size_t header_bytes = wire_packed_bytes(&answer.base, 3);
+    wire_pack(&answer.base, 3, bytes);
+    memcpy(bytes + header_bytes, "abc", 3);
+    const struct span span = {.data = bytes, .bytes = header_bytes + 3};
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+
+    assert_int_equal(
+        wire_unpack(&sumac__v1__pull_answer__descriptor, &span, 1, &arena, &received, &error),
+        SUMAC_OK);
+
+    assert_true(((const wire_pull_answer *)(const void *)received.message)->position == UINT64_MAX);
+    assert_int_equal(received.payload_bytes, 3);
+    arena_deinit(&arena);
+}
+
 /* 4 MB of empty submessages would take 222 MB. */
 static void what_inflates_beyond_the_arena_is_refused(void **state)
 {
@@ -440,6 +481,8 @@ int main(void)
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(a_second_payload_is_refused),
         cmocka_unit_test(hostile_bytes_are_refused),
+        cmocka_unit_test(a_field_whose_number_is_out_of_range_is_said_to_be),
+        cmocka_unit_test(the_largest_number_is_one),
         cmocka_unit_test(what_inflates_beyond_the_arena_is_refused),
         cmocka_unit_test(a_header_above_its_bound_is_refused),
         cmocka_unit_test(so_is_one_of_a_message_that_has_no_payload),

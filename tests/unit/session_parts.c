@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_parts.c -- of several pieces, parts and pushes each has its own: version, answer, refusal, commit and chunk. */
+#include "session_talk.h"
+
+static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    enum { count = 100 };
+    static uint8_t data[8];
+    struct session_piece pieces[count];
+    uint64_t versions[2][count];
+    for (uint32_t i = 0; i < count;
+         i++) { /* given: every other one is on ps 1, from the first on */
+        pieces[i] = talk_piece(1 - i % 2, 10 + i, data, sizeof data);
+        versions[1 - i % 2][i / 2] = 1000 + i;
+    }
+    talk_push(&talk, 1, pieces, count);
+
+    for (uint32_t ps = 0; ps < 2; ps++) {
+        wire_done done = WIRE_DONE_INIT;
+        wire_done *list[] = {&done};
+        wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+        done.sequence = 1;
+        done.n_versions = count / 2;
+        done.versions = versions[ps];
+        answer.n_done = 1;
+        answer.done = list;
+        talk_answer(&talk, ps, &answer);
+    }
+
+    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    assert_non_null(pushed);
+    assert_int_equal(pushed->version_count, count);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(pushed->versions[i], 1000 + i);
+    talk_close(&talk);
+}
+
+/* After a reconnect a ps says again what it has. */
+static void one_ps_that_says_staged_twice_is_not_two(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 0, 1);
+    assert_int_equal(talk_state(&talk).commit_through, 0);
+    talk_staged(&talk, 1, 1);
+
+    assert_int_equal(talk_state(&talk).commit_through, 1);
+    talk_close(&talk);
+}
+
+static void a_refused_push_voids_none_beside_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+    talk_writable(&talk, 1);
+    talk_push_to(&talk, 2, 3);
+    talk_writable(&talk, 1);
+    talk_staged(&talk, 1, 1);
+    talk_staged(&talk, 1, 2); /* given: on ps 1 both wait for what ps 0 says */
+    talk_refused(&talk, 0, 1);
+
+    const wire_push_request *request = talk_request(&talk, 1);
+    assert_non_null(request);
+    assert_int_equal(request->commit->commit_through, 1);
+    assert_int_equal(request->commit->n_voided, 1);
+    assert_int_equal(request->commit->voided[0], 1);
+    talk_close(&talk);
+}
+
+static void what_a_ps_was_told_of_the_commit_is_not_said_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    assert_int_equal(talk_request(&talk, 0)->commit->commit_through, 1); /* given */
+    talk_writable(&talk, 0);
+
+    talk_push_to(&talk, 2, 3);
+
+    assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
+    assert_null(talk_request(&talk, 0)->commit);
+    talk_close(&talk);
+}
+
+/* The first has no size that others fit beside. */
+static void a_chunk_has_whole_elements_of_each_piece(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+    config.chunk_bytes = 128;
+    talk_open_with(&talk, &config);
+    static uint8_t data[256];
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, data, 39), talk_piece(0, 11, data, sizeof data)};
+    uint64_t bytes = 0;
+
+    talk_push(&talk, 1, pieces, 2);
+    while (talk_sent(&talk, 0) != NULL) {
+        const wire_part *part = talk_request(&talk, 0)->parts[0];
+        for (size_t i = 0; i < part->n_pieces; i++) {
+            const wire_piece *piece = part->pieces[i];
+            assert_int_equal(piece->bytes % 8, piece->shard_id == 10 ? 39 % 8 : 0);
+            bytes += piece->bytes;
+        }
+        talk_writable(&talk, 0);
+    }
+
+    assert_int_equal(bytes, 39 + sizeof data);
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_piece_has_the_version_of_its_own_shard_in_the_callers_order),
+        cmocka_unit_test(one_ps_that_says_staged_twice_is_not_two),
+        cmocka_unit_test(a_refused_push_voids_none_beside_it),
+        cmocka_unit_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
+        cmocka_unit_test(a_chunk_has_whole_elements_of_each_piece),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
