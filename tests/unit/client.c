@@ -222,6 +222,21 @@ static void rows_past_the_end_are_refused(void **state)
     forget(&known);
 }
 
+static void a_tensor_that_ends_past_its_buffer_is_refused(void **state)
+{
+    (void)state;
+    struct known known;
+    know(&known);
+    struct sumac_error error = {0};
+    struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    values.offset_bytes = 16;
+
+    assert_int_equal(add(&known, &values, NULL, &error), SUMAC_OUT_OF_RANGE);
+
+    assert_non_null(strstr(error.text, "160 bytes begin at byte 16 of a buffer of 160"));
+    forget(&known);
+}
+
 static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
 {
     (void)state;
@@ -237,6 +252,25 @@ static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
 
     assert_int_equal(known.transfer->pieces[0].based_on, 9);
     assert_int_equal(known.transfer->pieces[1].based_on, 4);
+    forget(&known);
+}
+
+static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **state)
+{
+    (void)state;
+    const uint64_t versions[] = {11, 21};
+    struct known known;
+    know(&known);
+    struct sumac_error error;
+    const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    assert_int_equal(add(&known, &values, NULL, &error), SUMAC_OK);
+    known.client.staleness_mean = -1;
+    known.transfer->pieces[0].based_on = 8;  /* 9 and 10 are others', 11 is this push */
+    known.transfer->pieces[1].based_on = 20; /* nobody's but this push */
+
+    transfer_note_pushed(known.transfer, versions, 2);
+
+    assert_true(known.client.staleness_mean == 1);
     forget(&known);
 }
 
@@ -747,7 +781,9 @@ int main(void)
         cmocka_unit_test(a_tensor_of_another_type_is_refused_by_the_variables_name),
         cmocka_unit_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),
         cmocka_unit_test(rows_past_the_end_are_refused),
+        cmocka_unit_test(a_tensor_that_ends_past_its_buffer_is_refused),
         cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
+        cmocka_unit_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
         cmocka_unit_test(a_pull_that_is_over_by_its_deadline_is_not_still_under_way),
         cmocka_unit_test(a_push_is_not_over_while_its_bytes_are_lent),
         cmocka_unit_test(a_layout_with_a_gap_is_not_believed),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_apply.c -- a part is applied in one operation, large ones beside everything else. */
 #include <math.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -203,28 +204,40 @@ static void without_one_operation_a_pull_sees_half_a_part(void **state)
     assert_non_null(strstr(talk->text, "1 1 1 1 0 0 0 0"));
 }
 
-static void adams_count_is_the_shards_count_of_pushes(void **state)
+/* A constant gradient moves the value by the rate each time, as long as the count is right. No comparison holds of a NaN. */
+static void expect_moved(struct talk *talk, float value)
+{
+    float held[4];
+
+    assert_int_equal(lane_peek(talk->lane, 20, (uint8_t *)held, sizeof held), 16);
+    for (int i = 0; i < 4; i++)
+        assert_true(fabsf(held[i] - value) <= 1e-6F);
+}
+
+static void adams_count_is_the_shards_count_of_its_pushes(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    const float values[] = {1, 1, 1, 1};
-    float held[4];
+    const float values[] = {1, 1, 1, 1}, zeros[4] = {0};
     talk_variable(talk, 20, 4, UPDATE_ADAM);
     for (uint64_t sequence = 1; sequence <= 3; sequence++) {
         const struct talk_part sent = push_of(sequence, 20, values, 4);
         talk_part(talk, stream, &sent);
+        expect_moved(talk, -0.001F * (float)sequence);
     }
+    struct talk_part other = push_of(4, 20, zeros, 4);
+    other.function = UPDATE_ASSIGN_ADD; /* which does not count */
+    talk_part(talk, stream, &other);
 
-    assert_int_equal(lane_peek(talk->lane, 20, (uint8_t *)held, sizeof held), 16);
+    other = push_of(5, 20, values, 4);
+    talk_part(talk, stream, &other);
 
-    for (int i = 0; i < 4; i++) /* a constant gradient moves the value by the rate, each time */
-        assert_float_equal(held[i], -0.003F, 1e-6F);
+    expect_moved(talk, -0.004F);
 }
 
-static void a_push_names_hyperparameters_over_the_variables_own(void **state)
+/* Pushes 1, 1, 1, 1 to the shard by sgd with a rate of 0.5. */
+static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard)
 {
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
     const float values[] = {1, 1, 1, 1};
     wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
     wire_hyperparameter *rates[] = {&rate};
@@ -235,16 +248,16 @@ static void a_push_names_hyperparameters_over_the_variables_own(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
-    float held[4];
     rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
     rate.value = 0.5;
     sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
     sgd.hyperparameters = rates;
     sgd.n_hyperparameters = 1;
-    piece.shard_id = SMALL;
+    piece.shard_id = shard;
     piece.bytes = 16;
     piece.function = 1;
-    header.sequence = 1;
+    header.sequence = sequence;
+    header.previous = sequence - 1;
     header.first = header.last = header.eager = true;
     header.bytes = 16;
     header.functions = functions;
@@ -255,9 +268,21 @@ static void a_push_names_hyperparameters_over_the_variables_own(void **state)
     request.n_parts = 1;
 
     talk_push(talk, stream, &request, values, 16);
+}
 
-    assert_int_equal(lane_peek(talk->lane, SMALL, (uint8_t *)held, sizeof held), 16);
-    assert_float_equal(held[0], -0.5F, 0);
+/* Of the variable's own function, as a schedule of learning rates does, and of another one. */
+static void a_push_names_hyperparameters_over_the_variables_own(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk), shards[] = {SMALL, 20};
+    float held[4];
+    talk_variable(talk, 20, 4, UPDATE_SGD);
+
+    for (uint64_t i = 0; i < 2; i++) {
+        push_with_rate(talk, stream, i + 1, shards[i]);
+        assert_int_equal(lane_peek(talk->lane, shards[i], (uint8_t *)held, sizeof held), 16);
+        assert_true(held[0] == -0.5F);
+    }
 }
 
 /* Four floats for SMALL, in spans of one byte each. */
@@ -472,7 +497,7 @@ int main(void)
         talk_test(pieces_of_one_shard_are_applied_in_their_order),
         talk_test(a_part_of_two_variables_is_seen_whole_or_not_at_all),
         talk_test(without_one_operation_a_pull_sees_half_a_part),
-        talk_test(adams_count_is_the_shards_count_of_pushes),
+        talk_test(adams_count_is_the_shards_count_of_its_pushes),
         talk_test(a_push_names_hyperparameters_over_the_variables_own),
         talk_test(elements_that_straddle_spans_are_put_together),
         talk_test(an_element_that_straddles_spans_is_checked),

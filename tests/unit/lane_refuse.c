@@ -182,6 +182,36 @@ static void an_unknown_function_is_refused(void **state)
     talk_expect(talk, "refused 1 UNKNOWN_FUNCTION\n");
 }
 
+static void a_function_that_its_part_does_not_have_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_function sgd = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&sgd};
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
+    piece.shard_id = SUM;
+    piece.bytes = 16;
+    piece.function = 2; /* of one */
+    header.sequence = 1;
+    header.first = header.last = true;
+    header.bytes = 16;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, one, 16);
+
+    talk_expect(talk, "refused 1 UNKNOWN_FUNCTION\n");
+}
+
 static void a_function_whose_slots_the_variable_lacks_is_refused(void **state)
 {
     struct talk *const talk = *state;
@@ -531,6 +561,7 @@ static void more_pieces_than_a_part_may_have_are_refused(void **state)
     for (uint32_t sent = 0; sent <= LANE_PIECES_PER_PART_MAX; sent += per_message) {
         header.first = sent == 0;
         header.last = sent == LANE_PIECES_PER_PART_MAX;
+        header.n_pieces = header.last ? 1 : per_message;
         talk_push(talk, stream, &request, NULL, 0);
     }
 
@@ -613,6 +644,7 @@ int main(void)
         talk_test(an_empty_piece_past_the_shards_end_is_refused),
         talk_test(a_refusal_that_is_cut_is_cut_between_characters),
         talk_test(an_unknown_function_is_refused),
+        talk_test(a_function_that_its_part_does_not_have_is_refused),
         talk_test(a_function_whose_slots_the_variable_lacks_is_refused),
         talk_test(slots_are_those_that_a_variable_was_created_with),
         talk_test(a_hyperparameter_is_checked_in_the_variables_type),
