@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_calls.c -- calls that a client waits for: how they end, when they are made again, and which thread polls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "client_state.h"
+
+/* A client and a server of deletes, in one thread: the client's waiting serves as well. */
+struct served {
+    struct sumac_client client;
+    struct peer peer;
+    struct rpc_server *server;
+    struct rpc_handler handlers[WIRE_VARIABLES_METHODS];
+    unsigned calls;
+    char address[32];
+};
+
+static void
+serve(struct served *served, void (*message)(struct rpc_call *, const struct wire_received *))
+{
+    const struct rpc_server_options on_any_port = {.bind_host = "127.0.0.1"};
+    struct sumac_error error = {0};
+
+    *served = (struct served){.peer = {.address = served->address}};
+    served->client =
+        (struct sumac_client){.peers = &served->peer, .peer_count = 1, .timer_us = NEVER_US};
+    served->handlers[WIRE_VARIABLES_DELETE].message = message;
+    rpc_init();
+    assert_int_equal(rpc_poller_create(&served->client.poller), SUMAC_OK);
+    assert_int_equal(
+        rpc_server_open(served->client.poller, &on_any_port, &served->server, &error), SUMAC_OK);
+    assert_int_equal(
+        rpc_server_add(served->server, WIRE_VARIABLES, served->handlers, served, &error), SUMAC_OK);
+    assert_int_equal(rpc_server_start(served->server, &error), SUMAC_OK);
+    snprintf(
+        served->address, sizeof served->address, "127.0.0.1:%u", rpc_server_port(served->server));
+}
+
+static enum sumac_status call_delete(
+    struct served *served, void (*take)(void *context, const wire_message *message),
+    struct sumac_error *error)
+{
+    const wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+    const struct client_call call = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_DELETE,
+        .request = &request.base,
+        .until_us = client_now_us() + UINT64_C(60000000),
+        .retry = true,
+        .take = take,
+        .context = served};
+
+    pthread_mutex_lock(&served->client.lock);
+    const enum sumac_status status = client_call(&served->client, &call, error);
+    client_hang_up(&served->client);
+    pthread_mutex_unlock(&served->client.lock);
+    return status;
+}
+
+static void stop_serving(struct served *served)
+{
+    rpc_server_close(served->server);
+    rpc_poller_destroy(served->client.poller);
+    rpc_deinit();
+}
+
+static void finish_without_an_answer(struct rpc_call *call, const struct wire_received *received)
+{
+    (void)received;
+    rpc_call_finish(call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
+}
+
+static void no_answer(void *context, const wire_message *message)
+{
+    (void)context;
+    (void)message;
+    fail_msg("there was an answer");
+}
+
+/* A server of somebody else's may say OK and nothing else; a delete would be taken for done. */
+static void a_call_that_ends_well_without_an_answer_has_failed(void **state)
+{
+    (void)state;
+    struct served served;
+    struct sumac_error error = {0};
+    serve(&served, finish_without_an_answer);
+
+    const enum sumac_status status = call_delete(&served, no_answer, &error);
+
+    assert_int_equal(status, SUMAC_INTERNAL);
+    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    assert_non_null(strstr(error.text, served.address));
+    stop_serving(&served);
+}
+
+/* As where the connection is cut, and then as it should. */
+static void answer_the_second_call(struct rpc_call *call, const struct wire_received *received)
+{
+    struct served *const served = rpc_call_user(call);
+    const wire_delete_reply reply = WIRE_DELETE_REPLY_INIT;
+    (void)received;
+
+    if (++served->calls == 1)
+        rpc_call_finish(call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "Socket closed");
+    else
+        rpc_call_send(call, &reply.base, NULL, 0);
+}
+
+static void any_answer(void *context, const wire_message *message)
+{
+    (void)context;
+    assert_ptr_equal(message->descriptor, &sumac__v1__delete_reply__descriptor);
+}
+
+static void a_call_that_reached_nobody_is_made_again(void **state)
+{
+    (void)state;
+    struct served served;
+    struct sumac_error error = {0};
+    serve(&served, answer_the_second_call);
+
+    const enum sumac_status status = call_delete(&served, any_answer, &error);
+
+    assert_int_equal(status, SUMAC_OK);
+    assert_int_equal(served.calls, 2);
+    stop_serving(&served);
+}
+
+static void refuse_all_calls(struct rpc_call *call, const struct wire_received *received)
+{
+    struct served *const served = rpc_call_user(call);
+    (void)received;
+
+    served->calls++;
+    rpc_call_finish(call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, "ps 0 was told to stop");
+}
+
+static void a_call_that_a_ps_refused_is_not_made_again(void **state)
+{
+    (void)state;
+    struct served served;
+    struct sumac_error error = {0};
+    serve(&served, refuse_all_calls);
+
+    const enum sumac_status status = call_delete(&served, no_answer, &error);
+
+    assert_int_equal(status, SUMAC_UNAVAILABLE);
+    assert_int_equal(error.reason, SUMAC_REASON_TERMINATED);
+    assert_int_equal(served.calls, 1);
+    stop_serving(&served);
+}
+
+/* ---- who polls */
+
+static bool is_never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static bool has_ticked(void *context)
+{
+    return ((const struct sumac_client *)context)->tick_us == NEVER_US;
+}
+
+static void *wait_for_tick(void *context)
+{
+    struct sumac_client *const client = context;
+    pthread_mutex_lock(&client->lock);
+    const bool ticked =
+        client_wait(client, has_ticked, client, client_now_us() + UINT64_C(30000000));
+    pthread_mutex_unlock(&client->lock);
+    return ticked ? client : NULL;
+}
+
+/* It would sleep through what arrives, up to its own deadline. The other one can come in only while this one polls, so that it
+ * sleeps first. */
+static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place(void **state)
+{
+    (void)state;
+    struct sumac_client client = {.timer_us = NEVER_US, .tick_us = NEVER_US - 1};
+    pthread_condattr_t monotonic;
+    pthread_t other;
+    void *ticked = NULL;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&client.happened, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        client.calls[kind].at_us = NEVER_US;
+    rpc_init();
+    assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
+    pthread_mutex_lock(&client.lock);
+    assert_int_equal(pthread_create(&other, NULL, wait_for_tick, &client), 0);
+
+    while (client.waiters == 0)
+        client_wait(&client, is_never, NULL, client_now_us() + 1000);
+    client.tick_us = client.timer_us = client_now_us();
+    pthread_mutex_unlock(&client.lock);
+
+    assert_int_equal(pthread_join(other, &ticked), 0);
+    assert_ptr_equal(ticked, &client);
+    rpc_poller_destroy(client.poller);
+    rpc_deinit();
+    pthread_cond_destroy(&client.happened);
+}
+
+static bool has_no_timer(void *context)
+{
+    return ((const struct sumac_client *)context)->timer_us == NEVER_US;
+}
+
+/* A thread that polls may have begun to before a shorter wait was asked for, and nothing may come for it. */
+static void a_timer_is_kept_while_another_thread_polls(void **state)
+{
+    (void)state;
+    pthread_condattr_t monotonic;
+    struct sumac_client client = {.polling = true}; /* given */
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&client.happened, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        client.calls[kind].at_us = NEVER_US;
+    client.tick_us = client.timer_us = client_now_us() + 1000;
+    const uint64_t until_us = client_now_us() + UINT64_C(20000000);
+
+    pthread_mutex_lock(&client.lock);
+    const bool kept = client_wait(&client, has_no_timer, &client, until_us); /* when */
+    client.tick_us = client.timer_us = client_now_us();
+    client_poll_once(&client);
+    pthread_mutex_unlock(&client.lock);
+
+    assert_true(kept); /* then */
+    assert_true(has_no_timer(&client));
+    pthread_cond_destroy(&client.happened);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_ends_well_without_an_answer_has_failed),
+        cmocka_unit_test(a_call_that_reached_nobody_is_made_again),
+        cmocka_unit_test(a_call_that_a_ps_refused_is_not_made_again),
+        cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
+        cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
