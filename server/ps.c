@@ -305,17 +305,22 @@ static int linger(struct ps *ps)
     return number;
 }
 
-/* What was said before the end goes out, within PS_DRAIN_MS_MAX; another signal is not kept waiting. */
+/* What was said before the end goes out, within PS_DRAIN_MS_MAX; another signal is not kept waiting. Then the connections
+ * that clients still have are ended in peace: PS_GOODBYE_MS_MAX is for who does not answer. */
 static void drain(struct ps *ps)
 {
     int number = 0;
     if (ps_services_end(ps) > 0)
         number = linger(ps);
     rpc_server_drain(ps->server);
-    const uint64_t end_us = ps_now_us() + (uint64_t)PS_DRAIN_MS_MAX * 1000u;
-    uint64_t now_us;
+    uint64_t now_us = ps_now_us(), end_us = now_us + (uint64_t)PS_DRAIN_MS_MAX * 1000u;
+    bool peace = false;
     while (number == 0 && (now_us = ps_now_us()) < end_us && (number = ps_signals_take(ps)) == 0 &&
-           ps_peers_end(ps) + rpc_server_calls(ps->server) > 0) {
+           !(peace && rpc_server_is_down(ps->server))) {
+        if (!peace && ps_peers_end(ps) + rpc_server_calls(ps->server) == 0) {
+            peace = true;
+            end_us = now_us + (uint64_t)PS_GOODBYE_MS_MAX * 1000u;
+        }
         const uint64_t until_us = now_us + (uint64_t)PS_TICK_MS_MAX * 1000u;
         rpc_poll(ps->poller, until_us < end_us ? until_us : end_us);
     }

@@ -34,6 +34,7 @@
 #define PS_TICK_MS_MAX 100u
 #define PS_DRAIN_MS_MAX 2000u
 #define PS_LINGER_MS 250u
+#define PS_GOODBYE_MS_MAX 500u
 #define PS_HALF_CLOSED_MS 1000u
 #define PS_REDIAL_MS_MIN 20u
 #define PS_REDIAL_MS_MAX 1000u

@@ -140,6 +140,9 @@ void rpc_server_set_serving(struct rpc_server *server, bool serving);
  * until rpc_server_calls is 0 or patience ends, then close, which cancels the rest (it polls). */
 void rpc_server_drain(struct rpc_server *server);
 uint32_t rpc_server_calls(const struct rpc_server *server);
+/* After rpc_server_drain: every connection has ended by itself, which is a round trip after the last of its calls. Those that closing
+ * cuts tell their clients of an internal error. */
+bool rpc_server_is_down(const struct rpc_server *server);
 /* Every second or so: a call whose answer or status its client has not taken for 5 s is cancelled. `now_us` of
  * CLOCK_MONOTONIC. */
 void rpc_server_tick(struct rpc_server *server, uint64_t now_us);

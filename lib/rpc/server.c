@@ -418,6 +418,8 @@ struct rpc_connections rpc_server_connections(const struct rpc_server *server)
 
 uint32_t rpc_server_calls(const struct rpc_server *server) { return server->call_count; }
 
+bool rpc_server_is_down(const struct rpc_server *server) { return server->down; }
+
 void server_finish_own(struct rpc_call *call)
 {
     rpc_call_finish(

@@ -4,7 +4,7 @@ import socket
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS, PING, ACK, END_HEADERS = 0, 1, 4, 6, 1, 4
+DATA, HEADERS, SETTINGS, PING, GOAWAY, ACK, END_HEADERS = 0, 1, 4, 6, 7, 1, 4
 
 
 def frame(kind, flags, stream, payload=b""):
@@ -51,14 +51,27 @@ class Connection:
                 raise EOFError("the server closed the connection")
             self.unread += more
         length = 9 + int.from_bytes(self.unread[:3], "big")
-        head, self.unread = self.unread[:9], self.unread[length:]
-        return head[3], head[4]
+        read, self.unread = self.unread[:length], self.unread[length:]
+        return read[3], read[4], read[9:]
 
     def settle(self):
         """Until the server has read all that was written."""
         self.socket.sendall(frame(SETTINGS, ACK, 0) + frame(PING, 0, 0, b"whatever"))
-        while self.read_frame() != (PING, ACK):
+        while self.read_frame()[:2] != (PING, ACK):
             pass
+
+    def goodbyes(self):
+        """Until the server ends the connection: the error codes of its GOAWAYs. Pings are answered meanwhile."""
+        codes = []
+        try:
+            while True:
+                kind, flags, payload = self.read_frame()
+                if kind == PING and not flags & ACK:
+                    self.socket.sendall(frame(PING, ACK, 0, payload))
+                elif kind == GOAWAY:
+                    codes.append(int.from_bytes(payload[4:8], "big"))
+        except (EOFError, ConnectionError):
+            return codes
 
     def close(self):
         self.socket.close()
