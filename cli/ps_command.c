@@ -102,8 +102,9 @@ const struct command ps_command = {
         "is wrong.\n\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) +\n"
-        "view-max + staging-max + pulls-max + a fixed part for each session and each connection +\n"
-        "grpc-memory-max. `sumac stats` prints each term.",
+        "view-max + staging-max + pulls-max + a fixed part for each session, each connection and "
+        "the message\n"
+        "that is worked on + grpc-memory-max. `sumac stats` prints each term.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"

@@ -305,13 +305,13 @@ static void forgive_sleep(struct lane *lane)
     lane->last_step_us = lane->now_us;
 }
 
-/* The next tick: soon enough for every deadline, and at once while new variables are being filled. */
+/* The next tick: soon enough for every deadline, and at once while new variables are being filled, or there is more to say. */
 static void wake(struct lane *lane)
 {
     uint64_t due = lane->now_us + patience_us(lane) / 4;
 
     due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
-    if (lane->filling > 0)
+    if (lane->filling > 0 || lane->put_off)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -340,7 +340,10 @@ static void end_overflowed(struct lane *lane)
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects)
 {
     assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
-    arena_reset(&lane->arena);
+    if (lane->arena.bytes_used > FLUSHED_BYTES_MAX)
+        arena_deinit(&lane->arena); /* seldom as much is needed again */
+    else
+        arena_reset(&lane->arena);
     out_reset(&lane->out);
     lane->event = event;
     if (event->now_us > lane->now_us)

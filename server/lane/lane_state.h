@@ -31,6 +31,10 @@
 
 #define PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
 #define PULLS_PER_STREAM_MAX 4096u
+#define FLUSHED_BYTES_MAX                                                                          \
+    2097152u /* of the step's arena: what is beyond is said with the next event, which comes at once */
+#define STEP_MEMORY_BYTES_MAX                                                                      \
+    (8 * FLUSHED_BYTES_MAX) /* of memory: that, the event's own doing, an answer, rounding up */
 #define PIECES_PER_ANSWER_MAX 4096u
 #define FUNCTIONS_PER_PART_MAX 256u
 #define CLOSED_SESSIONS_MAX 1024u        /* remembered, so that their clients can be told, … */
@@ -305,6 +309,7 @@ struct lane {
     struct id_map stream_map;
     struct stream *first_stream;
     struct stream *attended;
+    bool put_off;                                  /* some of them are left for the next event */
     struct stream *first_stranger, *last_stranger; /* oldest first */
     uint32_t stranger_count, reader_streams;
     struct session *sessions, *closed_sessions; /* open ones; closed ones, newest first */

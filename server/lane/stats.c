@@ -109,6 +109,7 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     message->pulls_bytes_max = pulls_bytes_max(&lane->config);
     message->sessions_bytes_max = lane_sessions_bytes_max(lane);
     message->state_bytes_max = lane->store.state_bytes_max;
+    message->step_bytes_max = WIRE_ARENA_BYTES_MAX + STEP_MEMORY_BYTES_MAX;
     message->connections_bytes_max = (uint64_t)lane->config.connections_max * CONNECTION_BYTES;
     return message;
 }

@@ -313,11 +313,18 @@ static void flush_one(struct lane *lane, struct stream *stream)
     }
 }
 
+/* A step takes so much memory for what it says and no more: thousands of pulls may wait for the same push. */
+static bool puts_off(const struct lane *lane, const struct stream *stream)
+{
+    return lane->arena.bytes_used > FLUSHED_BYTES_MAX && stream->kind == LANE_STREAM_PULL;
+}
+
 void lane_stream_flush(struct lane *lane)
 {
     struct stream *list = lane->attended, *oldest_first = NULL;
 
     lane->attended = NULL;
+    lane->put_off = false;
     while (list != NULL) {
         struct stream *stream = list;
         list = stream->next_attended;
@@ -327,6 +334,12 @@ void lane_stream_flush(struct lane *lane)
     while (oldest_first != NULL) {
         struct stream *stream = oldest_first;
         oldest_first = stream->next_attended;
+        if (puts_off(lane, stream)) {
+            stream->next_attended = lane->attended;
+            lane->attended = stream;
+            lane->put_off = true;
+            continue;
+        }
         stream->attended = false;
         flush_one(lane, stream);
     }

@@ -324,6 +324,39 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
     talk_expect(talk, "");
 }
 
+/* Many pulls of many variables wait for one push. */
+static void what_one_event_makes_be_said_takes_so_much_memory_at_a_time(void **state)
+{
+    enum { pulls = 40, variables = 2000, first = 1000 };
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    char pulled[32];
+    config.copied_pull_bytes_max = variables * sizeof(float);
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    for (uint64_t i = 0; i < variables; i++)
+        talk_variable(talk, first + i, 1, UPDATE_ASSIGN_ADD);
+    const uint64_t push = talk_push_stream(talk, 1, 1);
+    for (uint64_t i = 0; i < pulls; i++)
+        talk_pull(talk, talk_pull_stream(talk, 1), 100 + i, first, variables, 1);
+    talk_forget(talk);
+    stage(talk, push, 1, first, 1);
+    talk_forget(talk);
+    const uint64_t before = talk->most_bytes_taken = talk->bytes_taken;
+
+    talk_commit(talk, push, 1, 0, 0); /* when */
+    talk_tick(talk, 0);
+    talk_tick(talk, 0);
+
+    for (uint32_t i = 0; i < pulls; i++) { /* then: all of it is said, a part at a time, … */
+        (void)snprintf(pulled, sizeof pulled, "pulled %u [1 0 ", 100 + i);
+        assert_non_null(strstr(talk->text, pulled));
+    }
+    assert_in_range(talk->most_bytes_taken - before, FLUSHED_BYTES_MAX, 3 * FLUSHED_BYTES_MAX);
+    talk_tick(talk, 0);
+    assert_true(talk->bytes_taken < before); /* … and is not kept, nor are the pulls */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +369,7 @@ int main(void)
         talk_test(after_any_number_of_blocks_a_part_that_was_taken_is_applied),
         talk_test(what_a_part_reads_is_kept_until_it_has_run),
         talk_test(an_answer_that_there_is_no_memory_for_ends_its_stream),
+        talk_test(what_one_event_makes_be_said_takes_so_much_memory_at_a_time),
         talk_test(a_report_that_there_is_no_memory_for_ends_ps_0s_stream),
         talk_test(a_variable_that_there_is_no_memory_to_fill_is_taken_back),
     };

@@ -29,6 +29,8 @@ static void *take(void *context, size_t bytes)
         return NULL;
     talk->takes_left -= talk->scarce;
     talk->bytes_taken += bytes;
+    if (talk->bytes_taken > talk->most_bytes_taken)
+        talk->most_bytes_taken = talk->bytes_taken;
     return memory_take(&memory_heap, bytes);
 }
 

@@ -13,14 +13,15 @@
 
 #include "lane.h"
 
-#define TALK_TEXT_BYTES 65536
+#define TALK_TEXT_BYTES 262144
 #define TALK_PIECES_MAX 4096u
 #define TALK_SECRET 0x5ec4e7u /* of ps 0 */
 
 struct talk {
     struct memory memory;
-    uint64_t bytes_taken; /* of the source, not given back */
-    bool scarce;          /* the source gives `takes_left` times more, and then nothing */
+    uint64_t bytes_taken; /* of the source, not given back, … */
+    uint64_t most_bytes_taken;
+    bool scarce; /* the source gives `takes_left` times more, and then nothing */
     uint32_t takes_left;
     bool out_of_memory; /* the source gives no more */
     struct lane *lane;
