@@ -396,6 +396,25 @@ static void a_short_pull_overtakes_a_long_one(void **state)
     assert_int_equal(strncmp(talk->text, "pulled 2 [0] 0 0 0 0\npulled 1:", 30), 0);
 }
 
+/* Each has a view: of a stream one at a time. */
+static void a_long_pull_waits_for_the_one_before_it(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    talk->deaf = streams.pull;
+
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_pull(talk, streams.pull, 2, LONG, 1, 0);
+    for (int i = 0; i < 10; i++)
+        talk_writable(talk, streams.pull);
+
+    const char *const end = strstr(talk->text, "pulled 1:");
+    const char *const next = strstr(talk->text, "pulled 2 [");
+    assert_non_null(end);
+    assert_non_null(next);
+    assert_true(end < next);
+}
+
 static void sigterm_lets_a_long_pull_behind_one_that_waits_go_on(void **state)
 {
     struct talk *const talk = *state;
@@ -663,6 +682,7 @@ int main(void)
         talk_test(what_is_written_meanwhile_is_not_seen),
         talk_test(a_reader_that_keeps_too_much_is_ended),
         talk_test(a_short_pull_overtakes_a_long_one),
+        talk_test(a_long_pull_waits_for_the_one_before_it),
         talk_test(sigterm_lets_a_long_pull_behind_one_that_waits_go_on),
         talk_test(a_reader_that_hangs_up_leaves_nothing_behind),
         talk_test(what_vector_work_reads_is_not_given_away),

@@ -11,9 +11,8 @@ static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(voi
     static uint8_t data[8];
     struct session_piece pieces[count];
     uint64_t versions[2][count];
-    for (uint32_t i = 0; i < count;
-         i++) { /* given: every other one is on ps 1, from the first on */
-        pieces[i] = talk_piece(1 - i % 2, 10 + i, data, sizeof data);
+    for (uint32_t i = 0; i < count; i++) { /* given: ids at random, turn about on ps 1 and 0 */
+        pieces[i] = talk_piece(1 - i % 2, 10 + 7919u * i * i * i, data, sizeof data);
         versions[1 - i % 2][i / 2] = 1000 + i;
     }
     talk_push(&talk, 1, pieces, count);
