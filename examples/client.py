@@ -34,7 +34,7 @@ def remedy(error, of_stream):
     """What an error of a stream or of a call asks for. The table is in PROTOCOL.md, "What to do"."""
     reason = int(error.trailing_metadata().get("sumac-reason", 0))
     if reason == 0:         # gRPC's own: of a connection, or of a message that no ps has read
-        passes = error.code().name in ("UNAVAILABLE", "CANCELLED", "UNKNOWN", "INTERNAL", "DEADLINE_EXCEEDED")
+        passes = error.code().name in ("UNAVAILABLE", "CANCELLED", "UNKNOWN", "INTERNAL", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED")
         return "try again" if passes else "mend"
     full = (types_pb2.REASON_OUT_OF_MEMORY, types_pb2.REASON_TOO_MANY_IN_FLIGHT, types_pb2.REASON_TOO_MANY_REFUSED)
     if reason in full or 32 <= reason < 48 and not (of_stream and reason == types_pb2.REASON_PS_MISSING):

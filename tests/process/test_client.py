@@ -8,6 +8,7 @@ import struct
 import sys
 import unittest
 
+import grpc
 import wire
 from cluster import PATIENCE_S, Cluster, Process, free_ports
 from test_connections import CuttingProxy
@@ -95,6 +96,21 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual((second.joined.previous_final, second.joined.attempt), (1, 2))
                 await asyncio.Event().wait()
         self.assertEqual({failure.args[0] for failure in raised.exception.exceptions}, {"join again"})      # each stream says it
+
+    async def test_errors_ask_for_what_the_protocol_says(self):
+        """The rows of PROTOCOL.md, "What to do", at the end of a stream and of a call."""
+        for reason, status, of_stream, of_call in (
+                ("", "UNAVAILABLE", "try again", "try again"), ("", "RESOURCE_EXHAUSTED", "try again", "try again"),
+                ("", "UNIMPLEMENTED", "mend", "mend"), ("OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "try again", "try again"),
+                ("TOO_MANY_IN_FLIGHT", "RESOURCE_EXHAUSTED", "try again", "try again"), ("MALFORMED", "INVALID_ARGUMENT", "mend", "mend"),
+                ("STREAM_REPLACED", "ABORTED", "try again", "try again"), ("BUSY", "RESOURCE_EXHAUSTED", "try again", "try again"),
+                ("PS_MISSING", "UNAVAILABLE", "stop", "try again"), ("SESSION_UNKNOWN", "NOT_FOUND", "join again", "join again"),
+                ("STATE_LOST", "UNAVAILABLE", "stop", "stop"), ("RUN_ENDED", "FAILED_PRECONDITION", "stop", "stop"),
+                ("WRONG_CLUSTER", "FAILED_PRECONDITION", "mend", "mend")):
+            metadata = {"sumac-reason": str(wire.types_pb2.Reason.Value("REASON_" + reason))} if reason else {}
+            error = grpc.aio.AioRpcError(grpc.StatusCode[status], {}, metadata)
+            with self.subTest(reason=reason, status=status):
+                self.assertEqual((example.remedy(error, True), example.remedy(error, False)), (of_stream, of_call))
 
     async def test_a_client_whose_ps_is_terminated_is_told_to_stop(self):
         with self.assertRaises(ExceptionGroup) as raised:
