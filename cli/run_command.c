@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,46 @@ static bool split_words(char *text, char **words, size_t words_max)
     }
     words[count] = NULL;
     return true;
+}
+
+/* 0: it can be started; else why it cannot. */
+static int look_at_file(const char *path)
+{
+    struct stat file;
+    if (access(path, X_OK) != 0)
+        return errno;
+    return stat(path, &file) == 0 && S_ISDIR(file.st_mode) ? EISDIR : 0;
+}
+
+/* The same of a program as execvp looks for it. */
+static int look_for_program(const char *name)
+{
+    const char *folders = getenv("PATH");
+    int why = ENOENT;
+    if (strchr(name, '/') != NULL)
+        return look_at_file(name);
+    if (folders == NULL)
+        return 0; /* execvp knows where the system's own are */
+    for (const char *folder = folders; folder != NULL && why != 0;) {
+        const char *end = folder + strcspn(folder, ":");
+        char path[PATH_MAX];
+        snprintf(
+            path, sizeof path, "%.*s%s%s", (int)(end - folder), folder, end == folder ? "" : "/",
+            name);
+        const int here = look_at_file(path);
+        why = here == 0 || here == EACCES ? here : why;
+        folder = *end == ':' ? end + 1 : NULL;
+    }
+    return why;
+}
+
+/* As shells say it; 0: it can be started. */
+static int check_program(const char *name)
+{
+    const int why = look_for_program(name);
+    if (why != 0)
+        fprintf(stderr, "sumac run: %s: %s\n", name, strerror(why));
+    return why == 0 ? 0 : why == ENOENT ? 127 : 126;
 }
 
 static bool check(const struct run_options *options, const struct run_plan *plan)
@@ -213,7 +254,9 @@ static int run_cluster(const struct command *command, int argc, char **argv)
         plan->program = argv;
         const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);
         descriptors_raise();
-        code = fits && check(&options, plan) ? run_plan(plan) : EXIT_MISUSED;
+        code = fits && check(&options, plan) ? check_program(plan->program[0]) : EXIT_MISUSED;
+        if (code == EXIT_FINE)
+            code = run_plan(plan);
     }
     free(ps_text);
     free(plan);

@@ -37,6 +37,7 @@ struct watch {
     uint64_t deadline_ms; /* of the phase; 0: none */
     int code;
     bool port_taken;
+    bool killed; /* who did not end in the time of the phase, and it was said */
     bool
         asked; /* all workers exited with 0, and whether they have left as done ps 0 has yet to say */
 };
@@ -70,6 +71,33 @@ static void stop(struct watch *watch, int signal_number)
     watch->phase = STOPPING;
     watch->deadline_ms = now_ms() + STOPPING_MS;
     run_signal(watch->run, false, signal_number);
+}
+
+/* Who was told to end and did not is ended, and the first of them named. */
+static void kill_late(struct watch *watch, bool ps)
+{
+    const struct run *run = watch->run;
+    const struct run_child *first = NULL;
+    uint32_t others = 0;
+    char name[RUN_OUTPUT_LABEL_BYTES], more[32] = "", text[160];
+    for (uint32_t i = 0; i < run->child_count; i++) {
+        const struct run_child *child = &run->children[i];
+        if (child->is_ps != ps || child->ended)
+            continue;
+        others += first != NULL;
+        first = first == NULL ? child : first;
+    }
+    if (first != NULL && !watch->killed) {
+        if (others > 0)
+            snprintf(more, sizeof more, " and %u more", (unsigned)others);
+        run_child_name(first, name, sizeof name);
+        snprintf(
+            text, sizeof text, "%s%s did not end within %d s of being told to, and %s killed", name,
+            more, STOPPING_MS / 1000, others > 0 ? "are" : "is");
+        say(watch, text);
+    }
+    watch->killed = true;
+    run_signal(watch->run, ps, SIGKILL);
 }
 
 static void tell_code(struct watch *watch, const struct run_child *child, const char *then)
@@ -165,12 +193,11 @@ static void advance(struct watch *watch)
         run_signal(run, true, SIGTERM);
     } else if (watch->phase == STOPPING && workers_ended) {
         watch->phase = STOPPING_PS;
+        watch->killed = false;
         watch->deadline_ms = now_ms() + STOPPING_MS;
         run_signal(run, true, watch->port_taken ? SIGKILL : SIGTERM);
-    } else if (watch->phase == STOPPING && late) {
-        run_signal(run, false, SIGKILL);
-    } else if (watch->phase == STOPPING_PS && late) {
-        run_signal(run, true, SIGKILL);
+    } else if ((watch->phase == STOPPING || watch->phase == STOPPING_PS) && late) {
+        kill_late(watch, watch->phase == STOPPING_PS);
     }
 }
 

@@ -112,8 +112,15 @@ class Run(unittest.TestCase):
     def test_a_program_that_is_not_there_is_named(self):
         run = self.run_program("--", "./there-is-none")
         self.assertEqual(run.wait(), 127)
-        run.wait_for("./there-is-none: No such file")
-        self.assert_nothing_is_left()
+        run.wait_for("^sumac run: ./there-is-none: No such file")
+        self.assertNotIn("ps 0", run.text())        # nothing was started for it
+
+    def test_a_program_that_cannot_be_run_is_named_before_anything_is_started(self):
+        for program, code, why in (("/", 126, "directory"), ("there-is-none", 127, "No such file"), (__file__, 126, "denied")):
+            run = self.run_program("--", program)
+            self.assertEqual(run.wait(), code)
+            run.wait_for(f"^sumac run: {program}: .*{why}")
+            self.assertNotIn("ps 0", run.text())
 
     def test_a_ps_that_is_killed_ends_the_run(self):
         run = self.run_program("--", "sh", "-c", "echo up; sleep 1000")
@@ -132,6 +139,15 @@ class Run(unittest.TestCase):
         run.signal(signal.SIGINT)
         self.assertEqual(run.wait(), 128 + signal.SIGINT)
         run.wait_for(r"worker 0 \| told")
+        self.assert_nothing_is_left()
+
+    def test_a_worker_that_is_deaf_to_sigterm_is_killed_and_named(self):
+        run = self.run_program("--", "sh", "-c", "trap '' INT TERM; sleep 1000 & echo up; while :; do wait; done", workers=1)
+        run.wait_for(r"worker 0 \| up")
+        run.signal(signal.SIGTERM)
+        run.wait_for("^sumac run: worker 0 did not end within 10 s of being told to, and is killed$")
+        self.assertEqual(run.wait(), 128 + signal.SIGTERM)
+        self.assertEqual(run.text().count("is killed"), 1)
         self.assert_nothing_is_left()
 
     def test_a_second_signal_ends_what_is_deaf_to_the_first(self):
