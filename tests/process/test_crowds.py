@@ -9,6 +9,7 @@ from wire import Ps, DEADLINE_S, health_pb2, observe_pb2, transfer_pb2
 
 CONNECTIONS = 18
 STREAMS = 1000                  # on each
+LONG_MS = "600000"
 
 
 class Crowds(unittest.TestCase):
@@ -26,7 +27,7 @@ class Crowds(unittest.TestCase):
                 connection.settle()
 
     def test_eighteen_thousand_idle_streams_shut_nobody_out(self):
-        cluster = Cluster(start=False)
+        cluster = Cluster(start=False, options=["--ps-lost-ms", LONG_MS])       # the crowds may take a busy machine a minute
         self.addCleanup(cluster.stop)
         cluster.start_ps(1)
         self.assertTrue(cluster.listens(cluster.ps[1]))
@@ -34,7 +35,7 @@ class Crowds(unittest.TestCase):
         cluster.start_ps(0)
         self.assertTrue(cluster.listens(cluster.ps[0]))
         self.crowd(cluster.ports[0])
-        member = cluster.member()
+        member = cluster.member(timeout_ms=LONG_MS)
         member.wait_for("^joined$")
         member.say("create w float32 64 1 2 assign_add")
         member.wait_for("^created w$")
