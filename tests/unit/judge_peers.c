@@ -364,6 +364,22 @@ static void a_configuration_that_was_refused_is_named_until_it_is_mended(void **
     world_free(world);
 }
 
+static void a_wait_for_a_ps_says_what_it_is_to_do(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    world_all_up(world);
+    world->ps[1].mute = true;
+    (void)world_join(world, "worker", 0, 1);
+
+    world_pass(world, 6 * SECOND);
+
+    assert_true(world_waits(
+        world, "ps 0 waits for ps 1 at h1:1, last heard from 6 s ago, to hear who the members are; "
+               "gives up in 54 s"));
+    world_free(world);
+}
+
 static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
 {
     (void)state;
@@ -451,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
         cmocka_unit_test(a_wait_names_what_keeps_it_waiting_at_present),
         cmocka_unit_test(a_configuration_that_was_refused_is_named_until_it_is_mended),
+        cmocka_unit_test(a_wait_for_a_ps_says_what_it_is_to_do),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),
         cmocka_unit_test(what_a_ps_has_learnt_of_a_lost_state_ends_the_run),

@@ -489,6 +489,10 @@ a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(voi
         world_answer(world, closed)->text, "the session of worker 0 is closed: its lease ran out, "
                                            "no ps had heard from it for 10.2 s; join again");
     assert_int_equal(world_answer(world, unknown)->reason, SUMAC_REASON_SESSION_UNKNOWN);
+    assert_string_equal(
+        world_answer(world, unknown)->text,
+        "ps 0 knows no such session: it was restarted since the join and its state is lost, or the "
+        "session ended long ago; join anew");
     world_free(world);
 }
 
