@@ -22,6 +22,16 @@ void checker_violation(struct world *world, const char *text)
     trace_say(world, "VIOLATION: %s", text);
 }
 
+void checker_state(struct world *world, const char *process, const struct check *check)
+{
+    struct checker *checker = world->checker;
+    if (check_is_good(check))
+        return;
+    if (checker->violations++ == 0)
+        snprintf(checker->first, sizeof checker->first, "%s: %s", process, check->text);
+    trace_say(world, "INCONSISTENT: %s: %s", process, check->text);
+}
+
 uint32_t checker_violations(const struct world *world) { return world->checker->violations; }
 
 static bool is_gone(const struct client *client)

@@ -11,6 +11,7 @@
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
+#include "check.h"
 #include "network.h"
 #include "process_ps.h"
 #include "session.h"
@@ -19,6 +20,7 @@
 #define COLUMNS 60u   /* pushes of one run */
 #define LIVES_MAX 24u /* sessions of one run */
 #define SEED_VALUE 7
+#define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
 #define PIECES_MAX (5u * SIM_PS_MAX)
 
@@ -108,7 +110,7 @@ struct sim_pull {
 
 struct checker {
     uint32_t violations;
-    char first[128];
+    char first[SIM_VIOLATION_BYTES];
     struct sim_variable variables[VARIABLES];
     bool seed_assigned; /* somebody was told so */
     struct sim_push *pushes[COLUMNS];
@@ -143,6 +145,8 @@ struct checker {
 
 struct checker *checker_make(struct world *world);
 void checker_violation(struct world *world, const char *text);
+/* What a process keeps is not consistent, as the check says: whatever else has happened, that never is. */
+void checker_state(struct world *world, const char *process, const struct check *check);
 uint32_t checker_violations(const struct world *world);
 /* Is everybody gone? */
 bool checker_over(struct world *world);

@@ -30,7 +30,7 @@ struct found {
     const struct plan *plan;
     uint64_t seed;
     uint32_t lines;
-    char text[128];
+    char text[SIM_VIOLATION_BYTES];
 };
 
 /* What the runs were made of. */

@@ -7,6 +7,7 @@
 
 #include "network_state.h"
 #include "process_ps.h"
+#include "session_check.h"
 
 static struct client *client_of(struct world *world, uint32_t process)
 {
@@ -190,6 +191,7 @@ carry_out(struct world *world, struct client *client, const struct session_effec
 void client_step(struct world *world, struct client *client, struct session_event *event)
 {
     struct session_effects effects = {0};
+    struct check check = {.text = ""};
     if (client->session == NULL)
         return;
     event->now_us = world->now_us + client->clock_offset_us;
@@ -197,6 +199,8 @@ void client_step(struct world *world, struct client *client, struct session_even
     event->random[0] = world_bits(world);
     event->random[1] = world_bits(world);
     session_step(client->session, event, &effects);
+    session_check(client->session, &check);
+    checker_state(world, world->processes[SIM_PS_MAX + client->index].name, &check);
     for (uint32_t i = 0; i < effects.count; i++)
         carry_out(world, client, &effects.items[i]);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "lane_check.h"
 #include "process_client.h"
 #include "ps_effects.h"
 
@@ -19,10 +20,13 @@ static struct ps *alive(struct world *world, uint32_t index)
 void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
 {
     struct lane_effects effects = {0};
+    struct check check = {.text = ""};
     event->now_us = world->now_us + ps->clock_offset_us;
     event->random[0] = world_bits(world);
     event->random[1] = world_bits(world);
     lane_step(ps->lane, event, &effects);
+    lane_check(ps->lane, &check);
+    checker_state(world, world->processes[ps->index].name, &check);
     for (uint32_t i = 0; i < effects.count; i++)
         ps_carry_out(world, ps, &effects.items[i]);
     checker_ps_stepped(world, ps);

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # lib/client, as far as it needs no server.
-sumac_unit_test(client USES client)
-sumac_unit_test(client_calls USES client)
+sumac_unit_test(client USES client session_check)
+sumac_unit_test(client_calls USES client session_check)

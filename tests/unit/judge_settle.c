@@ -339,6 +339,7 @@ static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **stat
     void *used[256];
     size_t used_count = 0;
     world->out_of_memory = true; /* given: no room for an order */
+    world->holds_orders = true;
     while ((used[used_count] = pool_take(orders)) != NULL)
         used_count++;
 
@@ -347,6 +348,7 @@ static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **stat
     assert_null(world_told(world, 0, ORDER_CLOSE));
     while (used_count > 0)
         pool_give(orders, used[--used_count]);
+    world->holds_orders = false;
     world_pass(world, SECOND);
 
     assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);

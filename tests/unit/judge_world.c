@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "close_cause.h"
+#include "judge_check.h"
 #include "judge_world.h"
 
 #define WORLD_PIECE_BYTES_MAX 2048u /* of what is no chunk of a pool: a variable of a few shards */
@@ -167,8 +168,20 @@ static void keep_effect(struct world *world, const struct lane_effect *effect)
 }
 
 /* Keep what an entry point gave, and make room for the next. */
+/* What the judge keeps is consistent after every step. */
+static void look_inside(const struct world *world)
+{
+    struct check check = {.text = ""};
+    if (world->holds_orders)
+        return;
+    judge_check(world->judge, &check);
+    if (!check_is_good(&check))
+        fail_msg("%s", check.text);
+}
+
 static void take_effects(struct world *world)
 {
+    look_inside(world);
     assert_false(world->out.overflowed);
     for (uint32_t i = 0; i < world->out.count; i++)
         keep_effect(world, &world->out.items[i]);
@@ -479,6 +492,7 @@ uint64_t world_delete(struct world *world, const uint8_t session_id[16], const c
 void world_cancel(struct world *world, uint64_t number)
 {
     judge_call_cancelled(world->judge, number);
+    look_inside(world);
 }
 
 void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id)

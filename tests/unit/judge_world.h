@@ -95,6 +95,7 @@ struct world {
     struct memory memory;
     uint64_t bytes_taken; /* of it by the judge, not given back */
     bool out_of_memory;   /* the judge gets no more */
+    bool holds_orders; /* the test has taken some of the judge's records of orders */
     bool out_of_pools;    /* nor a chunk for a pool; what is smaller it gets */
     struct judge *judge;
     struct arena arena;

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "lane_check.h"
 #include "text.h"
 #include "update.h"
 
@@ -372,6 +373,16 @@ static void note(struct talk *talk, const struct lane_effect *effect, struct aft
         aftermath->job = effect->compute->job;
 }
 
+/* What the lane keeps is consistent after every step, whatever was said. */
+static void look_inside(const struct talk *talk)
+{
+    struct check check = {.text = ""};
+
+    lane_check(talk->lane, &check);
+    if (!check_is_good(&check))
+        fail_msg("%s", check.text);
+}
+
 void talk_step(struct talk *talk, const struct lane_event *event)
 {
     struct lane_event stamped = *event;
@@ -380,6 +391,7 @@ void talk_step(struct talk *talk, const struct lane_event *event)
 
     stamped.now_us = talk->now_us;
     lane_step(talk->lane, &stamped, &effects);
+    look_inside(talk);
     for (uint32_t i = 0; i < effects.count; i++) {
         say_effect(talk, &effects.items[i]);
         note(talk, &effects.items[i], &aftermath);

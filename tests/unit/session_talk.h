@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "session.h"
+#include "session_check.h"
 
 #define GRANT 1000000u
 #define LEASE_MS 9000u
@@ -34,6 +35,10 @@ static inline void talk_step(struct talk *talk, struct session_event event)
     event.random[0] = ++talk->random;
     event.random[1] = ++talk->random;
     session_step(talk->session, &event, &talk->effects);
+    struct check check = {.text = ""};
+    session_check(talk->session, &check);
+    if (!check_is_good(&check))
+        fail_msg("%s", check.text);
     for (uint32_t i = 0; i < talk->effects.count; i++)
         if (talk->effects.items[i].kind == SESSION_EFFECT_OPEN_STREAM)
             talk->generation[talk->effects.items[i].ps][talk->effects.items[i].lane] =

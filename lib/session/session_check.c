@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_check.c -- is all that a session keeps consistent? Every list is walked, every counter counted again. */
+#include "session_check.h"
+
+#include "state.h"
+
+/* What is counted on the way. */
+struct sums {
+    const struct session *session;
+    struct check *check;
+    uint64_t parts; /* not done, of the pushes in the window */
+    uint64_t linked_parts, requests, open_requests, pushes, errors;
+};
+
+static const char *link_name(const struct link *link)
+{
+    static const char *const names[] = {"ps 0", "ps 1", "ps 2", "ps 3"};
+
+    return link->ps < sizeof names / sizeof *names ? names[link->ps] : "a ps";
+}
+
+/* ---- pushes ---- */
+
+static void check_push(struct sums *sums, const struct push *push)
+{
+    uint32_t staged = 0, done = 0;
+
+    sums->pushes++;
+    sums->errors += push->error != NULL;
+    for (uint32_t i = 0; i < push->part_count; i++) {
+        const struct part *part = &push->parts[i];
+        if (part->push != push || (i > 0 && part->link <= push->parts[i - 1].link))
+            check_object(
+                sums->check, "push %llu: its part %u is another's",
+                (unsigned long long)push->sequence, i);
+        if (part->done && !part->staged)
+            check_object(
+                sums->check, "push %llu: its part for %s is done and not staged",
+                (unsigned long long)push->sequence, link_name(part->link));
+        staged += part->staged;
+        done += part->done;
+    }
+    sums->parts += push->part_count - done;
+    check_same(sums->check, push->staged_count, staged, "staged parts", "a push");
+    check_same(sums->check, push->done_count, done, "done parts", "a push");
+    if (done == push->part_count)
+        check_object(
+            sums->check, "push %llu is done, and waited for", (unsigned long long)push->sequence);
+}
+
+/* From what its client has heard to the last one; before and after that the window is empty. */
+static void check_window(struct sums *sums)
+{
+    const struct session *session = sums->session;
+    uint32_t refused = 0;
+
+    for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
+        const struct slot *slot = &session->window[n % WINDOW];
+        if (slot->push == NULL)
+            continue;
+        if (slot->push->sequence != n) {
+            check_object(
+                sums->check, "push %llu is in the place of push %llu",
+                (unsigned long long)slot->push->sequence, (unsigned long long)n);
+            return;
+        }
+        if (n <= session->commit_through && slot->steps != 0)
+            check_object(
+                sums->check,
+                "push %llu is committed, and %u steps that end with it are not counted",
+                (unsigned long long)n, slot->steps);
+        check_push(sums, slot->push);
+        refused += slot->push->refused;
+    }
+    check_same(sums->check, session->refused_count, refused, "voided pushes", "the window");
+}
+
+static void check_waiting(struct sums *sums)
+{
+    const struct session *session = sums->session;
+    const struct push *last = NULL;
+    uint32_t count = 0;
+
+    for (const struct push *push = session->waiting_first;
+         push != NULL && count <= session->waiting_count; push = push->next, count++) {
+        if (push->sequence != 0)
+            check_object(
+                sums->check, "push %llu waits for its sequence",
+                (unsigned long long)push->sequence);
+        sums->pushes++;
+        last = push;
+    }
+    if (session->waiting_last != last)
+        check_object(sums->check, "the last push that waits is not the last of the list");
+    check_same(sums->check, session->waiting_count, count, "pushes that wait", "the session");
+    check_same(
+        sums->check, session->submitted - session->admitted, count, "pushes that were not admitted",
+        "the session");
+    check_same(sums->check, session->pushes.used, sums->pushes, "pushes", "the session");
+    check_same(
+        sums->check, session->errors.used, sums->errors, "reasons of refusals", "the session");
+}
+
+/* ---- what is on its way to one ps ---- */
+
+static void check_parts(struct sums *sums, const struct link *link)
+{
+    const struct part *before = NULL;
+    uint64_t counted_bytes = 0;
+    uint32_t counted = 0, withdraws = 0, wanted = 0, listed = 0;
+    bool cursor = link->cursor == NULL, sending = link->sending == NULL;
+
+    for (const struct part *part = link->oldest; part != NULL; part = part->next) {
+        if (part->link != link || part->before != before || part->done ||
+            (before != NULL && part->push->sequence <= before->push->sequence)) {
+            check_object(
+                sums->check, "%s: push %llu is out of its order", link_name(link),
+                (unsigned long long)part->push->sequence);
+            return;
+        }
+        if (before != NULL && part->previous != before->push->sequence && !before->done &&
+            part->previous < before->push->sequence)
+            check_object(
+                sums->check, "%s: push %llu follows push %llu, and push %llu is between",
+                link_name(link), (unsigned long long)part->push->sequence,
+                (unsigned long long)part->previous, (unsigned long long)before->push->sequence);
+        sums->linked_parts++;
+        counted_bytes += part->counted ? part->room_bytes : 0;
+        counted += part->counted;
+        withdraws += part->withdraw_due;
+        wanted += part->wanted;
+        cursor |= part == link->cursor;
+        sending |= part == link->sending;
+        before = part;
+    }
+    for (const struct part *part = link->wanted_first; part != NULL && listed <= wanted;
+         part = part->next_wanted)
+        listed += part->wanted ? 1 : wanted + 1;
+    if (link->newest != before || !cursor || !sending)
+        check_object(
+            sums->check, "%s: the newest part, or the one to be sent, is not of the list",
+            link_name(link));
+    check_same(
+        sums->check, link->counted_bytes, counted_bytes, "bytes of the grant", link_name(link));
+    check_same(
+        sums->check, link->counted_parts, counted, "parts sent and not done", link_name(link));
+    check_same(sums->check, link->withdraws_due, withdraws, "withdraws", link_name(link));
+    check_same(sums->check, wanted, listed, "parts to be sent again", link_name(link));
+    if (counted > 1 && (counted_bytes > link->grant_bytes || counted > link->parts_max))
+        check_object(
+            sums->check, "%s: %u parts of %llu bytes are sent and not done, its grant is %llu",
+            link_name(link), counted, (unsigned long long)counted_bytes,
+            (unsigned long long)link->grant_bytes);
+}
+
+static void check_requests(struct sums *sums, const struct link *link)
+{
+    const struct request *before = NULL;
+    uint32_t sent = 0, cancelled = 0;
+    bool cursor = link->request_cursor == NULL;
+
+    for (const struct request *request = link->first_request; request != NULL;
+         request = request->next) {
+        if (request->link != link || request->before != before ||
+            request->cancelled != (request->pull == NULL)) {
+            check_object(
+                sums->check, "%s: request %llu is another's, or of no pull", link_name(link),
+                (unsigned long long)request->number);
+            return;
+        }
+        if (request->piece > request->piece_count || request->number > sums->session->last_request)
+            check_object(
+                sums->check, "%s: request %llu is at piece %u of %u", link_name(link),
+                (unsigned long long)request->number, request->piece, request->piece_count);
+        sums->requests++;
+        sums->open_requests += request->pull != NULL;
+        sent += request->sent;
+        cancelled += request->cancelled;
+        cursor |= request == link->request_cursor;
+        before = request;
+    }
+    if (link->last_request != before || !cursor)
+        check_object(
+            sums->check, "%s: the last request, or the next to be sent, is not of the list",
+            link_name(link));
+    check_same(sums->check, link->sent_requests, sent, "requests under way", link_name(link));
+    check_same(sums->check, link->cancels_due, cancelled, "cancellations", link_name(link));
+}
+
+static void check_links(struct sums *sums)
+{
+    const struct session *session = sums->session;
+
+    if (session->touched != NULL)
+        check_object(sums->check, "what is to be said to %s was left", link_name(session->touched));
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        const struct link *link = &session->links[i];
+        if (link->ps != i || link->touched)
+            check_object(
+                sums->check, "link %u is of %s, or left to be looked at", i, link_name(link));
+        if (link->newest != NULL && link->last_sequence < link->newest->push->sequence)
+            check_object(
+                sums->check, "%s: the last push there is %llu, and one of %llu is in the list",
+                link_name(link), (unsigned long long)link->last_sequence,
+                (unsigned long long)link->newest->push->sequence);
+        if (link->told_commit > session->commit_through ||
+            link->told_acked > session->acked_through)
+            check_object(
+                sums->check, "%s was told of commit %llu and of %llu heard, beyond what there is",
+                link_name(link), (unsigned long long)link->told_commit,
+                (unsigned long long)link->told_acked);
+        check_parts(sums, link);
+        check_requests(sums, link);
+    }
+    check_same(sums->check, sums->parts, sums->linked_parts, "parts that are not done", "all ps");
+    check_same(sums->check, session->requests.used, sums->requests, "requests", "the session");
+}
+
+/* ---- pulls ---- */
+
+static void check_pulls(struct sums *sums)
+{
+    const struct session *session = sums->session;
+    const struct pull *before = NULL;
+    uint64_t open = 0;
+    uint32_t count = 0;
+
+    for (const struct pull *pull = session->first_pull; pull != NULL; pull = pull->next, count++) {
+        uint32_t requests = 0;
+        if (pull->before != before) {
+            check_object(sums->check, "the list of pulls is broken");
+            return;
+        }
+        for (const struct request *request = pull->requests;
+             request != NULL && requests <= pull->open_requests;
+             request = request->sibling, requests++) {
+            if (request->pull != pull)
+                check_object(
+                    sums->check, "request %llu is in another pull's list",
+                    (unsigned long long)request->number);
+        }
+        check_same(sums->check, pull->open_requests, requests, "requests", "a pull");
+        if (requests == 0)
+            check_object(sums->check, "a pull waits, and asks nobody");
+        open += requests;
+        before = pull;
+    }
+    check_same(sums->check, session->pull_count, count, "pulls", "the session");
+    check_same(sums->check, session->pulls.used, count, "records of pulls", "the session");
+    check_same(sums->check, sums->open_requests, open, "requests of pulls", "all ps");
+}
+
+void session_check(const struct session *session, struct check *check)
+{
+    struct sums sums = {.session = session, .check = check};
+
+    if (session->phase == PHASE_OVER || session->config.broken != 0)
+        return;
+    if (session->acked_through > session->commit_through ||
+        session->commit_through > session->last_sequence)
+        check_object(
+            check, "acked through %llu, committed through %llu, and the last is %llu",
+            (unsigned long long)session->acked_through, (unsigned long long)session->commit_through,
+            (unsigned long long)session->last_sequence);
+    check_window(&sums);
+    check_waiting(&sums);
+    check_links(&sums);
+    check_pulls(&sums);
+}

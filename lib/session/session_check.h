@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_check.h -- is all that a session keeps consistent? For the tests, after any step. */
+#ifndef SESSION_SESSION_CHECK_H
+#define SESSION_SESSION_CHECK_H
+
+#include "check.h"
+#include "session.h"
+
+/* The first thing that is not goes into the check. Nothing is asked of a session that is over, or whose rules are broken. */
+void session_check(const struct session *session, struct check *check);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_check.c -- is all that a judge keeps consistent? Every list is walked, every counter counted again. */
+#include "judge_check.h"
+
+#include <string.h>
+
+#include "judge_state.h"
+
+#define LOOKED_AT                                                                                  \
+    64u /* buckets of an index, others each time: there are thousands, nearly all empty */
+
+struct sums {
+    const struct judge *judge;
+    struct check *check;
+    uint32_t first_bucket;
+};
+
+static bool has_task(const struct judge *judge, const struct judge_task *task)
+{
+    const struct judge_task *at = judge->first_task;
+
+    while (at != NULL && at != task)
+        at = at->next;
+    return at != NULL;
+}
+
+static bool has_session(const struct judge *judge, const struct judge_session *session)
+{
+    const struct judge_session *at = judge->first_session;
+
+    while (at != NULL && at != session)
+        at = at->next;
+    return at != NULL;
+}
+
+static bool has_variable(const struct judge *judge, const struct judge_variable *variable)
+{
+    const struct judge_variable *at = judge->first_variable;
+
+    while (at != NULL && at != variable)
+        at = at->next;
+    return at != NULL;
+}
+
+static bool has_order(const struct judge *judge, const struct judge_order *order)
+{
+    const struct judge_order *at = judge->first_order;
+
+    while (at != NULL && at != order)
+        at = at->next;
+    return at != NULL;
+}
+
+/* ---- tasks and sessions ---- */
+
+static void check_tasks(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+    uint64_t listed = 0;
+
+    for (const struct judge_task *task = judge->first_task;
+         task != NULL && listed <= judge->tasks_pool.used; task = task->next, listed++) {
+        const wire_task_name name = {.job = (char *)(uintptr_t)task->job, .index = task->index};
+        if (judge_task_find(judge, &name) != task)
+            check_object(
+                sums->check, "task %s %u is not found by its name", task->job, task->index);
+        if (task->done && !task->joined)
+            check_object(
+                sums->check, "task %s %u is done and has never joined", task->job, task->index);
+    }
+    for (uint32_t i = 0; i < LOOKED_AT; i++) {
+        const uint32_t at = (sums->first_bucket + i) % JUDGE_TASK_BUCKETS;
+        for (const struct judge_task *task = judge->by_task[at]; task != NULL;
+             task = task->next_by_name) {
+            if (!has_task(judge, task))
+                check_object(sums->check, "a task that is not in the list is found by its name");
+        }
+    }
+    check_same(sums->check, judge->tasks_pool.used, listed, "tasks", "the judge");
+}
+
+static uint32_t orders_of(const struct judge *judge, const void *session, const void *variable)
+{
+    uint32_t count = 0;
+
+    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+        count += (session != NULL && order->session == session) ||
+                 (variable != NULL && order->variable == variable);
+    return count;
+}
+
+/* Two sessions of one task are not open at once, and no two have one id or nonce. */
+static void check_others(const struct sums *sums, const struct judge_session *session)
+{
+    const bool live =
+        session->state != JUDGE_SESSION_WAITING && session->state != JUDGE_SESSION_SETTLED;
+
+    for (const struct judge_session *other = session->next; other != NULL; other = other->next) {
+        const bool other_live =
+            other->state != JUDGE_SESSION_WAITING && other->state != JUDGE_SESSION_SETTLED;
+        if (memcmp(other->id, session->id, JUDGE_ID_BYTES) == 0 ||
+            memcmp(other->nonce, session->nonce, JUDGE_ID_BYTES) == 0)
+            check_object(
+                sums->check, "%s and %s have one id, or one nonce", session->label, other->label);
+        if (live && other_live && session->task != NULL && session->task == other->task)
+            check_object(sums->check, "%s has two sessions at once", session->label);
+    }
+}
+
+static void check_session(const struct sums *sums, const struct judge_session *session)
+{
+    const enum judge_session_state state = session->state;
+    const bool settles = state == JUDGE_SESSION_CLOSING || state == JUDGE_SESSION_DECIDING;
+
+    if (judge_session_find(sums->judge, session->id, JUDGE_ID_BYTES) != session)
+        check_object(sums->check, "the session of %s is not found by its id", session->label);
+    check_same(
+        sums->check, session->orders, orders_of(sums->judge, session, NULL), "orders",
+        session->label);
+    if (session->join_call != 0 && state >= JUDGE_SESSION_OPEN)
+        check_object(
+            sums->check, "the join of %s waits, and its session is past that", session->label);
+    if (session->leave_call != 0 && !settles)
+        check_object(
+            sums->check, "the leave of %s waits, and nothing is under way", session->label);
+    /* One that is closed while it is being opened has both orders. */
+    if (session->orders > (state == JUDGE_SESSION_CLOSING ? 2u : 1u) ||
+        (session->orders > 0 && !settles && state != JUDGE_SESSION_OPENING))
+        check_object(
+            sums->check, "%u orders for the session of %s are under way", session->orders,
+            session->label);
+    check_others(sums, session);
+}
+
+static void check_sessions(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+    uint64_t listed = 0, indexed = 0;
+
+    for (const struct judge_session *session = judge->first_session;
+         session != NULL && listed <= judge->sessions_pool.used; session = session->next, listed++)
+        check_session(sums, session);
+    for (uint32_t i = 0; i < JUDGE_SESSION_BUCKETS; i++) {
+        for (const struct judge_session *session = judge->by_session_id[i];
+             session != NULL && indexed <= listed; session = session->next_by_id)
+            indexed++;
+    }
+    check_same(sums->check, judge->sessions_pool.used, listed, "sessions", "the judge");
+    check_same(sums->check, listed, indexed, "sessions by id", "the judge");
+}
+
+/* ---- orders ---- */
+
+static void check_orders(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+    const struct judge_order *before = NULL;
+    uint64_t pooled = 0, number = 0;
+
+    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next) {
+        if (order->number <= number) {
+            check_object(
+                sums->check, "order %llu is in the list after order %llu",
+                (unsigned long long)order->number, (unsigned long long)number);
+            return;
+        }
+        if (judge_mask_empty(&order->pending))
+            check_object(
+                sums->check, "order %llu waits for nobody", (unsigned long long)order->number);
+        for (uint32_t i = 0; i < JUDGE_MASK_WORDS; i++) {
+            if ((order->again.word[i] & ~order->pending.word[i]) != 0)
+                check_object(
+                    sums->check, "order %llu is to be given again to a ps that has answered it",
+                    (unsigned long long)order->number);
+        }
+        if ((order->session != NULL && !has_session(judge, order->session)) ||
+            (order->variable != NULL && !has_variable(judge, order->variable)))
+            check_object(
+                sums->check, "order %llu names what is forgotten",
+                (unsigned long long)order->number);
+        pooled += order != &judge->end_order;
+        number = order->number;
+        before = order;
+    }
+    if (judge->last_order != before || number > judge->orders_given)
+        check_object(sums->check, "the last order is not the last of the list");
+    check_same(sums->check, judge->orders_pool.used, pooled, "orders", "the judge");
+}
+
+static void check_peers(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
+        const struct judge_peer *peer = &judge->peers[ps];
+        if (peer->next_order != NULL && (!has_order(judge, peer->next_order) ||
+                                         !judge_mask_has(&peer->next_order->pending, ps)))
+            check_object(
+                sums->check, "ps %u is to be given an order that is over, or is not for it", ps);
+        if ((peer->writable || peer->greeted) && !peer->up)
+            check_object(sums->check, "ps %u is writable or greeted without a stream", ps);
+    }
+}
+
+/* ---- the catalogue ---- */
+
+static void check_variable(const struct sums *sums, const struct judge_variable *variable)
+{
+    const struct judge *judge = sums->judge;
+    const bool named = judge_variable_find(judge, variable->name) == variable;
+
+    if (judge_variable_by_id(judge, variable->id) != variable)
+        check_object(sums->check, "variable %.200s is not found by its id", variable->name);
+    if (named == (variable->state == JUDGE_VARIABLE_DELETING))
+        check_object(
+            sums->check, "variable %.200s is %s by its name", variable->name,
+            named ? "deleted and found" : "not found");
+    check_same(
+        sums->check, variable->orders, orders_of(judge, NULL, variable), "orders of a variable",
+        variable->name);
+    if (variable->creator != NULL && !has_session(judge, variable->creator))
+        check_object(sums->check, "the creator of %.200s is forgotten", variable->name);
+    if (variable->creator != NULL && judge_mask_empty(&variable->unassigned))
+        check_object(
+            sums->check, "%.200s is assigned, and its creator is to assign it", variable->name);
+}
+
+/* Whatever the indexes have is in the list. */
+static void check_indexes(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+
+    for (uint32_t i = 0; i < LOOKED_AT; i++) {
+        const uint32_t at = (sums->first_bucket + i) % JUDGE_BUCKETS;
+        const struct judge_variable *named = judge->by_name[at], *numbered = judge->by_id[at];
+        while (named != NULL && has_variable(judge, named))
+            named = named->next_by_name;
+        while (numbered != NULL && has_variable(judge, numbered))
+            numbered = numbered->next_by_id;
+        if (named != NULL || numbered != NULL)
+            check_object(sums->check, "a variable that is not in the list is found by name or id");
+    }
+}
+
+static void check_catalogue(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+    const struct judge_variable *before = NULL;
+    uint32_t listed = 0;
+
+    for (const struct judge_variable *variable = judge->first_variable; variable != NULL;
+         variable = variable->next) {
+        if (variable->previous != before || listed++ > judge->variable_count) {
+            check_object(sums->check, "the list of variables is broken");
+            return;
+        }
+        check_variable(sums, variable);
+        before = variable;
+    }
+    check_indexes(sums);
+    if (judge->last_variable != before)
+        check_object(sums->check, "the last variable is not the last of the list");
+    check_same(sums->check, judge->variable_count, listed, "variables", "the judge");
+}
+
+static void check_calls(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+    uint64_t count = 0;
+
+    for (const struct judge_call *call = judge->first_call;
+         call != NULL && count <= judge->calls_pool.used; call = call->next, count++) {
+        if (!has_variable(judge, call->variable) || !has_session(judge, call->session)) {
+            check_object(
+                sums->check, "a call waits for a variable, or of a session, that is forgotten");
+            return;
+        }
+        if ((call->kind == JUDGE_CALL_DELETE) != (call->variable->state == JUDGE_VARIABLE_DELETING))
+            check_object(
+                sums->check, "a %s of %.200s waits, which is %sdeleted",
+                call->kind == JUDGE_CALL_DELETE ? "delete" : "create", call->variable->name,
+                call->kind == JUDGE_CALL_DELETE ? "not being " : "");
+    }
+    check_same(sums->check, judge->calls_pool.used, count, "calls that wait", "the judge");
+}
+
+void judge_check(const struct judge *judge, struct check *check)
+{
+    const struct sums sums = {
+        .judge = judge,
+        .check = check,
+        .first_bucket = (uint32_t)(judge->now_us * 0x9e3779b97f4a7c15u >> 40)};
+
+    if (judge->config->broken != 0)
+        return;
+    check_tasks(&sums);
+    check_sessions(&sums);
+    check_orders(&sums);
+    check_peers(&sums);
+    check_catalogue(&sums);
+    check_calls(&sums);
+}

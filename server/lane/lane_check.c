@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_check.c -- is all that a lane keeps consistent? Every list is walked, every counter counted again. */
+#include "lane_check.h"
+
+#include <string.h>
+
+#include "judge_check.h"
+#include "lane_state.h"
+#include "store_check.h"
+
+#define DELETED_MAX 64u /* deleted variables that are told from each other */
+
+/* What is counted on the way. */
+struct sums {
+    const struct lane *lane;
+    struct check *check;
+    struct store_sums store;
+    uint64_t staged_bytes, chunks, parts, refusals, reports, sessions, streams, held;
+    uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
+    uint64_t jobs, waiting, strangers, readers, views;
+    uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
+    const struct variable *deleted[DELETED_MAX];
+    uint32_t deleted_count;
+};
+
+/* ---- who names a shard ---- */
+
+/* A deleted variable is in no list: it is found by those that still use it. */
+static void meet_deleted(struct sums *sums, const struct variable *variable)
+{
+    for (uint32_t i = 0; i < sums->deleted_count; i++) {
+        if (sums->deleted[i] == variable)
+            return;
+    }
+    if (sums->deleted_count < DELETED_MAX)
+        sums->deleted[sums->deleted_count++] = variable;
+    store_check_variable(&sums->lane->store, variable, &sums->store, sums->check);
+}
+
+static void name_shard(struct sums *sums, const struct shard *shard)
+{
+    sums->users_mix += store_mix(shard);
+    if (shard->variable->deleted && sums->deleted_count < DELETED_MAX)
+        meet_deleted(sums, shard->variable);
+}
+
+/* ---- parts ---- */
+
+static const char *whose(const struct part *part) { return part->session->task; }
+
+/* What is staged is what the runs name, in chunks that are the part's. */
+static void check_runs(struct sums *sums, const struct part *part)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < part->run_count; i++) {
+        const struct run *run = &part->runs[i];
+        if (run->entry >= part->entry_count || run->function > part->function_count) {
+            check_object(
+                sums->check, "push %llu of %s: run %u names what there is not",
+                (unsigned long long)part->sequence, whose(part), i);
+            return;
+        }
+        const struct shard *shard = part->entries[run->entry].shard;
+        if (run->bytes > shard->bytes || run->offset > shard->bytes - run->bytes)
+            check_object(
+                sums->check, "push %llu of %s: run %u ends past its shard of %s",
+                (unsigned long long)part->sequence, whose(part), i, shard->variable->name);
+        bytes += run->bytes;
+    }
+    if (part->mode == PART_STAGE && !part->refused)
+        check_same(
+            sums->check, part->received, bytes, "bytes that a part has received", whose(part));
+}
+
+static void check_part(struct sums *sums, const struct session *session, const struct part *part)
+{
+    const struct chunk *last = NULL;
+
+    sums->parts++;
+    sums->refusals += part->refusal != NULL;
+    for (const struct chunk *chunk = part->first_chunk; chunk != NULL; chunk = chunk->next) {
+        sums->chunks++;
+        if (chunk->used > chunk->bytes)
+            check_object(
+                sums->check, "push %llu of %s: %u bytes of a chunk of %u are used",
+                (unsigned long long)part->sequence, session->task, chunk->used, chunk->bytes);
+        last = chunk;
+    }
+    if (part->session != session || part->last_chunk != last)
+        check_object(
+            sums->check, "push %llu of %s: its session or its last chunk is another's",
+            (unsigned long long)part->sequence, session->task);
+    if (part->refused && (part->run_count > 0 || part->entry_count > 0 || part->room_bytes > 0))
+        check_object(
+            sums->check, "push %llu of %s is refused and not empty",
+            (unsigned long long)part->sequence, session->task);
+    check_runs(sums, part);
+    for (uint32_t i = 0; i < part->entry_count; i++)
+        name_shard(sums, part->entries[i].shard);
+}
+
+/* ---- sessions ---- */
+
+/* In strict order, each once, all after what is applied. Returns what they take of the grant. */
+static uint64_t check_parts(struct sums *sums, const struct session *session)
+{
+    const struct part *before = session->applying;
+    uint64_t bytes = before == NULL ? 0 : before->room_bytes, after = session->mark;
+    uint32_t count = 0;
+
+    if (before != NULL)
+        check_part(sums, session, before);
+    if (before != NULL && before->sequence <= session->mark)
+        check_object(
+            sums->check, "%s: push %llu is being applied at mark %llu", session->task,
+            (unsigned long long)before->sequence, (unsigned long long)session->mark);
+    if (before != NULL)
+        after = before->sequence;
+    before = NULL;
+    for (const struct part *part = session->first; part != NULL; part = part->next, count++) {
+        if (part->sequence <= after || part->prev != before) {
+            check_object(
+                sums->check, "%s: push %llu is in the list after push %llu", session->task,
+                (unsigned long long)part->sequence, (unsigned long long)after);
+            return bytes;
+        }
+        check_part(sums, session, part);
+        bytes += part->room_bytes;
+        after = part->sequence;
+        before = part;
+    }
+    if (session->last != before)
+        check_object(sums->check, "%s: the last part is not the last of the list", session->task);
+    check_same(sums->check, session->part_count, count, "parts", session->task);
+    return bytes;
+}
+
+static void check_voided(struct sums *sums, const struct session *session)
+{
+    uint64_t after = 0;
+
+    if (session->voided_count > session->voided_capacity)
+        check_object(sums->check, "%s: more is voided than there is room for", session->task);
+    for (uint32_t i = 0; i < session->voided_count; i++) {
+        const struct voided *voided = &session->voided[i];
+        if (voided->sequence <= after)
+            check_object(
+                sums->check, "%s: voided push %llu is in the list after push %llu", session->task,
+                (unsigned long long)voided->sequence, (unsigned long long)after);
+        sums->refusals += voided->refusal != NULL;
+        after = voided->sequence;
+    }
+}
+
+/* What its streams hold of it. */
+static void check_streams_of(struct sums *sums, const struct session *session, uint64_t part_bytes)
+{
+    uint64_t answer_bytes = 0, pull_bytes = 0;
+    uint32_t places = 0;
+    bool push_stream = session->push_stream == NULL;
+
+    for (const struct stream *stream = sums->lane->first_stream; stream != NULL;
+         stream = stream->next) {
+        if (stream->session != session)
+            continue;
+        places += stream->place == PLACE_SESSION;
+        push_stream |=
+            stream == session->push_stream && stream->kind == LANE_STREAM_PUSH && !stream->ended;
+        if (stream->receiving != NULL) {
+            check_part(sums, session, stream->receiving);
+            part_bytes += stream->receiving->room_bytes;
+        }
+        for (const struct answer *answer = stream->first_answer; answer != NULL;
+             answer = answer->next)
+            answer_bytes += answer->room_bytes;
+        for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next)
+            pull_bytes += pull->refused_room || session->closed ? 0 : pull->room_bytes;
+    }
+    if (!push_stream)
+        check_object(sums->check, "%s: its push stream is gone, or another's", session->task);
+    check_same(sums->check, session->stream_count, places, "streams", session->task);
+    check_same(sums->check, session->staged_bytes, part_bytes, "staged bytes", session->task);
+    check_same(sums->check, session->answer_bytes, answer_bytes, "bytes of answers", session->task);
+    check_same(sums->check, session->pull_bytes, pull_bytes, "bytes of pulls", session->task);
+    const uint64_t share = sums->lane->pull_bounds.share_max;
+    sums->common_pull_bytes += pull_bytes > share ? pull_bytes - share : 0;
+    sums->staged_bytes += part_bytes + answer_bytes;
+}
+
+static void check_session(struct sums *sums, const struct session *session, bool closed)
+{
+    sums->sessions++;
+    sums->waiting += session->waits_for_shards;
+    if (session->closed != closed || (closed && !session->closing))
+        check_object(
+            sums->check, "%s is among the %s sessions and is not", session->task,
+            closed ? "closed" : "open");
+    if (session->acked_through > session->mark || session->clock > session->clock_said)
+        check_object(
+            sums->check, "%s: acked through %llu at mark %llu, at clock %llu of %llu said",
+            session->task, (unsigned long long)session->acked_through,
+            (unsigned long long)session->mark, (unsigned long long)session->clock,
+            (unsigned long long)session->clock_said);
+    for (const struct session *other = session->next; other != NULL && !closed;
+         other = other->next) {
+        if (memcmp(other->id, session->id, sizeof session->id) == 0)
+            check_object(sums->check, "%s and %s have one id", session->task, other->task);
+    }
+    const uint64_t bytes = check_parts(sums, session);
+    check_voided(sums, session);
+    check_streams_of(sums, session, bytes);
+}
+
+static void check_sessions(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+    uint64_t closed = 0, waiting = 0;
+
+    for (const struct session *session = lane->sessions;
+         session != NULL && sums->sessions <= lane->sessions_pool.used; session = session->next)
+        check_session(sums, session, false);
+    for (const struct session *session = lane->closed_sessions;
+         session != NULL && sums->sessions <= lane->sessions_pool.used; session = session->next) {
+        check_session(sums, session, true);
+        closed++;
+    }
+    for (const struct session *session = lane->first_waiting;
+         session != NULL && waiting <= sums->sessions; session = session->next_waiting)
+        waiting++;
+    check_same(sums->check, lane->closed_count, closed, "closed sessions", "the lane");
+    check_same(sums->check, waiting, sums->waiting, "sessions that wait for shards", "the lane");
+    check_same(sums->check, lane->sessions_pool.used, sums->sessions, "sessions", "the lane");
+}
+
+/* ---- streams ---- */
+
+static bool has_stream(const struct session *list, const struct session *session)
+{
+    while (list != NULL && list != session)
+        list = list->next;
+    return list != NULL;
+}
+
+static void check_pull(struct sums *sums, const struct stream *stream, const struct pull *pull)
+{
+    const bool reader = stream->session == NULL || stream->session->closed;
+
+    sums->pull_bytes += pull->room_bytes;
+    sums->refused_pull_bytes += pull->refused_room ? pull->room_bytes : 0;
+    sums->reader_pull_bytes += !pull->refused_room && reader ? pull->room_bytes : 0;
+    sums->views += pull->active && !pull->view.ended;
+    if (pull->piece_count > pull->piece_capacity || pull->next_piece > pull->piece_count)
+        check_object(
+            sums->check, "pull %llu is at piece %u of %u, of %u at most",
+            (unsigned long long)pull->request, pull->next_piece, pull->piece_count,
+            pull->piece_capacity);
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
+        const struct shard *shard = pull->pieces[i].shard;
+        name_shard(sums, shard);
+        sums->views_mix += pull->active ? store_mix(shard) : 0;
+    }
+}
+
+/* Lists of what the stream has to say. */
+static void check_stream_lists(struct sums *sums, const struct stream *stream)
+{
+    const struct answer *last_answer = NULL;
+    const struct pull *last_pull = NULL;
+    const struct report *last_report = NULL;
+    uint32_t answers = 0, pulls = 0;
+
+    for (const struct answer *answer = stream->first_answer; answer != NULL;
+         answer = answer->next, answers++)
+        last_answer = answer;
+    for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next, pulls++) {
+        if (pull->prev != last_pull || pulls > stream->pull_count)
+            break;
+        check_pull(sums, stream, pull);
+        last_pull = pull;
+    }
+    for (const struct report *report = stream->first_report; report != NULL;
+         report = report->next) {
+        sums->reports++;
+        last_report = report;
+    }
+    if (stream->last_answer != last_answer || stream->last_pull != last_pull ||
+        stream->last_report != last_report)
+        check_object(
+            sums->check, "stream %llu: its last answer, pull or report is not the last of the list",
+            (unsigned long long)stream->id);
+    check_same(sums->check, stream->answer_count, answers, "answers", "a stream");
+    check_same(sums->check, stream->pull_count, pulls, "pulls", "a stream");
+}
+
+static void check_stream(struct sums *sums, const struct stream *stream)
+{
+    const struct lane *lane = sums->lane;
+    const struct session *session = stream->session;
+
+    sums->streams++;
+    sums->strangers += stream->place == PLACE_STRANGER;
+    sums->readers += stream->place == PLACE_READER;
+    if (lane_stream_find(lane, stream->id) != stream)
+        check_object(
+            sums->check, "stream %llu is not found by its number", (unsigned long long)stream->id);
+    if (stream->ended != (stream->place == PLACE_NONE))
+        check_object(
+            sums->check, "stream %llu is %s", (unsigned long long)stream->id,
+            stream->ended ? "at its end and has a place" : "open and has no place");
+    if (stream->ended && (stream->receiving != NULL || stream->first_answer != NULL ||
+                          stream->first_pull != NULL || stream->first_report != NULL))
+        check_object(
+            sums->check, "stream %llu is at its end and has something to say",
+            (unsigned long long)stream->id);
+    if (session != NULL && !has_stream(lane->sessions, session) &&
+        !has_stream(lane->closed_sessions, session))
+        check_object(
+            sums->check, "stream %llu is of a session that is forgotten",
+            (unsigned long long)stream->id);
+    if (stream->place == PLACE_SESSION && (session == NULL || session->closed))
+        check_object(
+            sums->check, "stream %llu has a place of a session that is not open",
+            (unsigned long long)stream->id);
+    check_stream_lists(sums, stream);
+}
+
+/* Those that are to be looked after are streams of the lane, each once. */
+static void check_attended(struct sums *sums)
+{
+    uint64_t marked = 0, listed = 0;
+
+    for (const struct stream *stream = sums->lane->first_stream; stream != NULL;
+         stream = stream->next)
+        marked += stream->attended;
+    for (const struct stream *stream = sums->lane->attended; stream != NULL && listed <= marked;
+         stream = stream->next_attended) {
+        if (!stream->attended)
+            check_object(
+                sums->check, "stream %llu is attended and does not say so",
+                (unsigned long long)stream->id);
+        listed++;
+    }
+    check_same(sums->check, marked, listed, "attended streams", "the lane");
+}
+
+static void check_strangers(struct sums *sums)
+{
+    const struct stream *before = NULL;
+    uint64_t count = 0;
+
+    for (const struct stream *stream = sums->lane->first_stranger;
+         stream != NULL && count <= sums->strangers; stream = stream->next_stranger) {
+        if (stream->previous_stranger != before || stream->place != PLACE_STRANGER) {
+            check_object(sums->check, "the list of streams of strangers is broken");
+            return;
+        }
+        if (before != NULL && before->stranger_since_us > stream->stranger_since_us)
+            check_object(sums->check, "the list of streams of strangers is not by age");
+        count++;
+        before = stream;
+    }
+    if (sums->lane->last_stranger != before)
+        check_object(sums->check, "the last stranger's stream is not the last of the list");
+    check_same(sums->check, sums->lane->stranger_count, count, "streams of strangers", "the lane");
+    check_same(sums->check, sums->strangers, count, "places of strangers", "the lane");
+}
+
+static void check_streams(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+    const struct stream *before = NULL;
+    bool coordinator = lane->coordinator == NULL;
+
+    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        if (stream->prev != before) {
+            check_object(sums->check, "the list of streams is broken");
+            return;
+        }
+        check_stream(sums, stream);
+        coordinator |= stream == lane->coordinator && stream->place == PLACE_COORDINATOR;
+        before = stream;
+    }
+    if (!coordinator)
+        check_object(sums->check, "the stream that orders come on is gone, or has not its place");
+    check_attended(sums);
+    check_strangers(sums);
+    check_same(sums->check, lane->reader_streams, sums->readers, "streams of readers", "the lane");
+    check_same(sums->check, lane->stream_map.count, sums->streams, "streams by number", "the lane");
+    check_same(sums->check, lane->streams_pool.used, sums->streams, "streams", "the lane");
+}
+
+/* ---- vector work ---- */
+
+static void check_jobs(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+    uint64_t stalled = 0, applying = 0;
+
+    for (const struct job *job = lane->jobs; job != NULL && sums->jobs <= sums->sessions;
+         job = job->next) {
+        const struct part *part = job->part;
+        sums->jobs++;
+        stalled += job->stalled;
+        sums->held += job->held_count;
+        if (part->session->applying != part || &part->session->job != job)
+            check_object(
+                sums->check, "%s: its vector work is not of the push that is being applied",
+                whose(part));
+        for (uint32_t i = 0; i < part->entry_count; i++) {
+            if (!part->entries[i].shard->busy)
+                check_object(
+                    sums->check, "%s: the shard of %s is being updated and not busy", whose(part),
+                    part->entries[i].shard->variable->name);
+        }
+    }
+    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+        applying += session->applying != NULL;
+    for (const struct session *session = lane->closed_sessions; session != NULL;
+         session = session->next)
+        applying += session->applying != NULL;
+    check_same(sums->check, lane->stalled_jobs, stalled, "stalled work", "the lane");
+    check_same(sums->check, applying, sums->jobs, "pushes that are being applied", "the lane");
+}
+
+static bool job_has(const struct job *job, const struct shard *shard)
+{
+    for (uint32_t i = 0; i < job->part->entry_count; i++) {
+        if (job->part->entries[i].shard == shard)
+            return true;
+    }
+    return false;
+}
+
+/* A shard is busy while vector work is out for it, and no longer. */
+static void check_busy(struct sums *sums, const struct shard *shard)
+{
+    const struct job *job = sums->lane->jobs;
+
+    while (job != NULL && !job_has(job, shard))
+        job = job->next;
+    if (shard->busy && job == NULL)
+        check_object(
+            sums->check, "the shard of %s is busy, and nothing works on it", shard->variable->name);
+}
+
+/* ---- all together ---- */
+
+static void check_store(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+    uint32_t filling = 0;
+
+    store_check(&lane->store, &sums->store, sums->check);
+    for (const struct variable *variable = lane->store.first; variable != NULL;
+         variable = variable->next) {
+        filling += !variable->filled;
+        for (uint32_t i = 0; i < variable->held_count; i++)
+            check_busy(sums, &variable->shards[i]);
+    }
+    check_same(sums->check, lane->filling, filling, "variables that are being filled", "the lane");
+    check_same(sums->check, sums->store.views, sums->views, "open views of pulls", "the lane");
+    if (sums->deleted_count == DELETED_MAX) /* some may have been counted twice, or not at all */
+        return;
+    store_check_sums(&lane->store, &sums->store, sums->check);
+    if (sums->store.users_mix != sums->users_mix)
+        check_object(sums->check, "a shard has other users than the parts and pulls that name it");
+    if (sums->store.views_mix != sums->views_mix)
+        check_object(sums->check, "a shard has other views than the long pulls that read it");
+    check_same(
+        sums->check, lane->holds_pool.used + sums->held, sums->store.lent,
+        "spans of blocks that are lent", "the lane");
+}
+
+static void check_pools(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+    const uint64_t max = lane->config.staging_bytes_max;
+
+    check_same(sums->check, lane->staged_bytes, sums->staged_bytes, "staged bytes", "the lane");
+    check_same(
+        sums->check, lane->bytes.spare_bytes_max,
+        max > lane->staged_bytes ? max - lane->staged_bytes : 0,
+        "bytes of staging that may be spare", "the lane");
+    check_same(sums->check, lane->pull_bytes, sums->pull_bytes, "bytes of pulls", "the lane");
+    check_same(
+        sums->check, lane->refused_pull_bytes, sums->refused_pull_bytes, "bytes of refused pulls",
+        "the lane");
+    check_same(
+        sums->check, lane->reader_pull_bytes, sums->reader_pull_bytes, "bytes of readers' pulls",
+        "the lane");
+    check_same(
+        sums->check, lane->common_pull_bytes, sums->common_pull_bytes,
+        "bytes of pulls beyond the shares", "the lane");
+    check_same(sums->check, lane->parts_pool.used, sums->parts, "parts", "the lane");
+    check_same(sums->check, lane->chunks_pool.used, sums->chunks, "chunks", "the lane");
+    check_same(sums->check, lane->refusals_pool.used, sums->refusals, "refusals", "the lane");
+    check_same(sums->check, lane->reports_pool.used, sums->reports, "reports", "the lane");
+}
+
+void lane_check(const struct lane *lane, struct check *check)
+{
+    struct sums sums = {.lane = lane, .check = check};
+
+    if (lane->config.broken != 0)
+        return;
+    check_sessions(&sums);
+    check_streams(&sums);
+    check_jobs(&sums);
+    check_store(&sums);
+    check_pools(&sums);
+    if (lane->judge != NULL)
+        judge_check(lane->judge, check);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_check.c -- is all that a store keeps consistent? */
+#include "store_check.h"
+
+uint64_t store_mix(const struct shard *shard)
+{
+    const uint64_t mixed = ((uint64_t)(uintptr_t)shard >> 4) * 0x9e3779b97f4a7c15u;
+
+    return mixed ^ mixed >> 29;
+}
+
+/* A present block, and the old ones behind it, each replaced no later than the one before it was made. */
+static void check_value(
+    const struct shard *shard, const struct block *block, struct store_sums *sums,
+    struct check *check)
+{
+    const char *name = shard->variable->name;
+
+    if (block->died != 0)
+        check_object(check, "variable %s: its present block %u has died", name, block->index);
+    for (const struct block *old = block->older, *newer = block; old != NULL; old = old->older) {
+        sums->chained++;
+        if (old->shard != shard || old->index != block->index)
+            check_object(
+                check, "variable %s: the block before block %u is another place's", name,
+                block->index);
+        if (old->born >= old->died || old->died > newer->born) {
+            check_object(
+                check,
+                "variable %s: block %u lived from position %llu to %llu, its successor was made at "
+                "%llu",
+                name, block->index, (unsigned long long)old->born, (unsigned long long)old->died,
+                (unsigned long long)newer->born);
+            return; /* and not round in a circle */
+        }
+        newer = old;
+    }
+}
+
+static void check_list(
+    const struct store *store, const struct shard *shard, struct block *const *blocks,
+    struct store_sums *sums, struct check *check)
+{
+    const struct variable *variable = shard->variable;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < shard->block_count; i++) {
+        const struct block *block = blocks[i];
+        if (block == NULL && variable->filled)
+            check_object(check, "variable %s is filled and has no block %u", variable->name, i);
+        if (block == NULL)
+            return;
+        if (block->shard != shard || block->index != i)
+            check_object(check, "variable %s: block %u is another place's", variable->name, i);
+        if (block->bytes > store->block_bytes)
+            check_object(
+                check, "variable %s: block %u has %u bytes", variable->name, i, block->bytes);
+        if (blocks == shard->value)
+            check_value(shard, block, sums, check);
+        bytes += block->bytes;
+        sums->lent += block->lent;
+    }
+    check_same(check, shard->bytes, bytes, "bytes in blocks", variable->name);
+}
+
+static uint64_t count_unassigned(const struct shard *shard, uint64_t words)
+{
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < words; i++)
+        count += (uint64_t)__builtin_popcountll(shard->unassigned[i]);
+    return count;
+}
+
+static void check_shard(
+    const struct store *store, const struct shard *shard, struct store_sums *sums,
+    struct check *check)
+{
+    const struct variable *variable = shard->variable;
+    const uint32_t slots = variable->function->slot_count;
+
+    sums->shards++;
+    sums->state_bytes += shard->bytes * (1 + slots);
+    sums->users_mix += store_mix(shard) * shard->users;
+    sums->views_mix += store_mix(shard) * shard->views;
+    if (shard->views > shard->users)
+        check_object(
+            check, "variable %s: %u users and %u views of them", variable->name, shard->users,
+            shard->views);
+    if ((store_shard(store, shard->id) == shard) == variable->deleted)
+        check_object(
+            check, "variable %s: shard %llu is %s by its number", variable->name,
+            (unsigned long long)shard->id, variable->deleted ? "deleted and found" : "not found");
+    if (shard->block_count > 0)
+        check_list(store, shard, shard->value, sums, check);
+    for (uint32_t i = 0; shard->block_count > 0 && i < slots; i++)
+        check_list(store, shard, shard->slot[i], sums, check);
+    if (shard->unassigned == NULL)
+        return;
+    const uint64_t bytes = store_assignable_bytes(variable, shard->bytes);
+    sums->state_bytes += bytes;
+    check_same(
+        check, shard->unassigned_count, count_unassigned(shard, bytes / 8),
+        "elements to be assigned", variable->name);
+}
+
+void store_check_variable(
+    const struct store *store, const struct variable *variable, struct store_sums *sums,
+    struct check *check)
+{
+    uint32_t unassigned = 0;
+
+    sums->own_bytes += variable->own_bytes;
+    sums->deleted += variable->deleted;
+    if ((store_find(store, variable->id) == variable) == variable->deleted)
+        check_object(
+            check, "variable %s is %s by its number", variable->name,
+            variable->deleted ? "deleted and found" : "not found");
+    for (uint32_t i = 0; i < variable->placement_count; i++) {
+        const struct shard *shard = variable->placements[i].here;
+        if (shard == NULL)
+            continue;
+        if (shard->variable != variable || shard->id != variable->placements[i].shard_id)
+            check_object(check, "variable %s: its shard %u is another's", variable->name, i);
+        else
+            check_shard(store, shard, sums, check);
+        unassigned += shard->unassigned != NULL;
+    }
+    check_same(
+        check, variable->unassigned_shards, unassigned, "shards to be assigned", variable->name);
+}
+
+static bool is_seen(const struct store *store, const struct block *block)
+{
+    const struct view *view = store->oldest_view;
+
+    while (view != NULL && (view->position < block->born || view->position >= block->died))
+        view = view->next;
+    return view != NULL;
+}
+
+/* Old blocks are kept for somebody, and their bytes are counted. */
+static void check_old(const struct store *store, struct store_sums *sums, struct check *check)
+{
+    const struct block *before = NULL;
+    uint64_t bytes = 0, chained = 0;
+
+    for (const struct block *block = store->old_blocks; block != NULL; block = block->next) {
+        if (block->prev != before || block->died == 0) {
+            check_object(check, "the list of old blocks is broken, or has a present one");
+            return;
+        }
+        if (block->lent == 0 && !is_seen(store, block))
+            check_object(
+                check, "an old block of %u bytes, of positions %llu to %llu, is kept for nobody",
+                block->bytes, (unsigned long long)block->born, (unsigned long long)block->died);
+        bytes += block->bytes;
+        chained += block->shard != NULL;
+        sums->lent += block->lent;
+        before = block;
+    }
+    check_same(check, store->view_bytes, bytes, "bytes of old blocks", "the store");
+    check_same(check, chained, sums->chained, "old blocks behind present ones", "the store");
+}
+
+static void check_views(const struct store *store, struct store_sums *sums, struct check *check)
+{
+    const struct view *before = NULL;
+
+    for (const struct view *view = store->oldest_view; view != NULL; view = view->next) {
+        if (view->prev != before || view->ended) {
+            check_object(check, "the list of views is broken, or has an ended one");
+            return;
+        }
+        if (view->position > store->position ||
+            (before != NULL && view->position < before->position))
+            check_object(
+                check, "a view of position %llu is out of order",
+                (unsigned long long)view->position);
+        sums->views++;
+        before = view;
+    }
+    if (store->newest_view != before)
+        check_object(check, "the newest view is not the last of the list");
+}
+
+void store_check(const struct store *store, struct store_sums *sums, struct check *check)
+{
+    struct variable *const *link = &store->first;
+    uint64_t listed = 0, published = 0;
+    const uint64_t deleted_shards = sums->shards;
+
+    for (; *link != NULL && listed <= store->variables.count; link = &(*link)->next) {
+        if ((*link)->deleted)
+            check_object(check, "variable %s is deleted, and in the list", (*link)->name);
+        store_check_variable(store, *link, sums, check);
+        published += (*link)->published;
+        listed++;
+    }
+    if (store->last != link)
+        check_object(check, "the list of variables does not end where it is added to");
+    check_same(check, store->variables.count, listed, "variables by number", "the store");
+    check_same(check, store->variable_count, published, "published variables", "the store");
+    check_same(
+        check, store->shards.count, sums->shards - deleted_shards, "shards by number", "the store");
+    check_views(store, sums, check);
+    check_old(store, sums, check);
+}
+
+void store_check_sums(const struct store *store, const struct store_sums *sums, struct check *check)
+{
+    check_same(check, store->state_bytes, sums->state_bytes, "bytes of state", "the store");
+    check_same(check, store->own_bytes, sums->own_bytes, "bytes beside the state", "the store");
+    check_same(check, store->shard_count, sums->shards, "shards", "the store");
+    check_same(check, store->deleted_count, sums->deleted, "deleted variables in use", "the store");
+}
