@@ -43,8 +43,8 @@ static bool can_follow(struct lane *lane, struct stream *stream, const wire_part
         after = before;
         before = before->prev;
     }
-    if (header->sequence <= applied)
-        return true;
+    if (header->sequence <= session->mark || header->sequence == applied)
+        return true; /* a duplicate */
     if (header->previous >= header->sequence) {
         trouble = "which is not before it";
         other = header->sequence;

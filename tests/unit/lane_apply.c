@@ -135,6 +135,26 @@ static void all_that_wait_for_a_shard_have_their_turns_one_after_the_other(void 
     talk_expect(talk, "done 1 [1]\ndone 1 [2]\ndone 1 [3]\n");
 }
 
+/* Its turn would never come: it would keep its room until the session ends. */
+static void a_part_before_the_one_that_is_being_applied_is_not_taken(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    float values[40];
+    count_up(values, 40);
+    struct talk_part large = push_of(5, LARGE, values, 40);
+    struct talk_part late = push_of(3, SMALL, values, 4);
+    large.previous = late.previous = 0;
+    talk->holds_compute = true;
+    talk_part(talk, stream, &large); /* given: push 5, which follows none, is being applied */
+    talk_expect(talk, "staged 5\n");
+
+    talk_part(talk, stream, &late);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+    talk_compute(talk);
+}
+
 static void pieces_of_one_shard_are_applied_in_their_order(void **state)
 {
     struct talk *const talk = *state;
@@ -494,6 +514,7 @@ int main(void)
         talk_test(a_large_part_is_computed_in_slices),
         talk_test(a_busy_shard_can_wait_and_others_go_on),
         talk_test(all_that_wait_for_a_shard_have_their_turns_one_after_the_other),
+        talk_test(a_part_before_the_one_that_is_being_applied_is_not_taken),
         talk_test(pieces_of_one_shard_are_applied_in_their_order),
         talk_test(a_part_of_two_variables_is_seen_whole_or_not_at_all),
         talk_test(without_one_operation_a_pull_sees_half_a_part),
