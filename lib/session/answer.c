@@ -14,6 +14,7 @@ static struct part *find_part(struct session *session, const struct link *link, 
     if (sequence <= session->acked_through || sequence > session->last_sequence)
         return NULL;
     struct push *push = slot_of(session, sequence)->push;
+    assert(push == NULL || push->sequence == sequence);
     for (uint32_t i = 0; push != NULL && i < push->part_count; i++)
         if (push->parts[i].link == link && !push->parts[i].done)
             return &push->parts[i];
@@ -24,6 +25,7 @@ static struct part *find_part(struct session *session, const struct link *link, 
  * go. */
 static void note_answer(struct session *session, struct part *part)
 {
+    assert(!part->done);
     struct link *link = part->link;
     if (link->gauge == part->push->sequence) {
         link->gauge = 0;
@@ -43,6 +45,7 @@ static void mark_staged(struct part *part)
         return;
     part->staged = true;
     part->push->staged_count++;
+    assert(part->push->staged_count <= part->push->part_count);
 }
 
 static void unmark_staged(struct part *part)
@@ -50,11 +53,13 @@ static void unmark_staged(struct part *part)
     if (!part->staged)
         return;
     part->staged = false;
+    assert(part->push->staged_count > 0);
     part->push->staged_count--;
 }
 
 static void void_push(struct session *session, struct push *push)
 {
+    assert(push->sequence > session->acked_through);
     if (push->refused)
         return;
     push->refused = true;
@@ -94,11 +99,14 @@ static void on_refused(struct session *session, struct link *link, const wire_re
 
 static void complete(struct session *session, struct push *push)
 {
+    assert(push->done_count == push->part_count);
+    assert(slot_of(session, push->sequence)->push == push);
     slot_of(session, push->sequence)->push = NULL;
     if (!push->refused) {
         push_over(session, push, NULL);
         return;
     }
+    assert(session->refused_count > 0);
     session->refused_count--;
     struct sumac_error error;
     if (push->error != NULL)
@@ -124,6 +132,7 @@ static void on_done(struct session *session, struct link *link, const wire_done 
     for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++)
         if (push->ordinals[i] < done->n_versions)
             push->versions[push->places[i]] = done->versions[push->ordinals[i]];
+    assert(part->first_piece + part->piece_count <= push->piece_count);
     part_remove(session, part);
     part->done = true;
     link_touch(session, link); /* there may be room for the next one */
@@ -155,6 +164,7 @@ static void on_resend(struct session *session, struct link *link, uint64_t seque
     if (part == NULL || !part->counted || part->wanted)
         return;
     note_answer(session, part);
+    assert(!part->done);
     unmark_staged(part);
     part->wanted = true;
     part->next_wanted = NULL;
@@ -180,6 +190,8 @@ static bool may_commit(const struct session *session, const struct push *push)
 static void commit_one(struct session *session, struct slot *slot)
 {
     session->commit_through++;
+    assert(session->commit_through <= session->last_sequence);
+    assert(slot->push == NULL || slot->push->sequence == session->commit_through);
     for (uint32_t i = 0; slot->push != NULL && i < slot->push->part_count; i++) {
         struct part *part = &slot->push->parts[i];
         if (part->done || part->eager)
@@ -206,10 +218,12 @@ void commit_advance(struct session *session)
     while (session->acked_through < session->commit_through &&
            slot_of(session, session->acked_through + 1)->push == NULL)
         session->acked_through++;
+    assert(session->acked_through <= session->commit_through);
 }
 
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer)
 {
+    assert(session->phase != PHASE_OVER);
     if (answer->greeting != NULL &&
         !stream_greeted(session, link, SESSION_PUSH_STREAM, answer->greeting))
         return;

@@ -39,6 +39,7 @@ static bool reserve_payload(struct session *session, struct draft *draft, uint32
         payload[i] = draft->payload[i];
     draft->payload = payload;
     draft->payload_capacity = capacity;
+    assert(draft->payload_count + more <= draft->payload_capacity);
     return true;
 }
 
@@ -46,6 +47,7 @@ static bool reserve_payload(struct session *session, struct draft *draft, uint32
  * elements. */
 static uint64_t bytes_that_fit(const struct session_piece *piece, uint64_t offset, uint64_t room)
 {
+    assert(offset <= piece->bytes);
     const uint64_t rest = piece->bytes - offset;
     return rest <= room ? rest : room / 64 * 64;
 }
@@ -53,7 +55,9 @@ static uint64_t bytes_that_fit(const struct session_piece *piece, uint64_t offse
 /* How many pieces the next chunk of the part being sent has in this message. */
 static uint32_t count_pieces(const struct draft *draft, const struct link *link)
 {
+    assert(draft->payload_bytes <= link->chunk_bytes);
     const struct part *part = link->sending;
+    assert(part != NULL);
     const struct session_piece *pieces = &part->push->pieces[part->first_piece];
     uint64_t room = link->chunk_bytes - draft->payload_bytes;
     const uint32_t max = SESSION_PIECES_PER_MESSAGE_MAX - draft->piece_count;
@@ -76,6 +80,7 @@ static uint32_t count_pieces(const struct draft *draft, const struct link *link)
  * concerns another ps. */
 static bool may_be_eager(const struct session *session, const struct push *push)
 {
+    assert(push->part_count > 0);
     if (push->part_count > 1)
         return false;
     return push->other_before <= session->commit_through ||
@@ -85,6 +90,7 @@ static bool may_be_eager(const struct session *session, const struct push *push)
 static void fill_header(const struct session *session, struct part *part, wire_part *wire)
 {
     const struct push *push = part->push;
+    assert(push->sequence > 0);
     wire->first = true;
     wire->previous = part->previous;
     part->eager = part->eager || may_be_eager(session, push);
@@ -130,6 +136,8 @@ static void fill_pieces(struct draft *draft, struct link *link, wire_piece *wire
         }
     }
     draft->piece_count += count;
+    assert(draft->payload_count <= draft->payload_capacity);
+    assert(link->sending_piece <= part->piece_count);
 }
 
 static wire_part *add_part(struct session *session, struct draft *draft, uint64_t sequence)
@@ -151,6 +159,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
     const uint32_t count = count_pieces(draft, link);
     if (count == 0)
         return false;
+    assert(link->sending_piece + count <= part->piece_count);
     const bool first = link->sending_piece == 0 && link->sending_offset == 0;
     wire_piece *pieces = step_take(session, count * sizeof(*pieces));
     wire_piece **pointers = step_take(session, count * sizeof(*pointers));
@@ -184,6 +193,7 @@ static bool gathers(const struct link *link)
 
 static void count_small(struct link *link, const struct draft *draft)
 {
+    assert(draft->ended == 0 || draft->part_count > 0);
     if (draft->ended == 0 || draft->payload_bytes > SMALL_BYTES_MAX)
         return;
     if (link->gauge == 0)
@@ -204,6 +214,7 @@ static bool has_room(const struct link *link, const struct part *part)
  * room for it. */
 static bool start_next(struct link *link)
 {
+    assert(link->sending == NULL);
     struct part *part = link->wanted_first;
     if (part != NULL) {
         link->wanted_first = part->next_wanted;
@@ -221,6 +232,7 @@ static bool start_next(struct link *link)
         link->counted_parts++;
     }
     part->counted = true;
+    assert(!part->done);
     link->sending = part;
     link->sending_piece = 0;
     link->sending_offset = 0;
@@ -288,11 +300,13 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
     for (const struct part *part = link->oldest; part != NULL; part = part->next)
         if (part->push->refused)
             commit->voided[commit->n_voided++] = part->push->sequence;
+    assert(commit->n_voided <= session->refused_count);
     return true;
 }
 
 static void add_commit(struct session *session, struct link *link, wire_push_request *request)
 {
+    assert(link->told_commit <= session->commit_through);
     wire_commit *commit = step_take(session, sizeof(*commit));
     if (commit == NULL)
         return;
@@ -325,6 +339,7 @@ static void send(
     struct session *session, struct link *link, const wire_push_request *request,
     const struct draft *draft)
 {
+    assert(link->streams[SESSION_PUSH_STREAM].writable);
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_SEND_PUSH);
     effect->ps = link->ps;
     effect->lane = SESSION_PUSH_STREAM;
@@ -339,6 +354,7 @@ static void send(
 
 static void send_hello(struct session *session, struct link *link)
 {
+    assert(!link->streams[SESSION_PUSH_STREAM].hello_sent);
     wire_push_request *request = step_take(session, sizeof(*request));
     wire_hello *hello = step_take(session, sizeof(*hello));
     if (request == NULL || hello == NULL)
@@ -353,6 +369,7 @@ static void send_hello(struct session *session, struct link *link)
 
 static void send_message(struct session *session, struct link *link, struct draft *draft)
 {
+    assert(draft->part_count <= PARTS_PER_MESSAGE_MAX);
     const bool must_commit = waits_for_commit(session, link) || link->told_clock != session->clock;
     if (draft->part_count == 0 && link->withdraws_due == 0 && !must_commit)
         return;

@@ -2,6 +2,7 @@
 /* effect.c -- what one step gives: effects in an arena that the next step resets. */
 #include "state.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ struct session_effect *effect_add(struct session *session, enum session_effect_k
         session->effects = items;
         session->effect_capacity = capacity;
     }
+    assert(session->effect_count < session->effect_capacity);
     struct session_effect *effect = &session->effects[session->effect_count++];
     *effect = (struct session_effect){.kind = kind};
     return effect;
@@ -48,6 +50,7 @@ void effect_log(struct session *session, const char *format, ...)
 
 void effect_wake(struct session *session, uint64_t at_us)
 {
+    assert(at_us != NEVER);
     if (at_us >= session->wake_us)
         return;
     session->wake_us = at_us;
@@ -56,6 +59,7 @@ void effect_wake(struct session *session, uint64_t at_us)
 
 void link_touch(struct session *session, struct link *link)
 {
+    assert(link->ps < session->link_count);
     if (link->touched)
         return;
     link->touched = true;
@@ -66,6 +70,8 @@ void link_touch(struct session *session, struct link *link)
 /* 20 ms, doubled with each failure up to the bound, of which a random half is taken off. */
 uint32_t backoff_ms(const struct session *session, uint32_t failures)
 {
+    assert(session->event != NULL);
+    assert(session->config.backoff_ms_max > 0);
     const uint32_t max = session->config.backoff_ms_max;
     const uint32_t doublings = failures < 16 ? failures : 16;
     const uint64_t full = (uint64_t)20 << doublings;

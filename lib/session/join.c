@@ -2,6 +2,7 @@
 /* join.c -- a session begins, keeps its lease, leaves, and ends. */
 #include "state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ static wire_join_request *make_join(struct session *session)
 
 static void call_join(struct session *session, uint32_t delay_ms)
 {
+    assert(session->phase == PHASE_JOINING);
     const wire_join_request *join = make_join(session);
     if (join == NULL)
         return;
@@ -70,6 +72,8 @@ static void call_join(struct session *session, uint32_t delay_ms)
 
 static bool make_links(struct session *session, uint32_t count)
 {
+    assert(session->links == NULL);
+    assert(count > 0);
     session->links = memory_take(&session->memory, count * sizeof(*session->links));
     if (session->links == NULL) {
         session->exhausted = true;
@@ -87,6 +91,7 @@ static bool make_links(struct session *session, uint32_t count)
 /* A reader's session is open at once, and has no streams until it pulls. */
 static void open_reader(struct session *session)
 {
+    assert(session->config.reader);
     if (!make_links(session, session->config.ps_count))
         return;
     session->cluster_id = session->config.cluster_id;
@@ -114,6 +119,7 @@ void join_start(struct session *session)
 /* The addresses that the configuration leaves open are the answer's. */
 static void keep_addresses(struct session *session, const wire_join_reply *reply)
 {
+    assert(session->link_count > 0);
     const struct session_config *config = &session->config;
     const size_t count = reply->n_ps_addresses;
     const char **addresses = arena_take(&session->texts, (count + 1) * sizeof(*addresses));
@@ -215,6 +221,7 @@ static void join_failed(struct session *session, const struct sumac_error *error
 
 static void call_leave(struct session *session, uint32_t delay_ms)
 {
+    assert(session->phase == PHASE_LEAVING);
     wire_leave_request *leave = step_take(session, sizeof(*leave));
     if (leave == NULL)
         return;
@@ -244,6 +251,7 @@ static void leave_failed(struct session *session, const struct sumac_error *erro
 
 static uint64_t third_of_lease_us(const struct session *session)
 {
+    assert(!session->config.reader);
     return (uint64_t)session->lease_ms * 1000 / 3;
 }
 
@@ -272,6 +280,7 @@ static bool ended_by_restart(struct session *session, const struct sumac_error *
 /* Where the session ended, a push stream says; why, the answer has said. */
 static void closed_without_end(struct session *session, const struct sumac_error *error)
 {
+    assert(session->phase == PHASE_OPEN);
     session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
     fail(
         &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
@@ -311,6 +320,8 @@ void call_failed(struct session *session, const struct session_event *event)
 
 static void call_renew(struct session *session)
 {
+    assert(!session->renewing);
+    assert(session->phase == PHASE_OPEN);
     wire_renew_request *renew = step_take(session, sizeof(*renew));
     if (renew == NULL)
         return;

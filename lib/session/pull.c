@@ -14,6 +14,7 @@
 
 static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
 {
+    assert(token != 0);
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
     effect->token = token;
     effect->error = *error;
@@ -38,6 +39,7 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
         session->first_pull = pull->next;
     if (pull->next != NULL)
         pull->next->before = pull->before;
+    assert(session->pull_count > 0);
     session->pull_count--;
     shelf_give(&session->shelf, pull->pieces);
     pool_give(&session->pulls, pull);
@@ -73,6 +75,7 @@ static void split(struct session *session, struct pull *pull, const struct sessi
         request_add(session, pull, link, place, count);
         place += count;
     }
+    assert(place == wanted->piece_count || session->exhausted);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t to = session->links[wanted->pieces[i].ps].piece_scratch++;
         pull->pieces[to] = wanted->pieces[i];
@@ -154,6 +157,7 @@ static struct pull *take_pull(struct session *session, const struct session_pull
     if (pull->next != NULL)
         pull->next->before = pull;
     session->first_pull = pull;
+    assert(session->pull_count < SESSION_PULLS_IN_FLIGHT_MAX);
     session->pull_count++;
     return pull;
 }
@@ -195,6 +199,7 @@ void pull_cancel(struct session *session, uint64_t token)
 
 void pulls_end(struct session *session)
 {
+    assert(session->phase == PHASE_OVER);
     while (session->first_pull != NULL)
         pull_over(session, session->first_pull, &session->end);
 }
@@ -202,6 +207,7 @@ void pulls_end(struct session *session)
 static void time_out(struct session *session, struct pull *pull)
 {
     const struct request *request = pull->requests;
+    assert(request != NULL);
     while (request->sibling != NULL && request->piece == request->piece_count)
         request = request->sibling;
     const uint32_t ps = request->link->ps;
@@ -245,6 +251,7 @@ static uint64_t last_sequence(const struct session *session, const struct link *
 
 void pulls_admit(struct session *session)
 {
+    assert(session->admitted <= session->submitted);
     for (struct pull *pull = session->first_pull; pull != NULL; pull = pull->next) {
         if (pull->after_known || session->admitted < pull->after_submitted)
             continue;

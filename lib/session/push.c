@@ -11,11 +11,13 @@
 
 uint32_t pushes_in_flight(const struct session *session)
 {
+    assert(session->last_sequence >= session->acked_through);
     return (uint32_t)(session->last_sequence - session->acked_through) + session->waiting_count;
 }
 
 static void refuse(struct session *session, uint64_t token, const struct sumac_error *error)
 {
+    assert(token != 0);
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
     effect->token = token;
     effect->error = *error;
@@ -25,6 +27,7 @@ static void refuse(struct session *session, uint64_t token, const struct sumac_e
  * that is none. */
 static int count_by_ps(struct session *session, const struct session_push *wanted)
 {
+    assert(wanted->piece_count == 0 || wanted->pieces != NULL);
     int participants = 0;
     for (uint32_t i = 0; i < session->link_count; i++)
         session->links[i].piece_scratch = 0;
@@ -40,6 +43,7 @@ static int count_by_ps(struct session *session, const struct session_push *wante
 /* One block for all that a push has in numbers of its pieces and parts. */
 static bool take_block(struct session *session, struct push *push)
 {
+    assert(push->part_count <= push->piece_count);
     const size_t count = push->piece_count;
     const size_t bytes = count * (sizeof(*push->pieces) + sizeof(*push->versions) +
                                   sizeof(*push->places) + sizeof(*push->ordinals)) +
@@ -77,6 +81,8 @@ static void split(struct session *session, struct push *push, const struct sessi
         link->piece_scratch = place;
         place += count;
     }
+    assert(participant == push->part_count);
+    assert(place == push->piece_count);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t to = session->links[wanted->pieces[i].ps].piece_scratch++;
         push->pieces[to] = wanted->pieces[i];
@@ -110,6 +116,7 @@ static bool number_shards(struct session *session, struct push *push)
                 push->ordinals[i] = push->ordinals[table[at] - 1];
             }
         }
+        assert(part->shard_count <= part->piece_count);
         part->room_bytes = wire_part_cost(part->bytes, part->piece_count, push->function_count);
     }
     return true;
@@ -145,6 +152,9 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
 
 static void give_push(struct session *session, struct push *push)
 {
+    assert(
+        push->done_count == push->part_count || session->phase == PHASE_OVER ||
+        push->sequence == 0);
     if (push->error != NULL)
         pool_give(&session->errors, push->error);
     shelf_give(&session->shelf, push->pieces);
@@ -153,6 +163,7 @@ static void give_push(struct session *session, struct push *push)
 
 void push_over(struct session *session, struct push *push, const struct sumac_error *error)
 {
+    assert(push->token != 0);
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_PUSHED);
     effect->token = push->token;
     if (error != NULL)
@@ -169,6 +180,7 @@ void push_over(struct session *session, struct push *push, const struct sumac_er
 /* A step ends with the last push that has a sequence, or has ended if that one is committed. */
 static void finish_step(struct session *session)
 {
+    assert(session->commit_through <= session->last_sequence);
     if (session->last_sequence > session->commit_through) {
         slot_of(session, session->last_sequence)->steps++;
         return;
@@ -181,6 +193,8 @@ static void finish_step(struct session *session)
 static void append_part(struct session *session, struct part *part)
 {
     struct link *link = part->link;
+    assert(link->newest == NULL || link->newest->push->sequence < part->push->sequence);
+    assert(part->next == NULL);
     part->previous = link->last_sequence;
     link->last_sequence = part->push->sequence;
     part->before = link->newest;
@@ -198,6 +212,10 @@ void part_remove(struct session *session, struct part *part)
 {
     (void)session;
     struct link *link = part->link;
+    assert(!part->done);
+    assert(!part->counted || link->counted_bytes >= part->room_bytes);
+    assert(!part->counted || link->counted_parts > 0);
+    assert(!part->withdraw_due || link->withdraws_due > 0);
     if (part->wanted) {
         struct part **at = &link->wanted_first;
         struct part *last = NULL;
@@ -230,6 +248,8 @@ void part_remove(struct session *session, struct part *part)
 /* Give a push its sequence: from here on it will be sent, and waited for, everywhere. */
 static void admit(struct session *session, struct push *push)
 {
+    assert(push->sequence == 0);
+    assert(push->part_count > 0);
     const uint32_t only = push->part_count == 1 ? push->parts[0].link->ps : UINT32_MAX;
     const uint64_t before = session->last_sequence;
     push->sequence = ++session->last_sequence;
@@ -237,6 +257,7 @@ static void admit(struct session *session, struct push *push)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
+    assert(slot_of(session, push->sequence)->push == NULL);
     *slot_of(session, push->sequence) =
         (struct slot){.push = push, .steps = push->finishes_step ? 1 : 0};
     for (uint32_t i = 0; i < push->part_count; i++)
@@ -254,6 +275,7 @@ static const struct part *find_too_large(const struct push *push)
 
 static bool knows_grants(const struct push *push)
 {
+    assert(push->sequence == 0);
     for (uint32_t i = 0; i < push->part_count; i++)
         if (!push->parts[i].link->knows_grant)
             return false;
@@ -284,6 +306,7 @@ session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_
 static void
 fail_too_large(const struct session *session, const struct part *part, struct sumac_error *error)
 {
+    assert(part->room_bytes > part->link->grant_bytes);
     const struct session_room room = room_of(session, part->link, part->room_bytes);
     fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
@@ -305,8 +328,10 @@ void pushes_admit(struct session *session)
         if (push->next == NULL)
             session->waiting_last = NULL;
         push->next = NULL;
+        assert(session->waiting_count > 0);
         session->waiting_count--;
         session->admitted++;
+        assert(session->admitted <= session->submitted);
         any = true;
         const struct part *part = find_too_large(push);
         if (part == NULL && push->part_count > 0) {
@@ -404,6 +429,7 @@ static void end_one(struct session *session, struct push *push, const wire_close
 
 void pushes_end(struct session *session, const wire_closed *closed)
 {
+    assert(session->phase == PHASE_OVER);
     for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
         struct slot *slot = slot_of(session, n);
         if (slot->push != NULL)

@@ -14,6 +14,7 @@ void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count)
 {
+    assert(piece_count > 0);
     struct request *request = pool_take(&session->requests);
     if (request == NULL) {
         session->exhausted = true;
@@ -45,6 +46,7 @@ void request_add(
 /* It is on its way no more. */
 static void unsend(struct request *request)
 {
+    assert(!request->sent || request->link->sent_requests > 0);
     request->link->sent_requests -= request->sent;
     request->sent = false;
 }
@@ -53,6 +55,7 @@ static void unlink_request(struct session *session, struct request *request)
 {
     struct link *link = request->link;
     unsend(request);
+    assert(!request->sent);
     if (link->request_cursor == request)
         link->request_cursor = request->next;
     if (request->next != NULL)
@@ -90,6 +93,7 @@ void requests_drop(struct session *session, struct pull *pull)
  * cancelled. */
 void requests_rewind(struct session *session, struct link *link)
 {
+    assert(link->streams[SESSION_PULL_STREAM].state == STREAM_SHUT);
     struct request *request = link->first_request;
     while (request != NULL) {
         struct request *next = request->next;
@@ -107,6 +111,7 @@ void requests_rewind(struct session *session, struct link *link)
 static bool
 fill_pieces(struct session *session, const struct request *request, wire_pull_request *wire)
 {
+    assert(request->pull != NULL);
     wire_piece *pieces = step_take(session, request->piece_count * sizeof(*pieces));
     wire_piece **pointers = step_take(session, request->piece_count * sizeof(*pointers));
     if (pieces == NULL || pointers == NULL)
@@ -129,6 +134,8 @@ fill_pieces(struct session *session, const struct request *request, wire_pull_re
 
 static bool fill_request(struct session *session, struct request *request, wire_pull_request *wire)
 {
+    assert(!request->sent);
+    assert(!request->cancelled);
     const struct pull *pull = request->pull;
     const uint64_t end_us = pull->deadline_us - 250000; /* without our own grace */
     wire->request = request->number;
@@ -209,6 +216,7 @@ static bool read_bytes(struct reader *reader, uint8_t *to, uint64_t bytes)
     while (bytes > 0) {
         if (reader->span_count == 0)
             return false;
+        assert(reader->offset <= reader->spans->bytes);
         const size_t rest = reader->spans->bytes - reader->offset;
         const size_t now = rest < bytes ? rest : (size_t)bytes;
         memcpy(to, reader->spans->data + reader->offset, now);
@@ -226,6 +234,7 @@ static bool read_bytes(struct reader *reader, uint8_t *to, uint64_t bytes)
 
 static void skip_received(struct request *request)
 {
+    assert(request->piece <= request->piece_count);
     const struct session_piece *pieces = &request->pull->pieces[request->first_piece];
     while (request->piece < request->piece_count &&
            request->offset == pieces[request->piece].bytes) {
@@ -245,6 +254,7 @@ static bool receive_run(struct request *request, const wire_piece *run, struct r
         return false;
     const struct session_piece *piece =
         &request->pull->pieces[request->first_piece + request->piece];
+    assert(request->offset <= piece->bytes);
     if (run->shard_id != piece->shard_id ||
         run->offset_bytes != piece->offset_bytes + request->offset ||
         run->bytes > piece->bytes - request->offset)
@@ -274,6 +284,7 @@ static bool receive(struct request *request, const struct session_event *event)
  */
 static void ask_again(struct session *session, struct request *request)
 {
+    assert(request->pull != NULL);
     struct link *link = request->link;
     unsend(request);
     request->number = ++session->last_request;
@@ -321,6 +332,7 @@ static void name_silent_ps(
 static void
 fail_request(struct session *session, struct request *request, const wire_pull_answer *answer)
 {
+    assert(answer->status != 0);
     const bool ended = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED ||
                        answer->status == SUMAC_ABORTED;
     if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
@@ -341,7 +353,9 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
 
 static void finish_request(struct session *session, struct request *request)
 {
+    assert(request->piece == request->piece_count);
     struct pull *pull = request->pull;
+    assert(pull->open_requests > 0);
     struct request **at = &pull->requests;
     link_touch(session, request->link); /* there may be room for the next one */
     while (*at != request)
@@ -369,6 +383,7 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
     struct request *request = answer->request == 0 ? NULL : find_request(link, answer->request);
     if (request == NULL || !request->sent)
         return;
+    assert(request->pull != NULL);
     if (answer->status != 0) {
         fail_request(session, request, answer);
         return;

@@ -2,6 +2,7 @@
 /* session.c -- one event in, its effects out. state.h says which file does what. */
 #include "state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -28,6 +29,7 @@ static const char **keep_texts(struct session *session, const char *const *texts
 
 static void *keep_bytes(struct session *session, const void *data, size_t bytes)
 {
+    assert(bytes == 0 || data != NULL);
     void *copy = arena_take(&session->texts, bytes + 1);
     if (copy != NULL && bytes > 0)
         memcpy(copy, data, bytes);
@@ -135,6 +137,7 @@ static void handle_answer(struct session *session, const struct session_event *e
     const enum session_lane lane = of_push ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
     if (!is_current(session, link, lane, event->generation))
         return;
+    assert(link != NULL);
     link->heard_us = session->now_us;
     if (of_push)
         push_answer(session, link, event->push_answer);
@@ -196,6 +199,7 @@ static void flush(struct session *session)
     while (session->touched != NULL) {
         struct link *link = session->touched;
         session->touched = link->next_touched;
+        assert(link->touched);
         link->touched = false;
         if (session->phase != PHASE_OVER)
             compose_pushes(session, link);
@@ -207,6 +211,7 @@ static void flush(struct session *session)
 /* There is no memory to say anything with, except this. */
 static void end_exhausted(struct session *session)
 {
+    assert(session->exhausted);
     session->phase = PHASE_OVER;
     fail(
         &session->end, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -231,6 +236,10 @@ void session_step(
     leave_when_done(session);
     stopping_check(session);
     flush(session);
+    assert(session->phase == PHASE_OVER || session->acked_through <= session->commit_through);
+    assert(session->commit_through <= session->last_sequence || session->phase == PHASE_OVER);
+    assert(session->last_sequence - session->acked_through <= WINDOW);
+    assert(session->touched == NULL);
     session->event = NULL;
     if (session->exhausted)
         end_exhausted(session);

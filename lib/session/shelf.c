@@ -38,6 +38,7 @@ void *shelf_take(struct shelf *shelf, size_t bytes)
         class ++;
     if (class == SHELF_CLASSES)
         return NULL;
+    assert(class >= CLASS_MIN);
     struct shelf_block *block = shelf->free[class];
     if (block != NULL) {
         shelf->free[class] = block->next_free;

@@ -2,6 +2,7 @@
 /* stream.c -- the streams to each ps: opened, greeted, lost and opened again, and a ps given up. */
 #include "state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "error.h"
@@ -20,6 +21,7 @@ void stream_open(
     struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms)
 {
     struct stream *stream = &link->streams[lane];
+    assert(stream->state == STREAM_SHUT || link->gone);
     if (link->gone)
         return;
     stream->state = STREAM_OPENING;
@@ -196,6 +198,7 @@ void stream_hello(
     const struct session *session, const struct link *link, enum session_lane lane,
     wire_hello *hello)
 {
+    assert(link->streams[lane].generation > 0);
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
     hello->cluster_id = session->cluster_id;
     hello->epoch = session->epoch;
@@ -212,6 +215,7 @@ void stream_hello(
  * to. */
 static bool is_same_ps(struct session *session, struct link *link, const wire_greeting *greeting)
 {
+    assert(greeting != NULL);
     struct sumac_error error;
     const bool other_cluster = session->cluster_id != 0 && greeting->cluster_id != 0 &&
                                greeting->cluster_id != session->cluster_id;
@@ -255,6 +259,7 @@ static void take_limits(struct session *session, struct link *link, const wire_l
     link->chunk_bytes = smaller(said->message_bytes_max / 2, session->config.chunk_bytes);
     if (link->chunk_bytes < CHUNK_BYTES_MIN)
         link->chunk_bytes = CHUNK_BYTES_MIN;
+    assert(link->chunk_bytes >= CHUNK_BYTES_MIN);
 }
 
 bool stream_greeted(
@@ -375,6 +380,7 @@ void links_check(struct session *session)
 
 void links_excuse(struct session *session, uint64_t slept_us)
 {
+    assert(slept_us > 0);
     effect_log(
         session,
         "the session was not attended to for %s, which is no ps's silence: this "
