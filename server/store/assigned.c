@@ -14,6 +14,7 @@ uint64_t store_assignable_bytes(const struct variable *variable, uint64_t shard_
 {
     const bool assigned = (int)variable->initializer_kind == WIRE_INITIALIZER_ASSIGNED;
 
+    assert(sumac_dtype_bytes(variable->dtype) > 0);
     return assigned ? words_of(shard_bytes / sumac_dtype_bytes(variable->dtype)) * 8 : 0;
 }
 
@@ -22,6 +23,7 @@ bool store_assignable(struct store *store, struct shard *shard)
     const uint64_t elements = shard->bytes / sumac_dtype_bytes(shard->variable->dtype);
     const uint64_t bytes = store_assignable_bytes(shard->variable, shard->bytes);
 
+    assert(shard->unassigned == NULL);
     if (bytes == 0)
         return true;
     shard->unassigned = sized_pool_take(&store->bytes, bytes);
@@ -44,6 +46,8 @@ void store_assigned_drop(struct store *store, struct shard *shard)
         return;
     sized_pool_give(&store->bytes, shard->unassigned, bytes);
     shard->unassigned = NULL;
+    assert(shard->variable->unassigned_shards > 0);
+    assert(store->state_bytes >= bytes);
     shard->variable->unassigned_shards--;
     store->state_bytes -= bytes;
 }
@@ -53,6 +57,7 @@ void store_assigned(struct store *store, struct shard *shard, uint64_t offset, u
     const uint64_t element_bytes = sumac_dtype_bytes(shard->variable->dtype);
     const uint64_t beyond = (offset + bytes) / element_bytes;
 
+    assert(offset + bytes <= shard->bytes);
     if (shard->unassigned == NULL)
         return;
     for (uint64_t i = offset / element_bytes; i < beyond;) {

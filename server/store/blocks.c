@@ -34,6 +34,7 @@ struct block *store_block_take(struct store *store, struct shard *shard, uint32_
 static void give_back(struct store *store, struct block *block)
 {
     assert(block->lent == 0);
+    assert(block->data != NULL);
     sized_pool_give(&store->bytes, block->data, block->bytes);
     sized_pool_give(&store->bytes, block, sizeof *block);
 }
@@ -94,6 +95,8 @@ void store_give_spare(struct store *store)
 
 static void unlink_old(struct store *store, struct block *block)
 {
+    assert(store->view_bytes >= block->bytes);
+    assert(block->died != 0);
     if (block->prev != NULL)
         block->prev->next = block->next;
     else
@@ -106,6 +109,7 @@ static void unlink_old(struct store *store, struct block *block)
 
 static void link_old(struct store *store, struct block *block)
 {
+    assert(block->died != 0);
     block->prev = NULL;
     block->next = store->old_blocks;
     if (store->old_blocks != NULL)
@@ -152,6 +156,8 @@ static void free_unseen(struct store *store)
 
 static void unlink_view(struct store *store, struct view *view)
 {
+    assert(!view->ended);
+    assert(store->oldest_view != NULL);
     if (view->prev != NULL)
         view->prev->next = view->next;
     else
@@ -166,6 +172,7 @@ static void end_oldest_view(struct store *store)
 {
     struct view *view = store->oldest_view;
 
+    assert(view != NULL);
     unlink_view(store, view);
     view->ended = true;
     free_unseen(store);
@@ -173,6 +180,7 @@ static void end_oldest_view(struct store *store)
 
 void store_view_open(struct store *store, struct view *view)
 {
+    assert(store->newest_view == NULL || store->newest_view->position <= store->position);
     *view = (struct view){.prev = store->newest_view, .position = store->position};
     if (store->newest_view != NULL)
         store->newest_view->next = view;
@@ -210,6 +218,7 @@ static struct block *take_beside(struct store *store, const struct block *block)
 {
     struct block *fresh = take_for_write(store, block);
 
+    assert(needed(store, block));
     if (fresh == NULL) {
         sized_pool_trim(&store->bytes);
         fresh = take_for_write(store, block);
@@ -226,6 +235,8 @@ struct block *store_block_write(
     struct store *store, struct block **place, uint64_t position, const struct block **from)
 {
     struct block *block = *place;
+    assert(block->died == 0);
+    assert(position >= block->born);
     while (store->oldest_view != NULL && needed(store, block) &&
            store->view_bytes + block->bytes > view_bytes_max(store))
         end_oldest_view(store);
@@ -247,6 +258,7 @@ struct block *store_block_at(const struct shard *shard, uint32_t index, uint64_t
 {
     struct block *block = shard->value[index];
 
+    assert(index < shard->block_count);
     while (block->born > position) {
         block = block->older;
         assert(block != NULL);
@@ -267,6 +279,7 @@ void store_block_released(struct store *store, struct block *block)
 
 void store_block_drop(struct store *store, struct block *block)
 {
+    assert(block->died == 0);
     if (block->lent == 0) {
         give_back(store, block);
         return;

@@ -29,6 +29,8 @@ static size_t find(const struct id_map *map, uint64_t id)
 {
     size_t i = home(map, id);
 
+    assert(map->capacity > 0);
+    assert(map->count < map->capacity);
     while (map->slots[i].value != NULL && map->slots[i].id != id)
         i = (i + 1) & (map->capacity - 1);
     return i;
@@ -43,6 +45,8 @@ static bool resize(struct id_map *map, size_t capacity)
 {
     struct id_map_slot *slots = memory_take(map->memory, capacity * sizeof *slots);
 
+    assert(capacity > map->count);
+    assert((capacity & (capacity - 1)) == 0);
     if (slots == NULL)
         return false;
     memset(slots, 0, capacity * sizeof *slots);
@@ -66,6 +70,7 @@ bool id_map_put(struct id_map *map, uint64_t id, void *value)
     struct id_map_slot *slot = &map->slots[find(map, id)];
     map->count += slot->value == NULL;
     *slot = (struct id_map_slot){.id = id, .value = value};
+    assert(map->count < map->capacity);
     return true;
 }
 
@@ -76,6 +81,7 @@ void id_map_remove(struct id_map *map, uint64_t id)
     size_t hole = find(map, id);
     if (map->slots[hole].value == NULL)
         return;
+    assert(map->count > 0);
     map->count--;
     for (size_t i = (hole + 1) & (map->capacity - 1); map->slots[i].value != NULL;
          i = (i + 1) & (map->capacity - 1)) {

@@ -31,6 +31,7 @@ _Static_assert(sizeof(struct sized_pool_slab) <= UNIT_BYTES, "objects are aligne
 /* The class of a request, and its bytes. */
 static uint32_t class_of(size_t bytes, size_t *rounded)
 {
+    assert(bytes <= CLASS_BYTES_MAX);
     if (bytes <= LINEAR_CLASSES * UNIT_BYTES) {
         const size_t units = bytes == 0 ? 1 : (bytes + UNIT_BYTES - 1) / UNIT_BYTES;
         *rounded = units * UNIT_BYTES;
@@ -49,6 +50,7 @@ size_t sized_pool_bytes(size_t bytes)
 
     if (bytes <= CLASS_BYTES_MAX)
         (void)class_of(bytes, &rounded);
+    assert(rounded >= bytes);
     return rounded;
 }
 
@@ -136,6 +138,7 @@ static void link_slab(struct sized_pool *pool, uint32_t class, struct sized_pool
 
 static void unlink_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
 {
+    assert(slab->prev != NULL || pool->slabs[class] == slab);
     if (slab->next != NULL)
         slab->next->prev = slab->prev;
     if (slab->prev != NULL)
@@ -156,6 +159,7 @@ carve(struct sized_pool *pool, size_t rounded, uint64_t reserve_bytes)
     struct sized_pool_slab *slab = (struct sized_pool_slab *)(void *)data;
     *slab = (struct sized_pool_slab){0};
     const size_t count = (MEMORY_SLAB_BYTES - UNIT_BYTES) / rounded;
+    assert(count > 0);
     for (size_t i = count; i > 0; i--) /* backwards: they come out in address order */
         put_free(&slab->free, data + UNIT_BYTES + (i - 1) * rounded);
     return slab;
@@ -175,6 +179,7 @@ take_of_slab(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t r
         link_slab(pool, class, slab);
     }
     struct link *taken = slab->free;
+    assert(taken != NULL);
     slab->free = taken->next;
     slab->used++;
     if (slab->free == NULL)
@@ -194,6 +199,7 @@ static void give_to_slab(struct sized_pool *pool, uint32_t class, void *data)
     if (--slab->used > 0)
         return;
     unlink_slab(pool, class, slab);
+    assert(slab->free != NULL);
     if (pool->empty[class] == NULL)
         pool->empty[class] = slab;
     else
@@ -216,6 +222,7 @@ static void *take(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
     if (taken == NULL)
         return take_fresh(pool, rounded, reserve_bytes);
     pool->free[class] = taken->next;
+    assert(pool->spare_bytes >= rounded);
     pool->spare_bytes -= rounded;
     return taken;
 }
@@ -255,6 +262,7 @@ void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes)
         give_to_source(pool, data, rounded);
         return;
     }
+    assert(rounded >= bytes);
     pool->spare_bytes += rounded;
     ((struct link *)data)->next = pool->free[class];
     pool->free[class] = data;

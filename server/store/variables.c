@@ -50,6 +50,7 @@ drop_blocks(struct store *store, struct shard *shard, struct block **blocks, uin
         return;
     for (uint32_t i = 0; i < count; i++) {
         for (struct block *block = blocks[i], *older; block != NULL; block = older) {
+            assert(block->shard == shard);
             older = block->older;
             block->older = NULL;
             if (block->died == 0)
@@ -70,12 +71,16 @@ static void free_shard(struct store *store, struct shard *shard)
     drop_blocks(store, shard, shard->value, shard->block_count);
     for (uint32_t i = 0; i < slots; i++)
         drop_blocks(store, shard, shard->slot[i], shard->block_count);
+    assert(store->state_bytes >= shard->bytes * (1 + slots));
+    assert(store->shard_count > 0);
     store->state_bytes -= shard->bytes * (1 + slots);
     store->shard_count--;
 }
 
 static void free_variable(struct store *store, struct variable *variable)
 {
+    assert(store->own_bytes >= variable->own_bytes);
+    assert(store->deleted_count >= variable->deleted);
     store->own_bytes -= variable->own_bytes;
     store->record_bytes -= variable->record_bytes;
     sized_pool_give(
@@ -91,6 +96,7 @@ static void free_variable(struct store *store, struct variable *variable)
 
 static void mark_deleted(struct store *store, struct variable *variable)
 {
+    assert(!variable->deleted);
     variable->deleted = true;
     store->deleted_count++;
 }
@@ -200,6 +206,7 @@ static bool make_shard(
         .variable = variable,
         .bytes = placement->bytes};
     const uint64_t element_bytes = sumac_dtype_bytes(variable->dtype);
+    assert(element_bytes > 0);
     shard->row_bytes = placement->rows == 0 ? 0 : placement->bytes / placement->rows;
     shard->first_element = placement->first_row * (shard->row_bytes / element_bytes);
     shard->block_count =
@@ -250,6 +257,7 @@ static bool make_placements(
         if (!make_shard(store, variable, &variable->placements[i], &variable->shards[made++]))
             return false;
     }
+    assert(made == held);
     return true;
 }
 
@@ -348,6 +356,7 @@ static enum sumac_status check_room(
     const struct store *store, const struct variable *variable, const wire_variable *given,
     uint32_t this_ps, struct sumac_error *error)
 {
+    assert(variable->function != NULL);
     const uint64_t lists = 1 + variable->function->slot_count;
     uint64_t bytes = 0;
     for (size_t i = 0; i < given->n_shards; i++)
@@ -468,6 +477,8 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     const uint32_t index = (uint32_t)(within / store->block_bytes);
     const uint64_t start = within % store->block_bytes;
 
+    assert(index < shard->block_count);
+    assert(list <= variable->function->slot_count);
     if (start == 0) {
         blocks[index] = store_block_take(store, shard, index);
         if (blocks[index] == NULL)
@@ -500,6 +511,8 @@ enum sumac_status store_fill(
     const uint32_t lists = 1 + variable->function->slot_count;
     uint64_t done = 0;
 
+    assert(!variable->filled);
+    assert(!variable->deleted);
     for (uint32_t i = 0; i < variable->placement_count; i++) {
         struct shard *shard = variable->placements[i].here;
         while (shard != NULL && shard->fill_bytes < shard->bytes * lists) {
@@ -522,6 +535,7 @@ enum sumac_status store_fill(
 
 void store_publish(struct store *store, struct variable *variable)
 {
+    assert(!variable->deleted);
     if (variable->published)
         return;
     variable->published = true;
@@ -532,6 +546,7 @@ void store_delete(struct store *store, struct variable *variable)
 {
     struct variable **link = &store->first;
 
+    assert(!variable->deleted);
     while (*link != variable)
         link = &(*link)->next;
     *link = variable->next;
@@ -544,6 +559,7 @@ void store_delete(struct store *store, struct variable *variable)
         if (variable->placements[i].here != NULL)
             id_map_remove(&store->shards, variable->placements[i].shard_id);
     }
+    assert(store->variable_count >= variable->published);
     store->variable_count -= variable->published;
     mark_deleted(store, variable);
     free_unused(store, variable);
