@@ -3,6 +3,7 @@
  * leaves nothing behind. */
 #include "judge_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -79,6 +80,7 @@ enum sumac_status judge_join_check(
 static enum sumac_status
 check_listed(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
+    assert(request->task != NULL);
     const struct judge_task *task = judge_task_find(judge, request->task);
     if (!judge->members_listed || (task != NULL && task->listed))
         return SUMAC_OK;
@@ -161,6 +163,7 @@ check_places(const struct judge *judge, const wire_join_request *request, struct
             "%u observers are open, and %u of %u places are the members': start the ps with a "
             "larger --sessions-max",
             places.observers, sessions_max - observers_max, sessions_max);
+    assert(places.observers <= places.taken);
     return SUMAC_OK;
 }
 

@@ -47,6 +47,7 @@ struct judge_variable *judge_variable_by_id(const struct judge *judge, uint64_t 
 
 static void split(struct judge *judge, struct judge_variable *variable)
 {
+    assert(judge->ps_count > 0);
     const struct sumac_shape *shape = &variable->definition.shape;
     const uint64_t rows = shape->rank == 0 ? 1 : shape->extent[0];
     uint64_t row_bytes = sumac_dtype_bytes(variable->definition.dtype);
@@ -65,6 +66,8 @@ static void split(struct judge *judge, struct judge_variable *variable)
 
 static void enlist(struct judge *judge, struct judge_variable *variable)
 {
+    assert(variable->previous == NULL);
+    assert(judge_variable_by_id(judge, variable->id) == NULL);
     struct judge_variable **name = name_bucket(judge, variable->name_hash);
     struct judge_variable **id = id_bucket(judge, variable->id);
     variable->next_by_name = *name;
@@ -107,6 +110,7 @@ static enum sumac_status take_record(
     record->name_hash = hash_name(name);
     record->shard_count = (uint32_t)shard_count;
     *variable = record;
+    assert(record->shard_count <= JUDGE_SHARDS_MAX);
     return SUMAC_OK;
 }
 
@@ -114,6 +118,7 @@ enum sumac_status judge_variable_make(
     struct judge *judge, const char *name, const struct judge_definition *definition,
     struct judge_variable **variable, struct sumac_error *error)
 {
+    assert(judge_variable_find(judge, name) == NULL);
     uint64_t shard_count = 0;
     enum sumac_status status = placement_shard_count(
         &definition->partitioner, &definition->shape, definition->dtype, &shard_count, error);
@@ -132,6 +137,8 @@ enum sumac_status judge_variable_make(
 
 void judge_variable_hide(struct judge *judge, struct judge_variable *variable)
 {
+    assert(variable->state == JUDGE_VARIABLE_DELETING);
+    assert(judge_variable_find(judge, variable->name) == variable);
     struct judge_variable **link = name_bucket(judge, variable->name_hash);
     while (*link != variable)
         link = &(*link)->next_by_name;
@@ -140,6 +147,9 @@ void judge_variable_hide(struct judge *judge, struct judge_variable *variable)
 
 void judge_variable_free(struct judge *judge, struct judge_variable *variable)
 {
+    assert(variable->state == JUDGE_VARIABLE_DELETING);
+    assert(variable->orders == 0);
+    assert(judge->variable_count > 0);
     struct judge_variable **link = id_bucket(judge, variable->id);
     while (*link != variable)
         link = &(*link)->next_by_id;
@@ -183,6 +193,7 @@ function_message(struct judge *judge, const struct judge_definition *definition)
         value->value = definition->hyperparameters.value[i];
         pointers[message->n_hyperparameters++] = value;
     }
+    assert(message->n_hyperparameters <= UPDATE_HYPERPARAMETERS_MAX);
     return message;
 }
 

@@ -23,6 +23,8 @@ static void wait_call(struct judge *judge, const struct judge_call *wanted)
 {
     const char *what = wanted->kind == JUDGE_CALL_CREATE ? "create" : "delete";
 
+    assert(wanted->call != 0);
+    assert(wanted->until_us >= judge->now_us);
     if (judge->calls_pool.used >= JUDGE_CALLS_MAX) {
         out_fail(
             judge->out, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -48,6 +50,8 @@ static void wait_call(struct judge *judge, const struct judge_call *wanted)
 
 static struct judge_call *drop_call(struct judge *judge, struct judge_call *call)
 {
+    assert(judge->calls_pool.used > 0);
+    assert(judge->first_call != NULL);
     struct judge_call *next = call->next;
     struct judge_call **link = &judge->first_call;
     while (*link != call)
@@ -62,6 +66,7 @@ static void fail_calls_of(
     struct judge *judge, const struct judge_variable *variable, enum judge_call_kind kind,
     const struct sumac_error *error)
 {
+    assert(error->status != SUMAC_OK);
     for (struct judge_call *call = judge->first_call; call != NULL;) {
         if (call->variable != variable || call->kind != kind) {
             call = call->next;
@@ -75,6 +80,7 @@ static void fail_calls_of(
 void judge_calls_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
 {
+    assert(status != SUMAC_OK);
     struct judge_call *call = judge->first_call;
     while (call != NULL) {
         out_fail(judge->out, call->call, status, reason, "%s", text);
@@ -91,6 +97,7 @@ void judge_call_forget(struct judge *judge, uint64_t number)
 
 void judge_calls_of_session_fail(struct judge *judge, const struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_CLOSING);
     for (struct judge_call *call = judge->first_call; call != NULL;) {
         if (call->session != session) {
             call = call->next;
@@ -153,6 +160,7 @@ void judge_calls_tick(struct judge *judge)
 static void answer_create(
     struct judge *judge, uint64_t call, const struct judge_variable *variable, bool assign)
 {
+    assert(variable->state == JUDGE_VARIABLE_PUBLISHED);
     wire_create_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
     wire_variable *message = judge_variable_message(judge, variable);
     if (reply == NULL || message == NULL) {
@@ -210,6 +218,7 @@ void judge_assigned(struct judge *judge, uint32_t ps, uint64_t variable_id)
 
 void judge_creator_settled(struct judge *judge, const struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_SETTLED);
     for (struct judge_variable *variable = judge->first_variable; variable != NULL;
          variable = variable->next) {
         if (variable->creator != session)
@@ -224,6 +233,7 @@ void judge_creator_settled(struct judge *judge, const struct judge_session *sess
 
 static void delete_everywhere(struct judge *judge, struct judge_variable *variable)
 {
+    assert(variable->state != JUDGE_VARIABLE_DELETING);
     variable->state = JUDGE_VARIABLE_DELETING;
     judge_variable_hide(judge, variable);
     (void)judge_order_variable(judge, JUDGE_ORDER_DELETE, variable);
@@ -275,6 +285,7 @@ void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
         out_reply_or_fail(judge->out, call->call, reply == NULL ? NULL : &reply->base, 0);
         call = drop_call(judge, call);
     }
+    assert(variable->orders == 0);
     judge_variable_free(judge, variable);
 }
 

@@ -2,6 +2,7 @@
 /* definition.c -- what a create asks for: read, checked, and compared with what is there. */
 #include "judge_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -201,6 +202,7 @@ static void print_initializer(const struct judge_definition *definition, char te
 {
     static const char *const kinds[] = {"zeros",   "ones",   "constant",
                                         "uniform", "normal", "assigned"};
+    assert(definition->initializer.kind < sizeof kinds / sizeof *kinds);
     text_print(
         text, TEXT_BYTES, "%s(%.17g, %.17g, seed %llu)", kinds[definition->initializer.kind],
         definition->initializer.a, definition->initializer.b,

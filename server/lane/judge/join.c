@@ -36,6 +36,7 @@ find_earlier(const struct judge *judge, const struct judge_session *session)
 /* False: no memory. */
 static bool list_ps(struct judge *judge, wire_join_reply *reply)
 {
+    assert(judge->ps_count > 0);
     char **addresses = arena_take(judge->out->arena, judge->ps_count * sizeof(*addresses));
     uint64_t *incarnations = arena_take(judge->out->arena, judge->ps_count * sizeof(*incarnations));
     if (addresses == NULL || incarnations == NULL)
@@ -72,6 +73,7 @@ list_previous(struct judge *judge, const struct judge_task *task, wire_join_repl
 /* NULL: no memory. */
 static const wire_message *make_reply(struct judge *judge, const struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_OPEN);
     wire_join_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
     uint8_t *id = arena_take(judge->out->arena, JUDGE_ID_BYTES);
     if (reply == NULL || id == NULL)
@@ -92,6 +94,7 @@ static const wire_message *make_reply(struct judge *judge, const struct judge_se
 
 static void answer(struct judge *judge, struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_OPEN);
     if (session->join_call != 0)
         out_reply_or_fail(judge->out, session->join_call, make_reply(judge, session), 0);
     session->join_call = 0;
@@ -101,6 +104,7 @@ static void refuse(
     struct judge *judge, struct judge_session *session, enum sumac_status status,
     enum sumac_reason reason, const char *text)
 {
+    assert(status != SUMAC_OK);
     if (session->join_call != 0)
         out_fail(judge->out, session->join_call, status, reason, "%s", text);
     session->join_call = 0;
@@ -119,6 +123,8 @@ static void add_member(struct judge *judge, struct judge_task *task)
 
 static void open_session(struct judge *judge, struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_WAITING);
+    assert(session->orders == 0);
     session->state = JUDGE_SESSION_OPENING;
     session->heard_us = judge->now_us;
     if (session->task != NULL) {
@@ -265,6 +271,8 @@ static void learn_members(struct judge *judge, const wire_join_request *request)
 /* A task has one session: those it had before are settled, or forgotten where no ps knows them. */
 static void end_earlier(struct judge *judge, struct judge_session *session)
 {
+    assert(session->task != NULL);
+    assert(session->state == JUDGE_SESSION_WAITING);
     struct judge_session *next = NULL;
     for (struct judge_session *other = judge->first_session; other != NULL; other = next) {
         next = other->next;
@@ -289,6 +297,7 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
 
 static void name_session(struct judge_session *session, const wire_join_request *request)
 {
+    assert(request->nonce.len == JUDGE_ID_BYTES);
     if (request->task != NULL && request->task->job[0] != '\0') {
         text_print(session->job, sizeof(session->job), "%s", request->task->job);
         session->index = request->task->index;
@@ -305,6 +314,7 @@ static void start_join(
     struct judge *judge, const struct lane_event *event, const wire_join_request *request,
     struct judge_task *task)
 {
+    assert((task != NULL) == (request->role == SUMAC__V1__ROLE__ROLE_MEMBER));
     struct judge_session *session = judge_session_add(judge, judge->random);
     if (session == NULL) {
         out_fail(
@@ -365,6 +375,7 @@ void judge_join(struct judge *judge, const struct lane_event *event)
 void judge_joins_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
 {
+    assert(status != SUMAC_OK);
     struct judge_session *next = NULL;
     for (struct judge_session *session = judge->first_session; session != NULL; session = next) {
         next = session->next;

@@ -14,6 +14,7 @@ uint64_t judge_ms(uint64_t ms) { return ms * 1000u; }
 
 const char *judge_ago(const struct judge *judge, uint64_t when_us)
 {
+    assert(when_us <= judge->now_us);
     if (when_us == 0)
         return "never";
     return out_text(judge->out, "%s ago", text_time_us(judge->now_us - when_us).text);
@@ -23,6 +24,7 @@ const char *judge_ago(const struct judge *judge, uint64_t when_us)
 
 static uint32_t smallest(const uint32_t *values, size_t count)
 {
+    assert(count > 0);
     uint32_t least = values[0];
     for (size_t i = 1; i < count; i++)
         if (values[i] < least)
@@ -65,6 +67,8 @@ struct judge *judge_create(const struct lane_config *config, const struct memory
     struct judge *judge = take_zeroed(memory, sizeof(*judge));
     if (judge == NULL)
         return NULL;
+    assert(config->lease_ms > 0);
+    assert(config->ps_lost_ms > 0);
     judge->config = config;
     judge->memory = memory;
     judge->tick_us = choose_tick_us(config);
@@ -125,10 +129,12 @@ static void notice_time(struct judge *judge, uint64_t event_us)
     judge->now_us = event_us - judge->slept_us;
     if (judge->now_us == 0) /* 0 means never */
         judge->now_us = 1;
+    assert(judge->now_us > 0);
 }
 
 void judge_look(struct judge *judge, uint64_t now_us, struct out *out)
 {
+    assert(out != NULL);
     notice_time(judge, now_us);
     judge->out = out;
     judge->packed_order = NULL;
@@ -156,6 +162,7 @@ static void want_tick(struct judge *judge)
 
 void judge_start(struct judge *judge, const struct lane_event *event, struct out *out)
 {
+    assert(judge->cluster_id == 0);
     begin(judge, event, out);
     judge->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
     judge->secret = event->random[1];
@@ -168,6 +175,7 @@ void judge_start(struct judge *judge, const struct lane_event *event, struct out
 
 void judge_call(struct judge *judge, const struct lane_event *event, struct out *out)
 {
+    assert(event->call != 0);
     begin(judge, event, out);
     switch (event->call_kind) {
     case LANE_CALL_JOIN:
@@ -229,6 +237,7 @@ void judge_report(
 {
     if (ps >= judge->ps_count)
         return;
+    assert(report != NULL);
     begin(judge, event, out);
     judge_hear_report(judge, ps, report);
     finish(judge);

@@ -5,6 +5,7 @@
  */
 #include "judge_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -15,6 +16,7 @@
 static enum sumac_status
 refuse_ps(const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
+    assert(judge->ps_count > 0);
     const char *ours[LANE_PS_MAX];
     struct listing known = {0}, given = {0};
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
@@ -33,6 +35,7 @@ refuse_ps(const struct judge *judge, const wire_join_request *request, struct su
 static enum sumac_status refuse_twice(
     const wire_join_request *request, size_t first, size_t second, struct sumac_error *error)
 {
+    assert(first < second);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
         "its configuration has %s as ps %zu and as ps %zu; give each ps its own address",

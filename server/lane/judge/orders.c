@@ -26,6 +26,9 @@ bool judge_order_room(const struct judge *judge)
 /* The peers that had been given everything are given this next. */
 static void append(struct judge *judge, struct judge_order *order)
 {
+    assert(order->next == NULL);
+    assert(judge->last_order == NULL || judge->last_order->number < order->number);
+    assert(!judge_mask_empty(&order->pending));
     if (judge->last_order == NULL)
         judge->first_order = order;
     else
@@ -62,6 +65,8 @@ static struct judge_order *add(struct judge *judge, enum judge_order_kind kind)
 void judge_order_session(
     struct judge *judge, enum judge_order_kind kind, struct judge_session *session)
 {
+    assert(session->state > JUDGE_SESSION_WAITING);
+    assert(session->state < JUDGE_SESSION_SETTLED);
     struct judge_order *order = add(judge, kind);
     if (order == NULL)
         return;
@@ -72,6 +77,7 @@ void judge_order_session(
 bool judge_order_variable(
     struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable)
 {
+    assert(variable->state != JUDGE_VARIABLE_PUBLISHED);
     struct judge_order *order = add(judge, kind);
     if (order == NULL) {
         judge->variable_without_order = true;
@@ -93,6 +99,7 @@ static bool tell_membership(struct judge *judge)
 
 void judge_order_open(struct judge *judge, struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_OPENING);
     if (tell_membership(judge))
         judge_order_session(judge, JUDGE_ORDER_OPEN, session);
 }
@@ -100,6 +107,7 @@ void judge_order_open(struct judge *judge, struct judge_session *session)
 /* There is never more than one: ps 0 tells itself when the others have answered. */
 void judge_order_end(struct judge *judge, const struct judge_mask *pending)
 {
+    assert(judge->phase != JUDGE_RUNNING);
     judge->end_order = (struct judge_order){0};
     give(judge, &judge->end_order, JUDGE_ORDER_END, pending);
 }
@@ -121,6 +129,7 @@ struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps)
 
 const char *judge_order_text(const struct judge *judge, const struct judge_order *order)
 {
+    assert(order->kind < JUDGE_ORDER_KINDS);
     switch (order->kind) {
     case JUDGE_ORDER_OPEN:
         return out_text(judge->out, "to open the session of %s", order->session->label);
@@ -148,6 +157,7 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
 
 static void take_out(struct judge *judge, struct judge_order *order)
 {
+    assert(judge->first_order != NULL);
     struct judge_order **link = &judge->first_order;
     struct judge_order *before = NULL;
     while (*link != order) {
@@ -163,6 +173,7 @@ static void complete(
     struct judge *judge, enum judge_order_kind kind, struct judge_session *session,
     struct judge_variable *variable)
 {
+    assert((session != NULL) == (kind <= JUDGE_ORDER_DECIDE));
     switch (kind) {
     case JUDGE_ORDER_OPEN:
         judge_join_complete(judge, session);
@@ -225,6 +236,8 @@ static bool take_answer(
 /* It stays pending, and is given to this ps again a little later. */
 static void put_off(struct judge *judge, struct judge_order *order, uint32_t ps)
 {
+    assert(order->session != NULL);
+    assert(judge_mask_has(&order->pending, ps));
     if (order->again_us == 0)
         out_log(
             judge->out,
@@ -248,6 +261,7 @@ uint32_t judge_order_short(const struct judge *judge, const struct judge_session
 /* The ps that had no memory for it get it as the next one; what they have been given after it, they get once more. */
 static void give_again(struct judge *judge, struct judge_order *order)
 {
+    assert(order->again_us != 0);
     for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
         struct judge_peer *peer = &judge->peers[ps];
         if (!judge_mask_has(&order->again, ps))
@@ -316,6 +330,7 @@ void judge_orders_tick(struct judge *judge)
 void judge_order_answered(
     struct judge *judge, struct judge_order *order, uint32_t ps, const wire_peer_report *report)
 {
+    assert(ps < judge->ps_count);
     if (!judge_mask_has(&order->pending, ps))
         return;
     if (report != NULL && !take_answer(judge, order, ps, report)) {
@@ -334,6 +349,8 @@ void judge_order_answered(
     if (order != &judge->end_order)
         pool_give(&judge->orders_pool, order);
     judge->packed_order = NULL;
+    assert(done.session == NULL || done.session->orders > 0);
+    assert(done.variable == NULL || done.variable->orders > 0);
     if (done.session != NULL)
         done.session->orders--;
     if (done.variable != NULL)
@@ -370,6 +387,7 @@ pack_open(struct judge *judge, const struct judge_session *session, wire_peer_or
 static bool
 pack_close(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
+    assert(session->state >= JUDGE_SESSION_CLOSING);
     wire_close_session *close = make(judge, sizeof(*close));
     wire_close_cause *cause = make(judge, sizeof(*cause));
     if (close == NULL || cause == NULL)
@@ -385,6 +403,7 @@ pack_close(struct judge *judge, const struct judge_session *session, wire_peer_o
 static bool
 pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
+    assert(session->state >= JUDGE_SESSION_DECIDING);
     wire_decide_session *decide = make(judge, sizeof(*decide));
     if (decide == NULL)
         return false;
@@ -464,6 +483,7 @@ static bool pack_delete(struct judge *judge, uint64_t variable_id, wire_peer_ord
 
 static bool pack_end(struct judge *judge, wire_peer_order *message)
 {
+    assert(judge->phase != JUDGE_RUNNING);
     wire_end *end = make(judge, sizeof(*end));
     if (end == NULL)
         return false;
@@ -503,6 +523,7 @@ pack_body(struct judge *judge, const struct judge_order *order, wire_peer_order 
 
 const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_order *order)
 {
+    assert(!judge_mask_empty(&order->pending));
     if (judge->packed_order == order)
         return judge->packed;
     wire_peer_order *message = make(judge, sizeof(*message));

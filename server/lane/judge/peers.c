@@ -25,6 +25,7 @@ static void set_text(char *text, size_t text_bytes, const char *from)
 
 static void dial(struct judge *judge, uint32_t ps)
 {
+    assert(ps < judge->ps_count);
     struct judge_peer *peer = &judge->peers[ps];
     if (is_self(judge, ps) || peer->dialled || peer->address[0] == '\0')
         return;
@@ -49,6 +50,7 @@ static void meet_self(struct judge *judge)
 void judge_peers_start(struct judge *judge)
 {
     const struct lane_config *config = judge->config;
+    assert(config->ps_count <= LANE_PS_MAX);
     judge->ps_count = config->ps_count;
     if (config->ps_count == 0)
         return;
@@ -100,6 +102,7 @@ void judge_peers_learn(struct judge *judge, const wire_join_request *request)
         dial(judge, ps);
         learnt = true;
     }
+    assert(judge->ps_count > 0);
     if (learnt)
         meet_self(judge);
 }
@@ -147,6 +150,8 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
 static bool send_order(struct judge *judge, uint32_t ps, const wire_peer_order *message)
 {
     struct judge_peer *peer = &judge->peers[ps];
+    assert(peer->up);
+    assert(peer->writable || is_self(judge, ps));
     struct lane_effect *effect = message == NULL ? NULL : out_add(judge->out, LANE_EFFECT_ORDER);
     if (effect == NULL)
         return false;
@@ -192,6 +197,7 @@ static bool list_members(struct judge *judge, wire_peer_hello *hello)
 
 static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
 {
+    assert(ps < judge->ps_count);
     wire_peer_order *message = new_order(judge);
     wire_peer_hello *hello = arena_take(judge->out->arena, sizeof(*hello));
     char **addresses = arena_take(judge->out->arena, judge->ps_count * sizeof(*addresses));
@@ -222,6 +228,7 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
 
 static void give_hello(struct judge *judge, uint32_t ps)
 {
+    assert(judge->peers[ps].hello == 0);
     const wire_peer_order *message = pack_hello(judge, ps);
     if (message != NULL && send_order(judge, ps, message))
         judge->peers[ps].hello = message->number;
@@ -250,6 +257,7 @@ void judge_peers_give(struct judge *judge)
 
 static void give_alive(struct judge *judge, uint32_t ps)
 {
+    assert(ps < judge->ps_count);
     const struct judge_peer *peer = &judge->peers[ps];
     const uint32_t quarter_ms = judge->config->ps_lost_ms / 4;
     const uint32_t alive_ms = quarter_ms < JUDGE_ALIVE_MS ? quarter_ms : JUDGE_ALIVE_MS;
@@ -267,10 +275,12 @@ static void give_alive(struct judge *judge, uint32_t ps)
 /* How long nothing has been heard of it that was due by now: a stream, an answer, a sign of life. */
 static uint64_t overdue_us(const struct judge *judge, uint32_t ps)
 {
+    assert(ps < judge->ps_count);
     const struct judge_peer *peer = &judge->peers[ps];
     if (is_self(judge, ps))
         return 0;
     const uint64_t heard_us = peer->up_us > peer->heard_us ? peer->up_us : peer->heard_us;
+    assert(heard_us <= judge->now_us);
     const uint64_t quiet_us = peer->up ? judge->now_us - heard_us : 0;
     const uint64_t silent_us = peer->silent_us == 0 ? 0 : judge->now_us - peer->silent_us;
     return quiet_us > silent_us ? quiet_us : silent_us;
@@ -350,6 +360,7 @@ void judge_peers_tick(struct judge *judge)
 
 void judge_stream_up(struct judge *judge, uint32_t ps)
 {
+    assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
     if (!peer->up) {
         peer->up = true;
@@ -378,6 +389,7 @@ note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reas
 
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
+    assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
     const bool greeted = peer->greeted;
     if (peer->greeted && judge->phase == JUDGE_RUNNING)
@@ -421,6 +433,7 @@ static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnat
 
 static void greeted(struct judge *judge, uint32_t ps)
 {
+    assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
     if (!peer->met)
         out_log(judge->out, "ps 0 met ps %u at %s", ps, peer->address);
@@ -465,6 +478,7 @@ static void hear_hello(struct judge *judge, uint32_t ps, const wire_peer_report 
 
 void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report)
 {
+    assert(ps < judge->ps_count);
     struct judge_peer *peer = &judge->peers[ps];
     const bool stale = report->epoch != 0 && report->epoch != JUDGE_EPOCH;
     if (stale || !take_incarnation(judge, ps, report->ps_incarnation))

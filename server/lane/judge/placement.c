@@ -78,12 +78,15 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t divide_up(uint64_t dividend, uint64_t divisor)
 {
+    assert(divisor > 0);
     return dividend / divisor + (dividend % divisor != 0);
 }
 
 /* As few shards as keep each within max_shard_bytes; the cap may break that limit. */
 static uint64_t max_size_count(const struct placement_rule *rule, uint64_t rows, uint64_t bytes)
 {
+    assert(rows > 0);
+    assert(bytes > 0);
     const uint64_t row_bytes = bytes / rows;
     const uint64_t fitting = (uint64_t)rule->max_shard_bytes / row_bytes;
     const uint64_t shard_rows = fitting > 0 ? fitting : 1;
@@ -93,6 +96,8 @@ static uint64_t max_size_count(const struct placement_rule *rule, uint64_t rows,
 /* The ceiling lets shards be smaller than the minimum, as TensorFlow's do. */
 static uint64_t min_size_count(const struct placement_rule *rule, uint64_t rows, uint64_t bytes)
 {
+    assert(rule->min_shard_bytes > 0);
+    assert(rule->max_shards > 0);
     const uint64_t wanted = divide_up(bytes, (uint64_t)rule->min_shard_bytes);
     const uint64_t count = least(least(rows, (uint64_t)rule->max_shards), wanted);
     return count > 0 ? count : 1;
@@ -121,6 +126,7 @@ enum sumac_status placement_shard_count(
         *shard_count = min_size_count(rule, rows, bytes);
     if (rule->kind == WIRE_PARTITIONER_MAX_SIZE && bytes > 0)
         *shard_count = max_size_count(rule, rows, bytes);
+    assert(*shard_count > 0);
     return SUMAC_OK;
 }
 

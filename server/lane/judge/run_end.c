@@ -6,6 +6,8 @@
  * answer (they flush first), then ps 0 tells itself, and exits.
  */
 #include "judge_state.h"
+
+#include <assert.h>
 #include "text.h"
 
 #define EXIT_TERMINATED 143       /* as a shell says of SIGTERM */
@@ -13,6 +15,7 @@
 
 static void tell_self(struct judge *judge)
 {
+    assert(judge->phase != JUDGE_ENDED);
     struct judge_mask self = {{0}};
     judge_mask_add(&self, judge->config->index);
     judge->phase = JUDGE_ENDED;
@@ -23,6 +26,7 @@ static void tell_self(struct judge *judge)
  * is in no cluster, and waits for the next one's ps 0. */
 static struct judge_mask others_to_tell(const struct judge *judge, bool well)
 {
+    assert(judge->phase == JUDGE_RUNNING);
     struct judge_mask others = {{0}};
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         if (ps != judge->config->index &&
@@ -33,6 +37,8 @@ static struct judge_mask others_to_tell(const struct judge *judge, bool well)
 
 static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason, const char *text)
 {
+    assert(judge->phase == JUDGE_RUNNING);
+    assert(reason != SUMAC_REASON_UNSPECIFIED);
     const bool well = reason == SUMAC_REASON_RUN_ENDED;
     const struct judge_mask others = others_to_tell(judge, well);
     judge->phase = JUDGE_ENDING;
@@ -51,6 +57,7 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
 static void
 fail_all(struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
 {
+    assert(judge->phase != JUDGE_RUNNING);
     judge_joins_fail(judge, status, reason, text);
     judge_calls_fail(judge, status, reason, text);
     judge_leaves_fail(judge, status, reason, text);
@@ -222,6 +229,7 @@ static struct judge_order *find_end(const struct judge *judge)
 
 void judge_end_complete(struct judge *judge)
 {
+    assert(judge->phase != JUDGE_RUNNING);
     if (judge->phase == JUDGE_ENDING)
         tell_self(judge);
     else

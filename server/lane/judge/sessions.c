@@ -41,6 +41,7 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
         return NULL;
     text_print(task->job, sizeof(task->job), "%s", name->job);
     task->index = name->index;
+    assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
     struct judge_task **link = &judge->first_task;
     while (*link != NULL)
         link = &(*link)->next;
@@ -52,6 +53,7 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
 
 void judge_tasks_start(struct judge *judge)
 {
+    assert(judge->first_task == NULL);
     const struct lane_config *config = judge->config;
     judge->members_listed = config->member_count > 0;
     for (uint32_t i = 0; i < config->member_count; i++) {
@@ -123,6 +125,7 @@ struct judge_session *judge_session_add(struct judge *judge, const void *id)
     struct judge_session *session = pool_take(&judge->sessions_pool);
     if (session == NULL)
         return NULL;
+    assert(judge_session_find(judge, id, JUDGE_ID_BYTES) == NULL);
     struct judge_session **link = &judge->first_session;
     while (*link != NULL)
         link = &(*link)->next;
@@ -135,6 +138,7 @@ struct judge_session *judge_session_add(struct judge *judge, const void *id)
 
 void judge_session_forget(struct judge *judge, struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_WAITING || session->state == JUDGE_SESSION_SETTLED);
     assert(session->orders == 0);
     assert(session->join_call == 0);
     assert(session->leave_call == 0);

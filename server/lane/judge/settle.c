@@ -29,6 +29,7 @@ void judge_settle(
 bool judge_close_reported(
     struct judge *judge, struct judge_session *session, const wire_peer_report *report)
 {
+    assert(report->status == 0);
     const wire_close_report *close = report->close_report;
     if (close == NULL || session->state != JUDGE_SESSION_CLOSING)
         return true;
@@ -55,6 +56,7 @@ void judge_close_complete(struct judge *judge, struct judge_session *session)
  * very last one: a client that names none may have lost some. */
 static bool lacks_none(const struct judge_session *session)
 {
+    assert(session->state > JUDGE_SESSION_OPEN);
     if (session->left && session->last_sequence == 0)
         return true;
     return session->left ? session->last_sequence <= session->final
@@ -68,6 +70,7 @@ bool judge_left_as_done(const struct judge_session *session)
 
 static void answer_leave(struct judge *judge, struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_SETTLED);
     if (session->leave_call == 0)
         return;
     if (session->done && !lacks_none(session)) {
@@ -93,6 +96,7 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
 
 static void remember_done(struct judge *judge, const struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_SETTLED);
     if (!judge_left_as_done(session) || session->task == NULL)
         return;
     judge->some_left_done = true;
@@ -146,6 +150,7 @@ static void wait_for_settle(
     struct judge *judge, struct judge_session *session, const struct lane_event *event,
     const wire_leave_request *request)
 {
+    assert(session->state != JUDGE_SESSION_WAITING);
     if (session->leave_call != 0)
         out_fail(
             judge->out, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
@@ -205,6 +210,7 @@ void judge_leases_tick(struct judge *judge)
     struct judge_session *next = NULL;
     for (struct judge_session *session = judge->first_session; session != NULL; session = next) {
         next = session->next;
+        assert(session->heard_us <= judge->now_us);
         if (judge->now_us - session->heard_us <= lease_us)
             continue;
         if (session->state == JUDGE_SESSION_WAITING && session->join_call == 0) {

@@ -2,6 +2,7 @@
 /* voided.c -- the union of what the ps report as voided when a session is closed: every one of them, or none is decided. */
 #include "judge_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define FIRST_CAPACITY 64u
@@ -14,6 +15,7 @@ static size_t bytes_of(uint32_t capacity)
 static bool grow(struct judge *judge, struct judge_voided **set)
 {
     const struct judge_voided *held = *set;
+    assert(held == NULL || held->count == held->capacity);
     const uint32_t capacity = held == NULL ? FIRST_CAPACITY : 2 * held->capacity;
     if (capacity > JUDGE_VOIDED_MAX)
         return false;
@@ -54,6 +56,7 @@ bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t s
     memmove(at + 1, at, ((*set)->count - place) * sizeof(*at));
     *at = sequence;
     (*set)->count++;
+    assert((*set)->count <= (*set)->capacity);
     return true;
 }
 

@@ -3,6 +3,8 @@
  * seconds. */
 #include "judge_state.h"
 
+#include <assert.h>
+
 #include "text.h"
 
 #define WAITS_MAX 256u /* sentences in one answer */
@@ -22,6 +24,7 @@ static bool has_room(struct sentences *sentences)
 
 static void say(struct sentences *sentences, const char *text)
 {
+    assert(sentences->count < WAITS_MAX);
     sentences->items[sentences->count++] = (char *)text;
 }
 
@@ -133,6 +136,7 @@ static void plan_next(struct judge *judge)
 /* Once, while others train: the run goes on without them. */
 static void tell_absence(struct judge *judge)
 {
+    assert(judge->first_join_us <= judge->now_us);
     const uint64_t since_us = judge->now_us - judge->first_join_us;
     if (judge->absence_told || !judge->member_joined || !judge_run_has_members(judge) ||
         since_us < judge_ms(judge->config->rejoin_first_ms) ||
