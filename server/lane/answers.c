@@ -5,6 +5,7 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define ANSWER_BYTES_MAX                                                                           \
@@ -16,6 +17,7 @@ static bool has_room(struct lane *lane, struct stream *stream, uint64_t bytes)
     const struct session *session = stream->session;
     const uint64_t max = grant_bytes(lane) + ANSWERS_BESIDE_BYTES_MAX;
 
+    assert(stream->session != NULL);
     if (session->staged_bytes + session->answer_bytes + bytes <= max)
         return true;
     lane_stream_fail(
@@ -38,6 +40,8 @@ static void fail_for_memory(struct lane *lane, struct stream *stream)
 static struct answer *
 add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t versions)
 {
+    assert(stream->kind == LANE_STREAM_PUSH);
+    assert(!stream->ended);
     const uint64_t bytes =
         ANSWER_ROOM_BYTES + (versions == 0 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
     if (!has_room(lane, stream, bytes))
@@ -62,6 +66,8 @@ add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t ve
 
 static void free_answer(struct lane *lane, struct stream *stream, struct answer *answer)
 {
+    assert(stream->session->answer_bytes >= answer->room_bytes);
+    assert(lane->staged_bytes >= answer->room_bytes);
     stream->session->answer_bytes -= answer->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
     sized_pool_give(
@@ -74,6 +80,8 @@ void lane_answer_staged(struct lane *lane, struct session *session, const struct
     struct stream *stream = session->push_stream;
     struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED, 0);
 
+    assert(part->mode == PART_STAGE);
+    assert(!part->refused);
     if (answer == NULL)
         return;
     answer->sequence = part->sequence;
@@ -86,6 +94,7 @@ void lane_answer_refused(struct lane *lane, struct session *session, uint64_t se
     struct stream *stream = session->push_stream;
     struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED, 0);
 
+    assert(sequence > 0);
     if (answer == NULL)
         return;
     answer->sequence = sequence;
@@ -110,6 +119,7 @@ void lane_answer_done(
     const uint32_t count = part->entry_count;
     uint64_t *versions = NULL;
 
+    assert(part->sequence <= session->mark);
     if (stream == NULL)
         return;
     if (count > 0) {
@@ -135,6 +145,7 @@ void lane_answer_done(
 
 void lane_answer_closed(struct lane *lane, struct session *session)
 {
+    assert(session->closing);
     if (session->push_stream == NULL)
         return;
     session->push_stream->closed_due = true;
@@ -159,6 +170,7 @@ static wire_closed *make_closed(struct lane *lane, const struct session *session
     uint64_t *voided = arena_take(&lane->arena, voided_bytes);
     wire_close_cause *cause = arena_take(&lane->arena, sizeof *cause);
 
+    assert(session->closing);
     if (closed == NULL || voided == NULL || cause == NULL)
         return NULL;
     *closed = (wire_closed)WIRE_CLOSED_INIT;
@@ -179,6 +191,7 @@ static wire_staged *make_staged(struct lane *lane, const struct answer *answer)
 {
     wire_staged *staged = arena_take(&lane->arena, sizeof *staged);
 
+    assert(answer->kind == ANSWER_STAGED);
     if (staged == NULL)
         return NULL;
     *staged = (wire_staged)WIRE_STAGED_INIT;
@@ -193,6 +206,7 @@ static wire_done *make_done(struct lane *lane, const struct answer *answer)
     const size_t bytes = answer->version_count * sizeof(uint64_t);
     uint64_t *versions = arena_take(&lane->arena, bytes);
 
+    assert(answer->kind == ANSWER_DONE);
     if (done == NULL || versions == NULL)
         return NULL;
     *done = (wire_done)WIRE_DONE_INIT;
@@ -211,6 +225,7 @@ make_refused(struct lane *lane, const struct refusal *refusal, const struct answ
 {
     wire_refused *refused = arena_take(&lane->arena, sizeof *refused);
 
+    assert(answer->kind == ANSWER_REFUSED);
     if (refused == NULL)
         return NULL;
     *refused = (wire_refused)WIRE_REFUSED_INIT;
@@ -278,11 +293,13 @@ static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer 
         if (answer->record > record)
             record = answer->record;
         stream->first_answer = answer->next;
+        assert(stream->answer_count > 0);
         stream->answer_count--;
         free_answer(lane, stream, answer);
     }
     if (stream->first_answer == NULL)
         stream->last_answer = NULL;
+    assert((stream->first_answer == NULL) == (stream->answer_count == 0));
     return record;
 }
 
@@ -292,6 +309,7 @@ compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uin
 {
     const uint32_t waiting = stream->answer_count;
 
+    assert(stream->writable);
     if (stream->greeting_due) {
         message->greeting = lane_stream_greeting(lane, stream);
         if (message->greeting == NULL)
@@ -320,6 +338,8 @@ compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uin
 /* A client whose stream has ended opens another, and sends again all that is not done. */
 void lane_answers_flush(struct lane *lane, struct stream *stream)
 {
+    assert(stream->writable);
+    assert(!stream->ended);
     if (!stream->greeting_due && !stream->closed_due && !stream->rejoin_due &&
         stream->answer_count == 0)
         return;

@@ -41,6 +41,8 @@ bool lane_apply_is_blocked(const struct part *part)
 
 static const struct update_function *function_of(const struct part *part, const struct run *run)
 {
+    assert(run->entry < part->entry_count);
+    assert(run->function <= part->function_count);
     return run->function == 0 ? part->entries[run->entry].shard->variable->function
                               : part->functions[run->function - 1].function;
 }
@@ -73,6 +75,7 @@ static struct update_slice prepare(const struct part *part, const struct run *ru
         .function = function_of(part, run), .dtype = shard->variable->dtype};
     struct update_hyperparameters merged;
 
+    assert(shard->variable->filled);
     merge(part, run, &merged);
     update_prepare(slice.function, slice.dtype, &merged, shard->adam_count + 1, &slice);
     return slice;
@@ -88,10 +91,12 @@ static struct cursor place_in_chunks(const struct run *run, uint64_t byte)
 {
     struct cursor cursor = {.chunk = run->chunk, .offset = run->chunk_offset + byte};
 
+    assert(cursor.chunk != NULL);
     while (cursor.offset >= cursor.chunk->used && cursor.chunk->next != NULL) {
         cursor.offset -= cursor.chunk->used;
         cursor.chunk = cursor.chunk->next;
     }
+    assert(cursor.offset < cursor.chunk->used);
     return cursor;
 }
 
@@ -102,6 +107,7 @@ static bool depends(const struct batch *batch, const struct part *part, uint64_t
     struct shard *shard = part->entries[run->entry].shard;
     const uint64_t first = run->offset + byte, beyond = run->offset + run->bytes;
 
+    assert(byte < run->bytes);
     if (batch->number == 0)
         return false;
     if (shard->batch != batch->number) {
@@ -134,6 +140,8 @@ static struct block *open_block(
         *from = block;
     } else {
         struct block *old = block->older;
+        assert(old == *from);
+        assert(batch->held_count < batch->capacity);
         store_block_lend(old); /* its view may end before the slice has run */
         batch->held[batch->held_count++] = old;
     }
@@ -157,6 +165,8 @@ static bool cut_block(
     const struct block *from;
     struct block *block = open_block(lane, batch, part, &shard->value[index], whole, &from);
 
+    assert(index < shard->block_count);
+    assert(at + left <= shard->bytes);
     if (block == NULL)
         return false;
     struct cursor cursor = place_in_chunks(run, part->next_byte);
@@ -213,6 +223,7 @@ static void note_assigned(struct lane *lane, const struct part *part, const stru
     struct shard *shard = part->entries[run->entry].shard;
     struct variable *variable = shard->variable;
 
+    assert((int)variable->initializer_kind == WIRE_INITIALIZER_ASSIGNED);
     if (function_of(part, run)->number != UPDATE_ASSIGN)
         return;
     store_assigned(&lane->store, shard, run->offset, run->bytes);
@@ -227,6 +238,7 @@ static void count_push(struct lane *lane, const struct part *part)
     struct session *session = part->session;
     const uint64_t took_us = lane->now_us - part->first_us;
 
+    assert(lane->now_us >= part->first_us);
     const double sum = session->weight + part->weight;
 
     /* A sum that is no number would be read as none. */
@@ -244,6 +256,9 @@ static void complete(struct lane *lane, struct part *part)
 {
     struct session *session = part->session;
 
+    assert(part->next_run == part->run_count);
+    assert(part->position > 0);
+    assert(part->position <= lane->store.position);
     for (uint32_t i = 0; i < part->run_count; i++) {
         const struct run *run = &part->runs[i];
         const struct variable *variable = part->entries[run->entry].shard->variable;
@@ -280,6 +295,7 @@ static bool run_inline(struct lane *lane, struct part *part)
     struct batch batch = {.slices = slices, .held = held, .capacity = SLICES_INLINE};
     bool filled;
 
+    assert(part->position <= lane->store.position);
     do {
         batch.count = 0;
         filled = fill(lane, &batch, part);
@@ -301,6 +317,8 @@ static bool compute(struct lane *lane, struct job *job)
         .number = ++lane->last_batch};
     struct lane_effect *effect = NULL;
 
+    assert(job->capacity > 0);
+    assert(job->held_count == 0);
     while (effect == NULL) {
         batch.count = 0;
         (void)fill(lane, &batch, job->part);
@@ -325,6 +343,7 @@ static void free_job(struct lane *lane, struct job *job)
 {
     struct job **link = &lane->jobs;
 
+    assert(lane->jobs != NULL);
     while (*link != job)
         link = &(*link)->next;
     *link = job->next;
@@ -338,6 +357,8 @@ static bool advance(struct lane *lane, struct job *job)
 {
     struct part *part = job->part;
 
+    assert(part->session->applying == part);
+    assert(!job->stalled);
     if (job->capacity > 0 && compute(lane, job))
         return false;
     while (job->capacity == 0 && part->next_run < part->run_count && run_inline(lane, part)) {
@@ -354,6 +375,7 @@ static bool start_job(struct lane *lane, struct part *part)
     uint64_t wanted = 4 * (part->bytes / SLICE_BYTES) + 2ull * part->run_count +
                       part->bytes / lane->store.block_bytes + 2 * SLICES_PER_BLOCK_MAX;
 
+    assert(part->session->applying == part);
     if (wanted > SLICES_PER_JOB_MAX)
         wanted = SLICES_PER_JOB_MAX;
     *job = (struct job){.next = lane->jobs, .part = part, .capacity = (uint32_t)wanted};
@@ -377,6 +399,9 @@ static bool start_job(struct lane *lane, struct part *part)
 
 bool lane_apply_begin(struct lane *lane, struct part *part)
 {
+    assert(!part->refused);
+    assert(part->next_run == 0);
+    assert(!lane_apply_is_blocked(part));
     part->position = ++lane->store.position;
     if (part->bytes <= inline_bytes(lane))
         (void)run_inline(lane, part);
@@ -392,6 +417,7 @@ static void end_job(struct lane *lane, struct job *job)
     struct part *part = job->part;
     struct session *session = part->session;
 
+    assert(session->applying == part);
     free_job(lane, job);
     complete(lane, part);
     session->applying = NULL;
@@ -409,6 +435,7 @@ void lane_apply_computed(struct lane *lane, const struct lane_event *event)
         job = job->next;
     if (job == NULL)
         return;
+    assert(job->part->session->applying == job->part);
     release_held(lane, job->held, &job->held_count);
     if (job->part->next_run == job->part->run_count || advance(lane, job))
         end_job(lane, job);
@@ -424,6 +451,7 @@ void lane_apply_retry(struct lane *lane)
             if (next->stalled)
                 job = next; /* the one that has waited longest */
         }
+        assert(job->stalled);
         job->stalled = false;
         lane->stalled_jobs--;
         if (advance(lane, job))
@@ -435,6 +463,7 @@ bool lane_apply_half(struct lane *lane, struct part *part)
 {
     const uint32_t run_count = part->run_count;
 
+    assert(part->next_run == 0);
     if (run_count < 2)
         return false;
     part->position = ++lane->store.position;
@@ -447,6 +476,7 @@ bool lane_apply_half(struct lane *lane, struct part *part)
 
 void lane_apply_other_half(struct lane *lane, struct part *part)
 {
+    assert(part->half_applied);
     (void)run_inline(lane, part);
     complete(lane, part);
 }
@@ -455,6 +485,7 @@ void lane_apply_drop_jobs(struct lane *lane)
 {
     while (lane->jobs != NULL) {
         struct part *part = lane->jobs->part;
+        assert(part->session->applying == part);
         for (uint32_t i = 0; i < part->entry_count; i++)
             part->entries[i].shard->busy = false;
         part->session->applying = NULL;

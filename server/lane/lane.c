@@ -17,6 +17,7 @@ static void init_pools(struct lane *lane)
 {
     const struct memory *memory = lane->memory;
 
+    assert(lane->memory != NULL);
     arena_init(&lane->arena, memory, STEP_ARENA_BYTES_MAX);
     arena_init(&lane->strings, memory, STRINGS_ARENA_BYTES_MAX);
     store_init(&lane->store, memory, lane->config.block_bytes, lane->config.view_bytes_max);
@@ -71,6 +72,8 @@ static bool copy_config(struct lane *lane)
     uint32_t *indices = arena_take(&lane->strings, members * sizeof *indices);
     const char **addresses = arena_take(&lane->strings, config->ps_count * sizeof *addresses);
 
+    assert(config->member_count == 0 || config->members_jobs != NULL);
+    assert(config->ps_count == 0 || config->ps_addresses != NULL);
     if (jobs == NULL || indices == NULL || addresses == NULL)
         return false;
     for (uint32_t i = 0; i < members; i++) {
@@ -105,6 +108,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
 
     assert(config->ps_count <= LANE_PS_MAX && config->index < LANE_PS_MAX);
     assert(config->sessions_max > 0 && config->incarnation != 0);
+    assert(config->lease_ms > 0 && config->ps_lost_ms > 0);
     if (lane == NULL)
         return NULL;
     memset(lane, 0, sizeof *lane);
@@ -138,6 +142,11 @@ void lane_destroy(struct lane *lane)
         lane_stream_closed(lane, &closed);
     }
     lane_session_destroy_all(lane);
+    assert(lane->parts_pool.used == 0);
+    assert(lane->refusals_pool.used == 0);
+    assert(lane->streams_pool.used == 0);
+    assert(lane->staged_bytes == 0);
+    assert(lane->pull_bytes == 0);
     if (lane->judge != NULL)
         judge_destroy(lane->judge);
     deinit_pools(lane);
@@ -150,6 +159,7 @@ static void started(struct lane *lane, const struct lane_event *event)
 {
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_SERVING);
 
+    assert(!lane->serving);
     lane->serving = true;
     if (effect != NULL)
         effect->serving = true;
@@ -183,6 +193,7 @@ static bool has_other_ps(const struct lane *lane, const struct lane_event *event
 {
     const wire_join_request *join = (const wire_join_request *)event->request;
 
+    assert(lane->ps_count <= LANE_PS_MAX);
     return event->call_kind == LANE_CALL_JOIN && lane->ps_count > 0 && join->n_ps_addresses > 1 &&
            !listing_same_ps(
                (const char *const *)lane->ps_addresses, lane->ps_count,
@@ -213,6 +224,7 @@ static void refuse_call(struct lane *lane, const struct lane_event *event)
 {
     const char *address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
 
+    assert(lane->judge == NULL);
     if (has_other_ps(lane, event))
         refuse_other_ps(lane, event);
     else
@@ -224,6 +236,8 @@ static void refuse_call(struct lane *lane, const struct lane_event *event)
 
 static void called(struct lane *lane, const struct lane_event *event)
 {
+    assert(event->call != 0);
+    assert(event->request != NULL);
     if (event->call_kind == LANE_CALL_LIST) {
         lane_list_call(lane, event);
     } else if (event->call_kind == LANE_CALL_STATS) {
@@ -249,6 +263,7 @@ static void recorded(struct lane *lane, const struct lane_event *event)
 
 static void ticked(struct lane *lane, const struct lane_event *event)
 {
+    assert(!lane->exited);
     lane_orders_fill(lane);
     lane_reports_close_again(lane);
     lane_pull_tick(lane);
@@ -297,6 +312,7 @@ static void forgive_sleep(struct lane *lane)
 {
     const uint64_t jump_us = lane->now_us - lane->last_step_us;
 
+    assert(lane->last_step_us <= lane->now_us);
     if (jump_us > patience_us(lane) / 2) {
         lane->coordinator_heard_us += jump_us;
         lane_place_excuse(lane, jump_us);
@@ -363,6 +379,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane_shutdown_check(lane); /* … and exits when that is out */
     wake(lane);
     end_overflowed(lane);
+    assert(lane->stranger_count + lane->reader_streams <= lane->stream_map.count);
+    assert(lane->refused_pull_bytes + lane->reader_pull_bytes <= lane->pull_bytes);
     *effects = (struct lane_effects){.items = lane->out.items, .count = lane->out.count};
     lane->event = NULL;
 }
@@ -377,6 +395,7 @@ uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uin
     if (shard == NULL || shard->busy || !shard->variable->filled || out_bytes < shard->bytes)
         return 0;
     for (uint32_t i = 0; i < shard->block_count; i++) {
+        assert(shard->value[i]->died == 0);
         memcpy(out + copied, shard->value[i]->data, shard->value[i]->bytes);
         copied += shard->value[i]->bytes;
     }

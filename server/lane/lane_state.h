@@ -480,7 +480,8 @@ struct session *lane_session_open(struct lane *lane, const wire_open_session *op
 void lane_session_destroy_all(struct lane *lane);
 void lane_session_heard(struct lane *lane, struct session *session);
 struct part *lane_session_part(const struct session *session, uint64_t sequence);
-void lane_session_insert(struct session *session, struct part *part);
+/* In its place by its sequence, which no other has: that is what applies a push once. */
+void lane_session_insert(const struct lane *lane, struct session *session, struct part *part);
 void lane_session_remove(struct session *session, struct part *part);
 /* All its staged and refused parts. */
 void lane_session_drop_parts(struct lane *lane, struct session *session);

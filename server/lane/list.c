@@ -4,6 +4,7 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Of one answer, if it has more than one variable. As many shards as a variable may have take 0.3 to 0.6 MB, and two
@@ -17,6 +18,7 @@ static wire_shard *pack_shard(struct lane *lane, const struct placement *placeme
 {
     wire_shard *shard = arena_take(&lane->arena, sizeof *shard);
 
+    assert(placement->here == NULL || placement->here->id == placement->shard_id);
     if (shard == NULL)
         return NULL;
     *shard = (wire_shard)WIRE_SHARD_INIT;
@@ -57,6 +59,7 @@ static wire_function *pack_function(struct lane *lane, const struct variable *va
         value->value = variable->hyperparameters.value[name];
         pointers[function->n_hyperparameters++] = value;
     }
+    assert(function->n_hyperparameters <= UPDATE_HYPERPARAMETERS_MAX);
     return function;
 }
 
@@ -119,6 +122,7 @@ static wire_variable *pack_variable(struct lane *lane, struct variable *variable
             return NULL;
         shards[message->n_shards++] = shard;
     }
+    assert(message->n_shards == variable->placement_count);
     const bool complete = message->function != NULL && pack_initializer(lane, variable, message) &&
                           pack_partitioner(lane, variable, message);
     return complete ? message : NULL;
@@ -151,6 +155,8 @@ static bool add(struct lane *lane, struct listing *listing, struct variable *var
     wire_list_reply *reply = listing->reply;
     const size_t bytes = bytes_of(variable);
 
+    assert(reply->n_variables <= listing->limit);
+    assert(variable->published);
     reply->more = reply->n_variables == listing->limit ||
                   (reply->n_variables > 0 && listing->bytes + bytes > LIST_BYTES_MAX);
     if (reply->more)
@@ -208,6 +214,7 @@ static bool find_all(
 static bool list_named(
     struct lane *lane, uint64_t call, const wire_list_request *request, struct listing *listing)
 {
+    assert(request->n_names > 0);
     if (request->n_names > WIRE_LIST_NAMES_MAX)
         return fail_request(
             lane, call,
@@ -260,6 +267,7 @@ static wire_list_reply *begin(struct lane *lane)
     char **addresses = arena_take(&lane->arena, LANE_PS_MAX * sizeof *addresses);
     void *variables = arena_take(&lane->arena, LIST_VARIABLES_MAX * sizeof(wire_variable *));
 
+    assert(lane->ps_count <= LANE_PS_MAX);
     if (reply == NULL || addresses == NULL || variables == NULL)
         return NULL;
     *reply = (wire_list_reply)WIRE_LIST_REPLY_INIT;
@@ -284,6 +292,7 @@ void lane_list_call(struct lane *lane, const struct lane_event *event)
     struct listing listing = {
         .reply = begin(lane), .limit = limited ? request->limit : LIST_VARIABLES_MAX};
 
+    assert(listing.limit > 0);
     if (listing.reply == NULL)
         listing.no_memory = true;
     else if (request->n_names == 0)

@@ -2,6 +2,7 @@
 /* listing.c -- names in one text, as many as there is room for. */
 #include "listing.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "text.h"
@@ -11,6 +12,8 @@
 
 void listing_add(struct listing *listing, const char *name)
 {
+    assert(listing->used < LISTING_BYTES);
+    assert(listing->shown <= listing->count);
     const char *comma = listing->used == 0 ? "" : ", ";
     const size_t bytes = strlen(comma) + strlen(name);
     listing->count++;
@@ -30,6 +33,8 @@ void listing_add_task(struct listing *listing, const char *job, uint32_t index)
 
 const char *listing_end(struct listing *listing)
 {
+    assert(listing->used < LISTING_BYTES);
+    assert(listing->shown <= listing->count);
     if (listing->shown < listing->count)
         text_print(
             listing->text + listing->used, LISTING_BYTES - listing->used, "%s… %u in all",
@@ -64,6 +69,7 @@ bool listing_same_ps(
 
 bool listing_names_twice(const char *const *addresses, size_t count, size_t *first, size_t *second)
 {
+    assert(count == 0 || addresses != NULL);
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++) {
             if (!is_equal(addresses[i], addresses[j]))

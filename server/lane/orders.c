@@ -6,6 +6,7 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -32,6 +33,7 @@ static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)
         memcpy(copy, hello->ps_addresses[i], bytes);
         lane->ps_addresses[i] = copy;
     }
+    assert(lane->ps_count <= LANE_PS_MAX);
 }
 
 /* Is the state of any ps gone, as far as this hello tells? */
@@ -176,6 +178,7 @@ check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_orde
     const bool same = hello->coordinator_incarnation == lane->coordinator_incarnation;
     const uint64_t silent_us = lane->now_us - lane->coordinator_heard_us;
 
+    assert(!stream->ended);
     if (!lane->any_hello)
         return true;
     if (same && hello->coordinator_secret != lane->coordinator_secret) {
@@ -209,6 +212,7 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
 {
     struct sumac_error error;
 
+    assert(stream->kind == LANE_STREAM_PEER);
     if (!check_coordinator(lane, stream, order))
         return false;
     if (refuse_hello(lane, order->hello, &error)) {
@@ -237,6 +241,7 @@ static bool obey_hello(struct lane *lane, struct stream *stream, const wire_peer
     const wire_peer_hello *hello = order->hello;
     struct sumac_error error;
 
+    assert(stream == NULL || stream->kind == LANE_STREAM_PEER);
     if (stream != NULL && !take_coordinator(lane, stream, order))
         return false;
     if (stream != NULL && check_lists(lane, hello, &error) != SUMAC_OK) {
@@ -276,6 +281,7 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
 {
     uint32_t open = 0;
 
+    assert(lane->config.sessions_max > 0);
     for (const struct session *session = lane->sessions; session != NULL; session = session->next)
         open++;
     if (open < lane->config.sessions_max)
@@ -323,6 +329,8 @@ static void give_up_adding(struct lane *lane, struct variable *variable, struct 
 {
     const uint64_t number = variable->add_number;
 
+    assert(lane->filling > 0);
+    assert(!variable->filled);
     lane->filling--;
     store_delete(&lane->store, variable);
     sized_pool_trim(&lane->store.bytes); /* the answer itself needs memory */
@@ -346,6 +354,7 @@ void lane_orders_fill(struct lane *lane)
         return;
     const uint64_t number = variable->add_number;
     variable->add_number = 0;
+    assert(lane->filling > 0);
     lane->filling--;
     lane_report_answer(lane, number, NULL);
 }
@@ -375,6 +384,7 @@ static void obey_add_shards(struct lane *lane, struct stream *stream, const wire
         lane_report_answer(lane, order->number, NULL);
         return;
     }
+    assert(lane->filling > 0);
     variable->add_number = order->number;
     lane_orders_fill(lane);
 }
@@ -404,6 +414,7 @@ static void obey_delete(struct lane *lane, struct stream *stream, const wire_pee
     (void)stream;
 
     if (variable != NULL) {
+        assert(variable->filled || lane->filling > 0);
         lane->filling -= !variable->filled;
         lane_pull_end_variable(lane, variable);
         store_delete(&lane->store, variable);
@@ -444,6 +455,8 @@ static void obey_close(struct lane *lane, struct stream *stream, const wire_peer
 /* There is room for all that it voids: what cannot be kept would be applied. */
 static void decide(struct lane *lane, struct session *session, const wire_decide_session *decided)
 {
+    assert(!session->closed);
+    assert(session->voided_capacity >= session->voided_count + decided->n_voided);
     for (size_t i = 0; i < decided->n_voided; i++)
         (void)lane_voided_put(session, decided->voided[i]);
     session->closing = session->closed = true;
@@ -453,6 +466,7 @@ static void decide(struct lane *lane, struct session *session, const wire_decide
     session->decided_acked_through = decided->acked_through;
     if (session->commit_through < decided->final)
         session->commit_through = decided->final;
+    assert(session->commit_through >= session->final);
     lane_session_end(lane, session);
     (void)lane_record_write(lane, RECORD_CLOSE, session, decided->final);
     lane_turn_take(lane, session);
@@ -501,6 +515,7 @@ static void obey_decide(struct lane *lane, struct stream *stream, const wire_pee
         lane_report_answer(lane, order->number, &error);
         return;
     }
+    assert(session->final == 0 || session->closed);
     session->decide_number = order->number;
     if (!session->closed)
         decide(lane, session, order->decide);
@@ -596,6 +611,7 @@ void lane_orders_obey_own(struct lane *lane)
         }
         out->count--;
         memmove(out->items + i, out->items + i + 1, (out->count - i) * sizeof *out->items);
+        assert(lane->judge != NULL);
         obey(lane, NULL, effect.order);
     }
 }

@@ -2,6 +2,7 @@
 /* out.c -- the effects that one step collects. */
 #include "out.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ bool out_init(struct out *out, const struct memory *memory, struct arena *arena)
 
 void out_deinit(struct out *out)
 {
+    assert(out->count <= out->capacity);
     memory_give(out->memory, out->items, out->capacity * sizeof *out->items);
     out->items = NULL;
     out->count = out->capacity = 0;
@@ -36,6 +38,7 @@ static bool grow(struct out *out)
 {
     struct lane_effect *items = memory_take(out->memory, 2 * out->capacity * sizeof *items);
 
+    assert(out->capacity > 0);
     if (items == NULL)
         return false;
     memcpy(items, out->items, out->count * sizeof *items);
@@ -48,6 +51,7 @@ static bool grow(struct out *out)
 /* The reserve is for what somebody waits for, and its last place for the end. */
 static bool has_room(struct out *out, enum lane_effect_kind kind)
 {
+    assert(out->count <= out->capacity);
     if (out->capacity - out->count > RESERVE || grow(out))
         return true;
     if (kind == LANE_EFFECT_LOG)
@@ -61,6 +65,7 @@ struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
         out->overflowed |= kind != LANE_EFFECT_LOG;
         return NULL;
     }
+    assert(out->count < out->capacity);
     struct lane_effect *effect = &out->items[out->count++];
     memset(effect, 0, sizeof *effect);
     effect->kind = kind;
@@ -114,6 +119,7 @@ void out_reply_or_fail(
     const bool whole = reply != NULL && !out->texts_short;
     struct lane_effect *effect = out_add(out, whole ? LANE_EFFECT_REPLY : LANE_EFFECT_FAIL);
 
+    assert(call != 0);
     if (effect == NULL)
         return;
     effect->call = call;
@@ -134,6 +140,8 @@ void out_fail(
     struct lane_effect *effect = out_add(out, LANE_EFFECT_FAIL);
     va_list arguments;
 
+    assert(call != 0);
+    assert(status != SUMAC_OK);
     if (effect == NULL)
         return;
     effect->call = call;

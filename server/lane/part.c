@@ -37,6 +37,8 @@ static bool read_functions(struct lane *lane, struct part *part, const wire_part
 {
     const size_t bytes = header->n_functions * sizeof *part->functions;
 
+    assert(part->functions == NULL);
+    assert(header->n_functions <= FUNCTIONS_PER_PART_MAX);
     part->functions = sized_pool_take(&lane->bytes, bytes);
     if (part->functions == NULL) {
         lane_part_refuse_memory(lane, part);
@@ -75,6 +77,7 @@ void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
 
     lane->staged_bytes = staged_bytes;
     lane->bytes.spare_bytes_max = max > staged_bytes ? max - staged_bytes : 0;
+    assert(lane->bytes.spare_bytes_max <= max);
 }
 
 void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes)
@@ -83,6 +86,7 @@ void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes)
     const uint64_t own = part->room_bytes + bytes, grant = grant_bytes(lane);
     const uint64_t others = session->staged_bytes - part->room_bytes;
 
+    assert(session->staged_bytes >= part->room_bytes);
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %llu takes %llu bytes of staging on ps %u so far, beside %llu of parts that are not "
@@ -110,6 +114,8 @@ bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes)
     session->staged_bytes += bytes;
     part->room_bytes += bytes;
     lane_staging_count(lane, lane->staged_bytes + bytes);
+    assert(session->staged_bytes >= part->room_bytes);
+    assert(lane->staged_bytes >= session->staged_bytes);
     return true;
 }
 
@@ -119,6 +125,7 @@ static void check_header(struct lane *lane, struct part *part, const wire_part *
     const uint64_t room_bytes =
         wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
 
+    assert(part->room_bytes == 0);
     if (header->synchronous) {
         lane_part_refuse(
             lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
@@ -149,6 +156,7 @@ struct part *lane_part_create(struct lane *lane, struct session *session, const 
 {
     struct part *part = pool_take(&lane->parts_pool);
 
+    assert(header->sequence > 0);
     if (part == NULL)
         return NULL;
     part->session = session;
@@ -167,6 +175,7 @@ struct part *lane_part_create(struct lane *lane, struct session *session, const 
 
 void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header)
 {
+    assert(part->run_count == 0);
     check_header(lane, part, header);
     if (part->refused || part->mode != PART_STAGE || part->checksum == 0)
         return;
@@ -188,6 +197,8 @@ static void free_chunks(struct lane *lane, struct part *part)
 
 void lane_part_empty(struct lane *lane, struct part *part)
 {
+    assert(part->session->staged_bytes >= part->room_bytes);
+    assert(lane->staged_bytes >= part->room_bytes);
     part->session->staged_bytes -= part->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - part->room_bytes);
     part->room_bytes = 0;
@@ -209,6 +220,8 @@ void lane_part_empty(struct lane *lane, struct part *part)
 
 void lane_part_destroy(struct lane *lane, struct part *part)
 {
+    assert(part->next == NULL);
+    assert(part->prev == NULL);
     lane_part_empty(lane, part);
     pool_give(&lane->refusals_pool, part->refusal);
     pool_give(&lane->parts_pool, part);
@@ -231,6 +244,7 @@ void lane_part_refused(struct lane *lane, const struct part *part, const struct 
     struct session *session = part->session;
     const bool non_finite = refusal->error.reason == SUMAC_REASON_NON_FINITE;
 
+    assert(part->refused);
     session->counts.refused++;
     lane->counts.refused++;
     session->counts.non_finite += non_finite;
@@ -247,6 +261,7 @@ void lane_part_refused(struct lane *lane, const struct part *part, const struct 
 void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error)
 {
     assert(part->mode == PART_STAGE);
+    assert(error->status != SUMAC_OK);
     if (part->refused)
         return;
     part->refusal = pool_take(&lane->refusals_pool);
@@ -304,6 +319,8 @@ static bool check_rows(struct lane *lane, struct part *part, const struct run *r
     const struct update_function *function =
         run->function == 0 ? variable->function : part->functions[run->function - 1].function;
 
+    assert(run->entry < part->entry_count);
+    assert(run->function <= part->function_count);
     if (function->slot_count == 0 || run->bytes == shard->bytes)
         return true;
     if (run->offset % shard->row_bytes == 0 && run->bytes % shard->row_bytes == 0)
@@ -320,6 +337,8 @@ static bool check_rows(struct lane *lane, struct part *part, const struct run *r
 
 void lane_part_check_whole(struct lane *lane, struct part *part)
 {
+    assert(part->mode == PART_STAGE);
+    assert(!part->refused);
     if (part->received != part->bytes) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,

@@ -26,6 +26,7 @@ grown(struct lane *lane, void *array, uint32_t count, uint32_t *capacity, size_t
     const uint32_t larger = *capacity == 0 ? FIRST_CAPACITY : 2 * *capacity;
     void *fresh = sized_pool_take(&lane->bytes, larger * object_bytes);
 
+    assert(count == *capacity);
     if (fresh == NULL)
         return NULL;
     if (count > 0)
@@ -38,6 +39,7 @@ grown(struct lane *lane, void *array, uint32_t count, uint32_t *capacity, size_t
 void lane_piece_mark_again(struct part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
+        assert(part->entries[i].shard->users > 0);
         part->entries[i].shard->touched_by = part->number;
         part->entries[i].shard->touched_index = i;
     }
@@ -47,8 +49,11 @@ void lane_piece_mark_again(struct part *part)
 static uint32_t
 entry_of(struct lane *lane, struct part *part, struct shard *shard, uint64_t based_on)
 {
-    if (shard->touched_by == part->number)
+    if (shard->touched_by == part->number) {
+        assert(shard->touched_index < part->entry_count);
+        assert(part->entries[shard->touched_index].shard == shard);
         return shard->touched_index;
+    }
     if (part->entry_count == part->entry_capacity) {
         struct entry *entries =
             grown(lane, part->entries, part->entry_count, &part->entry_capacity, sizeof *entries);
@@ -68,6 +73,7 @@ void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *pie
 {
     struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
+    assert(part->mode == PART_AGAIN);
     if (shard == NULL || part->sequence > part->session->mark || shard->touched_by == part->number)
         return;
     if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES) &&
@@ -121,6 +127,7 @@ check_function(struct lane *lane, struct part *part, const struct shard *shard, 
     const struct variable *variable = shard->variable;
     struct sumac_error error;
 
+    assert(shard->variable->function != NULL);
     if (function == 0)
         return true;
     if (function > part->function_count) {
@@ -150,6 +157,7 @@ static bool check_range(
         piece->offset_bytes <= shard->bytes && piece->bytes <= shard->bytes - piece->offset_bytes;
     const uint64_t shard_bytes = shard->bytes;
 
+    assert(element > 0);
     if (whole && inside)
         return true;
     lane_part_refuse(
@@ -167,6 +175,7 @@ static bool check_range(
 
 static bool check_counts(struct lane *lane, struct part *part, const wire_piece *piece)
 {
+    assert(part->received <= part->bytes);
     if (part->piece_count == LANE_PIECES_PER_PART_MAX) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
@@ -199,6 +208,7 @@ static struct run *continued(struct part *part, uint32_t entry, const wire_piece
 {
     struct run *last = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
 
+    assert(last == NULL || last->entry < part->entry_count);
     if (last == NULL || last->entry != entry || last->function != piece->function ||
         last->offset + last->bytes != piece->offset_bytes)
         return NULL;
@@ -216,9 +226,11 @@ struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_pie
         !check_range(lane, part, shard, piece))
         return NULL;
     const bool touched = shard->touched_by == part->number;
+    assert(!touched || part->entries[shard->touched_index].shard == shard);
     struct run *run = touched ? continued(part, shard->touched_index, piece) : NULL;
     if (run != NULL) {
         run->bytes += piece->bytes;
+        assert(run->offset + run->bytes <= shard->bytes);
         return run;
     }
     if (touched && piece->bytes == 0)

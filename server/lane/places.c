@@ -25,6 +25,7 @@ static uint32_t places(const struct lane *lane)
  * found the old stream's connection dead (80 s). */
 uint32_t lane_place_share(const struct lane *lane)
 {
+    assert(lane->config.sessions_max > 0);
     const uint32_t share = places(lane) / 4 / lane->config.sessions_max;
     return share < 2 ? 2 : share;
 }
@@ -32,6 +33,9 @@ uint32_t lane_place_share(const struct lane *lane)
 /* It is told what it has to know, and may go then. */
 static void link_stranger(struct lane *lane, struct stream *stream)
 {
+    assert(stream->place == PLACE_NONE);
+    assert(!stream->ended);
+    assert(lane->last_stranger == NULL || lane->last_stranger->stranger_since_us <= lane->now_us);
     stream->place = PLACE_STRANGER;
     stream->stranger_since_us = lane->now_us;
     stream->next_stranger = NULL;
@@ -46,6 +50,8 @@ static void link_stranger(struct lane *lane, struct stream *stream)
 
 static void unlink_stranger(struct lane *lane, struct stream *stream)
 {
+    assert(lane->stranger_count > 0);
+    assert(stream->place == PLACE_STRANGER);
     if (stream->previous_stranger != NULL)
         stream->previous_stranger->next_stranger = stream->next_stranger;
     else
@@ -61,6 +67,7 @@ void lane_place_enter(struct lane *lane, struct stream *stream)
 {
     const uint32_t strangers_max = places(lane) / 4;
 
+    assert(stream->place == PLACE_NONE);
     if (lane->stranger_count >= strangers_max)
         lane_stream_fail(
             lane, lane->first_stranger, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -80,9 +87,11 @@ void lane_place_leave(struct lane *lane, struct stream *stream)
         unlink_stranger(lane, stream);
         break;
     case PLACE_READER:
+        assert(lane->reader_streams > 0);
         lane->reader_streams--;
         break;
     case PLACE_SESSION:
+        assert(stream->session->stream_count > 0);
         stream->session->stream_count--;
         break;
     }
@@ -93,6 +102,7 @@ static bool take_reader(struct lane *lane, struct stream *stream)
 {
     const uint32_t readers_max = places(lane) / 2;
 
+    assert(stream->kind == LANE_STREAM_PULL);
     if (lane->reader_streams >= readers_max) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -110,6 +120,7 @@ static bool take_reader(struct lane *lane, struct stream *stream)
 
 void lane_place_estrange(struct lane *lane, struct stream *stream)
 {
+    assert(!stream->ended);
     if (stream->kind == LANE_STREAM_PULL && !stream->stale) {
         (void)take_reader(lane, stream); /* it may read on, as anybody */
         return;
@@ -122,6 +133,8 @@ static bool take_session(struct lane *lane, struct stream *stream)
 {
     struct session *session = stream->session;
 
+    assert(session != NULL);
+    assert(!session->closed);
     if (session->stream_count >= lane_place_share(lane)) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -153,6 +166,7 @@ bool lane_place_take(struct lane *lane, struct stream *stream)
 
 static void end_stranger(struct lane *lane, struct stream *stream)
 {
+    assert(stream->place == PLACE_STRANGER);
     if (!stream->hello)
         lane_stream_fail(
             lane, stream, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,

@@ -6,6 +6,8 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
+
 #include "error.h"
 #include "text.h"
 
@@ -32,6 +34,7 @@ static const struct shard *find_unready(const struct pull *pull)
 /* A session that has been forgotten was closed, and its waiting pulls were answered then. */
 static bool waits_for_push(const struct stream *stream, const struct pull *pull)
 {
+    assert(pull->request != 0);
     return stream->session != NULL && stream->session->mark < pull->after_sequence;
 }
 
@@ -44,14 +47,19 @@ bool lane_pull_is_ready(const struct stream *stream, const struct pull *pull)
 
 static void close_view(struct lane *lane, struct pull *pull)
 {
-    for (uint32_t i = 0; i < pull->piece_count; i++)
+    assert(pull->active);
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
+        assert(pull->pieces[i].shard->views > 0);
         pull->pieces[i].shard->views--;
+    }
     store_view_close(&lane->store, &pull->view);
     pull->active = false;
 }
 
 void lane_pull_open_view(struct lane *lane, struct pull *pull)
 {
+    assert(!pull->active);
+    assert(pull->error.status == SUMAC_OK);
     for (uint32_t i = 0; i < pull->piece_count; i++)
         pull->pieces[i].shard->views++;
     store_view_open(&lane->store, &pull->view);
@@ -69,6 +77,7 @@ struct pull *lane_pull_under_way(const struct stream *stream)
 
 static void unlink_pull(struct stream *stream, struct pull *pull)
 {
+    assert(stream->pull_count > 0);
     if (pull->prev != NULL)
         pull->prev->next = pull->next;
     else
@@ -83,6 +92,8 @@ static void unlink_pull(struct stream *stream, struct pull *pull)
 
 static void link_last(struct stream *stream, struct pull *pull)
 {
+    assert(pull->next == NULL);
+    assert(!stream->ended);
     pull->prev = stream->last_pull;
     if (stream->last_pull != NULL)
         stream->last_pull->next = pull;
@@ -94,12 +105,14 @@ static void link_last(struct stream *stream, struct pull *pull)
 
 void lane_pull_requeue(struct stream *stream, struct pull *pull)
 {
+    assert(pull->active);
     unlink_pull(stream, pull);
     link_last(stream, pull);
 }
 
 static void free_pull(struct lane *lane, struct stream *stream, struct pull *pull)
 {
+    assert(pull->piece_count <= pull->piece_capacity);
     lane_pull_give_room(lane, stream->session, pull);
     if (pull->active)
         close_view(lane, pull);
@@ -120,6 +133,7 @@ void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *p
     const uint64_t took_us = lane->now_us - pull->started_us;
     struct session *session = stream->session;
 
+    assert(lane->now_us >= pull->started_us);
     if (pull->error.status == SUMAC_OK) {
         lane->counts.pulls++;
         lane->counts.pull_bytes += pull->bytes;
@@ -138,6 +152,7 @@ read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct
 {
     struct shard *shard = store_shard(&lane->store, given->shard_id);
 
+    assert(pull->piece_count < pull->piece_capacity);
     if (shard == NULL || !shard->variable->filled) {
         (void)fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
@@ -227,6 +242,7 @@ static bool read_request(
     struct lane *lane, const struct stream *stream, struct pull *pull,
     const wire_pull_request *request)
 {
+    assert(pull->room_bytes == 0);
     check_request(lane, stream, request, &pull->error);
     if (pull->error.status != SUMAC_OK ||
         !lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error))
@@ -291,6 +307,7 @@ static void add(struct lane *lane, struct stream *stream, const wire_pull_reques
     }
     if (pull->deadline_us < lane->pull_due_us)
         lane->pull_due_us = pull->deadline_us;
+    assert(pull->room_bytes > 0);
     link_last(stream, pull);
     lane_stream_attend(lane, stream);
 }
@@ -333,6 +350,7 @@ bool lane_pull_waits(const struct lane *lane, const struct session *session)
 
 void lane_pull_end_session(struct lane *lane, struct session *session)
 {
+    assert(session->closing);
     char cause[CLOSE_CAUSE_TEXT_BYTES];
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->kind != LANE_STREAM_PULL || stream->session != session)
@@ -367,6 +385,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
 {
     if ((int)variable->initializer_kind != WIRE_INITIALIZER_ASSIGNED || variable->assigned)
         return;
+    assert(!variable->deleted);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             if (!waits_for_creator(pull, variable))
@@ -420,6 +439,8 @@ static void expire(struct lane *lane, struct stream *stream, struct pull *pull)
 {
     char wait[SUMAC_ERROR_TEXT_BYTES / 2];
 
+    assert(pull->error.status == SUMAC_OK);
+    assert(!pull->active);
     lane_pull_describe_wait(lane, stream, pull, wait, sizeof wait);
     (void)fail(
         &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
@@ -431,6 +452,7 @@ void lane_pull_said(struct lane *lane, struct stream *stream)
 {
     const uint64_t due_us = lane->now_us + UNREAD_US_MAX;
 
+    assert(stream->kind == LANE_STREAM_PULL);
     stream->said_us = lane->now_us;
     if (due_us < lane->pull_due_us)
         lane->pull_due_us = due_us;

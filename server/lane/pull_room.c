@@ -21,6 +21,7 @@ struct pull_bounds lane_pull_bounds(const struct lane_config *config)
     const uint64_t refused = pulls_bytes_max(config) / 8;
     const uint64_t admitted = pulls_bytes_max(config) - refused;
 
+    assert(config->sessions_max > 0);
     return (struct pull_bounds){
         .readers_max = admitted / 2,
         .common_max = admitted / 4,
@@ -50,6 +51,7 @@ static bool refuse_reader(
     const struct lane *lane, const struct pull *pull, uint64_t pieces, uint64_t bytes,
     struct sumac_error *error)
 {
+    assert(pull->room_bytes == 0);
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %llu of %llu pieces takes %llu bytes: ps %u keeps %llu for pulls of readers without "
@@ -64,6 +66,7 @@ static bool refuse_session(
     const struct lane *lane, const struct session *session, const struct pull *pull,
     uint64_t pieces, uint64_t bytes, struct sumac_error *error)
 {
+    assert(!session->closed);
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %llu of %llu pieces takes %llu bytes beside %llu of session %s: ps %u keeps %llu for "
@@ -113,6 +116,7 @@ static bool refuse_riddled(
 
 static void change_session(struct lane *lane, struct session *session, uint64_t pull_bytes)
 {
+    assert(lane->common_pull_bytes >= beyond_share(lane, session->pull_bytes));
     lane->common_pull_bytes -= beyond_share(lane, session->pull_bytes);
     lane->common_pull_bytes += beyond_share(lane, pull_bytes);
     session->pull_bytes = pull_bytes;
@@ -125,6 +129,7 @@ bool lane_pull_take_room(
     const uint64_t bytes = bytes_of(pieces);
     const bool shared = is_reader(session) || beyond_share(lane, session->pull_bytes + bytes) > 0;
 
+    assert(pull->room_bytes == 0);
     if (shared && is_riddled(lane))
         return refuse_riddled(lane, pull, pieces, error);
     if (is_reader(session)) {
@@ -143,6 +148,7 @@ bool lane_pull_take_room(
 
 bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
 {
+    assert(pull->room_bytes == 0);
     if (lane->refused_pull_bytes + own_bytes() > lane->pull_bounds.refused_max)
         return false;
     pull->room_bytes = own_bytes();
@@ -154,6 +160,11 @@ bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
 
 void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull)
 {
+    assert(lane->pull_bytes >= pull->room_bytes);
+    assert(
+        pull->refused_room || !is_reader(session) || lane->reader_pull_bytes >= pull->room_bytes);
+    assert(pull->refused_room || is_reader(session) || session->pull_bytes >= pull->room_bytes);
+    assert(!pull->refused_room || lane->refused_pull_bytes >= pull->room_bytes);
     lane->pull_bytes -= pull->room_bytes;
     if (pull->refused_room)
         lane->refused_pull_bytes -= pull->room_bytes;

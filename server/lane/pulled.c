@@ -50,6 +50,7 @@ static bool add_bytes(
     struct lane_bytes *last =
         message->payload_count == 0 ? NULL : &message->payload[message->payload_count - 1];
 
+    assert(block != NULL);
     if (bytes <= GATHERED_BYTES_MAX) {
         if (message->gathered == NULL)
             message->gathered = arena_take(&lane->arena, message->gathered_capacity);
@@ -93,6 +94,8 @@ static bool add_run(
         struct block *block = pull->active
                                   ? store_block_at(piece->shard, index, pull->view.position)
                                   : piece->shard->value[index];
+        assert(index < piece->shard->block_count);
+        assert(within < block->bytes);
         const uint64_t left = block->bytes - within;
         const uint64_t run = left < bytes ? left : bytes;
         if (!add_bytes(lane, message, block, block->data + within, (size_t)run))
@@ -110,6 +113,7 @@ static void measure(
 {
     uint64_t left = *bytes, next_byte = pull->next_byte;
 
+    assert(pull->next_piece <= pull->piece_count);
     *pieces = *runs = 0;
     for (uint32_t i = pull->next_piece; i < pull->piece_count; i++) {
         const uint64_t wanted = pull->pieces[i].bytes - next_byte;
@@ -132,6 +136,7 @@ add_piece(struct lane *lane, struct message *message, const struct pull *pull, u
     const struct pull_piece *piece = &pull->pieces[pull->next_piece];
     wire_piece *said = arena_take(&lane->arena, sizeof *said);
 
+    assert(pull->next_piece < pull->piece_count);
     if (said == NULL)
         return NULL;
     *said = (wire_piece)WIRE_PIECE_INIT;
@@ -164,6 +169,7 @@ static bool compose(struct lane *lane, struct message *message, struct pull *pul
             return false;
         bytes -= taken;
         pull->next_byte += taken;
+        assert(pull->next_byte <= piece->bytes);
         if (pull->next_byte == piece->bytes) {
             pull->next_piece++;
             pull->next_byte = 0;
@@ -187,6 +193,7 @@ static bool add_versions(struct lane *lane, wire_pull_answer *answer, const stru
 
 static void say_error(struct lane *lane, wire_pull_answer *answer, const struct pull *pull)
 {
+    assert(pull->error.status != SUMAC_OK);
     answer->status = (uint32_t)pull->error.status;
     answer->reason = (Sumac__V1__Reason)pull->error.reason;
     answer->message = out_text(&lane->out, "%s", pull->error.text);
@@ -195,6 +202,7 @@ static void say_error(struct lane *lane, wire_pull_answer *answer, const struct 
 
 static void end_view(struct lane *lane, struct pull *pull)
 {
+    assert(pull->view.ended);
     (void)fail(
         &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
         "pull %llu: ps %u keeps at most %llu bytes of old values for readers, and later pushes "
@@ -219,6 +227,7 @@ static bool say(struct lane *lane, struct message *message, struct pull *pull)
     const bool first = pull->next_piece == 0 && pull->next_byte == 0;
     const bool is_long = lane_pull_is_long(lane, pull);
 
+    assert(!pull->active || is_long);
     message->answer->request = pull->request;
     if (pull->active && pull->view.ended)
         end_view(lane, pull);
@@ -251,6 +260,7 @@ static void take_back(struct lane *lane, const struct message *message)
 static bool
 begin(struct lane *lane, const struct stream *stream, struct message *message, struct pull *pull)
 {
+    assert(stream->kind == LANE_STREAM_PULL);
     message->answer = arena_take(&lane->arena, sizeof *message->answer);
     if (message->answer == NULL)
         return false;
@@ -266,6 +276,8 @@ void lane_pulled_flush(struct lane *lane, struct stream *stream)
 {
     struct pull *pull = stream->stale ? NULL : choose(lane, stream);
 
+    assert(stream->writable);
+    assert(!stream->ended);
     if (!stream->greeting_due && pull == NULL)
         return;
     struct message message = {.answer = NULL};
@@ -301,6 +313,7 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event)
 
     if (hold == NULL)
         return;
+    assert(lane->holds_pool.used > 0);
     store_block_released(&lane->store, hold->block);
     pool_give(&lane->holds_pool, hold);
     if (lane->stalled_jobs > 0)

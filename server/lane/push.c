@@ -7,6 +7,8 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
+
 static struct part **receiving(struct lane *lane, struct stream *stream)
 {
     return rule_holds(lane->config.broken, RULE_generation) ? &stream->receiving
@@ -18,6 +20,7 @@ static enum part_mode mode_of(struct lane *lane, struct session *session, const 
 {
     const struct part *staged = lane_session_part(session, header->sequence);
 
+    assert(header->sequence > 0);
     if (lane_voided_refusal(session, header->sequence) != NULL)
         return PART_AGAIN;
     if (header->sequence <= session->mark)
@@ -95,6 +98,8 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
     struct session *session = stream->session;
     struct part **slot = receiving(lane, stream);
 
+    assert(header->first);
+    assert(!session->closing);
     if (*slot != NULL && !rule_holds(lane->config.broken, RULE_generation)) {
         lane_part_destroy(lane, *slot);
         *slot = NULL;
@@ -117,6 +122,7 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
         return NULL;
     }
     part->mode = mode;
+    assert(*slot == NULL);
     *slot = part;
     if (part->mode == PART_STAGE)
         lane_part_begin(lane, part, header);
@@ -127,6 +133,7 @@ static void refuse_non_finite(struct lane *lane, struct part *part, const struct
 {
     const struct shard *shard = part->entries[run->entry].shard;
 
+    assert(run->entry < part->entry_count);
     lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
         "push %llu of %s: what it has for variable %s is not finite; it is applied nowhere (allow "
@@ -152,6 +159,7 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
         lane_staging_skip(payload, piece->bytes);
         return;
     }
+    assert(run->entry < part->entry_count);
     const struct payload before = *payload;
     const enum sumac_dtype dtype = part->entries[run->entry].shard->variable->dtype;
     if (!lane_staging_copy(lane, part, payload, piece->bytes, dtype, &finite)) {
@@ -170,6 +178,7 @@ static void answer_again(struct lane *lane, struct session *session, const struc
     const bool like_any_other = over && !rule_holds(lane->config.broken, RULE_done_says_voided);
     struct part *known = lane_session_part(session, part->sequence);
 
+    assert(part->mode == PART_AGAIN);
     session->counts.duplicates++;
     lane->counts.duplicates++;
     if (known != NULL)
@@ -194,6 +203,7 @@ fail_voided(struct lane *lane, struct stream *stream, uint64_t sequence, enum su
 {
     const struct session *session = stream->session;
 
+    assert(reason != SUMAC_REASON_UNSPECIFIED);
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason, "ps %u has no memory for a part",
@@ -213,6 +223,8 @@ static bool keep_refusal(struct lane *lane, struct stream *stream, struct part *
     const enum sumac_reason reason =
         lane_voided_add(lane, stream->session, part->sequence, part->refusal);
 
+    assert(part->refused);
+    assert(part->refusal != NULL);
     if (reason == SUMAC_REASON_UNSPECIFIED) {
         lane_part_refused(lane, part, part->refusal);
         part->refusal = NULL;
@@ -227,6 +239,7 @@ static void end(struct lane *lane, struct stream *stream, struct part *part)
 {
     struct session *session = stream->session;
 
+    assert(part->session == session);
     *receiving(lane, stream) = NULL;
     if (part->mode == PART_STAGE && !part->refused)
         lane_part_check_whole(lane, part);
@@ -243,7 +256,8 @@ static void end(struct lane *lane, struct stream *stream, struct part *part)
     }
     if (part->refused && !keep_refusal(lane, stream, part))
         return;
-    lane_session_insert(session, part);
+    assert(part->mode == PART_STAGE);
+    lane_session_insert(lane, session, part);
     part->record = lane_record_write(lane, RECORD_STAGED, session, part->sequence);
     if (part->refused)
         lane_answer_refused(lane, session, part->sequence);
@@ -265,6 +279,7 @@ receive(struct lane *lane, struct stream *stream, const wire_part *header, struc
             "push %llu goes on where it has not begun", (unsigned long long)header->sequence);
         return false;
     }
+    assert(part->session == stream->session);
     if (lane->marking != part->number && part->entry_count > 0)
         lane_piece_mark_again(part);
     lane->marking = part->number;
@@ -318,6 +333,7 @@ static void commit(struct lane *lane, struct stream *stream, const wire_commit *
     }
     if (given->clock > session->clock_said)
         session->clock_said = given->clock;
+    assert(session->commit_through >= given->commit_through);
 }
 
 void lane_push_request(struct lane *lane, const struct lane_event *event)
@@ -336,6 +352,7 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
         lane_stream_attend(lane, stream);
         return;
     }
+    assert(lane->config.broken != 0 || session->push_stream == stream);
     lane_session_heard(lane, session);
     if (!rule_holds(lane->config.broken, RULE_pulls_hold_up_nothing) &&
         lane_pull_waits(lane, session))

@@ -7,6 +7,7 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define RECORD_BYTES 32u
@@ -27,5 +28,6 @@ uint64_t lane_record_write(
         memcpy(bytes + 16, session->id, sizeof session->id);
     effect->record = ++lane->last_record;
     effect->bytes = (struct span){.data = bytes, .bytes = RECORD_BYTES};
+    assert(effect->record > 0);
     return effect->record;
 }

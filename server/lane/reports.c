@@ -5,6 +5,7 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
@@ -65,6 +66,7 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     uint64_t *voided = arena_take(&lane->arena, count * sizeof *voided);
     uint8_t *id = arena_take(&lane->arena, sizeof report->session_id);
 
+    assert(report->is_close);
     if (close == NULL || voided == NULL || id == NULL)
         return false;
     *close = (wire_close_report)WIRE_CLOSE_REPORT_INIT;
@@ -110,6 +112,8 @@ static wire_peer_report *pack(struct lane *lane, struct report *report)
 
 static void put_in_line(struct lane *lane, struct stream *stream, struct report *report)
 {
+    assert(report->next == NULL);
+    assert(!stream->ended);
     if (stream->last_report != NULL)
         stream->last_report->next = report;
     else
@@ -130,6 +134,7 @@ static bool submit(struct lane *lane, struct report *report)
         free_report(lane, report);
         return whole;
     }
+    assert(lane->coordinator != NULL);
     put_in_line(lane, lane->coordinator, report);
     return true;
 }
@@ -150,6 +155,7 @@ void lane_report_refusal(
 {
     struct report *report = stream->first_report != NULL ? NULL : pool_take(&lane->reports_pool);
 
+    assert(error->status != SUMAC_OK);
     if (report == NULL) { /* one that hears nothing of the last refusal is told no other */
         lane_stream_fail(
             lane, stream, error->status, error->reason, "hello %llu of ps 0 again: %s",
@@ -164,6 +170,7 @@ void lane_report_refusal(
 
 void lane_report_alive(struct lane *lane, struct stream *stream)
 {
+    assert(stream->kind == LANE_STREAM_PEER);
     stream->alive_due = true;
     lane_stream_attend(lane, stream);
 }
@@ -208,6 +215,7 @@ void lane_report_assigned(struct lane *lane, const struct variable *variable)
 {
     struct report *report = make(lane, 0);
 
+    assert(variable->assigned);
     if (report == NULL)
         return;
     report->assigned = variable->id;
@@ -239,6 +247,7 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
         if (!session->heard)
             continue;
         session->heard = false;
+        assert(message->n_renewed < count);
         message->renewed[message->n_renewed++] =
             (wire_bytes){.len = sizeof session->id, .data = session->id};
     }
@@ -250,6 +259,8 @@ send(struct lane *lane, struct stream *stream, const wire_peer_report *message, 
 {
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_REPORT);
 
+    assert(stream->writable);
+    assert(stream->kind == LANE_STREAM_PEER);
     if (effect == NULL)
         return;
     effect->stream = stream->id;
@@ -262,6 +273,7 @@ void lane_reports_renew(struct lane *lane)
 {
     struct stream *stream = lane->coordinator;
 
+    assert(stream == NULL || !stream->ended);
     if (stream == NULL || !stream->writable || !stream->hello || lane->now_us < lane->renew_due_us)
         return;
     wire_peer_report *message = new_message(lane, 0);
@@ -286,6 +298,7 @@ void lane_reports_flush(struct lane *lane, struct stream *stream)
 {
     struct report *report = stream->first_report;
 
+    assert(stream->writable);
     if (report == NULL) {
         if (stream == lane->coordinator)
             lane_reports_renew(lane);

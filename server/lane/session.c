@@ -2,6 +2,7 @@
 /* session.c -- what a ps knows of one session: who it is of, and its parts by sequence. */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "text.h"
@@ -26,6 +27,8 @@ struct session *lane_session_open(struct lane *lane, const wire_open_session *op
 {
     struct session *session = pool_take(&lane->sessions_pool);
 
+    assert(open->session_id.len == sizeof session->id);
+    assert(lane_session_find(lane, open->session_id.data) == NULL);
     if (session == NULL)
         return NULL;
     memcpy(session->id, open->session_id.data, sizeof session->id);
@@ -52,6 +55,7 @@ static void free_session(struct lane *lane, struct session *session)
     if (session->applying != NULL)
         lane_part_destroy(lane, session->applying);
     lane_session_drop_parts(lane, session);
+    assert(session->part_count == 0);
     if (session->receiving != NULL)
         lane_part_destroy(lane, session->receiving);
     lane_voided_drop(lane, session);
@@ -79,6 +83,7 @@ void lane_session_destroy_all(struct lane *lane)
 
 static uint64_t voided_bytes(const struct session *session)
 {
+    assert(session->voided_count <= session->voided_capacity);
     return session->voided_capacity * sizeof *session->voided;
 }
 
@@ -99,6 +104,7 @@ static uint64_t forget_oldest(struct lane *lane, bool *forgotten)
     struct session *session = *oldest;
     const uint64_t bytes = voided_bytes(session);
     *oldest = session->next;
+    assert(lane->closed_count > 0);
     lane->closed_count--;
     free_session(lane, session);
     return bytes;
@@ -120,6 +126,7 @@ static void forget_beyond_bounds(struct lane *lane)
 /* What is left of it is to be said soon, and its places are others'. */
 static void estrange_streams(struct lane *lane, const struct session *session)
 {
+    assert(session->closed);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->session == session && !stream->ended)
             lane_place_estrange(lane, stream);
@@ -130,6 +137,7 @@ void lane_session_end(struct lane *lane, struct session *session)
 {
     struct session **link = &lane->sessions;
 
+    assert(session->closed);
     while (*link != NULL && *link != session)
         link = &(*link)->next;
     if (*link == NULL)
@@ -168,12 +176,16 @@ struct part *lane_session_part(const struct session *session, uint64_t sequence)
     return part != NULL && part->sequence == sequence ? part : NULL;
 }
 
-void lane_session_insert(struct session *session, struct part *part)
+void lane_session_insert(const struct lane *lane, struct session *session, struct part *part)
 {
+    const bool whole = lane->config.broken == 0; /* no rule is missing */
     struct part *before = session->last;
 
+    assert(!whole || part->sequence > session->mark);
+    assert(!whole || session->applying == NULL || part->sequence > session->applying->sequence);
     while (before != NULL && before->sequence > part->sequence)
         before = before->prev;
+    assert(!whole || before == NULL || before->sequence < part->sequence);
     part->prev = before;
     part->next = before == NULL ? session->first : before->next;
     if (part->next != NULL)
@@ -185,10 +197,13 @@ void lane_session_insert(struct session *session, struct part *part)
     else
         session->first = part;
     session->part_count++;
+    assert(!whole || session->part_count <= PARTS_PER_SESSION_MAX);
 }
 
 void lane_session_remove(struct session *session, struct part *part)
 {
+    assert(session->part_count > 0);
+    assert(part->session == session);
     if (part->prev != NULL)
         part->prev->next = part->next;
     else
@@ -215,6 +230,7 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
     uint64_t slowest = UINT64_MAX;
 
     for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
+        assert(session->clock <= session->clock_said);
         if ((int)session->role == WIRE_ROLE_MEMBER && !session->closed && session->clock < slowest)
             slowest = session->clock;
     }

@@ -7,6 +7,7 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <stdarg.h>
 
 #include "listing.h"
@@ -20,6 +21,7 @@ bool lane_run_is_over(const struct lane *lane)
 
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
 {
+    assert(reason != SUMAC_REASON_UNSPECIFIED || exit_code == 0 || lane->ended);
     if (lane->exited)
         return;
     lane->exited = true;
@@ -41,6 +43,7 @@ void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char 
     char text[SUMAC_ERROR_TEXT_BYTES];
     va_list arguments;
 
+    assert(reason != SUMAC_REASON_UNSPECIFIED);
     va_start(arguments, format);
     text_print_line_values(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -50,6 +53,7 @@ void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char 
 
 void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *error)
 {
+    assert(error->status != SUMAC_OK);
     stop_serving(lane);
     exit_now(lane, LANE_EXIT_MISCONFIGURED, error->reason, error->text);
 }
@@ -159,6 +163,7 @@ void lane_shutdown_check(struct lane *lane)
         if (in_flight(lane) && !late)
             return;
     }
+    assert(lane->ended || lane->terminating);
     exit_now(lane, lane->exit_code, lane->exit_reason, lane->exit_text);
 }
 
@@ -221,6 +226,7 @@ static uint64_t quiet_ms(const struct lane *lane)
 /* One that was never there has lost no state. */
 static void give_up(struct lane *lane, unsigned long long silent_ms)
 {
+    assert(has_limit(lane));
     if (lane->any_hello)
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
@@ -274,6 +280,7 @@ void lane_shutdown_watch(struct lane *lane)
 {
     const unsigned long long silent_ms = silent_for_ms(lane);
 
+    assert(lane->now_us >= lane->coordinator_heard_us);
     if (lane->index == 0 || lane->exited || lane->ended)
         return;
     if (has_limit(lane) && lane->now_us >= gives_up_us(lane)) {

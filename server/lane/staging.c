@@ -12,6 +12,8 @@
 /* A new chunk at the end, for `bytes` or as much as a chunk holds. */
 static bool add_chunk(struct lane *lane, struct part *part, uint64_t bytes)
 {
+    assert(part->received <= part->bytes);
+    assert(bytes > 0);
     uint64_t wanted = part->bytes - part->received; /* what is still to come, if it is said right */
     if (wanted < bytes)
         wanted = bytes;
@@ -51,10 +53,11 @@ bool lane_staging_align(struct lane *lane, struct part *part, uint64_t bytes)
 /* The bytes at hand in the payload, at most `wanted` of them. */
 static size_t at_hand(const struct payload *payload, uint64_t wanted, const uint8_t **data)
 {
+    assert(payload->next < payload->count);
     const struct span *span = &payload->spans[payload->next];
+    assert(payload->used <= span->bytes);
     const size_t left = span->bytes - payload->used;
 
-    assert(payload->next < payload->count);
     *data = span->data + payload->used;
     return left < wanted ? left : (size_t)wanted;
 }
@@ -78,6 +81,7 @@ copy_to_chunk(struct part *part, struct payload *payload, uint64_t bytes, enum s
     size_t torn = 0; /* bytes of an element that began in the span before */
     bool finite = true;
 
+    assert(bytes <= chunk->bytes - chunk->used);
     chunk->used += (uint32_t)bytes;
     while (bytes > 0) {
         const uint8_t *in;
@@ -106,6 +110,7 @@ bool lane_staging_copy(
     struct lane *lane, struct part *part, struct payload *payload, uint64_t bytes,
     enum sumac_dtype dtype, bool *finite)
 {
+    assert(part->mode == PART_STAGE);
     while (bytes > 0) {
         struct chunk *chunk = part->last_chunk;
         if (chunk == NULL || chunk->used == chunk->bytes) {

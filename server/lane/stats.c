@@ -2,6 +2,8 @@
 /* stats.c -- what a ps is doing, in numbers: since its start, per session, and what it waits for. */
 #include "lane_state.h"
 
+#include <assert.h>
+
 #define PULL_WAITS_MAX 64u
 #define PART_WAITS_MAX 64u
 #define SESSIONS_SAID_MAX 1000u
@@ -25,6 +27,7 @@ static wire_histogram *pack_histogram(struct lane *lane, const struct histogram 
     for (size_t i = 0; i < used; i++)
         message->counts[i] = histogram->counts[i];
     message->n_counts = used;
+    assert(used <= HISTOGRAM_BUCKETS);
     message->count = histogram->count;
     message->sum = histogram->sum;
     return message;
@@ -32,6 +35,7 @@ static wire_histogram *pack_histogram(struct lane *lane, const struct histogram 
 
 static const char *state_of(const struct session *session)
 {
+    assert(!session->closed || session->closing);
     if (session->closed)
         return session->done ? "done" : "lost";
     return session->closing ? "closing" : "open";
@@ -42,6 +46,7 @@ static wire_session_stats *pack_session(struct lane *lane, struct session *sessi
     wire_session_stats *message = arena_take(&lane->arena, sizeof *message);
     const struct session_counts *counts = &session->counts;
 
+    assert(lane->now_us >= session->heard_us);
     if (message == NULL)
         return NULL;
     *message = (wire_session_stats)WIRE_SESSION_STATS_INIT;
@@ -83,6 +88,7 @@ static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
             wire_session_stats *packed = pack_session(lane, session);
             if (packed == NULL)
                 return false;
+            assert(reply->n_sessions < SESSIONS_SAID_MAX);
             reply->sessions[reply->n_sessions++] = packed;
         }
     }
@@ -130,6 +136,7 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
             }
             lane_turn_describe_wait(lane, part, text, sizeof text);
             reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
+            assert(said < PART_WAITS_MAX);
             said++;
         }
     }
@@ -184,6 +191,8 @@ static bool pack_own(struct lane *lane, const struct lane_event *event, wire_sta
 {
     const char *address = lane->ps_addresses[lane->index];
 
+    assert(lane->index < LANE_PS_MAX);
+    assert(lane->now_us >= lane->config.started_us);
     *reply = (wire_stats_reply)WIRE_STATS_REPLY_INIT;
     reply->cluster_id = lane->cluster_id;
     reply->epoch = lane->epoch;

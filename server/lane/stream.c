@@ -26,6 +26,8 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event)
 {
     struct stream *stream = pool_take(&lane->streams_pool);
 
+    assert(event->stream != 0);
+    assert(lane_stream_find(lane, event->stream) == NULL);
     if (stream == NULL || !id_map_put(&lane->stream_map, event->stream, stream)) {
         pool_give(&lane->streams_pool, stream);
         struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
@@ -48,6 +50,7 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event)
 
 void lane_stream_attend(struct lane *lane, struct stream *stream)
 {
+    assert(stream->id != 0);
     if (stream->attended)
         return;
     stream->attended = true;
@@ -86,6 +89,10 @@ void lane_stream_end(struct lane *lane, struct stream *stream)
         lane_pull_destroy(lane, stream, stream->first_pull);
     lane_answers_drop(lane, stream);
     lane_reports_drop(lane, stream);
+    assert(stream->place == PLACE_NONE);
+    assert(stream->pull_count == 0);
+    assert(stream->answer_count == 0);
+    assert(stream->session == NULL || stream->session->push_stream != stream);
 }
 
 /* Of a session that is open: its client was killed, or cannot be reached. At once, not when the lease is over. */
@@ -115,6 +122,9 @@ void lane_stream_closed(struct lane *lane, const struct lane_event *event)
         return;
     tell_broken(lane, stream);
     lane_stream_end(lane, stream);
+    assert(stream->ended);
+    assert(stream != lane->coordinator);
+    assert(stream->first_report == NULL);
     for (struct stream **link = &lane->attended; *link != NULL; link = &(*link)->next_attended) {
         if (*link == stream) {
             *link = stream->next_attended;
@@ -135,6 +145,8 @@ void lane_stream_fail(
     struct lane *lane, struct stream *stream, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...)
 {
+    assert(status != SUMAC_OK);
+    assert(reason != SUMAC_REASON_UNSPECIFIED);
     if (stream->ended)
         return;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
@@ -155,6 +167,7 @@ static wire_limits *make_limits(struct lane *lane)
 {
     wire_limits *limits = arena_take(&lane->arena, sizeof *limits);
 
+    assert(lane->config.sessions_max > 0);
     if (limits == NULL)
         return NULL;
     *limits = (wire_limits)WIRE_LIMITS_INIT;
@@ -175,6 +188,7 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
 {
     wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);
 
+    assert(stream->hello);
     if (greeting == NULL)
         return NULL;
     *greeting = (wire_greeting)WIRE_GREETING_INIT;
@@ -192,6 +206,8 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
 /* Of a session's push streams the one of the largest generation counts. False: this is not the one. */
 static bool take_over(struct lane *lane, struct stream *stream, struct session *session)
 {
+    assert(stream->kind == LANE_STREAM_PUSH);
+    assert(!stream->ended);
     if (!rule_holds(lane->config.broken, RULE_generation)) {
         session->push_stream = stream;
         return true;
@@ -256,6 +272,8 @@ static bool is_stale(const struct lane *lane, const struct stream *stream, const
 /* hello's commit_through is not acted on: without the voided ones it would apply what must not be. The commit follows. */
 static bool take_hello(struct lane *lane, struct stream *stream, const wire_hello *hello)
 {
+    assert(!stream->hello);
+    assert(!stream->ended);
     if (!check_hello(lane, stream, hello))
         return false;
     stream->hello = true;
@@ -285,6 +303,7 @@ static bool take_hello(struct lane *lane, struct stream *stream, const wire_hell
 
 bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello)
 {
+    assert(!stream->ended);
     if (hello != NULL && !stream->hello)
         return take_hello(lane, stream, hello);
     if (hello != NULL || !stream->hello) {
@@ -298,6 +317,7 @@ bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_he
 
 static void flush_one(struct lane *lane, struct stream *stream)
 {
+    assert(!stream->attended);
     if (!stream->writable || stream->ended)
         return;
     switch (stream->kind) {
@@ -334,6 +354,7 @@ void lane_stream_flush(struct lane *lane)
     while (oldest_first != NULL) {
         struct stream *stream = oldest_first;
         oldest_first = stream->next_attended;
+        assert(stream->attended);
         if (puts_off(lane, stream)) {
             stream->next_attended = lane->attended;
             lane->attended = stream;

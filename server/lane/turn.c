@@ -29,6 +29,7 @@ static bool is_committed(const struct session *session, const struct part *part)
 
 static void wait_for_shards(struct lane *lane, struct session *session)
 {
+    assert(session->applying == NULL);
     if (session->waits_for_shards)
         return;
     session->waits_for_shards = true;
@@ -45,6 +46,10 @@ void lane_turn_finish(struct lane *lane, struct part *part)
 {
     struct session *session = part->session;
 
+    assert(session->applying != part);
+    assert(lane->config.broken != 0 || part->sequence > session->mark);
+    assert(lane->config.broken != 0 || part->previous == session->mark);
+    assert(session->commit_through >= part->sequence);
     session->mark = part->sequence;
     (void)lane_record_write(lane, RECORD_APPLIED, session, part->sequence);
     lane_answer_done(lane, session, part, part->voided);
@@ -56,6 +61,8 @@ void lane_turn_finish(struct lane *lane, struct part *part)
 /* Its turn has come. False: it is not over yet. */
 static bool take(struct lane *lane, struct session *session, struct part *part)
 {
+    assert(session->applying == NULL);
+    assert(is_committed(session, part));
     part->voided = part->refused || lane_voided_has(session, part->sequence);
     if (!part->voided && lane_apply_is_blocked(part)) {
         wait_for_shards(lane, session);
@@ -86,6 +93,7 @@ static void take_clock(struct session *session)
 {
     const struct part *part = session->first;
 
+    assert(session->clock <= session->clock_said);
     if (session->applying != NULL || (part != NULL && part->sequence <= session->commit_through))
         return;
     session->clock = session->clock_said;
@@ -93,6 +101,7 @@ static void take_clock(struct session *session)
 
 static void answer_decided(struct lane *lane, struct session *session)
 {
+    assert(session->closed);
     if (session->decide_number == 0 || session->applying != NULL || session->waits_for_shards)
         return;
     const uint64_t number = session->decide_number;
@@ -125,6 +134,7 @@ void lane_turn_retry_waiting(struct lane *lane)
     lane->first_waiting = lane->last_waiting = NULL;
     for (struct session *session = waiting, *next; session != NULL; session = next) {
         next = session->next_waiting;
+        assert(session->waits_for_shards);
         session->waits_for_shards = false;
         lane_turn_take(lane, session);
     }

@@ -7,6 +7,7 @@
  */
 #include "lane_state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define FIRST_CAPACITY 8u
@@ -66,6 +67,7 @@ bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more
         &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);
     session->voided = list;
     session->voided_capacity = capacity;
+    assert(session->voided_capacity >= session->voided_count + more);
     return true;
 }
 
@@ -76,9 +78,11 @@ struct voided *lane_voided_put(struct session *session, uint64_t sequence)
 
     if (place < session->voided_count && voided->sequence == sequence)
         return voided;
+    assert(session->voided_count < session->voided_capacity);
     memmove(voided + 1, voided, (session->voided_count - place) * sizeof *voided);
     session->voided_count++;
     *voided = (struct voided){.sequence = sequence};
+    assert(place == 0 || session->voided[place - 1].sequence < sequence);
     return voided;
 }
 
@@ -100,6 +104,7 @@ static void drop_useless(struct session *session)
             session->voided[kept++] = voided;
     }
     session->voided_count = kept;
+    assert(kept <= session->voided_count);
 }
 
 enum sumac_reason lane_voided_add(
@@ -107,6 +112,7 @@ enum sumac_reason lane_voided_add(
 {
     struct voided *voided = find(session, sequence);
 
+    assert(sequence > 0);
     if (voided == NULL) {
         if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX)
             drop_useless(session);
@@ -117,6 +123,7 @@ enum sumac_reason lane_voided_add(
         voided = lane_voided_put(session, sequence);
     }
     if (refusal != NULL) {
+        assert(voided->refusal != refusal);
         pool_give(&lane->refusals_pool, voided->refusal);
         voided->refusal = refusal;
     }
@@ -125,6 +132,7 @@ enum sumac_reason lane_voided_add(
 
 static void drop_first(struct lane *lane, struct session *session, uint32_t count)
 {
+    assert(count <= session->voided_count);
     for (uint32_t i = 0; i < count; i++)
         pool_give(&lane->refusals_pool, session->voided[i].refusal);
     session->voided_count -= count;
@@ -142,6 +150,7 @@ void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acke
         return;
     session->acked_through = through;
     drop_first(lane, session, place_of(session, through + 1));
+    assert(session->acked_through <= session->mark);
 }
 
 void lane_voided_forget(struct lane *lane, struct session *session, uint64_t sequence)
@@ -159,6 +168,7 @@ void lane_voided_forget(struct lane *lane, struct session *session, uint64_t seq
 
 void lane_voided_drop_reasons(struct lane *lane, struct session *session)
 {
+    assert(session->closing);
     for (uint32_t i = 0; i < session->voided_count; i++) {
         pool_give(&lane->refusals_pool, session->voided[i].refusal);
         session->voided[i].refusal = NULL;
@@ -168,6 +178,7 @@ void lane_voided_drop_reasons(struct lane *lane, struct session *session)
 void lane_voided_drop(struct lane *lane, struct session *session)
 {
     drop_first(lane, session, session->voided_count);
+    assert(session->voided_count == 0);
     sized_pool_give(
         &lane->bytes, session->voided, session->voided_capacity * sizeof *session->voided);
     session->voided = NULL;

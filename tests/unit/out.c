@@ -49,12 +49,12 @@ static int tear_down(void **state)
 static void effects_have_no_bound_while_there_is_memory(void **state)
 {
     struct fixture *const fixture = *state;
-    for (uint32_t i = 0; i < 5000; i++)
+    for (uint32_t i = 1; i <= 5000; i++)
         out_fail(&fixture->out, i, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "call %u", i);
 
     assert_int_equal(fixture->out.count, 5000);
-    assert_int_equal(fixture->out.items[4999].call, 4999);
-    assert_string_equal(fixture->out.items[17].error.text, "call 17");
+    assert_int_equal(fixture->out.items[4999].call, 5000);
+    assert_string_equal(fixture->out.items[16].error.text, "call 17");
     assert_false(fixture->out.overflowed);
 }
 
