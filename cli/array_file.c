@@ -236,6 +236,15 @@ static void write_directory(struct array_file *file)
 
 /* ---- the file */
 
+/* Owner, group and permissions, as far as may be. What a group could do that the file can't be given to, its own group must
+ * not; a file that nothing can be changed of stays its owner's alone. */
+static void take_after(int file, const struct stat *replaced)
+{
+    const bool owned = fchown(file, replaced->st_uid, replaced->st_gid) == 0 ||
+                       fchown(file, (uid_t)-1, replaced->st_gid) == 0;
+    (void)fchmod(file, replaced->st_mode & (owned ? 0777u : 0707u));
+}
+
 /* Open a new file beside what is to be, with the permissions of the one that it replaces, or those that the process gives. */
 static enum sumac_status
 open_beside(struct array_file *file, const struct stat *replaced, struct sumac_error *error)
@@ -250,8 +259,7 @@ open_beside(struct array_file *file, const struct stat *replaced, struct sumac_e
         file->opened = open(
             file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, replaced != NULL ? 0600 : 0666);
         if (file->opened >= 0 && replaced != NULL)
-            (void)fchmod(
-                file->opened, replaced->st_mode & 07777u); /* else it stays the owner's alone */
+            take_after(file->opened, replaced);
         if (file->opened >= 0)
             return SUMAC_OK;
         watch_signals(NULL);

@@ -2,9 +2,11 @@
 /* array_file.c -- tensors as .npy and .npz files: the bytes of the formats, and what happens when they cannot be written. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <dirent.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +176,64 @@ static void a_new_file_has_the_permissions_of_the_process(void **state)
     assert_int_equal(stat(folder->file, &there), 0);
     assert_int_equal(there.st_mode & 0777, 0640);
     sumac_buffer_unref(tensor.buffer);
+}
+
+#define NOBODY 65534u
+#define SOMEBODY 65533u
+
+/* The file's owner, group and permissions after a value was saved in its place. */
+static struct stat replace(const struct folder *folder, uid_t user, gid_t group)
+{
+    const bool other = user == NOBODY;
+    const gid_t own = getegid();
+    struct stat there = {0};
+    fclose(fopen(folder->file, "wb"));
+    if (chown(folder->file, user, group) != 0 || (other && setgroups(0, NULL) != 0))
+        skip(); /* a container may have no such users */
+    assert_int_equal(chmod(folder->file, 0640), 0);
+    const uint8_t value = 7;
+    const struct sumac_tensor tensor =
+        tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
+    if (other) { /* who saves is in no group of the superuser's */
+        assert_int_equal(chown(folder->path, NOBODY, NOBODY), 0);
+        assert_int_equal(setegid(NOBODY), 0);
+        assert_int_equal(seteuid(NOBODY), 0);
+    }
+    const enum sumac_status status = npy_save(folder->file, &tensor, NULL);
+    if (other) {
+        assert_int_equal(seteuid(0), 0);
+        assert_int_equal(setegid(own), 0);
+        assert_int_equal(setgroups(1, &own), 0);
+    }
+
+    assert_int_equal(status, SUMAC_OK);
+    assert_int_equal(stat(folder->file, &there), 0);
+    sumac_buffer_unref(tensor.buffer);
+    return there;
+}
+
+static void a_file_that_is_replaced_stays_its_owners_and_its_groups(void **state)
+{
+    if (geteuid() != 0)
+        skip(); /* only the superuser may give files away */
+
+    const struct stat there = replace(*state, SOMEBODY, SOMEBODY);
+
+    assert_int_equal(there.st_uid, SOMEBODY);
+    assert_int_equal(there.st_gid, SOMEBODY);
+    assert_int_equal(there.st_mode & 07777, 0640);
+}
+
+/* Else whoever is in the group of the one that saves could read what only another group could. */
+static void what_another_group_could_do_with_a_file_the_savers_group_can_not(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+
+    const struct stat there = replace(*state, NOBODY, 0);
+
+    assert_int_equal(there.st_gid, NOBODY);
+    assert_int_equal(there.st_mode & 07777, 0600);
 }
 
 static void a_link_stays_and_what_it_leads_to_is_replaced(void **state)
@@ -362,6 +422,8 @@ int main(void)
         IN_A_FOLDER(a_scalar_a_vector_and_eight_axes_have_pythons_tuples),
         IN_A_FOLDER(bfloat16_is_written_as_its_bits),
         IN_A_FOLDER(a_new_file_has_the_permissions_of_the_process),
+        IN_A_FOLDER(a_file_that_is_replaced_stays_its_owners_and_its_groups),
+        IN_A_FOLDER(what_another_group_could_do_with_a_file_the_savers_group_can_not),
         IN_A_FOLDER(a_link_stays_and_what_it_leads_to_is_replaced),
         IN_A_FOLDER(a_full_disk_is_told_with_the_path_and_the_reason),
         IN_A_FOLDER(an_archive_has_each_array_and_a_directory),
