@@ -69,6 +69,7 @@ struct rpc_call {
     bool over;
     uint32_t batches;
     uint64_t ending_since_us; /* server: as a tick found it; 0: not yet */
+    uint32_t connection;      /* server: the number of its connection, once its last word is out */
 
     grpc_byte_buffer *outgoing; /* refilled for each message */
     grpc_byte_buffer *arriving; /* where the next message will be */
@@ -112,7 +113,7 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);
 
 /* Who a call belongs to keeps a list. */
 void server_forget(struct rpc_server *server, struct rpc_call *call);
-/* The call's answer or status is the last that it says. Of too many that nobody reads, the oldest is cut. */
+/* The call's answer or status is the last that it says. Of too many that nobody reads, one is cut. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call);
 void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
 

@@ -7,6 +7,7 @@
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
+#include <grpc/support/alloc.h>
 
 #include "error.h"
 #include "text.h"
@@ -214,6 +215,12 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
 
 static const struct rpc_handler deaf_handler = {0};
 
+/* How many of a connection's calls are in that list. Connections that share a number are taken for one. */
+static uint32_t *ending_beside(struct rpc_server *server, struct rpc_call *call)
+{
+    return &server->ending_of[call->connection % SERVER_CONNECTION_SLOTS];
+}
+
 static void forget_ending(struct rpc_server *server, struct rpc_call *call)
 {
     if (call->ending_before != NULL)
@@ -226,6 +233,7 @@ static void forget_ending(struct rpc_server *server, struct rpc_call *call)
         server->ending_last = call->ending_before;
     call->ending_before = call->ending_after = NULL;
     call->listed_ending = false;
+    --*ending_beside(server, call);
     server->ending_count--;
 }
 
@@ -239,12 +247,37 @@ static void cut(struct rpc_server *server, struct rpc_call *call)
     rpc_call_cancel(call);
 }
 
-/* Of a method whose places are all taken, the oldest call gives way that was answered and whose client reads nothing. */
+static uint32_t number_of_connection(grpc_call *core)
+{
+    char *const peer = grpc_call_get_peer(core);
+    uint32_t number = 2166136261u; /* FNV-1a */
+    for (const char *at = peer; *at != '\0'; at++)
+        number = (number ^ (unsigned char)*at) * 16777619u;
+    gpr_free(peer);
+    return number;
+}
+
+/* Which call gives way, of those of `method` (NULL: of any) that were answered and whose clients have not taken the answer:
+ * the oldest of the connection that has most. So whoever takes its answers slowly loses none to one that takes none. */
+static struct rpc_call *find_unread(struct rpc_server *server, const struct method *method)
+{
+    struct rpc_call *found = NULL;
+    uint32_t most = 0;
+    for (struct rpc_call *call = server->ending_first;
+         call != NULL && most * 2 <= server->ending_count; call = call->ending_after) {
+        const uint32_t count = *ending_beside(server, call);
+        if (count <= most || (method != NULL && call->method != method))
+            continue;
+        found = call;
+        most = count;
+    }
+    return found;
+}
+
+/* Of a method whose places are all taken. */
 static void make_place(struct rpc_server *server, const struct method *method)
 {
-    struct rpc_call *call = server->ending_first;
-    while (call != NULL && call->method != method)
-        call = call->ending_after;
+    struct rpc_call *call = find_unread(server, method);
     if (call != NULL)
         cut(server, call);
 }
@@ -389,8 +422,10 @@ void server_note_ending(struct rpc_server *server, struct rpc_call *call)
     else
         server->ending_first = call;
     server->ending_last = call;
+    call->connection = number_of_connection(call->core);
+    ++*ending_beside(server, call);
     if (++server->ending_count > SERVER_ENDING_CALLS_MAX && !server->draining)
-        cut(server, server->ending_first);
+        cut(server, find_unread(server, NULL));
 }
 
 void rpc_server_tick(struct rpc_server *server, uint64_t now_us)

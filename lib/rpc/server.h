@@ -13,6 +13,7 @@
 #define SERVER_OWN_MESSAGE_BYTES_MAX 8192u /* of them: a service's name, a symbol's, a file's */
 #define SERVER_ENDING_CALLS_MAX 1024u      /* whose last word their clients have not taken */
 #define SERVER_ENDING_MS_MAX 5000u
+#define SERVER_CONNECTION_SLOTS 1024u
 #define SERVER_WATCHERS_MAX SERVER_OWN_CALLS_MAX
 #define ACCEPTS_PER_METHOD 8u
 
@@ -63,7 +64,8 @@ struct rpc_server {
     uint32_t call_count, calls_max;
     struct rpc_call *ending_first, *ending_last; /* oldest first */
     uint32_t ending_count;
-    uint32_t accepts; /* outstanding */
+    uint32_t ending_of[SERVER_CONNECTION_SLOTS]; /* of them, by the number of their connection */
+    uint32_t accepts;                            /* outstanding */
     struct tag shut_down;
     bool started, draining, down;
     bool serving;

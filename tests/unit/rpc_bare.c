@@ -128,13 +128,18 @@ static void put(struct frames *frames, const void *data, size_t bytes)
     frames->count += bytes;
 }
 
-static void put_frame(struct frames *frames, uint8_t type, uint8_t flags, const struct frames *body)
+static void put_frame_of(
+    struct frames *frames, uint8_t type, uint8_t flags, uint8_t stream, const struct frames *body)
 {
-    const uint8_t stream = type == 4 ? 0 : 1; /* settings are the connection's */
     const uint8_t head[9] = {
         0, (uint8_t)(body->count >> 8), (uint8_t)body->count, type, flags, 0, 0, 0, stream};
     put(frames, head, sizeof head);
     put(frames, body->bytes, body->count);
+}
+
+static void put_frame(struct frames *frames, uint8_t type, uint8_t flags, const struct frames *body)
+{
+    put_frame_of(frames, type, flags, type == 4 ? 0 : 1, body); /* settings are the connection's */
 }
 
 static void put_text(struct frames *frames, const char *text)
@@ -144,14 +149,11 @@ static void put_text(struct frames *frames, const char *text)
     put(frames, text, length);
 }
 
-/* HTTP/2's preface, settings, and the headers of a gRPC call (RFC 9113; RFC 7541 for the headers'
- * bytes). */
-static void put_call(struct frames *frames, const char *path, const char *encoding)
+/* The headers of a gRPC call (RFC 9113; RFC 7541 for their bytes). */
+static void
+put_headers(struct frames *frames, const char *path, const char *encoding, uint8_t stream)
 {
-    const struct frames none = {.count = 0};
     struct frames headers = {.count = 0};
-    put(frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
-    put_frame(frames, 4, 0, &none);
     put(&headers, "\x83\x86\x04", 3); /* POST, http, and :path */
     put_text(&headers, path);
     put(&headers, "\x01", 1); /* :authority */
@@ -163,7 +165,16 @@ static void put_call(struct frames *frames, const char *path, const char *encodi
         put_text(&headers, pairs[i][0]);
         put_text(&headers, pairs[i][1]);
     }
-    put_frame(frames, 1, 4, &headers); /* HEADERS, END_HEADERS */
+    put_frame_of(frames, 1, 4, stream, &headers); /* HEADERS, END_HEADERS */
+}
+
+/* With HTTP/2's preface and settings. */
+static void put_call(struct frames *frames, const char *path, const char *encoding)
+{
+    const struct frames none = {.count = 0};
+    put(frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
+    put_frame(frames, 4, 0, &none);
+    put_headers(frames, path, encoding, 1);
 }
 
 static void gzip_is_refused_before_it_inflates(void **state)
@@ -197,9 +208,62 @@ static void a_message_cut_by_its_clients_end_is_not_handled(void **state)
     assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
 }
 
+/* A connection that asks for health, if it does, and then `count` times for statistics, and takes none of the answers until it
+ * says so. All are answered when this returns. */
+static int ask_and_take_nothing(struct fixture *fixture, bool health, unsigned count)
+{
+    struct frames frames = {.count = 0}, window = {.count = 0}, message = {.count = 0};
+    put(&window, "\x00\x04\x00\x00\x00\x00", 6); /* SETTINGS_INITIAL_WINDOW_SIZE: 0 */
+    put(&message, "\x00\x00\x00\x00\x00", 5);
+    put(&frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
+    put_frame(&frames, 4, 0, &window);
+    for (unsigned i = health ? 0 : 1; i <= count; i++) {
+        const char *path = i == 0 ? "/grpc.health.v1.Health/Check" : "/sumac.v1.Observe/Stats";
+        put_headers(&frames, path, "identity", (uint8_t)(2 * i + 1));
+        put_frame_of(&frames, 0, 1, (uint8_t)(2 * i + 1), &message); /* DATA, END_STREAM */
+    }
+    const unsigned before = fixture->at_server.messages;
+    const int bare = dial(fixture);
+    write_all(bare, frames.bytes, frames.count);
+    poll_until(fixture, &fixture->at_server.messages, before + count);
+    return bare;
+}
+
+static void an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_takes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct frames update = {.count = 0}, room = {.count = 0};
+    put(&room, "\x00\x00\x03\xe8", 4);
+    put_frame_of(&update, 8, 0, 3, &room); /* WINDOW_UPDATE of its call */
+    const int late = ask_and_take_nothing(fixture, false, 1);
+    const int never = ask_and_take_nothing(fixture, false, STATS_CALLS_MAX + 1); /* when */
+    poll_until(fixture, &fixture->at_server.closed, 2);
+    write_all(late, update.bytes, update.count);
+    assert_true(read_until(fixture, late, "\x02\x18\x07")); /* then: two bytes, of ps 7 */
+    poll_until(fixture, &fixture->at_server.closed, 3);
+    assert_int_equal(fixture->at_server.error.status, SUMAC_OK);
+    close(late);
+    close(never);
+}
+
+/* Another method's place would be of no use to it. */
+static void an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method(void **state)
+{
+    struct fixture *fixture = *state;
+    const int bare = ask_and_take_nothing(fixture, true, STATS_CALLS_MAX + 1);
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
+    close(bare);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_takes, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(
             garbage_and_http_1_are_hung_up_on_and_the_server_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gzip_is_refused_before_it_inflates, set_up, tear_down),
