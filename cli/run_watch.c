@@ -23,7 +23,7 @@
 
 /* How long the ps may take to end by themselves once the workers are done, and anybody after a
  * signal: a ps finishes what is in flight first, within 5 s by default. */
-#define ENDING_MS 1000
+#define ENDING_MS 3000
 #define STOPPING_MS 10000
 /* How long output is waited for that something outside the process groups keeps open. */
 #define LAST_OUTPUT_MS 1000
