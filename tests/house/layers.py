@@ -56,11 +56,19 @@ TELL_PEERS = ("server/lane/", "server/store/", "server/update/", "lib/wire/")
 NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"
 FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
+PARAMETERS_MAX = 6  # of the product; tests may say more
+PARAMETERS_MORE = {"lib/rpc/channel.c": 9}  # rpc_channel_call: it wants a struct
+
+# Assertions for each function, of folders that are large enough to speak of a share; the checks of the tests are not counted.
+# What is reached is kept: a figure here is raised, and never lowered.
+ASSERTIONS_MIN = {"server/lane": 0.75, "server/lane/judge": 0.43, "server/store": 0.7, "lib/session": 0.65}
+FUNCTIONS_ENOUGH = 20
 
 # Of an enum of the house: the compiler names what a new value has forgotten, unless a `default:` takes it.
 OWN_LABELS = r"(?:LANE|SESSION|JUDGE|FAULT|PART|ANSWER|RECORD|RPC|CLIENT|OPTION|TEXT|PHASE|WORLD|CHILD)_\w+"
 
 complaints = []
+shares = []
 
 
 def complain(path, line, text):
@@ -114,6 +122,42 @@ def check_functions(path, lines):
             begin = number + 1
 
 
+def heads_of(code):
+    """Each function's first line and its parameters, as text."""
+    for match in re.finditer(r"^(?!typedef|#)\w[^;{}()=]*?\b\w+\(([^;{}]*)\)\s*\n\{", code, flags=re.M):
+        yield code.count("\n", 0, match.start()) + 1, match.group(1)
+
+
+def count_parameters(text):
+    """A comma within parentheses is another function's."""
+    while re.search(r"\([^()]*\)", text):
+        text = re.sub(r"\([^()]*\)", "", text)
+    return text.count(",") + 1
+
+
+def check_parameters(path, code):
+    most = PARAMETERS_MORE.get(path, PARAMETERS_MAX)
+    for line, parameters in heads_of(code):
+        if count_parameters(parameters) > most:
+            complain(path, line, f"a function of {count_parameters(parameters)} parameters, of at most {most}: give it a struct")
+
+
+def check_assertions(files):
+    """`files`: from a path to its text."""
+    for folder, least in ASSERTIONS_MIN.items():
+        functions = assertions = 0
+        for path, text in files.items():
+            if path.rpartition("/")[0] != folder or re.search(r"_check\.[ch]$", path):
+                continue
+            code = code_of(text)
+            functions += len(list(heads_of(code))) + len(re.findall(r"^static [^;{}=]*\) \{[^\n]*\}$", code, flags=re.M))
+            assertions += len(re.findall(r"\bassert\(", code))
+        if functions >= FUNCTIONS_ENOUGH and assertions < least * functions:
+            complain(folder, 0, f"{assertions} assertions in {functions} functions, of at least {least} for each")
+        elif functions >= FUNCTIONS_ENOUGH:
+            shares.append(f"{folder}: {assertions} assertions in {functions} functions, {assertions / functions:.2f} for each")
+
+
 def check_defaults(path, code):
     """The label before a `default:` says which enum its switch is over."""
     label = None
@@ -145,6 +189,7 @@ def check_file(path, text, headers):
     check_defaults(path, code)
     if path.startswith(("tests/", "bench/")):
         return
+    check_parameters(path, code)
     check_calls(path, code, NOBODY_CALLS, "nobody calls")
     if path.startswith(PRINTERS_FOLDERS) and path != PRINTERS_DOOR:
         check_calls(path, code, PRINTERS, "text_print cuts between characters: not")
@@ -169,9 +214,10 @@ def main():
             headers.setdefault(said, []).append(path)
     for path, text in files.items():
         check_file(path, text, headers)
+    check_assertions(files)
     if not files:
         complain(tree, 0, "there is no C here")
-    print("\n".join(complaints) or f"{len(files)} files keep the rules.")
+    print("\n".join(complaints or [*shares, f"{len(files)} files keep the rules."]))
     return 1 if complaints else 0
 
 
