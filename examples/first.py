@@ -31,12 +31,26 @@ async def main(config):
         print("w is", *array.array("d", await client.call(client.pull, w)))
 
 
-if __name__ == "__main__":
-    code = 0
+def configured():
+    """TF_CONFIG. One that does not name the ps and this worker ends the process with 2: the configuration is to be mended first."""
     try:
         config = json.loads(os.environ["TF_CONFIG"])
-    except (KeyError, ValueError) as error:
-        sys.exit(f"TF_CONFIG is not set, or is no JSON ({error}). On one machine: sumac run --ps 2 --workers 2 -- python3 {__file__}")
+        cluster, task = config["cluster"], config["task"]
+        if not (isinstance(cluster["ps"], list) and cluster["ps"] and all(isinstance(address, str) for address in cluster["ps"])):
+            missing = "it lists no ps"
+        elif task["type"] not in ("chief", "worker") or not isinstance(task["index"], int) or task["index"] < 0:
+            missing = "its task is no chief and no worker"
+        else:
+            return config
+    except (KeyError, TypeError, ValueError) as error:
+        missing = f"{type(error).__name__}: {error}"
+    print('TF_CONFIG is not set, or is not {"cluster": {"ps": […], "worker": […]}, "task": {"type": "worker", "index": 0}} in JSON '
+          f"({missing}). On one machine: sumac run --ps 2 --workers 2 -- python3 {__file__}", file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    code, config = 0, configured()
     try:
         asyncio.run(main(config))
     except* Failure as failures:
