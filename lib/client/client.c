@@ -65,13 +65,21 @@ check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "a member needs a cluster configuration with its task; give one, or open an observer");
+    if (cluster->job_count == 0 && cluster->task_type == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "no cluster is configured: start this program with `sumac run -- PROGRAM`, or set "
+            "TF_CONFIG, for example to {\"cluster\": {\"ps\": [\"HOST:PORT\"], \"worker\": "
+            "[\"HOST:PORT\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}");
     const enum sumac_status status = sumac_cluster_check_task(cluster, error);
     if (status != SUMAC_OK)
         return status;
     if (cluster->task_type == NULL || !is_member_job(cluster->task_type))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "task %s %" PRIu32 " is no member: only chief and worker tasks are; open an observer",
+            "task %s %" PRIu32 " is no member: only chief and worker tasks are; for a worker set "
+            "TF_CONFIG's task to {\"type\": \"worker\", \"index\": N}, a ps is started with `sumac "
+            "ps`, and who only reads opens an observer",
             cluster->task_type == NULL ? "(none)" : cluster->task_type, cluster->task_index);
     return SUMAC_OK;
 }

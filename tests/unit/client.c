@@ -537,7 +537,24 @@ static void a_task_that_is_no_member_is_refused(void **state)
     assert_int_equal(sumac_client_open(&options, &client, &error), SUMAC_INVALID_ARGUMENT);
 
     assert_non_null(strstr(error.text, "ps 0"));
+    assert_non_null(
+        strstr(error.text, "for a worker set TF_CONFIG's task to {\"type\": \"worker\""));
     sumac_cluster_deinit(&cluster);
+}
+
+/* Somebody starts a worker by hand: the example is a worker's, and the short way is said. */
+static void a_member_without_a_configuration_is_told_a_workers(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+    struct sumac_client *client = NULL;
+    unsetenv("TF_CONFIG");
+
+    assert_int_equal(sumac_client_open(NULL, &client, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_non_null(strstr(error.text, "\"task\": {\"type\": \"worker\", \"index\": 0}}"));
+    assert_non_null(strstr(error.text, "sumac run -- PROGRAM"));
+    assert_int_equal(sumac_exit_code(&error), 2);
 }
 
 int main(void)
@@ -564,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_name_that_does_not_resolve_is_said),
         cmocka_unit_test(a_cluster_without_ps_is_refused),
         cmocka_unit_test(a_task_that_is_no_member_is_refused),
+        cmocka_unit_test(a_member_without_a_configuration_is_told_a_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
