@@ -27,7 +27,7 @@ enum option_kind {
     OPTION_NUMBER, /* uint32_t, decimal; 0 is a number like any other */
     OPTION_COUNT,  /* uint32_t, decimal, at least 1 */
     OPTION_MS,     /* uint32_t, milliseconds, at least 1 */
-    OPTION_SIZE,   /* uint64_t, bytes: 4096, 64K, 256M, 2G; at least 1 */
+    OPTION_SIZE,   /* uint64_t, bytes: 4096, 64K, 256M, 2G; at least 1, less than 16 EiB */
 };
 
 /* An option: one row, read by the parser and by --help. */
@@ -37,6 +37,8 @@ struct option_row {
     const char *help;
     enum option_kind kind;
     size_t offset; /* of its value in the command's options */
+    uint32_t min,
+        max; /* of a number; 0: the least that its kind has, and the most that 32 bits have */
 };
 
 /* Rows from the one of that name on stand under a title of their own in --help. */

@@ -17,7 +17,7 @@ struct functions_options {
 
 static const struct option_row rows[] = {
     {"json", NULL, "print one JSON document", OPTION_FLAG,
-     offsetof(struct functions_options, json)},
+     .offset = offsetof(struct functions_options, json)},
 };
 
 static int list(const struct command *command, int argc, char **argv);

@@ -26,14 +26,15 @@ struct get_options {
 
 static const struct option_row rows[] = {
     {"slice", "FIRST:END", "rows of the first axis, as Python slices: 0:4, :10, -3:", OPTION_TEXT,
-     offsetof(struct get_options, slice)},
+     .offset = offsetof(struct get_options, slice)},
     {"output", "FILE",
      "write a NumPy file and print nothing: .npy for one variable, .npz for any number; - is "
      "standard output; -o FILE is the same",
-     OPTION_TEXT, offsetof(struct get_options, output)},
+     OPTION_TEXT, .offset = offsetof(struct get_options, output)},
     {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
-     OPTION_TEXT, offsetof(struct get_options, ps)},
-    {"json", NULL, "print one JSON document", OPTION_FLAG, offsetof(struct get_options, json)},
+     OPTION_TEXT, .offset = offsetof(struct get_options, ps)},
+    {"json", NULL, "print one JSON document", OPTION_FLAG,
+     .offset = offsetof(struct get_options, json)},
 };
 
 static const struct option_letter letters[] = {{'o', "output"}, {0, NULL}};

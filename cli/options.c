@@ -21,12 +21,24 @@ static const char *row_name(const void *context, size_t index)
 
 /* ---- values */
 
-static bool parse_count(const char *text, uint32_t *count)
+static uint32_t least_of(const struct option_row *row)
+{
+    return row->min > 0 || row->kind == OPTION_NUMBER ? row->min : 1;
+}
+
+static uint32_t most_of(const struct option_row *row)
+{
+    return row->max > 0 ? row->max : UINT32_MAX;
+}
+
+static bool parse_count(const struct option_row *row, const char *text, uint32_t *count)
 {
     char *end = NULL;
     errno = 0;
     const unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value > UINT32_MAX)
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
+        return false;
+    if (value < least_of(row) || value > most_of(row))
         return false;
     *count = (uint32_t)value;
     return true;
@@ -68,10 +80,9 @@ static bool store(const struct option_row *row, const char *value, void *target)
         *(const char **)(void *)place = value;
         return true;
     case OPTION_NUMBER:
-        return parse_count(value, (uint32_t *)(void *)place);
     case OPTION_COUNT:
     case OPTION_MS:
-        return parse_count(value, (uint32_t *)(void *)place) && *(uint32_t *)(void *)place > 0;
+        return parse_count(row, value, (uint32_t *)(void *)place);
     case OPTION_SIZE:
         return options_parse_size(value, (uint64_t *)(void *)place) &&
                *(uint64_t *)(void *)place > 0;
@@ -79,22 +90,29 @@ static bool store(const struct option_row *row, const char *value, void *target)
     return false;
 }
 
-static const char *wanted(enum option_kind kind)
+#define WANTED_BYTES 96
+
+/* Lends  text. */
+static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
 {
-    switch (kind) {
-    case OPTION_NUMBER:
-        return "a whole number";
-    case OPTION_COUNT:
-        return "a whole number, at least 1";
+    const char *unit = "";
+    switch (row->kind) {
     case OPTION_MS:
-        return "a whole number of milliseconds, at least 1";
+        unit = " of milliseconds";
+        break;
     case OPTION_SIZE:
-        return "a size such as 4096, 64K, 256M or 2G";
+        return "a size such as 4096, 64K, 256M or 2G, from 1 to 16777215T";
     case OPTION_FLAG:
     case OPTION_TEXT:
+        return "a value";
+    case OPTION_NUMBER:
+    case OPTION_COUNT:
         break;
     }
-    return "a value";
+    snprintf(
+        text, WANTED_BYTES, "a whole number%s, %u to %u", unit, (unsigned)least_of(row),
+        (unsigned)most_of(row));
+    return text;
 }
 
 /* ---- the command line */
@@ -134,7 +152,7 @@ static enum options_outcome unknown_letter(const struct command *command, const 
 static enum options_outcome
 take_option(const struct command *command, char **argv, int argc, int *index, void *target)
 {
-    char name[NAME_BYTES_MAX];
+    char name[NAME_BYTES_MAX], kind[WANTED_BYTES];
     const bool is_letter = argv[*index][1] != '-';
     const char *word = is_letter ? letter_name(command, argv[*index]) : argv[*index] + 2;
     if (word == NULL)
@@ -159,12 +177,12 @@ take_option(const struct command *command, char **argv, int argc, int *index, vo
     if (row->argument != NULL && value == NULL && *index + 1 < argc)
         value = argv[++*index];
     if (row->argument != NULL && value == NULL) {
-        fprintf(stderr, "sumac %s: --%s wants %s\n", command->name, name, wanted(row->kind));
+        fprintf(stderr, "sumac %s: --%s wants %s\n", command->name, name, wanted(row, kind));
         return OPTIONS_BAD;
     }
     if (!store(row, value, target)) {
         fprintf(
-            stderr, "sumac %s: --%s wants %s, not %s\n", command->name, name, wanted(row->kind),
+            stderr, "sumac %s: --%s wants %s, not %s\n", command->name, name, wanted(row, kind),
             value);
         return OPTIONS_BAD;
     }

@@ -19,16 +19,22 @@ struct ps_words {
 #define STAGING_BYTES_MIN 65536u
 #define PULLS_BYTES_MIN 1048576u
 #define GRPC_MEMORY_BYTES_MIN 8388608u /* with less it answers nobody */
+#define LEASE_MS_MIN 500u   /* a client renews thrice in it, and a busy machine takes its time */
+#define REJOIN_MS_MIN 100u  /* a worker that is started again takes as long to come back */
+#define PS_LOST_MS_MIN 500u /* a ps that answers at once is not lost */
+#define REPORT_MS_MIN 100u  /* more lines nobody reads */
+#define CONNECTIONS_MIN 16u /* the other ps, a client or two, and `sumac stats` */
+#define PORT_MAX 65535u
 #define UNSAID UINT32_MAX              /* a number that was not given */
-#define SERVER(member) offsetof(struct ps_words, server.member)
+#define SERVER(member) .offset = offsetof(struct ps_words, server.member)
 
 static const struct option_row rows[] = {
     {"bind", "HOST", "listen on this address only (0.0.0.0: on all, those of IPv6 too)",
      OPTION_TEXT, SERVER(bind_host)},
     {"port", "PORT", "listen on this port (that of its task in TF_CONFIG)", OPTION_NUMBER,
-     offsetof(struct ps_words, port)},
+     .offset = offsetof(struct ps_words, port), .max = PORT_MAX},
     {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_NUMBER,
-     offsetof(struct ps_words, index)},
+     .offset = offsetof(struct ps_words, index)},
     {"threads", "N", "threads that compute beside the ps's own (spare processors, at most 3)",
      OPTION_NUMBER, SERVER(threads)},
     {"staging-max", "SIZE",
@@ -51,23 +57,26 @@ static const struct option_row rows[] = {
     {"streams-max", "N", "calls at a time on one connection (1024)", OPTION_COUNT,
      SERVER(streams_max)},
     {"connections-max", "N",
-     "connections at a time, of which one host may have as many as are left free, and this one "
+     "connections at a time, at least 16 and one for each other task, of which one host may have "
+     "as many as are left free, and this one "
      "seven eighths (four for "
      "each client, at least 1024, as far as there are descriptors)",
-     OPTION_COUNT, SERVER(connections_max)},
-    {"lease-ms", "MS", "a client that is silent for so long is lost (10000)", OPTION_MS,
-     SERVER(lease_ms)},
+     OPTION_COUNT, SERVER(connections_max), .min = CONNECTIONS_MIN},
+    {"lease-ms", "MS", "a client that is silent for so long is lost, at least 500 (10000)",
+     OPTION_MS, SERVER(lease_ms), .min = LEASE_MS_MIN},
     {"rejoin-ms", "MS",
-     "once a worker has joined: the run ends when none has been there for so long (10000)",
-     OPTION_MS, SERVER(rejoin_ms)},
-    {"rejoin-first-ms", "MS", "the same while a listed worker has never joined (60000)", OPTION_MS,
-     SERVER(rejoin_first_ms)},
-    {"ps-lost-ms", "MS", "without another ps for so long, give up (60000)", OPTION_MS,
-     SERVER(ps_lost_ms)},
+     "once a worker has joined: the run ends when none has been there for so long, at least 100 "
+     "(10000)",
+     OPTION_MS, SERVER(rejoin_ms), .min = REJOIN_MS_MIN},
+    {"rejoin-first-ms", "MS",
+     "the same while a listed worker has never joined, at least 100 (60000)", OPTION_MS,
+     SERVER(rejoin_first_ms), .min = REJOIN_MS_MIN},
+    {"ps-lost-ms", "MS", "without another ps for so long, give up, at least 500 (60000)", OPTION_MS,
+     SERVER(ps_lost_ms), .min = PS_LOST_MS_MIN},
     {"report-ms", "MS",
      "how often a wait says what it waits for; one without a limit ever less often, up to 12 times "
-     "this (5000)",
-     OPTION_MS, SERVER(report_ms)},
+     "this, at least 100 (5000)",
+     OPTION_MS, SERVER(report_ms), .min = REPORT_MS_MIN},
     {"terminate-ms", "MS", "how long SIGTERM waits for what is in flight (5000)", OPTION_MS,
      SERVER(terminate_ms)},
 };

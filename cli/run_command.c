@@ -21,6 +21,7 @@
 #include "run_ports.h"
 #include "run_record.h"
 
+#define REPLICAS_MAX 256u /* what ps 0 takes */
 #define ATTEMPTS_MAX 5 /* clusters started because a port was taken in the meantime */
 
 struct run_options {
@@ -29,12 +30,14 @@ struct run_options {
 };
 
 static const struct option_row rows[] = {
-    {"ps", "P", "ps processes (1)", OPTION_COUNT, offsetof(struct run_options, ps)},
-    {"workers", "W", "worker processes (1)", OPTION_COUNT, offsetof(struct run_options, workers)},
-    {"replicas", "R", "replicas of each worker, told to it as SUMAC_REPLICAS (1)", OPTION_COUNT,
-     offsetof(struct run_options, replicas)},
-    {"ps-options", "TEXT", "more options for every ps, separated by blanks", OPTION_TEXT,
-     offsetof(struct run_options, ps_options)},
+    {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps)},
+    {"workers", "W", "worker processes (1)", OPTION_COUNT,
+     .offset = offsetof(struct run_options, workers)},
+    {"replicas", "R", "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (1)",
+     OPTION_COUNT, .offset = offsetof(struct run_options, replicas), .max = REPLICAS_MAX},
+    {"ps-options", "TEXT",
+     "more options for every ps, separated by blanks; run picks --port and --index", OPTION_TEXT,
+     .offset = offsetof(struct run_options, ps_options)},
 };
 
 static int run_cluster(const struct command *command, int argc, char **argv);
@@ -130,6 +133,22 @@ static int check_program(const char *name)
     return why == 0 ? 0 : why == ENOENT ? 127 : 126;
 }
 
+/* What one ps alone may have, whether its value is the next word or the same one's end. */
+static bool names_address(const char *ps_options)
+{
+    static const char *const names[] = {"--port", "--index"};
+    for (const char *word = ps_options; word != NULL && *word != '\0';) {
+        word += strspn(word, " \t");
+        const size_t bytes = strcspn(word, " \t");
+        const size_t name_bytes = strcspn(word, "= \t");
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            if (strlen(names[i]) == name_bytes && memcmp(word, names[i], name_bytes) == 0)
+                return true;
+        word += bytes;
+    }
+    return false;
+}
+
 static bool check(const struct run_options *options, const struct run_plan *plan)
 {
     const char *wrong = NULL;
@@ -137,6 +156,9 @@ static bool check(const struct run_options *options, const struct run_plan *plan
         wrong = "which program? sumac run [options] -- PROGRAM [argument…]";
     else if (options->ps > RUN_RECORD_PS_MAX || options->workers > RUN_PROCESSES_MAX - options->ps)
         wrong = "at most 256 ps, and 512 processes altogether";
+    else if (names_address(options->ps_options))
+        wrong = "--ps-options has --port or --index: run picks these for each ps itself; leave "
+                "them out";
     if (wrong != NULL)
         fprintf(stderr, "sumac run: %s\n", wrong);
     return wrong == NULL;

@@ -22,13 +22,13 @@ struct stats_options {
 static const struct option_row rows[] = {
     {"watch", NULL,
      "again and again, until the run ends: in place on a terminal, else one below another",
-     OPTION_FLAG, offsetof(struct stats_options, watch)},
+     OPTION_FLAG, .offset = offsetof(struct stats_options, watch)},
     {"interval-ms", "MS", "rates are of so long, and --watch waits for it (500)", OPTION_MS,
-     offsetof(struct stats_options, interval_ms)},
+     .offset = offsetof(struct stats_options, interval_ms)},
     {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
-     OPTION_TEXT, offsetof(struct stats_options, ps)},
+     OPTION_TEXT, .offset = offsetof(struct stats_options, ps)},
     {"json", NULL, "print one JSON document; with --watch one in each line", OPTION_FLAG,
-     offsetof(struct stats_options, json)},
+     .offset = offsetof(struct stats_options, json)},
 };
 
 static int stats(const struct command *command, int argc, char **argv);

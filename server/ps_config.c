@@ -203,10 +203,30 @@ static enum sumac_status check_grant(const struct lane_config *lane, struct suma
         PS_GRANT_BYTES_MIN, (unsigned long long)lane->sessions_max * PS_GRANT_BYTES_MIN);
 }
 
+/* One from each other ps, and from each member. */
+static uint32_t connections_needed(const struct sumac_cluster *cluster)
+{
+    static const char *const names[] = {"ps", "chief", "worker"};
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct sumac_job *const job = sumac_cluster_job(cluster, names[i]);
+        count += job != NULL ? job->task_count : 0;
+    }
+    return count > 0 ? count - 1 : 0; /* but for this one */
+}
+
 static enum sumac_status
 check_connections(const struct ps_options *options, struct sumac_error *error)
 {
     const uint32_t possible = connections_possible(options->cluster);
+    const uint32_t needed = connections_needed(options->cluster);
+    if (options->connections_max < needed)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "--connections-max %u is fewer than the other ps, the chiefs and the workers of "
+            "TF_CONFIG, which are %u together; give at least as many, and descriptors for them "
+            "(ulimit -Hn)",
+            options->connections_max, needed);
     if (options->connections_max <= possible)
         return SUMAC_OK;
     return fail(

@@ -387,7 +387,7 @@ class Words(unittest.TestCase):
     def test_rates_of_no_time_are_refused(self):
         code, _, errors = sumac("stats", "--interval-ms", "0")
         self.assertEqual(code, 2)
-        self.assertIn("--interval-ms wants a whole number of milliseconds, at least 1, not 0", errors)
+        self.assertIn("--interval-ms wants a whole number of milliseconds, 1 to 4294967295, not 0", errors)
 
     def test_an_index_alone_makes_no_cluster(self):
         code, _, errors = sumac("ps", "--index", "0")
@@ -400,9 +400,18 @@ class Words(unittest.TestCase):
         self.assertIn("--staging-max wants a size such as", errors)
 
     def test_a_bound_that_serves_nobody_is_refused(self):
-        for option, value, said in (("--sessions-max", "0", "at least 1, not 0"),
-                                    ("--lease-ms", "0", "at least 1, not 0"),
-                                    ("--staging-max", "0", "not 0"),
+        for option, value, said in (("--sessions-max", "0", "a whole number, 1 to 4294967295, not 0"),
+                                    ("--lease-ms", "499", "a whole number of milliseconds, 500 to 4294967295, not 499"),
+                                    ("--ps-lost-ms", "499", "500 to 4294967295, not 499"),
+                                    ("--rejoin-ms", "99", "100 to 4294967295, not 99"),
+                                    ("--rejoin-first-ms", "99", "100 to 4294967295, not 99"),
+                                    ("--report-ms", "99", "100 to 4294967295, not 99"),
+                                    ("--connections-max", "15", "16 to 4294967295, not 15"),
+                                    ("--threads", "9" * 20, "a whole number, 0 to 4294967295, not 9999"),
+                                    ("--port", "65536", "a whole number, 0 to 65535, not 65536"),
+                                    ("--staging-max", "0", "from 1 to 16777215T, not 0"),
+                                    ("--staging-max", "16777216T", "from 1 to 16777215T, not 16777216T"),
+                                    ("--staging-max", "16E", "from 1 to 16777215T, not 16E"),
                                     ("--staging-max", "1", "takes no push; give at least 64K"),
                                     ("--pulls-max", "1K", "answers no pull; give at least 1M"),
                                     ("--grpc-memory-max", "1K", "give at least 8M")):

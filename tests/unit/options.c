@@ -19,10 +19,10 @@ struct target {
 };
 
 static const struct option_row rows[] = {
-    {"json", NULL, "", OPTION_FLAG, offsetof(struct target, json)},
-    {"ps", "HOST:PORT", "", OPTION_TEXT, offsetof(struct target, ps)},
-    {"sessions-max", "N", "", OPTION_COUNT, offsetof(struct target, count)},
-    {"staging-max", "SIZE", "", OPTION_SIZE, offsetof(struct target, size)},
+    {"json", NULL, "", OPTION_FLAG, .offset = offsetof(struct target, json)},
+    {"ps", "HOST:PORT", "", OPTION_TEXT, .offset = offsetof(struct target, ps)},
+    {"sessions-max", "N", "", OPTION_COUNT, .offset = offsetof(struct target, count)},
+    {"staging-max", "SIZE", "", OPTION_SIZE, .offset = offsetof(struct target, size)},
 };
 static const struct command ordinary = {
     .name = "ls",

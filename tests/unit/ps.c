@@ -272,6 +272,29 @@ static void a_task_that_is_no_ps_is_refused(void **state)
     }
 }
 
+/* Three ps, two workers and a chief: a ps hears from the five others. */
+static void fewer_connections_than_other_tasks_are_refused(void **state)
+{
+    (void)state;
+    const char *const text =
+        "{\"cluster\":{\"ps\":[\"a:1\",\"b:1\",\"c:1\"],\"chief\":[\"d:1\"],"
+        "\"worker\":[\"e:1\",\"f:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
+    for (uint32_t count = 4; count <= 5; count++) {
+        struct ps_options options = PS_OPTIONS_INIT;
+        struct sumac_cluster cluster;
+        struct ps_lane_config config;
+        struct sumac_error error = {0};
+        options.connections_max = count;
+
+        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+
+        assert_int_equal(status, count < 5 ? SUMAC_INVALID_ARGUMENT : SUMAC_OK);
+        if (count < 5)
+            assert_non_null(strstr(error.text, "--connections-max 4 is fewer than the other ps"));
+        drop(&config, &cluster);
+    }
+}
+
 /* The table never looks into its calls. */
 static struct rpc_call *call_at(char *place) { return (struct rpc_call *)(void *)place; }
 
@@ -527,6 +550,7 @@ int main(void)
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),
+        cmocka_unit_test(fewer_connections_than_other_tasks_are_refused),
         cmocka_unit_test(a_number_is_never_used_again),
         cmocka_unit_test(a_full_table_takes_no_more_until_one_goes),
         cmocka_unit_test(long_pulls_take_turns),
