@@ -305,7 +305,9 @@ static bool check(const struct get_options *options, size_t word_count, bool man
     else if (
         many && output != NULL && strcmp(output, "-") != 0 && strncmp(output, "/dev/", 5) != 0 &&
         (bytes < 4 || strcmp(output + bytes - 4, ".npz") != 0))
-        fprintf(stderr, "sumac get: several variables are a .npz file: call it %s.npz\n", output);
+        fprintf(
+            stderr, "sumac get: several variables are a .npz file: call it %.*s.npz\n",
+            (int)(bytes - (bytes > 4 && strcmp(output + bytes - 4, ".npy") == 0 ? 4 : 0)), output);
     else
         return true;
     return false;

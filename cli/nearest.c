@@ -36,6 +36,13 @@ static size_t distance(const char *a, const char *b)
     return row[columns];
 }
 
+/* A short word is near to all other short ones: a third of its letters may be wrong, and one always. */
+static size_t distance_max(size_t bytes)
+{
+    const size_t third = bytes / 3;
+    return third < 1 ? 1 : third < DISTANCE_MAX ? third : DISTANCE_MAX;
+}
+
 /* Above DISTANCE_MAX: it is not meant, nor is a word of which no letter would be left. */
 static size_t edits_between(const char *word, const char *candidate)
 {
@@ -44,7 +51,7 @@ static size_t edits_between(const char *word, const char *candidate)
     if (bytes >= WORD_BYTES_MAX || others >= WORD_BYTES_MAX || more > DISTANCE_MAX)
         return NOT_NEAR;
     const size_t edits = distance(word, candidate);
-    return edits <= DISTANCE_MAX && edits < bytes ? edits : NOT_NEAR;
+    return edits <= distance_max(bytes) && edits < bytes ? edits : NOT_NEAR;
 }
 
 const char *nearest_word(

@@ -19,7 +19,8 @@ struct search {
     const char *name;
     size_t base_bytes; /* of what is before "[…]" at its end; 0: there is none */
     uint64_t variables;
-    bool found, base_found;
+    size_t shard_base_bytes; /* of what is before "/part_3" at its end; 0: there is none */
+    bool found, base_found, shard_base_found;
     struct nearest nearest;
 };
 
@@ -31,6 +32,24 @@ static size_t base_of(const char *name)
     return open != NULL && open > name && name[bytes - 1] == ']' ? (size_t)(open - name) : 0;
 }
 
+/* Bytes before "/part_3" at the end of "W1/part_3", a shard as drawings name it; 0: it is none. */
+static size_t shard_base_of(const char *name)
+{
+    static const char part[] = "/part_";
+    const char *slash = strrchr(name, '/');
+    if (slash == NULL || slash == name || strncmp(slash, part, sizeof part - 1) != 0)
+        return 0;
+    const char *number = slash + sizeof part - 1;
+    return *number != '\0' && number[strspn(number, "0123456789")] == '\0' ? (size_t)(slash - name)
+                                                                           : 0;
+}
+
+/* Is it what the first `bytes` of `text` are? */
+static bool is_start(const char *name, const char *text, size_t bytes)
+{
+    return bytes > 0 && strlen(name) == bytes && memcmp(name, text, bytes) == 0;
+}
+
 static void look(struct search *search, const struct catalogue *catalogue)
 {
     for (uint32_t i = 0; i < catalogue->page_count; i++) {
@@ -39,9 +58,10 @@ static void look(struct search *search, const struct catalogue *catalogue)
             const char *name = page_first(page)->variables[j]->name;
             search->variables++;
             search->found = search->found || pattern_matches(search->name, name);
-            search->base_found = search->base_found ||
-                                 (search->base_bytes > 0 && strlen(name) == search->base_bytes &&
-                                  memcmp(name, search->name, search->base_bytes) == 0);
+            search->base_found =
+                search->base_found || is_start(name, search->name, search->base_bytes);
+            search->shard_base_found =
+                search->shard_base_found || is_start(name, search->name, search->shard_base_bytes);
             nearest_try(&search->nearest, search->name, name);
         }
     }
@@ -68,12 +88,30 @@ static void say_rows(const struct search *search, struct sumac_error *error)
         search->name, base < NAME_SAID_MAX ? base : NAME_SAID_MAX, search->name, rows);
 }
 
+/* The whole word is cut where a name would be, so that what it is a shard of can be said twice. */
+static void say_shard(const struct search *search, struct sumac_error *error)
+{
+    const size_t bytes = search->shard_base_bytes;
+    const int base = bytes < NAME_SAID_MAX ? (int)bytes : NAME_SAID_MAX;
+    (void)fail(
+        error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+        "%.*s is a shard of %.*s: get %.*s, or ls %.*s --shards", NAME_SAID_MAX, search->name, base,
+        search->name, base, search->name, base, search->name);
+}
+
 static void say(const struct search *search, bool takes_rows, struct sumac_error *error)
 {
     char near[NEAREST_MAX * (NAME_SAID_MAX / 2)];
     const char *verb = pattern_is_one(search->name) ? "matches" : "is named";
+    const bool one = search->variables == 1;
     nearest_print(&search->nearest, near, sizeof near);
-    if (search->variables == 0)
+    if (search->name[0] == '\0')
+        (void)fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+            "an empty name names no variable; `sumac ls` lists those that there are");
+    else if (search->shard_base_found)
+        say_shard(search, error);
+    else if (search->variables == 0)
         (void)fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
             "no variable %s %.*s: there are no variables yet", verb, NAME_SAID_MAX, search->name);
@@ -91,8 +129,9 @@ static void say(const struct search *search, bool takes_rows, struct sumac_error
     else
         (void)fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-            "no variable %s %.*s; there are %" PRIu64 " others: `sumac ls` lists them", verb,
-            NAME_SAID_MAX, search->name, search->variables);
+            "no variable %s %.*s; there %s %" PRIu64 " other%s: `sumac ls` lists %s", verb,
+            NAME_SAID_MAX, search->name, one ? "is" : "are", search->variables, one ? "" : "s",
+            one ? "it" : "them");
 }
 
 void unknown_explain(
@@ -108,7 +147,10 @@ void unknown_explain(
     if (catalogue_ask(roster, NULL, 0, &catalogue, &unread) != SUMAC_OK)
         return;
     for (size_t i = 0; i < count; i++) {
-        struct search search = {.name = names[i], .base_bytes = base_of(names[i])};
+        struct search search = {
+            .name = names[i],
+            .base_bytes = base_of(names[i]),
+            .shard_base_bytes = shard_base_of(names[i])};
         look(&search, &catalogue);
         if (search.found)
             continue;

@@ -36,7 +36,8 @@ parse_side(const char *text, size_t bytes, uint64_t rows_all, uint64_t otherwise
 }
 
 enum sumac_status wanted_parse_slice(
-    const char *text, uint64_t rows_all, struct sumac_range *range, struct sumac_error *error)
+    const char *text, const char *name, uint64_t rows_all, struct sumac_range *range,
+    struct sumac_error *error)
 {
     const char *colon = strchr(text, ':');
     uint64_t first = 0, end = 0;
@@ -48,7 +49,8 @@ enum sumac_status wanted_parse_slice(
     if (end <= first)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the slice %.100s has no rows; the variable has %" PRIu64, text, rows_all);
+            "the slice %.100s of %.200s has no rows; the variable has %" PRIu64, text, name,
+            rows_all);
     *range = (struct sumac_range){.first = first, .count = end - first};
     return SUMAC_OK;
 }
@@ -125,7 +127,7 @@ set_rows(struct wanted *item, const struct term *term, struct sumac_error *error
     text_print(slice, sizeof slice, "%.*s", (int)term->slice_bytes, term->slice);
     item->has_rows = true;
     const enum sumac_status status =
-        wanted_parse_slice(slice, item->shape.extent[0], &item->rows, error);
+        wanted_parse_slice(slice, item->name, item->shape.extent[0], &item->rows, error);
     item->shape.extent[0] = item->rows.count;
     return status;
 }

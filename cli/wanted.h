@@ -33,8 +33,9 @@ enum sumac_status wanted_find(
     struct wanted_list *list, struct sumac_error *error);
 void wanted_deinit(struct wanted_list *list);
 
-/* "0:4" of `rows_all` rows, with Python's negative numbers and cuts. Fails  INVALID_ARGUMENT, saying how. */
+/* "0:4" of the `rows_all` rows of the variable `name`, with Python's negative numbers and cuts. Fails  INVALID_ARGUMENT, saying how. */
 enum sumac_status wanted_parse_slice(
-    const char *text, uint64_t rows_all, struct sumac_range *range, struct sumac_error *error);
+    const char *text, const char *name, uint64_t rows_all, struct sumac_range *range,
+    struct sumac_error *error);
 
 #endif

@@ -53,7 +53,7 @@ class Getting(unittest.TestCase):
             self.assertTrue(output.startswith(f"w  float32  [{rows}, {COLUMNS}]\n[["), output)
 
     def test_rows_that_are_none_are_named(self):
-        for word, said in (("w[4:4]", "4:4 has no rows; the variable has 6"), ("w[a:b]", "not a:b"), ("w[0:1:2]", "not 0:1:2")):
+        for word, said in (("w[4:4]", "the slice 4:4 of w has no rows; the variable has 6"), ("w[a:b]", "not a:b"), ("w[0:1:2]", "not 0:1:2")):
             code, output, errors = self.get(word)
             self.assertEqual((code, output), (2, ""))
             self.assertIn(said, errors)
@@ -110,7 +110,7 @@ class Getting(unittest.TestCase):
     def test_several_are_no_npy_file(self):
         code, _, errors = self.get("w", "layer/a", "-o", self.path("x.npy"))
         self.assertEqual(code, 2)
-        self.assertIn("x.npy.npz", errors)
+        self.assertIn(f"call it {self.path('x.npz')}\n", errors)
         self.assertFalse(os.path.exists(self.path("x.npy")))
 
     def test_a_dash_is_standard_output(self):
@@ -145,6 +145,11 @@ class Getting(unittest.TestCase):
         for words, said in ((["W"], "no variable is named W; did you mean w?"), (["w", "layer/c"], "did you mean layer/a or layer/b?"),
                             (["lrge[0:2]"], "no variable is named lrge; did you mean large?"),
                             (["zebra"], "no variable is named zebra; there are 5 others: `sumac ls` lists them"),
+                            (["nope"], "no variable is named nope; there are 5 others"),
+                            ([""], "an empty name names no variable; `sumac ls` lists those that there are\n"),
+                            (["w/part_0"], "w/part_0 is a shard of w: get w, or ls w --shards\n"),
+                            (["layer/a/part_12"], "layer/a/part_12 is a shard of layer/a: get layer/a, or ls layer/a --shards\n"),
+                            (["v/part_0"], "no variable is named v/part_0"), (["w/part_x"], "no variable is named w/part_x"),
                             (["nothing/*"], "no variable matches nothing/*; there are")):
             code, _, errors = self.get(*words)
             self.assertEqual(code, 2)
@@ -165,6 +170,19 @@ class Getting(unittest.TestCase):
                                   stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("standard output", done.stderr)
+
+
+class OneVariable(unittest.TestCase):
+    def test_one_other_is_one(self):
+        cluster = Cluster(ps=1, workers=1)
+        self.addCleanup(cluster.stop)
+        member = cluster.member()
+        member.wait_for("^joined$")
+        ask(member, "create w float32 2 2 1 assign_add", "created w")
+        done = subprocess.run([SUMAC, "get", "--ps", cluster.addresses()[0], "zebra"], capture_output=True, text=True,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no variable is named zebra; there is 1 other: `sumac ls` lists it\n", done.stderr)
 
 
 class OnePsAway(unittest.TestCase):

@@ -157,12 +157,13 @@ static void the_nearest_word_is_meant_unless_none_is_near(void **state)
 static void the_nearest_are_at_most_three_best_first(void **state)
 {
     (void)state;
-    static const char *const names[] = {"W10", "layer1/kernel", "w1", "b1", "W", "embedding", "W2"};
+    static const char *const names[] = {"W10", "layer1/kernel", "w1", "b1",
+                                        "W",   "embedding",     "W2", "done"};
     static const struct {
         const char *word, *said;
     } cases[] = {
         {"W1", "w1, W10 or b1"},    {"kernel", "layer1/kernel"}, {"embeding", "embedding"},
-        {"Embedding", "embedding"}, {"xylophone", ""},
+        {"Embedding", "embedding"}, {"xylophone", ""},           {"nope", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nearest nearest = {0};
