@@ -87,7 +87,12 @@ static int print(const struct command *command, int argc, char **argv)
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     if (count != 1 || strcmp(argv[0], "bash") != 0) {
-        fprintf(stderr, "sumac completion: say for which shell: sumac completion bash\n");
+        const bool zsh = count == 1 && strcmp(argv[0], "zsh") == 0;
+        fprintf(
+            stderr, "sumac completion: %s\n",
+            zsh ? "zsh reads what is made for bash: autoload bashcompinit && bashcompinit; source "
+                  "<(sumac completion bash)"
+                : "say for which shell: sumac completion bash");
         return EXIT_MISUSED;
     }
     print_bash();

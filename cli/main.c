@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c -- the executable `sumac`: finds the subcommand that was meant. */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,13 +39,31 @@ static void print_help(FILE *file)
         "128 and more: starting it again may help (143: stopped by SIGTERM).\n");
 }
 
-/* The command's exit code, but no success when what it printed is not all written: a disk may be full. */
+/* The command's exit code, but no success when what it printed is not all written: a disk may be full. What a write before the
+ * last one met with, nobody has kept. */
 static int printed(int code, const char *name)
 {
-    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+    const bool failed_before = ferror(stdout) != 0;
+    errno = 0;
+    const bool failed = fflush(stdout) != 0;
+    const int why = failed ? errno : 0;
+    if (!failed && !failed_before)
         return code;
-    fprintf(stderr, "sumac %s: standard output cannot be written\n", name);
+    fprintf(
+        stderr, "sumac %s: standard output cannot be written%s%s\n", name, why != 0 ? ": " : "",
+        why != 0 ? strerror(why) : "");
     return code == EXIT_FINE ? EXIT_FAILED : code;
+}
+
+static int unknown_command(const char *word)
+{
+    const char *nearest = nearest_word(word, command_name, NULL);
+    fprintf(stderr, "sumac: there is no command %s; ", word);
+    if (nearest != NULL)
+        fprintf(stderr, "did you mean `sumac %s`?\n", nearest);
+    else
+        fprintf(stderr, "`sumac --help` lists them\n");
+    return EXIT_MISUSED;
 }
 
 int main(int argc, char **argv)
@@ -57,6 +77,8 @@ int main(int argc, char **argv)
     const char *word = argv[1];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         const struct command *about = argc > 2 ? command_find(argv[2]) : NULL;
+        if (argc > 2 && about == NULL && strcmp(argv[2], "help") != 0 && argv[2][0] != '-')
+            return unknown_command(argv[2]);
         if (about != NULL)
             options_print_help(about);
         else
@@ -70,11 +92,5 @@ int main(int argc, char **argv)
     const struct command *command = command_find(word);
     if (command != NULL)
         return printed(command->run(command, argc - 1, argv + 1), command->name);
-    const char *nearest = nearest_word(word, command_name, NULL);
-    fprintf(stderr, "sumac: there is no command %s; ", word);
-    if (nearest != NULL)
-        fprintf(stderr, "did you mean `sumac %s`?\n", nearest);
-    else
-        fprintf(stderr, "`sumac --help` lists them\n");
-    return EXIT_MISUSED;
+    return unknown_command(word);
 }

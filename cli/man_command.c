@@ -100,6 +100,10 @@ static void print_sumac_page(void)
          "starting again may help (143: stopped by SIGTERM).\n"
          ".SH ENVIRONMENT\n.TP\n.B TF_CONFIG\nthe cluster and this process's task in it, as "
          "TensorFlow and Kubeflow write it\n"
+         ".TP\n.B SUMAC_REPLICAS\nset by sumac run: how many replicas each worker has "
+         "(\\-\\-replicas)\n"
+         ".TP\n.B SUMAC_PROGRESS\nset by sumac run to 1: a worker's line that ends in a carriage "
+         "return is written over on a terminal, and shown once a second elsewhere\n"
          ".SH SEE ALSO");
     for (size_t i = 0; (command = command_at(i)) != NULL; i++)
         printf("%ssumac\\-%s(1)", i == 0 ? "" : ", ", command->name);
@@ -112,9 +116,14 @@ static int print(const struct command *command, int argc, char **argv)
     const enum options_outcome outcome = options_parse(command, argc, argv, NULL, &count);
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    const struct command *about = count == 1 ? command_find(argv[0]) : NULL;
+    static const char prefix[] = "sumac-"; /* the page's own name is meant as well */
+    const bool whole = count == 1 && strncmp(argv[0], prefix, sizeof prefix - 1) == 0;
+    const struct command *about =
+        count == 1 ? command_find(argv[0] + (whole ? sizeof prefix - 1 : 0)) : NULL;
     if (count > 1 || (count == 1 && about == NULL)) {
-        fprintf(stderr, "sumac man: name one command; `sumac --help` lists them\n");
+        fprintf(
+            stderr, "sumac man: %s%sname one command; `sumac --help` lists them\n",
+            count == 1 ? argv[0] : "", count == 1 ? " is none: " : "");
         return EXIT_MISUSED;
     }
     if (about != NULL)

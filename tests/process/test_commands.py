@@ -334,7 +334,10 @@ class Words(unittest.TestCase):
                 self.assertIn(option.replace("-", "\\-") + "\\fR", page)
         code, _, errors = sumac("man", "nothing")
         self.assertEqual(code, 2)
-        self.assertIn("name one command", errors)
+        self.assertIn("sumac man: nothing is none: name one command", errors)
+        self.assertEqual(sumac("man", "sumac-ps"), sumac("man", "ps"))
+        for name in ("TF_CONFIG", "SUMAC_REPLICAS", "SUMAC_PROGRESS"):
+            self.assertIn(f".TP\n.B {name}\n", sumac("man")[1])
 
     def completed(self, *words):
         """What bash would offer for the last word."""
@@ -354,13 +357,16 @@ class Words(unittest.TestCase):
         self.assertIn("/bin/sh", self.completed("run", "--", "/bin/s"))
         code, _, errors = sumac("completion", "tcsh")
         self.assertEqual(code, 2)
-        self.assertIn("sumac completion bash", errors)
+        self.assertIn("say for which shell: sumac completion bash", errors)
+        code, _, errors = sumac("completion", "zsh")
+        self.assertEqual(code, 2)
+        self.assertIn("autoload bashcompinit && bashcompinit; source <(sumac completion bash)", errors)
 
     def test_what_cannot_be_printed_is_no_success(self):
         for command in ("--help", "--version", "functions"):
             with open("/dev/full", "w") as full:
                 done = subprocess.run([SUMAC, command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
-            self.assertEqual((done.returncode, done.stderr.count("cannot be written")), (1, 1))
+            self.assertEqual((done.returncode, done.stderr.count("cannot be written: No space left on device\n")), (1, 1))
 
     def test_the_version(self):
         self.assertRegex(sumac("--version")[1], r"^sumac \d+\.\d+\.\d+\n$")
@@ -377,6 +383,11 @@ class Words(unittest.TestCase):
 
     def test_help_and_a_command_is_that_commands_help(self):
         self.assertEqual(sumac("help", "stats"), sumac("stats", "--help"))
+        for word, said in (("stas", "there is no command stas; did you mean `sumac stats`?"),
+                           ("nope", "there is no command nope; `sumac --help` lists them")):
+            code, output, errors = sumac("help", word)
+            self.assertEqual((code, output), (2, ""))
+            self.assertIn(said, errors)
 
     def test_a_port_that_is_none_is_named(self):
         for port in ("0", "65536", "http", ""):
