@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "last_word.h"
 #include "rpc.h"
 
 #define PATIENCE_US 5500000u /* lib/rpc gives up a connection after 5 s, and then says why */
@@ -100,6 +101,16 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
 {
     const char *text = question->error.text, *address = question->ps->address;
     char silence[256];
+    if (is_refusal(question))
+        return fail(
+            error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
+    if (question->ps->why.reason == SUMAC_REASON_RUN_ENDED)
+        return fail(
+            error, question->ps->why.status, SUMAC_REASON_RUN_ENDED, "%s", question->ps->why.text);
+    if (last_word_is(&question->ps->why))
+        return fail(
+            error, question->ps->why.status, question->ps->why.reason, "ps at %s: %s", address,
+            question->ps->why.text);
     if (question->error.status == SUMAC_OK)
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
@@ -122,8 +133,9 @@ static void note(struct question *question)
         ps->missing = false;
         return;
     }
-    /* That it did not answer in a shorter time says less than what was known. */
-    const bool says_more = !ps->missing || question->error.status != SUMAC_DEADLINE_EXCEEDED;
+    /* That it did not answer in a shorter time says less than what was known, and that it is gone less than why it went. */
+    const bool says_more = !ps->missing || (question->error.status != SUMAC_DEADLINE_EXCEEDED &&
+                                            !last_word_is(&ps->why));
     if (!ps->missing)
         ps->silent_us = question->asked_us;
     if (says_more)
@@ -149,8 +161,9 @@ static enum sumac_status conclude(
             continue;
         if (answers->replies[i] == NULL && is_refusal(question))
             return explain(question, error);
-        if (answers->replies[i] == NULL && silent == NULL)
-            silent = question;
+        if (answers->replies[i] == NULL && (silent == NULL || (last_word_is(&question->ps->why) &&
+                                                               !last_word_is(&silent->ps->why))))
+            silent = question; /* the first, or the first that said why it ends */
         if (answers->replies[i] != NULL && answers->first == roster->count)
             answers->first = i;
     }

@@ -30,6 +30,7 @@ int command_failed(const struct command *command, const struct sumac_error *erro
 {
     const char *remedy =
         error->reason == SUMAC_REASON_UNKNOWN_VARIABLE ? "; `sumac ls` lists the variables" : "";
-    fprintf(stderr, "sumac %s: %s%s\n", command->name, error->text, remedy);
+    const char *ended = error->reason == SUMAC_REASON_RUN_ENDED ? "the run has ended: " : "";
+    fprintf(stderr, "sumac %s: %s%s%s\n", command->name, ended, error->text, remedy);
     return sumac_exit_code(error);
 }

@@ -9,6 +9,7 @@
 #include "ask.h"
 #include "error.h"
 #include "find_cluster.h"
+#include "last_word.h"
 #include "sumac/client.h"
 #include "text.h"
 
@@ -90,6 +91,14 @@ uint32_t roster_missing(const struct roster *roster)
     for (uint32_t i = 0; i < roster->count; i++)
         count += roster->ps[i].missing;
     return count;
+}
+
+bool roster_has_last_word(const struct roster *roster)
+{
+    for (uint32_t i = 0; i < roster->count; i++)
+        if (roster->ps[i].missing && last_word_is(&roster->ps[i].why))
+            return true;
+    return false;
 }
 
 /* What the system said is at the end of what gRPC says: "…; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote

@@ -36,6 +36,9 @@ void roster_deinit(struct roster *roster);
 /* How many do not answer. */
 uint32_t roster_missing(const struct roster *roster);
 
+/* Has one of the missing said why it ends? */
+bool roster_has_last_word(const struct roster *roster);
+
 /* "no answer for 5 s (Connection refused)", of a missing one. Lends  text. */
 const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes);
 

@@ -7,11 +7,15 @@
 
 #include "command.h"
 #include "error.h"
+#include "last_word.h"
 #include "options.h"
 #include "screen.h"
 #include "stats.h"
+#include "sumac/client.h"
 
 #define INTERVAL_MS 500
+#define LISTEN_US 50000u      /* how often a terminal's pause listens for a last word */
+#define LAST_WORD_US 2000000u /* how long one that is on its way is waited for */
 
 struct stats_options {
     const char *ps;
@@ -53,7 +57,9 @@ const struct command stats_command = {
              "the terminal's\n"
              "width is left out; JSON has it all. A ps that does not answer within 5 s is shown as "
              "such, and the\n"
-             "exit code is 128 or more.\n\n"
+             "exit code is 128 or more. --watch ends with the run: with 0 when a ps says "
+             "that it ended well;\n"
+             "else, and when all ps are gone without a word, with 128 or more.\n\n"
              "JSON: time, ps (counters, rates per second, push_us, pull_us and staleness with "
              "count, mean, p50,\n"
              "p90, p99; address, uptime_ms, position, variables, shards, connections, version, "
@@ -77,6 +83,9 @@ struct sight {
     struct roster roster;
     struct answers answers;
     struct sample before, now;
+    struct last_word word;
+    bool seen;   /* the run, once at least */
+    bool told;   /* by a ps, why the run ends */
     char *drawn; /* owned: what the terminal shows */
 };
 
@@ -105,6 +114,7 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for the statistics");
     sample_compare(&sight->before, &sight->now);
+    sight->seen = true;
     return SUMAC_OK;
 }
 
@@ -155,23 +165,44 @@ static bool draw(struct sight *sight)
     return printed && screen_draw(text);
 }
 
-/* Until the next sample is due; a terminal of another size is drawn again at once. */
+/* Until the next sample is due, or a ps says why it ends; a terminal of another size is drawn again at once. */
 static bool pause_and_draw(struct sight *sight, uint64_t until_us)
 {
     bool drawn = true;
-    while (drawn && screen_wait(until_us))
-        drawn = draw(sight);
+    for (uint64_t now = now_us(); drawn && now < until_us; now = now_us()) {
+        if (screen_wait(now + LISTEN_US < until_us ? now + LISTEN_US : until_us))
+            drawn = draw(sight);
+        if (last_word_listen(&sight->word, now_us() + 1))
+            break;
+    }
     return drawn;
 }
 
-static void pause_until(uint64_t until_us)
+/* Likewise. Where there is no stream to listen to, it is slept. */
+static void pause_until(struct sight *sight, uint64_t until_us)
 {
     const struct timespec time = {
         .tv_sec = (time_t)(until_us / 1000000), .tv_nsec = (long)(until_us % 1000000) * 1000};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+    if (!last_word_listen(&sight->word, until_us))
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* Sample, wait, sample again, show; again and again if that is wanted, until nobody answers. */
+/* Look again, unless a ps has said why it ends. One that is gone may have said it between two looks. */
+static enum sumac_status look_again(struct sight *sight, struct sumac_error *error)
+{
+    if (!last_word_listen(&sight->word, now_us() + 1)) {
+        const enum sumac_status status = look(sight, error);
+        sight->told = status != SUMAC_OK && roster_has_last_word(&sight->roster);
+        if (status == SUMAC_OK || sight->told ||
+            !last_word_listen(&sight->word, now_us() + LAST_WORD_US))
+            return status;
+    }
+    sight->told = true;
+    *error = sight->word.reason;
+    return error->status;
+}
+
+/* Sample, wait, sample again, show; again and again if that is wanted, until the run ends. */
 static enum sumac_status watch(
     struct sight *sight, const struct stats_options *options, bool in_place, bool *printed,
     struct sumac_error *error)
@@ -180,11 +211,13 @@ static enum sumac_status watch(
     enum sumac_status status = look(sight, error);
     while (status == SUMAC_OK && *printed) {
         const uint64_t next_us = sight->now.at_us + interval_us;
+        if (options->watch)
+            last_word_attend(&sight->word, sight->roster.ps[sight->answers.first].address);
         if (in_place && sight->before.ps != NULL)
             *printed = pause_and_draw(sight, next_us);
         else
-            pause_until(next_us);
-        status = look(sight, error);
+            pause_until(sight, next_us);
+        status = look_again(sight, error);
         if (status != SUMAC_OK)
             break;
         *printed = *printed && (in_place ? draw(sight) : print(sight, options));
@@ -192,6 +225,24 @@ static enum sumac_status watch(
             break;
     }
     return status;
+}
+
+/* What was watched is there no more. The exit code: 0 only on the word of a ps. */
+static int
+tell_end(const struct command *command, const struct sight *sight, const struct sumac_error *error)
+{
+    const struct roster_ps *ps = sight->roster.ps;
+    char silence[256];
+    if (sight->told || error->status != SUMAC_UNAVAILABLE) {
+        const int code = command_failed(command, error);
+        return sight->told && error->reason == SUMAC_REASON_RUN_ENDED ? EXIT_FINE : code;
+    }
+    fprintf(
+        stderr,
+        "sumac stats: ps 0 at %s: %s: gone without a word, so that nobody can tell whether the run "
+        "is over or lost\n",
+        ps->address, roster_silence(ps, silence, sizeof silence));
+    return sumac_exit_code(error);
 }
 
 /* The exit code. */
@@ -203,15 +254,15 @@ show(const struct command *command, struct sight *sight, const struct stats_opti
     bool printed = true;
     if (in_place)
         screen_open();
+    last_word_init(&sight->word);
     const enum sumac_status status = watch(sight, options, in_place, &printed, &error);
+    last_word_deinit(&sight->word);
     screen_close();
     if (sight->drawn != NULL) /* stays on the page that the terminal shows otherwise */
         fputs(sight->drawn, stdout);
-    if (options->watch && sight->before.ps != NULL && status == SUMAC_UNAVAILABLE) {
-        fprintf(
-            stderr,
-            "sumac stats: the ps answer no more: the run is over, or all of them are lost\n");
-        return printed ? EXIT_FINE : EXIT_FAILED;
+    if (options->watch && sight->seen && status != SUMAC_OK) {
+        const int code = tell_end(command, sight, &error);
+        return printed ? code : EXIT_FAILED;
     }
     if (status != SUMAC_OK)
         return command_failed(command, &error);

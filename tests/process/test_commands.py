@@ -174,15 +174,6 @@ class Reading(unittest.TestCase):
         self.assertIn("127.0.0.1:1", errors)
 
 
-class Watching(unittest.TestCase):
-    def test_it_ends_well_with_the_run(self):
-        with Cluster(ps=2, workers=1) as cluster:
-            watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", cluster.addresses()[0]])
-            watching.wait_for("^ps 1 ")
-        self.assertEqual(watching.wait(), 0, watching.text())
-        watching.wait_for("the run is over")
-
-
 class Staleness(unittest.TestCase):
     def test_it_counts_the_updates_between_a_pull_and_the_push_that_was_computed_from_it(self):
         with Cluster(ps=2, workers=2) as cluster:

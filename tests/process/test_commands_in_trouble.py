@@ -7,7 +7,34 @@ import subprocess
 import tempfile
 import unittest
 
+from concurrent import futures
+
+import grpc
+
 from cluster import GONE, PATIENCE_S, SILENT, SUMAC, Cluster, Process
+from wire import types_pb2, variables_pb2_grpc
+
+
+class Ending(variables_pb2_grpc.VariablesServicer):
+    """A ps in the last instant of its run, which is over before a test could ask a real one."""
+
+    def List(self, request, context):
+        context.set_trailing_metadata([("sumac-reason", str(types_pb2.REASON_RUN_ENDED))])
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, "every listed member has left as done")
+
+
+class AtTheEnd(unittest.TestCase):
+    def test_that_the_run_has_ended_is_a_whole_sentence(self):
+        server = grpc.server(futures.ThreadPoolExecutor(1))
+        variables_pb2_grpc.add_VariablesServicer_to_server(Ending(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        self.addCleanup(server.stop, None)
+        for arguments in (("ls",), ("get", "w"), ("stats",)):
+            with self.subTest(arguments):
+                done = subprocess.run([SUMAC, *arguments, "--ps", f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=PATIENCE_S)
+                self.assertEqual(done.stderr, f"sumac {arguments[0]}: the run has ended: every listed member has left as done\n")
+                self.assertEqual(done.returncode, 138)
 
 
 class Trouble(unittest.TestCase):

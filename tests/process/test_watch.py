@@ -17,6 +17,7 @@ from cluster import PATIENCE_S, SUMAC, Cluster, Process
 ENTER, LEAVE = b"\x1b[?1049h\x1b[?25l", b"\x1b[?25h\x1b[?1049l"
 HOME = b"\x1b[H"
 STOPPED = b"[stopped]"
+ENDED_WELL = "sumac stats: the run has ended: every listed member has left as done"
 
 
 def be_its_shell(command):
@@ -92,7 +93,7 @@ class Watching(unittest.TestCase):
     def setUp(self):
         self.cluster = Cluster(ps=2, workers=1)
         self.addCleanup(self.cluster.stop)
-        member = self.cluster.member()
+        self.member = member = self.cluster.member()
         member.wait_for("^joined$")
         member.say("create w float32 4 2 2 assign_add")
         member.wait_for("^created w$")
@@ -150,14 +151,45 @@ class Watching(unittest.TestCase):
         self.assertLess(left, stopped)
         self.assertLess(stopped, entered)
 
+    def begin(self, *options):
+        """Not on a terminal; returns when it has shown two samples."""
+        watching = Process([SUMAC, "stats", "--watch", *options, "--ps", self.cluster.addresses()[0]])
+        self.addCleanup(watching.kill)
+        for _ in range(2):
+            watching.wait_for(r"^\{|^\d{4}-\d\d-\d\dT", after=len(watching.lines))
+        return watching
+
     def test_the_last_picture_stays_when_the_run_is_over(self):
         terminal = self.watch(120)
         terminal.read_until(lambda written: written.count(HOME) > 2)
-        self.cluster.stop()
+        self.member.say("leave done")
         self.assertEqual(terminal.wait(), 0)
         after = terminal.written[terminal.written.index(LEAVE):].decode()
         self.assertIn("MEMORY", after)
-        self.assertIn("the run is over", after)
+        self.assertIn(ENDED_WELL, after)
+
+    def test_a_run_that_ends_well_ends_the_watch_well(self):
+        """However long ago the latest sample is: the ps says so between two of them."""
+        watching = [self.begin(*options) for options in (
+            ("--interval-ms", "10"), ("--interval-ms", "10", "--json"), ("--interval-ms", "300"), ("--interval-ms", "2000", "--json"))]
+        self.member.say("leave done")
+        for one in watching:
+            with self.subTest(command=one.command):
+                self.assertEqual(one.wait(), 0, one.text())
+                self.assertIn(ENDED_WELL, one.lines[-1])
+
+    def test_a_run_that_is_terminated_ends_the_watch_with_128_or_more(self):
+        watching = self.begin("--interval-ms", "100")
+        self.cluster.ps[0].signal(signal.SIGTERM)
+        self.assertEqual(watching.wait(), 138, watching.text())
+        self.assertIn("was terminated before the run ended", watching.lines[-1])
+
+    def test_ps_that_are_gone_without_a_word_end_the_watch_with_128_or_more(self):
+        watching = self.begin("--interval-ms", "100")
+        for ps in self.cluster.ps:
+            ps.kill()
+        self.assertEqual(watching.wait(), 138, watching.text())
+        self.assertRegex(watching.lines[-1], f"ps 0 at {self.cluster.addresses()[0]}: .*gone without a word")
 
     def test_elsewhere_one_stands_below_another(self):
         watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", self.cluster.addresses()[0]])

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* last_word.c -- a reader's pull stream that pulls nothing. */
+#include "last_word.h"
+
+#include <time.h>
+
+#include "wire.h"
+
+bool last_word_is(const struct sumac_error *error)
+{
+    const enum sumac_reason reason = error->reason;
+    return reason == SUMAC_REASON_RUN_ENDED || reason == SUMAC_REASON_STATE_LOST ||
+           reason == SUMAC_REASON_PS_MISSING || reason == SUMAC_REASON_TERMINATED ||
+           reason == SUMAC_REASON_WRONG_CLUSTER;
+}
+
+/* A stream that says no hello is ended after some seconds; a reader's stays. */
+static void say_hello(struct rpc_call *call)
+{
+    wire_hello hello = WIRE_HELLO_INIT;
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.hello = &hello;
+    rpc_call_send(call, &request.base, NULL, 0);
+}
+
+static void ignore(struct rpc_call *call, const struct wire_received *received)
+{
+    (void)call;
+    (void)received;
+}
+
+static void end(struct rpc_call *call, const struct sumac_error *error)
+{
+    struct last_word *word = rpc_call_user(call);
+    word->call = NULL;
+    if (last_word_is(error))
+        word->reason = *error;
+}
+
+static const struct rpc_handler handler = {.opened = say_hello, .message = ignore, .closed = end};
+
+void last_word_init(struct last_word *word)
+{
+    *word = (struct last_word){0};
+    rpc_init();
+    (void)rpc_poller_create(&word->poller);
+}
+
+void last_word_deinit(struct last_word *word)
+{
+    rpc_channel_close(word->channel);
+    rpc_poller_destroy(word->poller);
+    rpc_deinit();
+}
+
+void last_word_attend(struct last_word *word, const char *address)
+{
+    if (word->poller == NULL || word->call != NULL)
+        return;
+    rpc_channel_close(word->channel);
+    word->channel = NULL;
+    if (rpc_channel_open(word->poller, address, &word->channel) == SUMAC_OK)
+        (void)rpc_channel_call(
+            word->channel, WIRE_TRANSFER, WIRE_TRANSFER_PULL, NULL, 0, false, &handler, word,
+            &word->call);
+}
+
+static uint64_t now_us(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+bool last_word_listen(struct last_word *word, uint64_t until_us)
+{
+    while (word->poller != NULL && word->call != NULL && word->reason.status == SUMAC_OK &&
+           now_us() < until_us)
+        (void)rpc_poll(word->poller, until_us);
+    return word->reason.status != SUMAC_OK;
+}
