@@ -2,22 +2,37 @@
 /* run_output.c -- cut what a process writes into lines, and put its name before each. */
 #include "run_output.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define PROGRESS_INTERVAL_MS 1000
 
-/* Everything, or as much as the other side takes: a reader that is gone is no reason to end a run.
- */
-static void write_all(int fd, const char *bytes, size_t count)
+/* A pipe or a terminal whose other side is gone: nobody wants the rest. */
+static bool reader_is_gone(const struct run_screen *screen, int reason)
+{
+    return reason == EPIPE || (reason == EIO && screen->terminal);
+}
+
+/* Everything, or as much as the other side takes: that it cannot be written is no reason to end a run, but is noted. */
+static void write_all(struct run_screen *screen, const char *bytes, size_t count)
 {
     while (count > 0) {
-        const ssize_t written = write(fd, bytes, count);
-        if (written <= 0)
+        const ssize_t written = write(screen->fd, bytes, count);
+        const int reason = written < 0 ? errno : 0;
+        if (written > 0) {
+            bytes += written;
+            count -= (size_t)written;
+        } else if (reason == EAGAIN) {
+            struct pollfd fd = {.fd = screen->fd, .events = POLLOUT};
+            (void)poll(&fd, 1, -1);
+        } else if (reason != EINTR) {
+            if (screen->lost == 0 && !reader_is_gone(screen, reason))
+                screen->lost = reason;
             return;
-        bytes += written;
-        count -= (size_t)written;
+        }
     }
 }
 
@@ -37,7 +52,7 @@ write_line(struct run_output *output, const char *before, size_t text_bytes, con
     used += text_bytes;
     memcpy(whole + used, after, strlen(after));
     used += strlen(after);
-    write_all(output->screen->fd, whole, used);
+    write_all(output->screen, whole, used);
 }
 
 #define CLEAR_LINE "\r\033[K"
@@ -108,6 +123,6 @@ void run_output_end(struct run_output *output)
 void run_screen_end(struct run_screen *screen)
 {
     if (*screen->progress_shown)
-        write_all(screen->fd, "\n", 1);
+        write_all(screen, "\n", 1);
     *screen->progress_shown = false;
 }

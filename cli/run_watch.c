@@ -261,6 +261,23 @@ static int time_left_ms(const struct watch *watch)
     return now >= watch->deadline_ms ? 100 : (int)(watch->deadline_ms - now);
 }
 
+/* A full disk ends no training, but what was printed is not all there. */
+static void tell_lost_output(struct watch *watch)
+{
+    static const char *const names[] = {"standard output", "standard error"};
+    for (int i = 0; i < 2; i++) {
+        const int lost = watch->run->screens[i].lost;
+        char text[160];
+        if (lost == 0)
+            continue;
+        snprintf(
+            text, sizeof text, "%s cannot be written, and what the processes printed is lost: %s",
+            names[i], strerror(lost));
+        say(watch, text);
+        watch->code = watch->code == 0 ? EXIT_FAILED : watch->code;
+    }
+}
+
 enum run_verdict run_watch(struct run *run, int signals, int *code)
 {
     struct watch watch = {.run = run, .signals = signals};
@@ -280,6 +297,7 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
     }
     judge_by_ps_0(&watch);
     run_screen_end(&run->screens[0]);
+    tell_lost_output(&watch);
     *code = watch.code;
     return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;
 }

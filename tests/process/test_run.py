@@ -227,6 +227,25 @@ class Run(unittest.TestCase):
             self.assertNotEqual(select.select([handle], [], [], PATIENCE_S)[0], [], "a process did not end")
             os.close(handle)
 
+    def test_output_that_cannot_be_written_is_an_error_and_ends_no_training(self):
+        for screen, said in ((">/dev/full", "standard output.*No space left"), (">&-", "standard output.*Bad file"),
+                             ("2>/dev/full", r"worker 0 .*w is"), (">/dev/full 2>&1", "^$")):
+            with self.subTest(screen):
+                program = Process(["sh", "-c", f'"$0" run --ps 1 --workers 1 -- "$1" {screen}', SUMAC, os.path.join(BUILD, "first")],
+                                  self.environment, stdin=subprocess.DEVNULL)
+                self.processes.append(program)
+                self.assertEqual(program.wait(), 1, program.text())
+                self.assertRegex(program.text(), said)
+                if "2>" not in screen:
+                    program.wait_for("every listed member has left as done")
+
+    def test_a_reader_that_goes_away_is_no_error(self):
+        program = Process(["bash", "-c", '"$0" run --ps 1 --workers 1 -- "$1" 2>&1 | head -n 1; exit "${PIPESTATUS[0]}"', SUMAC,
+                           os.path.join(BUILD, "first")], self.environment, stdin=subprocess.DEVNULL)
+        self.processes.append(program)
+        self.assertEqual(program.wait(), 0, program.text())
+        self.assertEqual(len(program.lines), 1, program.text())
+
     def test_a_port_that_is_taken_in_the_meantime_starts_the_cluster_again(self):
         taken = {"LD_PRELOAD": BIND_ONCE, "SUMAC_BIND_ONCE": os.path.join(self.folder.name, "bound"),
                  "ASAN_OPTIONS": "verify_asan_link_order=0"}
