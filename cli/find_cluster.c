@@ -35,12 +35,13 @@ void ps_list_deinit(struct ps_list *list)
     *list = (struct ps_list){0};
 }
 
-/* "HOST:PORT" with a port that there is. */
+/* "HOST:PORT" with a port that there is, and no URL. */
 static bool is_address(const char *word)
 {
     const char *colon = strrchr(word, ':');
     char *end = NULL;
-    if (colon == NULL || colon == word || colon[1] < '0' || colon[1] > '9')
+    if (colon == NULL || colon == word || colon[1] < '0' || colon[1] > '9' ||
+        strchr(word, '/') != NULL)
         return false;
     const unsigned long port = strtoul(colon + 1, &end, 10);
     return *end == '\0' && port >= 1 && port <= UINT16_MAX;
@@ -57,7 +58,9 @@ from_option(const char *option, struct ps_list *list, struct sumac_error *error)
         if (!is_address(word))
             status = fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "--ps wants HOST:PORT with a port from 1 to 65535, not %s", word);
+                "--ps wants HOST:PORT with a port from 1 to 65535, not %s%s", word,
+                strchr(word, '/') != NULL ? ": leave out what is before the host, and every /"
+                                          : "");
         else
             status = ps_list_add(list, word, error);
     }

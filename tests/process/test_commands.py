@@ -386,6 +386,13 @@ class Words(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertIn(f"a port from 1 to 65535, not localhost:{port}", errors)
 
+    def test_a_url_is_no_address(self):
+        for url in ("http://127.0.0.1:5", "dns:///127.0.0.1:5", "/127.0.0.1:5"):
+            code, _, errors = sumac("ls", "--ps", url)
+            self.assertEqual(code, 2)
+            self.assertEqual(errors, f"sumac ls: --ps wants HOST:PORT with a port from 1 to 65535, not {url}: "
+                                     "leave out what is before the host, and every /\n")
+
     def test_rates_of_no_time_are_refused(self):
         code, _, errors = sumac("stats", "--interval-ms", "0")
         self.assertEqual(code, 2)
