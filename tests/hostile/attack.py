@@ -7,7 +7,6 @@ stays within the formula that the ps publishes.
 """
 import json
 import os
-import time
 import unittest
 
 import grpc
@@ -104,10 +103,7 @@ class Attack(unittest.TestCase):
             self.assertTrue(process.running(), process.text()[-4000:])
         self.victim.push()
         self.assertEqual(self.victim.pull(), [floats(*[self.victim.value] * 4)] * 2)
-        until = time.monotonic() + DEADLINE_S       # the command has little patience, and a busy machine may need more
         code, text = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
-        while code == 138 and time.monotonic() < until:
-            code, text = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
         self.assertEqual(code, 0, text)
         json.loads(text)
         self.nothing_is_beyond_the_formula()

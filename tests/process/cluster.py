@@ -15,6 +15,7 @@ import socket
 import subprocess
 import threading
 import time
+import unittest
 
 # The build folder, set by ctest; another one's programs are tested with `SUMAC_PROGRAMS=FOLDER ctest …`.
 BUILD = os.environ.get("SUMAC_PROGRAMS") or os.environ["SUMAC_BUILD"]
@@ -24,6 +25,7 @@ MEMBER = os.path.join(BUILD, "member")
 GONE = r"no answer( for \d+(\.\d+)? s)? \(Connection refused\)"
 SILENT = r"no answer for \d+(\.\d+)? s( \(connected, but it does not speak\))?"
 PATIENCE_S = float(os.environ.get("SUMAC_PATIENCE_S", "120"))    # a bound on every wait; sanitizer builds are slow
+LONG_MS = int(PATIENCE_S * 10000)       # a time that no test lives to see the end of
 
 
 def candidates():
@@ -46,6 +48,28 @@ def free_ports(count):
                 ports.append(probe.getsockname()[1])
             if len(ports) == count:
                 return ports
+
+
+def answered(attempt, by=""):
+    """What a command comes to: `attempt()` gives its exit code and what it said. It waits for a ps some seconds, and a busy machine may
+    need more for an answer: it is tried again while the ps with the address `by` is named as silent; by default, any ps."""
+    until, silent = time.monotonic() + PATIENCE_S, f" at {by}"
+    ended = attempt()
+    while ended[0] == 138 and silent in ended[-1] and time.monotonic() < until:
+        ended = attempt()
+    return ended
+
+
+def children(pid):
+    """Those of a process, the oldest first; where Linux was built without that list, whoever asks is skipped."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        if not os.path.exists("/proc/thread-self/children"):
+            print("skipped: this machine's Linux does not list a process's children (CONFIG_PROC_CHILDREN)")
+            raise unittest.SkipTest("no list of a process's children") from None
+        raise
 
 
 class Process:
@@ -191,7 +215,10 @@ class Cluster:
         return self.add(Process(command, self.environment(job, index, ps_addresses), stdin=subprocess.PIPE))
 
     def sumac(self, *arguments):
-        """A command of the executable, to its end; returns (exit code, output)."""
+        """A command of the executable that every ps is to answer, to its end; returns (exit code, output)."""
+        return answered(lambda: self.sumac_once(*arguments))
+
+    def sumac_once(self, *arguments):
         process = self.add(Process([SUMAC, *arguments, "--ps", self.addresses()[0]]))
         return process.wait(), process.text()
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from cluster import PATIENCE_S, Process
+from cluster import PATIENCE_S, Process, children
 
 KINDS = ["--net", "--uts", "--ipc", "--mount"]
 
@@ -34,8 +34,7 @@ class Host:
         self.holder = Process(["unshare", *KINDS, "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", made],
                               stdin=subprocess.PIPE)
         self.holder.wait_for("^made$")
-        with open(f"/proc/{self.holder.child.pid}/task/{self.holder.child.pid}/children") as children:
-            self.pid = int(children.read())
+        (self.pid,) = children(self.holder.child.pid)
 
     def command(self, *words):
         """A command line that becomes this one, in here."""

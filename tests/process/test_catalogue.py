@@ -7,7 +7,7 @@ import unittest
 
 import grpc
 
-from cluster import PATIENCE_S, SUMAC, Cluster
+from cluster import PATIENCE_S, SUMAC, Cluster, answered
 from wire import DEADLINE_S, Client, commit, floats, part, sessions_pb2, types_pb2, variables_pb2
 
 SHARDS = 4096       # the most that a variable may have: two such variables are more than one answer
@@ -16,8 +16,10 @@ ANSWER_BYTES_MAX = 1 << 20
 
 
 def sumac(*arguments):
-    done = subprocess.run([SUMAC, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout, done.stderr
+    def attempt():
+        done = subprocess.run([SUMAC, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout, done.stderr
+    return answered(attempt)
 
 
 class Catalogue(unittest.TestCase):

@@ -10,14 +10,18 @@ import unittest
 
 import numpy
 
-from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
+from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process, answered
 from wire import Client, types_pb2
 
 ROWS, COLUMNS = 6, 4
 
 
 def sumac(*arguments, environment=None):
-    """(exit code, standard output, standard error)"""
+    """(exit code, standard output, standard error); of a command that every ps is to answer."""
+    return answered(lambda: sumac_once(*arguments, environment=environment))
+
+
+def sumac_once(*arguments, environment=None):
     outside = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
     done = subprocess.run([SUMAC, *arguments], capture_output=True, text=True, timeout=PATIENCE_S,
                           env={**outside, **(environment or {})}, stdin=subprocess.DEVNULL)
@@ -169,7 +173,7 @@ class Reading(unittest.TestCase):
         self.assertIn("assign_add", output)
 
     def test_an_address_where_nobody_is(self):
-        code, _, errors = sumac("ls", "--ps", "127.0.0.1:1")
+        code, _, errors = sumac_once("ls", "--ps", "127.0.0.1:1")
         self.assertGreaterEqual(code, 128)
         self.assertIn("127.0.0.1:1", errors)
 

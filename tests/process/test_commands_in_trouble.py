@@ -6,12 +6,11 @@ import signal
 import subprocess
 import tempfile
 import unittest
-
 from concurrent import futures
 
 import grpc
 
-from cluster import GONE, PATIENCE_S, SILENT, SUMAC, Cluster, Process
+from cluster import GONE, PATIENCE_S, SILENT, SUMAC, Cluster, answered
 from wire import types_pb2, variables_pb2_grpc
 
 
@@ -73,10 +72,9 @@ class Trouble(unittest.TestCase):
     def test_standard_output_that_is_full_is_an_error(self):
         with open("/dev/full", "w") as full:
             for arguments in (("get", "w"), ("ls",), ("stats", "--interval-ms", "10"), ("ls", "--json"), ("get", "w", "--json")):
-                done = subprocess.run([SUMAC, *arguments, "--ps", self.cluster.addresses()[0]], stdout=full, text=True,
-                                      stderr=subprocess.PIPE, timeout=PATIENCE_S)
-                self.assertEqual(done.returncode, 1, arguments)
-                self.assertIn("standard output", done.stderr)
+                code, _, errors = self.run_command(*arguments, stdout=full)
+                self.assertEqual(code, 1, arguments)
+                self.assertIn("standard output", errors)
 
     def test_what_is_known_is_shown_when_a_ps_is_gone_or_stands_still(self):
         """Side by side: whoever waits has some seconds."""
@@ -85,26 +83,23 @@ class Trouble(unittest.TestCase):
         other.ps[1].signal(signal.SIGSTOP)
         for cluster, silence in ((self.cluster, GONE), (other, SILENT)):
             address = cluster.addresses()[1]
-            listed, stats, whole = [self.begin(cluster, *arguments) for arguments in (
-                ("ls",), ("stats", "--interval-ms", "10"), ("get", "w"))]
-            with self.subTest(silence=silence):
-                self.assertEqual(listed.wait(), 138, listed.text())
-                self.assertRegex(listed.text(), r"w +float32 +\[1024, 64\] +NONE +assign_add +0 +256.0 KiB")
-                self.assertRegex(listed.text(), f"sumac ls: ps 1 at {address}: {silence}; versions of its shards are not shown")
-                self.assertEqual(stats.wait(), 138, stats.text())
-                self.assertRegex(stats.text(), r"(?m)^ps 0 +0 ")
-                self.assertRegex(stats.text(), rf"(?m)^ps 1  {silence} at {address}$")
-                self.assertRegex(stats.text(), f"sumac stats: ps 1 at {address}: {silence}")
-                self.assertGreaterEqual(whole.wait(), 128, whole.text())
-                self.assertIn(address, whole.text())
+            with self.subTest(silence=silence), futures.ThreadPoolExecutor(3) as threads:
+                listed, stats, whole = threads.map(lambda arguments, of=cluster: self.known(of, *arguments), (
+                    ("ls",), ("stats", "--interval-ms", "10"), ("get", "w")))
+                self.assertEqual((listed[0], stats[0], whole[0]), (138, 138, 138), (listed, stats, whole))
+                self.assertRegex(listed[1], r"w +float32 +\[1024, 64\] +NONE +assign_add +0 +256.0 KiB")
+                self.assertRegex(listed[1], f"sumac ls: ps 1 at {address}: {silence}; versions of its shards are not shown")
+                self.assertRegex(stats[1], r"(?m)^ps 0 +0 ")
+                self.assertRegex(stats[1], rf"(?m)^ps 1  {silence} at {address}$")
+                self.assertRegex(stats[1], f"sumac stats: ps 1 at {address}: {silence}")
+                self.assertIn(address, whole[1])
 
     def test_who_is_missing_is_in_the_json_too(self):
         self.cluster.ps[1].kill()
         for arguments in (("ls",), ("stats", "--interval-ms", "10")):
-            done = subprocess.run([SUMAC, *arguments, "--json", "--ps", self.cluster.addresses()[0]], capture_output=True,
-                                  text=True, timeout=PATIENCE_S)
-            self.assertEqual(done.returncode, 138, done.stderr)
-            document = json.loads(done.stdout)
+            code, output, errors = self.run_command(*arguments, "--json", by=self.cluster.addresses()[0])
+            self.assertEqual(code, 138, errors)
+            document = json.loads(output)
             (missing,) = document["missing"]
             self.assertRegex(missing.pop("error"), f"^{GONE}$")
             self.assertEqual(missing, {"ps": 1, "address": self.cluster.addresses()[1]})
@@ -117,14 +112,24 @@ class Trouble(unittest.TestCase):
     def test_any_ps_that_answers_will_do(self):
         """Two are named, and the first of them stands still."""
         self.cluster.ps[0].signal(signal.SIGSTOP)
-        command = self.cluster.add(Process([SUMAC, "ls", "--ps", ",".join(self.cluster.addresses())]))
-        self.assertEqual(command.wait(), 138, command.text())
-        self.assertRegex(command.text(), r"w +float32 +\[1024, 64\]")
-        self.assertRegex(command.text(), f"ps 0 at {self.cluster.addresses()[0]}: {SILENT}")
+        silent, there = self.cluster.addresses()
+        code, output, errors = self.run_command("ls", of=f"{silent},{there}", by=there)
+        self.assertEqual(code, 138, errors)
+        self.assertRegex(output, r"w +float32 +\[1024, 64\]")
+        self.assertRegex(errors, f"ps 0 at {silent}: {SILENT}")
+
+    def run_command(self, *arguments, of=None, by="", stdout=subprocess.PIPE):
+        """(exit code, standard output, standard error), when the ps with the address `by` has answered."""
+        def attempt():
+            done = subprocess.run([SUMAC, *arguments, "--ps", of or self.cluster.addresses()[0]], stdout=stdout, text=True,
+                                  stderr=subprocess.PIPE, timeout=PATIENCE_S)
+            return done.returncode, done.stdout, done.stderr
+        return answered(attempt, by)
 
     @staticmethod
-    def begin(cluster, *arguments):
-        return cluster.add(Process([SUMAC, *arguments, "--ps", cluster.addresses()[0]]))
+    def known(cluster, *arguments):
+        """(exit code, output), when ps 0 has answered."""
+        return answered(lambda: cluster.sumac_once(*arguments), by=cluster.addresses()[0])
 
 
 if __name__ == "__main__":

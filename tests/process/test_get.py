@@ -10,7 +10,7 @@ import unittest
 
 import numpy
 
-from cluster import GONE, PATIENCE_S, SILENT, SUMAC, Cluster
+from cluster import GONE, PATIENCE_S, SILENT, SUMAC, Cluster, answered
 
 ROWS, COLUMNS = 6, 4
 SMALL = 0.05888345          # a float32 that float64 needs twice the digits for
@@ -39,9 +39,11 @@ class Getting(unittest.TestCase):
 
     def get(self, *arguments, text=True):
         """(exit code, standard output, standard error)"""
-        done = subprocess.run([SUMAC, "get", "--ps", self.cluster.addresses()[0], *arguments], capture_output=True, text=text,
-                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
-        return done.returncode, done.stdout, done.stderr
+        def attempt():
+            done = subprocess.run([SUMAC, "get", "--ps", self.cluster.addresses()[0], *arguments], stdout=subprocess.PIPE, text=text,
+                                  stderr=subprocess.PIPE, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+            return done.returncode, done.stdout, done.stderr if text else done.stderr.decode()
+        return answered(attempt)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -166,10 +168,14 @@ class Getting(unittest.TestCase):
     def test_an_output_that_is_closed_fails(self):
         """Neither is it a reason to try again, nor does what is opened later get what is printed."""
         for arguments in (["w"], ["w", "-o", "-"], ["w", "--json"], ["layer/*"]):
-            done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", SUMAC, "get", *arguments, "--ps", self.cluster.addresses()[0]],
-                                  stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
-            self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn("standard output", done.stderr)
+            code, errors = answered(lambda of=arguments: self.get_into_nothing(*of))
+            self.assertEqual(code, 1, errors)
+            self.assertIn("standard output", errors)
+
+    def get_into_nothing(self, *arguments):
+        done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", SUMAC, "get", *arguments, "--ps", self.cluster.addresses()[0]],
+                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+        return done.returncode, done.stderr
 
 
 class OneVariable(unittest.TestCase):
@@ -197,29 +203,34 @@ class OnePsAway(unittest.TestCase):
         for name in ("one", "two", "three", "four"):
             ask(member, f"create {name} float32 2 2 1 assign_add", f"created {name}")
         ask(member, "create both float32 4 2 2 assign_add", "created both")
-        listed = json.loads(self.sumac("ls", "--json").stdout)
+        listed = json.loads(self.cluster.sumac("ls", "--json")[1])
         self.on = {ps: [variable["name"] for variable in listed["variables"] if {shard["ps"] for shard in variable["shards"]} == {ps}]
                    for ps in (0, 1)}
         (both,) = [variable for variable in listed["variables"] if variable["name"] == "both"]
         self.rows_on = {shard["ps"]: f"both[{shard['first_row']}:{shard['first_row'] + shard['rows']}]" for shard in both["shards"]}
 
-    def sumac(self, *arguments, ps=0):
-        return subprocess.run([SUMAC, *arguments, "--ps", self.cluster.addresses()[ps]], capture_output=True, text=True,
-                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+    def sumac(self, *arguments, ps):
+        """(exit code, standard output, standard error), when that ps has answered."""
+        address = self.cluster.addresses()[ps]
+
+        def attempt():
+            done = subprocess.run([SUMAC, *arguments, "--ps", address], capture_output=True, text=True, timeout=PATIENCE_S,
+                                  stdin=subprocess.DEVNULL)
+            return done.returncode, done.stdout, done.stderr
+        return answered(attempt, by=address)
 
     def check(self, away, silence):
         there = 1 - away
         for word in (self.on[there][0], self.rows_on[there]):
-            done = self.sumac("get", word, ps=there)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(done.stderr, "")
-        done = self.sumac("get", self.on[there][0], self.on[away][0], ps=there)
-        self.assertEqual(done.returncode, 138, done.stderr)
-        self.assertIn(f"{self.on[there][0]}  float32", done.stdout)
-        self.assertRegex(done.stderr, f"{self.on[away][0]} is held by ps {away} at {self.cluster.addresses()[away]}: {silence}")
+            code, _, errors = self.sumac("get", word, ps=there)
+            self.assertEqual((code, errors), (0, ""))
+        code, output, errors = self.sumac("get", self.on[there][0], self.on[away][0], ps=there)
+        self.assertEqual(code, 138, errors)
+        self.assertIn(f"{self.on[there][0]}  float32", output)
+        self.assertRegex(errors, f"{self.on[away][0]} is held by ps {away} at {self.cluster.addresses()[away]}: {silence}")
         with tempfile.TemporaryDirectory() as folder:
-            done = self.sumac("get", "*", "-o", os.path.join(folder, "all.npz"), ps=there)
-            self.assertEqual(done.returncode, 138, done.stderr)
+            code, _, errors = self.sumac("get", "*", "-o", os.path.join(folder, "all.npz"), ps=there)
+            self.assertEqual(code, 138, errors)
             self.assertEqual(os.listdir(folder), [])
 
     def test_ps_1_is_gone(self):

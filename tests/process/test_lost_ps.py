@@ -5,11 +5,11 @@ import unittest
 
 import grpc
 
-from cluster import Cluster
+from cluster import LONG_MS, PATIENCE_S, Cluster
 from wire import Client, DEADLINE_S, commit, floats, health_pb2, part, sessions_pb2, types_pb2
 
 PS_LOST_MS = 4000           # of which a ps that lives may be silent for a while, on a busy machine
-TOLD_WITHIN_S = 50          # by default a ps is waited for for 60 s
+TOLD_WITHIN_S = PATIENCE_S  # where a ps is waited for for LONG_MS
 SAYS = r"ps {ps} (at 127\.0\.0\.1:{port}|came back).*state"
 
 
@@ -25,8 +25,8 @@ class Lost(unittest.TestCase):
         self.addCleanup(cluster.stop)
         return cluster
 
-    def members(self, cluster, count):
-        members = [cluster.member(index) for index in range(count)]
+    def members(self, cluster, count, timeout_ms=0):
+        members = [cluster.member(index, timeout_ms=timeout_ms) for index in range(count)]
         for member in members:
             member.wait_for("^joined$")
             ask(member, "create w int64 4 2 2 assign_add", "created")
@@ -71,8 +71,8 @@ class Lost(unittest.TestCase):
 
     def check_restarted(self, victim):
         """No wait for a ps may be what tells them."""
-        cluster = self.cluster(workers=2)
-        idle, busy = members = self.members(cluster, 2)
+        cluster = self.cluster(workers=2, options=["--ps-lost-ms", str(LONG_MS)])
+        idle, busy = members = self.members(cluster, 2, LONG_MS)
         busy.say("flood w 1 100000000")
         busy.wait_for("^flooding$")
         cluster.ps[victim].kill()
@@ -130,9 +130,9 @@ class Terminated(unittest.TestCase):
 
     def check_told(self, victim):
         """No wait for a ps may be what tells them."""
-        cluster = Cluster(workers=2)
+        cluster = Cluster(workers=2, options=["--ps-lost-ms", str(LONG_MS)])
         self.addCleanup(cluster.stop)
-        idle, raw = cluster.member(0), Client(cluster.addresses(), task=1)
+        idle, raw = cluster.member(0, timeout_ms=LONG_MS), Client(cluster.addresses(), task=1)
         self.addCleanup(raw.close)
         idle.wait_for("^joined$")
         ask(idle, "create w int64 4 2 2 assign_add", "created")
@@ -157,15 +157,15 @@ class Terminated(unittest.TestCase):
         self.check_told(1)
 
     def test_both_ps_are_terminated_at_once_and_every_worker_says_so(self):
-        """One pushes on and on, one has pushed and waits, one has only joined. No wait for a ps may be what tells them."""
-        cluster = Cluster(workers=3)
+        """One pushes on and on, one waits to pull, one to create. No wait for a ps may be what tells them."""
+        cluster = Cluster(workers=3, options=["--ps-lost-ms", str(LONG_MS)])
         self.addCleanup(cluster.stop)
-        busy, waiting, fresh = members = [cluster.member(index) for index in range(3)]
+        busy, waiting, fresh = members = [cluster.member(index, timeout_ms=LONG_MS) for index in range(3)]
         for member in members:
             member.wait_for("^joined$")
-        for member in (busy, waiting):
+        for member in members:
             ask(member, "create w int64 1024 256 2 assign_add", "created")
-        ask(waiting, "push w 1", "pushed")
+            ask(member, "push w 1", "pushed")       # both ps have its push stream
         busy.say("flood w 1 100000000")
         busy.wait_for("^flooding$")
         for ps in cluster.ps:

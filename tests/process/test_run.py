@@ -13,7 +13,7 @@ import time
 import unittest
 import uuid
 
-from cluster import BUILD, PATIENCE_S, SUMAC, Process
+from cluster import BUILD, PATIENCE_S, SUMAC, Process, children
 
 DIGITS = os.path.join(BUILD, "digits")
 BIND_ONCE = os.path.join(BUILD, "libbind_once.so")
@@ -125,9 +125,7 @@ class Run(unittest.TestCase):
     def test_a_ps_that_is_killed_ends_the_run(self):
         run = self.run_program("--", "sh", "-c", "echo up; sleep 1000")
         run.wait_for(r"worker 1 \| up")
-        with open(f"/proc/{run.child.pid}/task/{run.child.pid}/children") as children:
-            first_ps = int(children.read().split()[0])
-        os.kill(first_ps, signal.SIGKILL)
+        os.kill(children(run.child.pid)[0], signal.SIGKILL)
         self.assertEqual(run.wait(), 128 + signal.SIGKILL)
         run.wait_for("ps 0 ended with 137")
         self.assert_nothing_is_left()
@@ -147,7 +145,7 @@ class Run(unittest.TestCase):
         run.signal(signal.SIGTERM)
         run.wait_for("^sumac run: worker 0 did not end within 10 s of being told to, and is killed$")
         self.assertEqual(run.wait(), 128 + signal.SIGTERM)
-        self.assertEqual(run.text().count("is killed"), 1)
+        self.assertEqual(run.text().count("sumac run: worker 0 did not end"), 1)      # a ps on a busy machine may be as slow
         self.assert_nothing_is_left()
 
     def test_a_second_signal_ends_what_is_deaf_to_the_first(self):
@@ -217,11 +215,11 @@ class Run(unittest.TestCase):
         run.wait_for(r"ps 1     \| .*listens on")
         for worker in range(2):
             run.wait_for(rf"worker {worker} \| up")
-        children, until = [], time.monotonic() + PATIENCE_S
-        while len(children) < 2 + 2 * 4 and time.monotonic() < until:       # who is just becoming a sleep has no environment
-            children = [child for child in marked(self.mark) if child != run.child.pid]
-        self.assertGreaterEqual(len(children), 2 + 2 * 4)       # a ps; of a worker its keeper, the shell and both sleeps
-        handles = [os.pidfd_open(child) for child in children]
+        found, until = [], time.monotonic() + PATIENCE_S
+        while len(found) < 2 + 2 * 4 and time.monotonic() < until:      # who is just becoming a sleep has no environment
+            found = [pid for pid in marked(self.mark) if pid != run.child.pid]
+        self.assertGreaterEqual(len(found), 2 + 2 * 4)      # a ps; of a worker its keeper, the shell and both sleeps
+        handles = [os.pidfd_open(pid) for pid in found]
         run.signal(signal.SIGKILL)
         for handle in handles:
             self.assertNotEqual(select.select([handle], [], [], PATIENCE_S)[0], [], "a process did not end")

@@ -9,7 +9,7 @@ import unittest
 
 import numpy
 
-from cluster import BUILD, PATIENCE_S, SUMAC, Process
+from cluster import BUILD, PATIENCE_S, SUMAC, Process, answered, children
 
 NUMBER = r"[0-9.]+"
 
@@ -31,10 +31,13 @@ class Training(unittest.TestCase):
 class Seen(Training):
     def sumac(self, *arguments):
         """Its output, when it ends well. It finds the one run by itself."""
-        done = subprocess.run([SUMAC, *arguments], capture_output=True, text=True, timeout=PATIENCE_S,
-                              env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        def attempt():
+            done = subprocess.run([SUMAC, *arguments], capture_output=True, text=True, timeout=PATIENCE_S,
+                                  env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL)
+            return done.returncode, done.stdout, done.stderr
+        code, output, errors = answered(attempt)
+        self.assertEqual(code, 0, errors)
+        return output
 
     def test_a_progress_line_has_all_that_there_is_to_see(self):
         line = self.run_.wait_for(rf"worker 0 \| step ({NUMBER}) +loss ({NUMBER}) +accuracy ({NUMBER}) % +({NUMBER}) pushes/s +"
@@ -84,9 +87,7 @@ class Seen(Training):
 
 class Broken(Training):
     def test_a_worker_that_crashes_ends_the_run(self):
-        with open(f"/proc/{self.run_.child.pid}/task/{self.run_.child.pid}/children") as children:
-            worker = int(children.read().split()[3])        # after the two ps and worker 0
-        os.kill(worker, signal.SIGKILL)
+        os.kill(children(self.run_.child.pid)[3], signal.SIGKILL)       # after the two ps and worker 0
         self.assertEqual(self.run_.wait(), 128 + signal.SIGKILL)
         self.run_.wait_for("worker 1 ended with 137")
         self.assertEqual(os.listdir(os.path.join(self.folder.name, "sumac")), [])
