@@ -25,7 +25,7 @@ struct ps_words {
 #define REPORT_MS_MIN 100u  /* more lines nobody reads */
 #define CONNECTIONS_MIN 16u /* the other ps, a client or two, and `sumac stats` */
 #define PORT_MAX 65535u
-#define UNSAID UINT32_MAX              /* a number that was not given */
+#define UNSAID UINT32_MAX /* a number that was not given */
 #define SERVER(member) .offset = offsetof(struct ps_words, server.member)
 
 static const struct option_row rows[] = {
@@ -113,7 +113,9 @@ const struct command ps_command = {
         "(state-max) +\n"
         "view-max + staging-max + pulls-max + a fixed part for each session, each connection and "
         "the message\n"
-        "that is worked on + grpc-memory-max. `sumac stats` prints each term.",
+        "that is worked on + grpc-memory-max. `sumac stats` prints each term, and as BOUND what "
+        "they are with\n"
+        "the variables that there are: it grows to this.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy/slurm/sumac.sbatch on a Slurm of one node, which is made for this test in namespaces of its own and ends with it."""
 import os
+import subprocess
 import tempfile
 import unittest
 
@@ -41,6 +42,14 @@ PartitionName=test Nodes=localhost Default=YES MaxTime=5 State=UP
 # Worker 1 pushes once everybody is there and ends with what it is told, while worker 0 goes on.
 FAILS = f"""case "$TF_CONFIG" in *'"worker", "index": 1'*) {BUILD}/first; exit $CODE;; esac
 exec {BUILD}/digits --seconds 600"""
+
+
+class NoJob(unittest.TestCase):
+    def test_outside_a_job_it_says_how_one_is_started(self):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+        done = subprocess.run(["bash", SBATCH, "./my_worker"], env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        self.assertIn(f"this is no job of Slurm's: start it with sbatch --ntasks N {SBATCH} PROGRAM", done.stderr)
 
 
 class Slurm(unittest.TestCase):
