@@ -75,26 +75,33 @@ static bool grow(struct arena *arena, size_t bytes)
     return true;
 }
 
-void *arena_take(struct arena *arena, size_t bytes)
+/* The next chunk with room for `wanted` bytes, or a new one, becomes the current one. */
+static bool move_on(struct arena *arena, size_t wanted)
 {
-    if (bytes > arena->bytes_max - arena->bytes_used)
-        return NULL;
-    const size_t wanted = bytes == 0
-                              ? ALIGNMENT_BYTES
-                              : (bytes + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
-    if (wanted > arena->bytes_max - arena->bytes_used)
-        return NULL;
     struct arena_chunk *const current = arena->current;
     const size_t used_of_current = arena->used_of_current;
     while (arena->current != NULL && wanted > arena->current->bytes - arena->used_of_current) {
         arena->current = arena->current->next;
         arena->used_of_current = 0;
     }
-    if (arena->current == NULL && !grow(arena, wanted)) {
-        arena->current = current; /* a smaller request may still fit */
-        arena->used_of_current = used_of_current;
+    if (arena->current != NULL || grow(arena, wanted))
+        return true;
+    arena->current = current; /* a smaller request may still fit */
+    arena->used_of_current = used_of_current;
+    return false;
+}
+
+/* A message of a small push takes two dozen times: what is not needed nearly always is elsewhere. */
+void *arena_take(struct arena *arena, size_t bytes)
+{
+    const size_t least = bytes > 0 ? bytes : 1;
+    if (least > arena->bytes_max - arena->bytes_used) /* a multiple of the alignment */
         return NULL;
-    }
+    const size_t wanted = (least + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
+    const struct arena_chunk *chunk = arena->current;
+    if ((chunk == NULL || wanted > chunk->bytes - arena->used_of_current) &&
+        !move_on(arena, wanted))
+        return NULL;
     uint8_t *data = (uint8_t *)(void *)arena->current + HEADER_BYTES + arena->used_of_current;
     arena->used_of_current += wanted;
     arena->bytes_used += wanted;

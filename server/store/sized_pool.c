@@ -21,7 +21,7 @@ struct link {
 };
 
 struct sized_pool_slab {
-    struct sized_pool_slab *next, *prev; /* of those of its class with free objects and used ones */
+    struct sized_pool_slab *next, *prev; /* of those of its class with free objects */
     struct link *free;
     uint32_t used;
 };
@@ -69,11 +69,35 @@ static void give_to_source(struct sized_pool *pool, void *data, size_t bytes)
     memory_give(pool->memory, data, bytes);
 }
 
+static void link_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
+{
+    slab->prev = NULL;
+    slab->next = pool->slabs[class];
+    if (slab->next != NULL)
+        slab->next->prev = slab;
+    pool->slabs[class] = slab;
+}
+
+static void unlink_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
+{
+    assert(slab->prev != NULL || pool->slabs[class] == slab);
+    if (slab->next != NULL)
+        slab->next->prev = slab->prev;
+    if (slab->prev != NULL)
+        slab->prev->next = slab->next;
+    else
+        pool->slabs[class] = slab->next;
+}
+
 void sized_pool_trim(struct sized_pool *pool)
 {
     for (uint32_t class = 0; class < SIZED_POOL_SLAB_CLASSES; class ++) {
-        give_to_source(pool, pool->empty[class], MEMORY_SLAB_BYTES);
+        struct sized_pool_slab *empty = pool->empty[class];
+        if (empty == NULL)
+            continue;
         pool->empty[class] = NULL;
+        unlink_slab(pool, class, empty);
+        give_to_source(pool, empty, MEMORY_SLAB_BYTES);
     }
     for (size_t bytes = CARVED_BYTES_MAX + 1; bytes <= CLASS_BYTES_MAX;) {
         size_t rounded;
@@ -127,26 +151,6 @@ static void *take_fresh(struct sized_pool *pool, size_t bytes, uint64_t reserve_
 
 /* ---- slabs ---- */
 
-static void link_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
-{
-    slab->prev = NULL;
-    slab->next = pool->slabs[class];
-    if (slab->next != NULL)
-        slab->next->prev = slab;
-    pool->slabs[class] = slab;
-}
-
-static void unlink_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
-{
-    assert(slab->prev != NULL || pool->slabs[class] == slab);
-    if (slab->next != NULL)
-        slab->next->prev = slab->prev;
-    if (slab->prev != NULL)
-        slab->prev->next = slab->next;
-    else
-        pool->slabs[class] = slab->next;
-}
-
 /* A new slab, cut into objects of this size. NULL: no memory. */
 static struct sized_pool_slab *
 carve(struct sized_pool *pool, size_t rounded, uint64_t reserve_bytes)
@@ -171,12 +175,14 @@ take_of_slab(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t r
     struct sized_pool_slab *slab = pool->slabs[class];
 
     if (slab == NULL) {
-        slab =
-            pool->empty[class] != NULL ? pool->empty[class] : carve(pool, rounded, reserve_bytes);
-        pool->empty[class] = NULL;
+        slab = carve(pool, rounded, reserve_bytes);
         if (slab == NULL)
             return NULL;
         link_slab(pool, class, slab);
+    }
+    if (slab->used == 0) {
+        assert(pool->empty[class] == NULL || pool->empty[class] == slab);
+        pool->empty[class] = NULL;
     }
     struct link *taken = slab->free;
     assert(taken != NULL);
@@ -187,6 +193,7 @@ take_of_slab(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t r
     return taken;
 }
 
+/* One empty slab of each class is kept, where it is: who takes and gives one object again and again links and unlinks none. */
 static void give_to_slab(struct sized_pool *pool, uint32_t class, void *data)
 {
     struct sized_pool_slab *slab =
@@ -198,12 +205,12 @@ static void give_to_slab(struct sized_pool *pool, uint32_t class, void *data)
     put_free(&slab->free, data);
     if (--slab->used > 0)
         return;
-    unlink_slab(pool, class, slab);
-    assert(slab->free != NULL);
-    if (pool->empty[class] == NULL)
+    if (pool->empty[class] == NULL) {
         pool->empty[class] = slab;
-    else
-        give_to_source(pool, slab, MEMORY_SLAB_BYTES);
+        return;
+    }
+    unlink_slab(pool, class, slab);
+    give_to_source(pool, slab, MEMORY_SLAB_BYTES);
 }
 
 /* ---- any size ---- */

@@ -27,8 +27,9 @@ struct sized_pool {
     const struct memory *memory;
     void *free[SIZED_POOL_CLASSES]; /* singly linked through the first word */
     struct sized_pool_slab *slabs[SIZED_POOL_SLAB_CLASSES]; /* with objects in use, and free ones */
-    struct sized_pool_slab *empty[SIZED_POOL_SLAB_CLASSES]; /* one, or NULL */
-    uint64_t spare_bytes; /* on the free lists of the larger classes */
+    struct sized_pool_slab
+        *empty[SIZED_POOL_SLAB_CLASSES]; /* of `slabs` the one without used objects, or NULL */
+    uint64_t spare_bytes;                /* on the free lists of the larger classes */
     uint64_t spare_bytes_max;
     uint64_t held_bytes;     /* of the source: slabs, larger pieces, what is spare */
     uint64_t held_bytes_max; /* UINT64_MAX after init: as much as the source gives */
