@@ -101,7 +101,7 @@ static uint32_t count_listed(const struct judge *judge)
 
 /* What the tables have no room for is refused before any of it is in them. */
 static enum sumac_status
-check_names(const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+check_names(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
     uint32_t fresh = 0;
     if (judge->members_listed)
@@ -123,12 +123,14 @@ check_names(const struct judge *judge, const wire_join_request *request, struct 
             "it names %zu members, ps 0 knows %u and takes %u in all: list them in its own "
             "cluster configuration",
             request->n_members, known, JUDGE_NAMED_MAX);
-    if (judge->tasks_pool.used + fresh + 1 > JUDGE_TASKS_MAX)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
-            "ps 0 knows %zu tasks, it names %u more, and %u are the most",
-            (size_t)judge->tasks_pool.used, fresh, JUDGE_TASKS_MAX);
-    return SUMAC_OK;
+    const size_t needed = judge->tasks_pool.used + fresh + 1;
+    if (needed <= JUDGE_TASKS_MAX || needed - judge_tasks_forgettable(judge) <= JUDGE_TASKS_MAX)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
+        "ps 0 knows %zu tasks, it names %u more, %u are the most, and too few have left: list the "
+        "members in the cluster configuration of ps 0",
+        (size_t)judge->tasks_pool.used, fresh, JUDGE_TASKS_MAX);
 }
 
 static void

@@ -36,7 +36,7 @@
 #define JUDGE_JOB_BYTES_MAX 64
 #define JUDGE_ADDRESS_BYTES_MAX 255
 #define JUDGE_LABEL_BYTES 96
-#define JUDGE_TASKS_MAX 4096u
+#define JUDGE_TASKS_MAX 4096u /* beyond it, those that have left give way (sessions.c) */
 #define JUDGE_NAMED_MAX 1024u /* members that joins may name, where the configuration lists none */
 #define JUDGE_SETTLED_MAX                                                                          \
     256u /* sessions remembered after their settle, for retried leaves and joins */
@@ -91,11 +91,13 @@ struct judge_task {
     struct judge_task *next, *next_by_name;
     char job[JUDGE_JOB_BYTES_MAX + 1];
     uint32_t index;
-    bool listed;    /* in the configuration */
-    bool member;    /* counts in the membership */
-    bool joined;    /* has ever been open */
-    bool done;      /* its last session left as done */
-    uint64_t named; /* by the list of the join that was looked at last */
+    bool listed; /* in the configuration */
+    bool member; /* counts in the membership */
+    bool joined; /* has ever been open */
+    bool done;   /* its last session left as done */
+    bool left; /* its client has said that it leaves: nobody will ask how its last session ended */
+    uint64_t left_us;
+    uint64_t named; /* by the list, or the look for tasks that may be forgotten, that was last */
     uint64_t attempts;
     uint64_t final;              /* of its last settled session */
     uint64_t acked_through;      /* likewise */
@@ -297,6 +299,8 @@ struct judge {
     bool members_listed; /* by this ps's own configuration */
     struct judge_task *first_task;
     struct judge_task *by_task[JUDGE_TASK_BUCKETS];
+    uint64_t
+        attempts_forgotten; /* the largest of a task that was forgotten: one that comes back goes on above it */
     uint64_t lists_looked_at;
     struct judge_session *first_session;
     /* By their ids: every message of a session looks here. */
@@ -386,7 +390,10 @@ bool judge_tasks_any(const struct judge *judge, enum judge_tasks which);
 /* "worker 0, worker 1, … 40 in all"; in the step's arena. */
 const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which);
 /* NULL when the table is full, or the name too long. */
+/* Where there is no place for it, the task that left longest ago is forgotten. NULL: none may be, or no memory. */
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name);
+/* How many tasks may be forgotten to make room. */
+uint32_t judge_tasks_forgettable(struct judge *judge);
 struct judge_session *
 judge_session_find(const struct judge *judge, const uint8_t *id, size_t bytes);
 struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce);

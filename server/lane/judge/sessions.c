@@ -29,18 +29,80 @@ struct judge_task *judge_task_find(const struct judge *judge, const wire_task_na
     return find_task(judge, name->job, name->index);
 }
 
+/* Those that some session is of, settled ones that are remembered included, are marked: they stay. */
+static uint64_t mark_tasks_of_sessions(struct judge *judge)
+{
+    const uint64_t look = ++judge->lists_looked_at;
+    for (const struct judge_session *session = judge->first_session; session != NULL;
+         session = session->next)
+        if (session->task != NULL)
+            session->task->named = look;
+    return look;
+}
+
+/* Whoever lost its session, and did not leave it, may come back and has to be told how that one ended; who is listed is waited
+ * for, or counts as done. */
+static bool may_forget(const struct judge_task *task, uint64_t look)
+{
+    return !task->listed && task->named != look && (task->left || !task->joined);
+}
+
+uint32_t judge_tasks_forgettable(struct judge *judge)
+{
+    const uint64_t look = mark_tasks_of_sessions(judge);
+    uint32_t count = 0;
+    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+        count += may_forget(task, look);
+    assert(count <= judge->tasks_pool.used);
+    return count;
+}
+
+static void forget_task(struct judge *judge, struct judge_task *task)
+{
+    assert(!task->listed);
+    assert(task->left || !task->joined);
+    struct judge_task **link = &judge->first_task;
+    while (*link != task)
+        link = &(*link)->next;
+    *link = task->next;
+    link = &judge->by_task[task_bucket(task->job, task->index)];
+    while (*link != task)
+        link = &(*link)->next_by_name;
+    *link = task->next_by_name;
+    if (task->attempts > judge->attempts_forgotten)
+        judge->attempts_forgotten = task->attempts;
+    judge_voided_drop(judge, &task->voided);
+    pool_give(&judge->tasks_pool, task);
+}
+
+/* False: there is none that may be. */
+static bool forget_oldest_task(struct judge *judge)
+{
+    const uint64_t look = mark_tasks_of_sessions(judge);
+    struct judge_task *oldest = NULL;
+    for (struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+        if (may_forget(task, look) && (oldest == NULL || task->left_us < oldest->left_us))
+            oldest = task;
+    if (oldest != NULL)
+        forget_task(judge, oldest);
+    return oldest != NULL;
+}
+
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name)
 {
     if (strlen(name->job) > JUDGE_JOB_BYTES_MAX)
         return NULL;
     struct judge_task *task = find_task(judge, name->job, name->index);
-    if (task != NULL || judge->tasks_pool.used >= JUDGE_TASKS_MAX)
+    if (task != NULL)
         return task;
+    if (judge->tasks_pool.used >= JUDGE_TASKS_MAX && !forget_oldest_task(judge))
+        return NULL;
     task = pool_take(&judge->tasks_pool);
     if (task == NULL)
         return NULL;
     text_print(task->job, sizeof(task->job), "%s", name->job);
     task->index = name->index;
+    task->attempts = judge->attempts_forgotten;
     assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
     struct judge_task **link = &judge->first_task;
     while (*link != NULL)

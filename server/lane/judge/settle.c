@@ -116,6 +116,8 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
         judge_voided_drop(judge, &task->voided);
         task->final = session->final;
         task->acked_through = session->acked_through;
+        task->left = session->left;
+        task->left_us = judge->now_us;
         task->voided = session->voided;
         session->voided = NULL;
         judge->memberless_since_us = judge->now_us;
