@@ -576,16 +576,38 @@ static void obey(struct lane *lane, struct stream *stream, const wire_peer_order
         lane_report_alive(lane, stream);
 }
 
+/* Two ps that are each the first of their own list, or one that calls itself under another name. */
+static void
+refuse_another_ps_0(struct lane *lane, struct stream *stream, const wire_peer_hello *hello)
+{
+    struct listing ours = {0}, theirs = {0};
+
+    assert(lane->index == 0);
+    if (hello == NULL || hello->n_ps_addresses > LANE_PS_MAX ||
+        listing_same_ps(
+            lane->config.ps_addresses, lane->config.ps_count,
+            (const char *const *)hello->ps_addresses, hello->n_ps_addresses)) {
+        lane_stream_fail(
+            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "this is ps 0, which gives orders and takes none; correct the addresses of the ps");
+        return;
+    }
+    listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
+    listing_add_addresses(&theirs, (const char *const *)hello->ps_addresses, hello->n_ps_addresses);
+    lane_stream_fail(
+        lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "this is ps 0 of %s, called by ps 0 of %s; give every task the same, in the same order",
+        listing_end(&ours), listing_end(&theirs));
+}
+
 void lane_order_received(struct lane *lane, const struct lane_event *event)
 {
     struct stream *stream = lane_stream_find(lane, event->stream);
 
     if (stream == NULL || stream->ended || stream->kind != LANE_STREAM_PEER)
         return;
-    if (lane->index == 0) { /* of its own configuration, too: under another name */
-        lane_stream_fail(
-            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "this is ps 0, which gives orders and takes none; correct the addresses of the ps");
+    if (lane->index == 0) {
+        refuse_another_ps_0(lane, stream, event->order->hello);
         return;
     }
     if (event->order->hello == NULL && !stream->hello) {

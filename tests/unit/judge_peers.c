@@ -364,6 +364,42 @@ static void a_configuration_that_was_refused_is_named_until_it_is_mended(void **
     world_free(world);
 }
 
+/* Two ps that are each the first of their own list would wait for each other, with no worker to end it. */
+static void a_ps_that_refuses_the_configuration_is_not_waited_for_without_limit(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1); /* given: nobody has joined */
+
+    for (int i = 0; i < 59; i++) {
+        world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
+        world_pass(world, SECOND);
+    }
+    assert_false(world->exited);
+    assert_true(world_waits(world, "gives up in 1 s"));
+    world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
+    world_pass(world, 2 * SECOND);
+
+    assert_true(world->exited);
+    assert_int_equal(world->exit_code, LANE_EXIT_MISCONFIGURED);
+    world_free(world);
+}
+
+/* Another one may be on its way to its address. */
+static void a_ps_that_refused_and_is_gone_is_waited_for_without_limit(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1); /* given: nobody has joined */
+    world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
+
+    for (int i = 0; i < 200; i++) {
+        world_down(world, 1);
+        world_pass(world, SECOND);
+    }
+
+    assert_false(world->exited);
+    world_free(world);
+}
+
 static void a_wait_for_a_ps_says_what_it_is_to_do(void **state)
 {
     (void)state;
@@ -467,6 +503,8 @@ int main(void)
         cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
         cmocka_unit_test(a_wait_names_what_keeps_it_waiting_at_present),
         cmocka_unit_test(a_configuration_that_was_refused_is_named_until_it_is_mended),
+        cmocka_unit_test(a_ps_that_refuses_the_configuration_is_not_waited_for_without_limit),
+        cmocka_unit_test(a_ps_that_refused_and_is_gone_is_waited_for_without_limit),
         cmocka_unit_test(a_wait_for_a_ps_says_what_it_is_to_do),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),

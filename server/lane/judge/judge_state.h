@@ -169,6 +169,8 @@ struct judge_peer {
     enum sumac_reason trouble_reason;
     bool
         unreached_since; /* what it said of the configurations is the trouble, and it was not reached any more */
+    uint64_t
+        refused_us; /* since when it refuses this configuration each time it is reached; 0: it does not */
     bool dialled;
     bool up;        /* a stream is open */
     bool writable;  /* and its last order is out */

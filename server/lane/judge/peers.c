@@ -297,10 +297,17 @@ bool judge_peer_is_late(const struct judge *judge, uint32_t ps)
     return overdue_us(judge, ps) >= judge_ms(half_ms < LANE_QUIET_MS ? half_ms : LANE_QUIET_MS);
 }
 
+/* Since when the wait for a ps that was never met counts: since the first join, or since it refuses ps 0, whatever joins. 0: not yet. */
+static uint64_t missing_us(const struct judge *judge, uint32_t ps)
+{
+    const uint64_t refused_us = judge->peers[ps].refused_us, joined_us = judge->first_join_us;
+    return refused_us == 0 || (joined_us != 0 && joined_us < refused_us) ? joined_us : refused_us;
+}
+
 static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
 {
-    return !judge->peers[ps].met && judge->first_join_us != 0 &&
-           judge->now_us - judge->first_join_us >= judge_ms(judge->config->ps_lost_ms);
+    return !judge->peers[ps].met && missing_us(judge, ps) != 0 &&
+           judge->now_us - missing_us(judge, ps) >= judge_ms(judge->config->ps_lost_ms);
 }
 
 /* Was the last that was heard of it that its configuration, or its release, is another one? */
@@ -314,10 +321,10 @@ static const char *peer_limit(const struct judge *judge, uint32_t ps)
 {
     const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
     uint64_t waited_us = overdue_us(judge, ps);
-    if (!judge->peers[ps].met && judge->first_join_us == 0)
+    if (!judge->peers[ps].met && missing_us(judge, ps) == 0)
         return "until somebody joins this wait has no limit";
     if (!judge->peers[ps].met)
-        waited_us = judge->now_us - judge->first_join_us;
+        waited_us = judge->now_us - missing_us(judge, ps);
     return out_text(
         judge->out, "gives up in %s",
         text_time_left(patience_us > waited_us ? patience_us - waited_us : 0).text);
@@ -375,16 +382,29 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     peer->writable = true;
 }
 
+/* After what it was last heard of. */
+static void note_refusal(struct judge *judge, uint32_t ps)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (!is_misconfigured(judge, ps))
+        peer->refused_us = 0;
+    else if (peer->refused_us == 0)
+        peer->refused_us = judge->now_us;
+}
+
 /* A configuration that was refused is to be mended whether or not that ps is reached now. */
 static void
 note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
     struct judge_peer *peer = &judge->peers[ps];
     peer->unreached_since = is_misconfigured(judge, ps) && reason == SUMAC_REASON_UNSPECIFIED;
-    if (peer->unreached_since)
+    if (peer->unreached_since) {
+        peer->refused_us = 0; /* another one may be on its way to that address */
         return;
+    }
     set_text(peer->trouble, sizeof(peer->trouble), text);
     peer->trouble_reason = reason;
+    note_refusal(judge, ps);
 }
 
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
@@ -441,6 +461,7 @@ static void greeted(struct judge *judge, uint32_t ps)
     peer->trouble[0] = '\0';
     peer->trouble_reason = SUMAC_REASON_UNSPECIFIED;
     peer->unreached_since = false;
+    note_refusal(judge, ps);
 }
 
 /* A ps that will not have ps 0 is as good as not there. */
@@ -452,6 +473,7 @@ static void refused(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
     set_text(peer->trouble, sizeof(peer->trouble), text);
     peer->trouble_reason = reason;
     peer->unreached_since = false;
+    note_refusal(judge, ps);
 }
 
 static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
