@@ -21,7 +21,8 @@
 #include "run_ports.h"
 #include "run_record.h"
 
-#define REPLICAS_MAX 256u /* what ps 0 takes */
+#define REPLICAS_MAX                                                                               \
+    256u               /* SUMAC_REPLICAS_MAX of sumac/worker.h, which a worker refuses more than */
 #define ATTEMPTS_MAX 5 /* clusters started because a port was taken in the meantime */
 
 struct run_options {
