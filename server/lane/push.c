@@ -307,10 +307,16 @@ static bool check_payload(
         came += payload->spans[i].bytes;
     if (!overflow && named == came)
         return true;
-    lane_stream_fail(
-        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "pieces of %llu bytes in a message with a payload of %llu bytes", (unsigned long long)named,
-        (unsigned long long)came);
+    if (overflow)
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "pieces of more than 2^64 - 1 bytes together in a message with a payload of %llu bytes",
+            (unsigned long long)came);
+    else
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "pieces of %llu bytes in a message with a payload of %llu bytes",
+            (unsigned long long)named, (unsigned long long)came);
     return false;
 }
 

@@ -300,7 +300,10 @@ static void shapes_that_are_none_are_refused_and_printed(void **state)
 
     define(&definition, "w");
     definition.shape[1] = (uint64_t)-3;
-    assert_refused(&two, &definition, SUMAC_REASON_BAD_SHAPE, "w: shape [4, -3] has a negative");
+    assert_refused(
+        &two, &definition, SUMAC_REASON_BAD_SHAPE,
+        "w: shape [4, 18446744073709551613] has an extent above 2^63 - 1 (as a signed number it is "
+        "-3)");
     define(&definition, "w");
     definition.shape[0] = UINT64_C(1) << 62;
     assert_refused(&two, &definition, SUMAC_REASON_BAD_SHAPE, "[4611686018427387904, 3]");
@@ -334,6 +337,10 @@ static void what_a_variable_cannot_be_is_refused(void **state)
     define(&definition, "w");
     definition.partitioner.num_shards = 0;
     assert_refused(&two, &definition, SUMAC_REASON_UNSUPPORTED, "num_shards");
+    define(&definition, "w");
+    definition.partitioner.num_shards = UINT64_MAX;
+    assert_refused(
+        &two, &definition, SUMAC_REASON_UNSUPPORTED, "num_shards is 18446744073709551615");
     define(&definition, "w");
     definition.shape[0] = 5000;
     definition.partitioner.num_shards = 5000;

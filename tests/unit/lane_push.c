@@ -525,6 +525,9 @@ static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
     talk_push(talk, streams.push, &request, one, 8);
 
     talk_expect(talk, "end of stream MALFORMED\n");
+    assert_string_equal(
+        talk->closed.text, "pieces of more than 2^64 - 1 bytes together in a message with a "
+                           "payload of 8 bytes");
 }
 
 static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state)

@@ -39,6 +39,7 @@ struct talk {
     bool holds_released; /* lent bytes are kept */
     bool shows_logs;
     struct sumac_error end;      /* of the exit */
+    struct sumac_error closed;   /* of the last end of a stream */
     const char *job;             /* of the sessions that are opened; NULL: worker */
     const char *name;            /* of the variables that are added; NULL: v and the id */
     struct lane_compute compute; /* kept; the lane's until COMPUTED */

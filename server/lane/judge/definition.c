@@ -51,14 +51,14 @@ enum sumac_status judge_name_check(const char *name, struct sumac_error *error)
 
 /* ---- reading ---- */
 
-/* "[-1, 3]": extents beyond 2^63 were negative where they came from. */
+/* "[2, 3]" */
 static const char *print_extents(const wire_variable *variable, char text[TEXT_BYTES])
 {
     size_t used = text_print(text, TEXT_BYTES, "[");
     for (size_t axis = 0; axis < variable->n_shape; axis++)
         used += text_print(
-            text + used, TEXT_BYTES - used, "%s%lld", axis > 0 ? ", " : "",
-            (long long)variable->shape[axis]);
+            text + used, TEXT_BYTES - used, "%s%llu", axis > 0 ? ", " : "",
+            (unsigned long long)variable->shape[axis]);
     text_print(text + used, TEXT_BYTES - used, "]");
     return text;
 }
@@ -81,8 +81,8 @@ static enum sumac_status read_shape(
         if (shape->extent[axis] > INT64_MAX)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-                "%s: shape %s has a negative extent", variable->name,
-                print_extents(variable, text));
+                "%s: shape %s has an extent above 2^63 - 1 (as a signed number it is %lld)",
+                variable->name, print_extents(variable, text), (long long)shape->extent[axis]);
     }
     if (sumac_shape_size(shape, dtype, &elements, &bytes) != SUMAC_OK)
         return fail(

@@ -54,9 +54,14 @@ check_at_least_one(const char *parameter, int64_t value, struct sumac_error *err
 {
     if (value >= 1)
         return SUMAC_OK;
+    if (value < 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+            "partitioner parameter %s is %llu (as a signed number %lld); give 1 to 2^63 - 1",
+            parameter, (unsigned long long)value, (long long)value);
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-        "partitioner parameter %s is %lld; give 1 or more", parameter, (long long)value);
+        "partitioner parameter %s is 0; give 1 or more", parameter);
 }
 
 static enum sumac_status check_rule(const struct placement_rule *rule, struct sumac_error *error)
