@@ -111,11 +111,13 @@ const struct command ps_command = {
         "is wrong.\n\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) +\n"
-        "view-max + staging-max + pulls-max + a fixed part for each session, each connection and "
-        "the message\n"
-        "that is worked on + grpc-memory-max. `sumac stats` prints each term, and as BOUND what "
-        "they are with\n"
-        "the variables that there are: it grows to this.",
+        "view-max + staging-max + pulls-max + a fixed part for each session, each connection, the "
+        "message\n"
+        "that is worked on, and answers that nobody reads (32 MiB) + grpc-memory-max. `sumac "
+        "stats` "
+        "prints\n"
+        "each term, and as BOUND what they are with the variables that there are: it grows to "
+        "this.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"

@@ -176,8 +176,8 @@ static void obey_signal(struct ps *ps, int number)
 static void tell_of_refused(struct ps *ps, uint64_t now_us)
 {
     const struct rpc_connections *const is = &ps->connections, *const told = &ps->connections_told;
-    if ((is->refused == told->refused && is->shortages == told->shortages &&
-         is->cut == told->cut) ||
+    if ((is->refused == told->refused && is->shortages == told->shortages && is->cut == told->cut &&
+         is->unread == told->unread) ||
         (ps->connections_told_us != 0 &&
          now_us - ps->connections_told_us < (uint64_t)PS_CONNECTIONS_TOLD_MS * 1000u))
         return;
@@ -195,6 +195,13 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
             "ps %u cut %llu connections: what they sent without a pause kept it from everybody "
             "else",
             ps->index, (unsigned long long)(is->cut - told->cut));
+    if (is->unread != told->unread)
+        ps_log(
+            ps->index,
+            "ps %u cut %llu connections that did not read its answers: at most %u bytes wait for "
+            "one, and %u for all; read them, or ask less at a time",
+            ps->index, (unsigned long long)(is->unread - told->unread),
+            RPC_UNREAD_CONNECTION_BYTES_MAX, RPC_UNREAD_BYTES_MAX);
     if (is->shortages != told->shortages)
         ps_log(
             ps->index,

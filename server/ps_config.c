@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "rpc.h"
 #include "ps_state.h"
 
 static uint32_t either_ms(uint32_t given, uint32_t otherwise)
@@ -187,6 +188,7 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->pulls_bytes_max = options->pulls_bytes_max;
     lane->state_bytes_max = options->state_bytes_max;
     lane->grpc_memory_bytes_max = options->grpc_memory_bytes_max;
+    lane->unread_answers_bytes_max = RPC_UNREAD_BYTES_MAX;
 }
 
 /* A session whose grant is smaller than any push would join, and be refused all it does. */

@@ -291,6 +291,11 @@ void acceptor_close(struct acceptor *acceptor)
     memory_give(&memory_heap, acceptor, sizeof *acceptor);
 }
 
+uint32_t acceptor_connections_max(const struct acceptor *acceptor)
+{
+    return acceptor->connections.max;
+}
+
 struct rpc_connections acceptor_count(const struct acceptor *acceptor)
 {
     return (struct rpc_connections){

@@ -29,6 +29,8 @@ bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader 
 /* Nobody is let in any more. Whoever holds a thread by what it sends is cut until acceptor_close. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_close(struct acceptor *acceptor);
+/* How many it lets in at a time. */
+uint32_t acceptor_connections_max(const struct acceptor *acceptor);
 /* Threads  any. */
 struct rpc_connections acceptor_count(const struct acceptor *acceptor);
 

@@ -22,6 +22,7 @@
 #include "reader.h"
 #include "rpc.h"
 #include "schema.h"
+#include "unread.h"
 
 #define REASON_KEY "sumac-reason" /* trailing metadata of an error: enum Reason in decimal */
 
@@ -70,6 +71,8 @@ struct rpc_call {
     uint32_t batches;
     uint64_t ending_since_us; /* server: as a tick found it; 0: not yet */
     uint32_t connection;      /* server: the number of its connection, once its last word is out */
+    struct unread_key key; /* server: of its connection, once it is looked for; inode 0: not yet */
+    uint64_t unread_bytes, unread_ticket; /* server: of the answer that its client has not taken */
 
     grpc_byte_buffer *outgoing; /* refilled for each message */
     grpc_byte_buffer *arriving; /* where the next message will be */
@@ -115,6 +118,11 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);
 void server_forget(struct rpc_server *server, struct rpc_call *call);
 /* The call's answer or status is the last that it says. Of too many that nobody reads, one is cut. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call);
+/* So many bytes of an answer are handed to gRPC; of too many that nobody reads, a connection is cut. False: there is no
+ * room for them, and they must not be sent. */
+bool server_note_unread(struct rpc_server *server, struct rpc_call *call, uint64_t bytes);
+/* They have gone out (`taken`), or the call is over. */
+void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool taken);
 void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
 
 static inline void calls_link(struct rpc_call **first, struct rpc_call *call)

@@ -85,11 +85,13 @@ void connections_add(
         .descriptor = descriptor, .inode = file.st_ino, .host = *host, .since_us = now_us};
 }
 
-static bool is_file(int descriptor, ino_t inode)
+ino_t connection_inode(int descriptor)
 {
     struct stat file;
-    return fstat(descriptor, &file) == 0 && S_ISSOCK(file.st_mode) && file.st_ino == inode;
+    return fstat(descriptor, &file) == 0 && S_ISSOCK(file.st_mode) ? file.st_ino : 0;
 }
+
+static bool is_file(int descriptor, ino_t inode) { return connection_inode(descriptor) == inode; }
 
 void connections_look(struct connections *connections)
 {
@@ -154,15 +156,30 @@ void connections_note_read(struct connections *connections)
 }
 
 /* connect(2) with AF_UNSPEC resets the connection and empties its queues; after shutdown(2) gRPC would read what waits. */
-static bool end_greedy(const struct connection *connection)
+static bool reset(int descriptor)
 {
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    return connect(descriptor, &nobody, sizeof nobody) == 0;
+}
+
+bool connection_reset(int descriptor, ino_t inode)
+{
+    const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return false;
+    const bool ended = is_file(own, inode) && reset(own);
+    close(own);
+    return ended;
+}
+
+static bool end_greedy(const struct connection *connection)
+{
     const int own = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
         return false;
     const bool greedy = is_file(own, connection->inode) &&
                         read_bytes(own) >= connection->read_bytes + GREEDY_BYTES_MIN;
-    const bool ended = greedy && connect(own, &nobody, sizeof nobody) == 0;
+    const bool ended = greedy && reset(own);
     close(own);
     return ended;
 }

@@ -48,6 +48,11 @@ bool connections_admit(const struct connections *connections, const struct conne
 void connections_add(
     struct connections *connections, int descriptor, const struct connection_host *host,
     uint64_t now_us);
+/* The inode of the socket with that descriptor; 0: it is none. */
+ino_t connection_inode(int descriptor);
+/* Reset it, if it is that socket still: what waits to be read or written is dropped. False: it is gone, or there is no
+ * descriptor to hold it with. */
+bool connection_reset(int descriptor, ino_t inode);
 /* Forget those that have ended. */
 void connections_look(struct connections *connections);
 /* End those that have said nothing for so long, not even what HTTP/2 begins with. */

@@ -130,9 +130,13 @@ struct rpc_connections {
     uint32_t open;
     uint64_t refused; /* since the start: there was no place */
     uint64_t cut;     /* since the start: what they sent kept the ps from everybody else */
+    uint64_t unread; /* since the start, cut: of answers that nobody took they had too many bytes */
     uint64_t
         shortages; /* since the start: times that there was no descriptor or memory for those that waited */
 };
+/* Of answers of unary calls, of health and of reflection that clients have not taken: all connections', and one's. */
+#define RPC_UNREAD_BYTES_MAX 33554432u
+#define RPC_UNREAD_CONNECTION_BYTES_MAX 8388608u
 struct rpc_connections rpc_server_connections(const struct rpc_server *server);
 /* What Check and Watch answer, for "" and every service. */
 void rpc_server_set_serving(struct rpc_server *server, bool serving);

@@ -113,6 +113,19 @@ static grpc_op status_op(struct rpc_call *call, grpc_metadata *trailing)
     return op;
 }
 
+/* Instead of an answer there is no room for. */
+static void refuse_answer(struct rpc_call *call)
+{
+    char text[160];
+    text_print(
+        text, sizeof text,
+        "clients that do not read hold %u bytes of answers, the most that there may be: try again "
+        "later",
+        RPC_UNREAD_BYTES_MAX);
+    grpc_slice_buffer_reset_and_unref(&call->outgoing->data.raw.slice_buffer);
+    rpc_call_finish(call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY, text);
+}
+
 void rpc_call_send(
     struct rpc_call *call, const wire_message *message, const struct rpc_payload *payload,
     size_t payload_count)
@@ -122,6 +135,11 @@ void rpc_call_send(
     size_t count = 0;
     grpc_metadata trailing;
     call_fill(call, message, payload, payload_count);
+    if ((call->answers_once || call->own) &&
+        !server_note_unread(call->server, call, grpc_byte_buffer_length(call->outgoing))) {
+        refuse_answer(call);
+        return;
+    }
     if (!call->greeted)
         ops[count++] = greeting();
     ops[count] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
@@ -140,6 +158,8 @@ void call_send_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
     call->sending = false;
+    if (call->unread_bytes > 0)
+        server_end_unread(call->server, call, ok);
     call_send_ending(call);
     if (ok && rpc_call_writable(call) && call->handler->writable != NULL)
         call->handler->writable(call);

@@ -3,12 +3,14 @@
 #include "server.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
 #include <grpc/support/alloc.h>
 
+#include "connections.h"
 #include "error.h"
 #include "text.h"
 
@@ -18,6 +20,10 @@
 #define IDLE_CONNECTION_MS_MAX 300000 /* without any call */
 #define METADATA_BYTES_MAX 8192 /* the headers of one call: gRPC's own are a few hundred bytes */
 #define ADDRESS_BYTES 300u
+#define UNREAD_CUT_BYTES                                                                           \
+    (RPC_UNREAD_BYTES_MAX / 4 * 3) /* gRPC gives back later what a connection held that is cut */
+#define UNREAD_SMALL_BYTES 4096u   /* an answer for which there is always room: 1024 may be open */
+#define UNREAD_GONE_MAX 64u        /* connections that have ended since the last look at them */
 
 static grpc_arg integer(const char *key, uint64_t value)
 {
@@ -84,6 +90,11 @@ enum sumac_status rpc_server_open(
     if (status != SUMAC_OK) {
         memory_give(&memory_heap, made, sizeof *made);
         return status;
+    }
+    if (!unread_init(&made->unread, acceptor_connections_max(made->acceptor) + UNREAD_GONE_MAX)) {
+        acceptor_close(made->acceptor);
+        memory_give(&memory_heap, made, sizeof *made);
+        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
     }
     made->poller = poller;
     made->calls_max = options->calls_max != 0 ? options->calls_max : SERVER_CALLS_MAX;
@@ -257,6 +268,24 @@ static uint32_t number_of_connection(grpc_call *core)
     return number;
 }
 
+/* gRPC calls a connection that it was handed by its descriptor's number. */
+static void find_connection(struct rpc_call *call)
+{
+    if (call->key.inode != 0)
+        return;
+    char *const peer = grpc_call_get_peer(call->core);
+    call->key.descriptor = strncmp(peer, "fd:", 3) == 0 ? (int)strtol(peer + 3, NULL, 10) : -1;
+    call->key.inode = connection_inode(call->key.descriptor);
+    gpr_free(peer);
+}
+
+/* Nobody would hear the answer. */
+static bool is_lost(struct rpc_call *call)
+{
+    find_connection(call);
+    return call->key.inode == 0 || unread_is_cut(&call->server->unread, &call->key);
+}
+
 /* Which call gives way, of those of `method` (NULL: of any) that were answered and whose clients have not taken the answer:
  * the oldest of the connection that has most. So whoever takes its answers slowly loses none to one that takes none. */
 static struct rpc_call *find_unread(struct rpc_server *server, const struct method *method)
@@ -306,7 +335,12 @@ static bool take_place(struct rpc_call *call, struct method *method)
 static void begin(struct rpc_server *server, struct method *method, struct accept *accepted)
 {
     struct rpc_call *call = enter(server, accepted->core);
-    if (call == NULL || !take_place(call, method)) {
+    const bool lost = call != NULL && !method->shape.client_streams && is_lost(call);
+    if (lost) {
+        call->handler = &deaf_handler;
+        rpc_call_cancel(call);
+    }
+    if (call == NULL || lost || !take_place(call, method)) {
         if (accepted->payload != NULL)
             grpc_byte_buffer_destroy(accepted->payload);
         return;
@@ -407,8 +441,56 @@ void server_forget(struct rpc_server *server, struct rpc_call *call)
     server->call_count--;
     if (call->listed_ending)
         forget_ending(server, call);
+    if (call->unread_bytes > 0)
+        server_end_unread(server, call, false);
     if (call->method != NULL)
         call->method->calls--;
+}
+
+static bool is_gone(const struct unread_key *key)
+{
+    return key->inode == 0 || connection_inode(key->descriptor) != key->inode;
+}
+
+/* Cancelling its calls would not free what gRPC is writing to it. */
+static void cut_greedy(struct rpc_server *server)
+{
+    struct unread_connection *greedy;
+    if (unread_find_greedy(&server->unread, UNREAD_CUT_BYTES, RPC_UNREAD_CONNECTION_BYTES_MAX) ==
+        NULL)
+        return;
+    unread_look(&server->unread, is_gone);
+    while ((greedy = unread_find_greedy(
+                &server->unread, UNREAD_CUT_BYTES, RPC_UNREAD_CONNECTION_BYTES_MAX)) != NULL) {
+        if (connection_reset(greedy->key.descriptor, greedy->key.inode))
+            server->unread_cut++;
+        unread_note_cut(&server->unread, greedy);
+    }
+}
+
+bool server_note_unread(struct rpc_server *server, struct rpc_call *call, uint64_t bytes)
+{
+    struct unread *const unread = &server->unread;
+    find_connection(call);
+    if (bytes > UNREAD_SMALL_BYTES && unread->held_bytes + bytes > RPC_UNREAD_BYTES_MAX) {
+        unread_look(unread, is_gone);
+        if (unread->held_bytes + bytes > RPC_UNREAD_BYTES_MAX)
+            return false;
+    }
+    call->unread_ticket = unread_add(unread, &call->key, bytes);
+    if (call->unread_ticket == 0) {
+        unread_look(unread, is_gone);
+        call->unread_ticket = unread_add(unread, &call->key, bytes);
+    }
+    call->unread_bytes = call->unread_ticket != 0 ? bytes : 0;
+    cut_greedy(server);
+    return call->unread_ticket != 0;
+}
+
+void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool taken)
+{
+    unread_end(&server->unread, &call->key, call->unread_ticket, call->unread_bytes, taken);
+    call->unread_bytes = 0;
 }
 
 /* At its own end the server tells everybody why. */
@@ -430,6 +512,7 @@ void server_note_ending(struct rpc_server *server, struct rpc_call *call)
 
 void rpc_server_tick(struct rpc_server *server, uint64_t now_us)
 {
+    unread_look(&server->unread, is_gone);
     struct rpc_call *next = NULL;
     for (struct rpc_call *call = server->ending_first; call != NULL; call = next) {
         next = call->ending_after;
@@ -448,7 +531,9 @@ void rpc_server_set_serving(struct rpc_server *server, bool serving)
 
 struct rpc_connections rpc_server_connections(const struct rpc_server *server)
 {
-    return acceptor_count(server->acceptor);
+    struct rpc_connections connections = acceptor_count(server->acceptor);
+    connections.unread = server->unread_cut;
+    return connections;
 }
 
 uint32_t rpc_server_calls(const struct rpc_server *server) { return server->call_count; }
@@ -492,6 +577,7 @@ void rpc_server_close(struct rpc_server *server)
         rpc_poll(server->poller, UINT64_MAX);
     grpc_server_destroy(server->core);
     acceptor_close(server->acceptor);
+    unread_deinit(&server->unread);
     for (unsigned i = 0; server->started && i < server->method_count; i++)
         forget_accepts(server->methods[i].accepts);
     if (server->started)

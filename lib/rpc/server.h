@@ -65,7 +65,9 @@ struct rpc_server {
     struct rpc_call *ending_first, *ending_last; /* oldest first */
     uint32_t ending_count;
     uint32_t ending_of[SERVER_CONNECTION_SLOTS]; /* of them, by the number of their connection */
-    uint32_t accepts;                            /* outstanding */
+    struct unread unread;
+    uint64_t unread_cut;
+    uint32_t accepts; /* outstanding */
     struct tag shut_down;
     bool started, draining, down;
     bool serving;

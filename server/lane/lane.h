@@ -65,9 +65,10 @@ struct lane_config {
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
     uint64_t
         state_bytes_max; /* values and slots, and what is kept beside them; 0: as much as the memory gives */
-    uint64_t base_bytes, grpc_memory_bytes_max; /* terms of the published formula, for Stats */
-    uint32_t connections_max;                   /* likewise */
-    bool records; /* emit RECORD and make answers wait for them (durability journal) */
+    /* Terms of the published formula, for Stats. */
+    uint64_t base_bytes, grpc_memory_bytes_max, unread_answers_bytes_max;
+    uint32_t connections_max; /* likewise */
+    bool records;             /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
     uint32_t broken; /* rules.h */

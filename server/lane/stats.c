@@ -111,6 +111,7 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     message->staged_bytes = lane->staged_bytes;
     message->staging_bytes_max = lane->config.staging_bytes_max;
     message->grpc_memory_bytes_max = lane->config.grpc_memory_bytes_max;
+    message->unread_answers_bytes_max = lane->config.unread_answers_bytes_max;
     message->pull_bytes = lane->pull_bytes;
     message->pulls_bytes_max = pulls_bytes_max(&lane->config);
     message->sessions_bytes_max = lane_sessions_bytes_max(lane);

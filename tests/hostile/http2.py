@@ -44,9 +44,11 @@ def message(content, compressed=0):
 class Connection:
     """A connection that said the preface, unless told not to. What the other side does to it is nobody's failure."""
 
-    def __init__(self, address, greet=True, window=None):
+    def __init__(self, address, greet=True, window=None, receive_bytes=None):
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+        if receive_bytes is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.alive = True
         if greet:
             settings = b"" if window is None else struct.pack(">HI", 4, window)

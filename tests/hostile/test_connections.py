@@ -12,7 +12,7 @@ from attack import Attack, DEADLINE_S, MIB, sessions_pb2, transfer_pb2, types_pb
 from crowd import crowd
 from wire import Stream, health_pb2, observe_pb2
 
-PULL, STATS = b"/sumac.v1.Transfer/Pull", b"/sumac.v1.Observe/Stats"
+PULL, STATS, LIST = b"/sumac.v1.Transfer/Pull", b"/sumac.v1.Observe/Stats", b"/sumac.v1.Variables/List"
 DESCRIPTORS_MORE = 20       # that a ps may have for a moment, beside its connections
 
 
@@ -32,6 +32,24 @@ class Connections(Attack):
             stream = 2 * number + 1
             connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(PULL)) +
                             http2.frame(http2.RST_STREAM, 0, stream, b"\0\0\0\x08"))
+
+    def test_long_answers_that_nobody_reads_end_their_connections(self):
+        """What is being written to a connection stays when the call is cancelled."""
+        client = self.observer()
+        for number in range(450):       # an answer of half a MiB
+            client.create(f"{number}" + "n" * 1000, [1], shards=1)
+        connections = []
+        for _ in range(20):
+            connection = self.connect(window=2**31 - 1, receive_bytes=4096)
+            connection.send(http2.frame(http2.WINDOW_UPDATE, 0, 0, (2**31 - 1 - 65535).to_bytes(4, "big")))
+            for stream in range(1, 81, 2):
+                connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(LIST)) +
+                                http2.frame(http2.DATA, http2.END_STREAM, stream, http2.message(b"")))
+            connections.append(connection)
+        self.cluster.ps[0].wait_for("connections that did not read its answers")
+        self.nobody_was_harmed()
+        for connection in connections:
+            connection.close()
 
     def test_streams_that_are_reset_without_end_are_cut_off(self):
         """They would keep the ps from everybody else for as long as they come."""

@@ -126,7 +126,8 @@ class Reading(unittest.TestCase):
             self.assertEqual(ps["pushes"], 2)
             self.assertEqual(memory["bound_bytes"], memory["base_bytes"] + memory["state_bytes"] + memory["view_bytes_max"]
                              + memory["staging_bytes_max"] + memory["pulls_bytes_max"] + memory["sessions_bytes_max"]
-                             + memory["connections_bytes_max"] + memory["step_bytes_max"] + memory["grpc_memory_bytes_max"])
+                             + memory["connections_bytes_max"] + memory["unread_answers_bytes_max"]
+                             + memory["step_bytes_max"] + memory["grpc_memory_bytes_max"])
             self.assertLessEqual(memory["state_bytes"], memory["state_bytes_max"])
             self.assertLessEqual(memory["resident_bytes"], memory["bound_bytes"])
         (worker,) = [client for client in document["clients"] if client["name"] == "worker 0"]
