@@ -57,8 +57,8 @@ struct ps_options {
  * on 0.0.0.0:2222".
  *
  * Returns  the exit code of the process. Threads  the process's first, before it has made others:
- * SIGTERM and SIGINT are blocked from here on, in every thread that it makes, and back to what they
- * were at its end. */
+ * SIGTERM and SIGINT are blocked from here on, in every thread that it makes, and stay so: one that
+ * comes after the end changes no exit code. */
 int ps_run(const struct ps_options *options);
 
 #endif

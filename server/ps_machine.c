@@ -139,7 +139,7 @@ void ps_signals_block(struct ps *ps)
     sigemptyset(&ps->signals);
     sigaddset(&ps->signals, SIGTERM);
     sigaddset(&ps->signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ps->signals, &ps->signals_before);
+    pthread_sigmask(SIG_BLOCK, &ps->signals, NULL);
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &ignore, &ps->pipe_before);
 }
@@ -153,6 +153,6 @@ int ps_signals_take(const struct ps *ps)
 
 void ps_signals_restore(const struct ps *ps)
 {
+    /* The others stay blocked: the exit code is decided. */
     sigaction(SIGPIPE, &ps->pipe_before, NULL);
-    pthread_sigmask(SIG_SETMASK, &ps->signals_before, NULL);
 }

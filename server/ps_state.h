@@ -128,7 +128,7 @@ struct ps {
     struct rpc_payload *payload; /* of the message that is being sent */
     uint32_t payload_capacity;
     struct ps_random random;
-    sigset_t signals, signals_before;
+    sigset_t signals;
     struct sigaction pipe_before;
     int signalled; /* the first signal's number; 0: none */
     bool hurried;  /* a second one came */

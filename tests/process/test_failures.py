@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that die, stop, sleep or never come: who says what, and what is applied."""
+import contextlib
 import json
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -269,6 +271,17 @@ class ParameterServers(unittest.TestCase):
         cluster.ps[0].signal(signal.SIGTERM)
         self.assertEqual(cluster.ps[0].wait(), 143)
         self.assertRegex(cluster.ps[0].text(), "exits at once: signal 15 came again")
+
+    def test_signals_that_come_until_the_end_change_no_exit_code(self):
+        """The process exits with the code that was decided: it does not die by a signal that comes later."""
+        for _ in range(5):
+            cluster = self.cluster(ps=1)
+            child = cluster.ps[0].child
+            while child.returncode is None:
+                child.send_signal(signal.SIGTERM)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(timeout=0.0005)
+            self.assertEqual(child.returncode, 143)
 
     def test_a_port_that_is_taken_is_named(self):
         cluster = self.cluster(ps=1)
