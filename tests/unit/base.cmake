@@ -3,3 +3,4 @@
 foreach(name status buffer tensor memory text)
   sumac_unit_test(${name} USES base)
 endforeach()
+sumac_unit_test(assert_number USES base)

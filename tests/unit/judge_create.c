@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "assert_number.h"
 #include "judge_world.h"
 
 /* A world of two ps in which workers 0 and 1 have joined. */
@@ -129,7 +130,7 @@ static void hyperparameters_that_are_left_out_are_filled_in(void **state)
     struct definition definition;
     define(&definition, "w");
 
-    assert_float_equal(created(&two, &definition)->learning_rate, 0.01, 0);
+    assert_number_equal(created(&two, &definition)->learning_rate, 0.01);
     world_free(two.world);
 }
 

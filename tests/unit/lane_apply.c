@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "assert_number.h"
 #include "lane_talk.h"
 
 #define LARGE 5u /* 40 float32: 160 bytes, five blocks of 32, above inline_bytes (64) */
@@ -61,7 +62,7 @@ static void expect_shard(struct talk *talk, uint64_t shard, const float *values,
     assert_int_equal(
         lane_peek(talk->lane, shard, (uint8_t *)held, sizeof held), count * sizeof(float));
     for (uint32_t i = 0; i < count; i++)
-        assert_float_equal(held[i], values[i], 0);
+        assert_number_equal(held[i], values[i]);
 }
 
 static void a_large_part_is_computed_in_slices(void **state)
@@ -466,7 +467,7 @@ static void a_thousand_small_variables_are_one_push_and_one_answer(void **state)
 
     for (uint32_t i = 0; i < variables; i++) {
         assert_int_equal(lane_peek(talk->lane, 100 + i, (uint8_t *)&held, sizeof held), 4);
-        assert_float_equal(held, values[i], 0);
+        assert_number_equal(held, values[i]);
     }
     test_free(values);
 }

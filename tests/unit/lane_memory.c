@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "assert_number.h"
 #include "lane_state.h"
 #include "lane_talk.h"
 
@@ -73,7 +74,7 @@ static void expect_all(struct talk *talk, uint64_t shard, uint32_t count, float 
     assert_int_equal(
         lane_peek(talk->lane, shard, (uint8_t *)held, sizeof held), count * sizeof(float));
     for (uint32_t i = 0; i < count; i++)
-        assert_float_equal(held[i], value, 0);
+        assert_number_equal(held[i], value);
 }
 
 static void no_more_memory(struct talk *talk, uint32_t takes_left)
@@ -139,7 +140,7 @@ static void the_oldest_reader_is_given_up_first(void **state)
     talk_expect(talk, "pulled 1 error VIEW_ENDED\n");
     talk_writable(talk, other); /* what the first one kept was enough */
     assert_int_equal(talk->pulled_bytes, 2 * 8192 * sizeof(float));
-    assert_float_equal(*(const float *)(const void *)talk->pulled, 0, 0);
+    assert_number_equal(*(const float *)(const void *)talk->pulled, 0);
 }
 
 /* ---- bytes that are on their way ---- */
@@ -158,7 +159,7 @@ static void a_part_waits_for_bytes(struct talk *talk, uint32_t inline_bytes)
     talk_pull(talk, streams.pull, 2, LONG, 1, 0); /* a pull sees all of the part, or nothing */
     talk_expect(talk, "");
     for (uint32_t i = 0; i < talk->lent_count; i++)
-        assert_float_equal(*(const float *)(const void *)talk->lent[i].bytes.data, 0, 0);
+        assert_number_equal(*(const float *)(const void *)talk->lent[i].bytes.data, 0);
 
     stage(talk, streams.push, 2, SMALL, 4); /* others go on, in their order */
     talk_release(talk);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "assert_number.h"
 #include "lane_talk.h"
 
 #define VARIABLE 5u
@@ -145,7 +146,7 @@ static void a_decided_session_is_applied_up_to_its_final(void **state)
 
     talk_expect(talk, "done 1 voided\ndone 2 [1]\nclosed 2 voided 1\nreport 6\n");
     assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)held, sizeof held), 16);
-    assert_float_equal(held[0], 1, 0);
+    assert_number_equal(held[0], 1);
     talk_decide(talk, 1, 2, 1);
     talk_expect(talk, "report 7\n");
     wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
@@ -237,7 +238,7 @@ static void expect_held(struct talk *talk, float value)
     float held[4];
 
     assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)held, sizeof held), sizeof held);
-    assert_float_equal(held[0], value, 0);
+    assert_number_equal(held[0], value);
 }
 
 /* It is committed: on other ps it is applied. */

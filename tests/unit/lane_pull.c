@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "assert_number.h"
 #include "lane_state.h"
 #include "lane_talk.h"
 
@@ -63,7 +64,7 @@ static void expect_pulled(const struct talk *talk, uint32_t count, float value)
 
     assert_int_equal(talk->pulled_bytes, count * sizeof(float));
     for (uint32_t i = 0; i < count; i++)
-        assert_float_equal(values[i], value, 0);
+        assert_number_equal(values[i], value);
 }
 
 static void one_reads_ones_own_pushes(void **state)
@@ -493,7 +494,7 @@ static void a_block_that_is_written_in_part_keeps_the_rest(void **state)
     float held[40];
     assert_int_equal(lane_peek(talk->lane, LONG, (uint8_t *)held, sizeof held), sizeof held);
     for (int i = 0; i < 40; i++)
-        assert_float_equal(held[i], i >= 3 && i < 6 ? 6 : 1, 0);
+        assert_number_equal(held[i], i >= 3 && i < 6 ? 6 : 1);
     talk->deaf = 0;
     talk_writable(talk, streams.pull);
     expect_pulled(talk, 40, 1);
@@ -534,7 +535,7 @@ static void bytes_that_are_on_their_way_are_not_written_to(void **state)
 
     for (uint32_t i = 0; i < talk->lent_count;
          i++) /* then the bytes on their way are the old ones */
-        assert_float_equal(*(const float *)(const void *)talk->lent[i].bytes.data, 0, 0);
+        assert_number_equal(*(const float *)(const void *)talk->lent[i].bytes.data, 0);
     talk_release(talk);
     talk_pull(talk, streams.pull, 2, LONG, 1, 0);
     expect_pulled(talk, 65536, 1);

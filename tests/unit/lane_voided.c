@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "assert_number.h"
 #include "lane_state.h"
 #include "lane_talk.h"
 
@@ -298,7 +299,7 @@ static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
 
     talk_expect(talk, "report 7\n");
     assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)&held, sizeof held), sizeof held);
-    assert_float_equal(held, 0, 0);
+    assert_number_equal(held, 0);
 }
 
 static void a_decision_that_voids_more_than_all_ps_remember_is_refused(void **state)
@@ -427,7 +428,7 @@ static void a_closed_session_with_a_part_to_apply_is_not_forgotten(void **state)
 
     assert_true(talk->lane->closed_count < 249); /* others were forgotten */
     assert_int_equal(lane_peek(talk->lane, 5, (uint8_t *)held, sizeof held), sizeof held);
-    assert_float_equal(held[0], 2, 0);
+    assert_number_equal(held[0], 2);
 }
 
 int main(void)

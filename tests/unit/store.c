@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "assert_number.h"
 #include "store.h"
 
 #define BLOCK_BYTES 64u
@@ -284,8 +285,8 @@ static void a_variable_is_cut_into_blocks(void **state)
     const struct shard *shard = store_shard(&fixture->store, 3);
     assert_int_equal(shard->block_count, 3);
     assert_int_equal(shard->value[2]->bytes, 32);
-    assert_float_equal(first_of(shard->value[2]), 1, 0);
-    assert_float_equal(first_of(shard->slot[0][2]), 0, 0);
+    assert_number_equal(first_of(shard->value[2]), 1);
+    assert_number_equal(first_of(shard->slot[0][2]), 0);
     assert_int_equal(fixture->store.state_bytes, 3 * 160);
 }
 
@@ -471,7 +472,7 @@ static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state
 
     assert_null(store_shard(&fixture->store, 3));
     assert_null(store_find_by_name(&fixture->store, "v3"));
-    assert_float_equal(first_of(shard->value[0]), 1, 0);
+    assert_number_equal(first_of(shard->value[0]), 1);
     assert_int_equal(fixture->store.state_bytes, 160);
     store_let_go(&fixture->store, shard);
     assert_int_equal(fixture->store.state_bytes, 0);
@@ -507,14 +508,14 @@ static void a_view_sees_its_position_whatever_is_written(void **state)
     shard->views++;
     overwrite(store, shard, 0, 30);
 
-    assert_float_equal(first_of(store_block_at(shard, 0, early.position)), 10, 0);
-    assert_float_equal(first_of(store_block_at(shard, 0, late.position)), 21, 0);
-    assert_float_equal(first_of(shard->value[0]), 30, 0);
+    assert_number_equal(first_of(store_block_at(shard, 0, early.position)), 10);
+    assert_number_equal(first_of(store_block_at(shard, 0, late.position)), 21);
+    assert_number_equal(first_of(shard->value[0]), 30);
     assert_int_equal(store->view_bytes, 128);
     shard->views--;
     store_view_close(store, &late);
     assert_int_equal(store->view_bytes, 64);
-    assert_float_equal(first_of(store_block_at(shard, 0, early.position)), 10, 0);
+    assert_number_equal(first_of(store_block_at(shard, 0, early.position)), 10);
     shard->views--;
     store_view_close(store, &early);
     assert_int_equal(store->view_bytes, 0);
@@ -540,7 +541,7 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
     assert_true(early.ended);
     assert_false(late.ended);
     assert_true(store->view_bytes <= 128);
-    assert_float_equal(first_of(store_block_at(shard, 0, late.position)), 10, 0);
+    assert_number_equal(first_of(store_block_at(shard, 0, late.position)), 10);
     shard->views -= 2;
     store_view_close(store, &early);
     store_view_close(store, &late);
@@ -557,11 +558,11 @@ static void lent_bytes_outlive_their_view_and_their_shard(void **state)
 
     struct block *fresh = overwrite(store, shard, 0, 20);
     assert_ptr_not_equal(fresh, lent);
-    assert_float_equal(first_of(lent), 1, 0);
+    assert_number_equal(first_of(lent), 1);
     store_block_lend(fresh);
     store_delete(store, variable);
-    assert_float_equal(first_of(lent), 1, 0);
-    assert_float_equal(first_of(fresh), 20, 0);
+    assert_number_equal(first_of(lent), 1);
+    assert_number_equal(first_of(fresh), 20);
 
     store_block_released(store, lent);
     store_block_released(store, fresh);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* assert_number.c -- what is no number is not the one that was expected. */
+#include <math.h>
+
+#include "assert_number.h"
+
+static void a_number_is_itself_and_nan_is_none(void **state)
+{
+    (void)state;
+    assert_true(number_is(0.25, 0.25));
+    assert_true(number_is(-0.0, 0.0));
+    assert_false(number_is(nextafter(1, 2), 1));
+    assert_false(number_is((double)NAN, 0));
+    assert_false(number_is(0, (double)NAN));
+    assert_false(number_is((double)INFINITY, (double)-INFINITY));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_is_itself_and_nan_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
