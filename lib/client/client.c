@@ -84,8 +84,7 @@ check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
     return SUMAC_OK;
 }
 
-/* The chief is the first member, the workers come after it. A list that may lack some of them tells no count. */
-static void find_place(struct sumac_client *client, const struct sumac_cluster *cluster)
+void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster)
 {
     const struct sumac_job *chiefs = sumac_cluster_job(cluster, "chief");
     const struct sumac_job *workers = sumac_cluster_job(cluster, "worker");
@@ -112,7 +111,7 @@ static struct session *make_session(
     }
     const bool member = !options->reader && !options->observer;
     if (member)
-        find_place(client, options->cluster);
+        client_find_place(client, options->cluster);
     const struct session_config config = {
         .reader = options->reader,
         .role = member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
@@ -152,8 +151,7 @@ static void say_joined(struct sumac_client *client)
             client->who, state.attempt, client->peers[0].address, state.ps_count, state.cluster_id);
 }
 
-/* Wait for the join, which waits for every ps; say now and then who is missing. */
-static enum sumac_status join(struct sumac_client *client, struct sumac_error *error)
+enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error)
 {
     const uint64_t started_us = client_now_us();
     const uint64_t until_us = started_us + (uint64_t)client->timeout_ms * 1000;
@@ -200,7 +198,7 @@ static enum sumac_status open_session(
     if (client->session == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a session");
-    return join(client, error);
+    return client_join(client, error);
 }
 
 /* ---- open and close */

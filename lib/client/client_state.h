@@ -206,8 +206,13 @@ struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int
 const char *
 client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 
-/* client.c: is the join over, one way or the other? */
+/* client.c -- with the lock held */
+/* Is the join over, one way or the other? */
 bool client_is_joined(const struct sumac_client *client);
+/* Wait for the join, which waits for every ps; say now and then who is missing. */
+enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error);
+/* The chief is the first member, the workers come after it. A list that may lack some of them tells no count. */
+void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster);
 
 /* discover.c */
 enum sumac_status client_discover(

@@ -286,9 +286,7 @@ static bool is_lost(struct rpc_call *call)
     return call->key.inode == 0 || unread_is_cut(&call->server->unread, &call->key);
 }
 
-/* Which call gives way, of those of `method` (NULL: of any) that were answered and whose clients have not taken the answer:
- * the oldest of the connection that has most. So whoever takes its answers slowly loses none to one that takes none. */
-static struct rpc_call *find_unread(struct rpc_server *server, const struct method *method)
+struct rpc_call *server_find_unread(struct rpc_server *server, const struct method *method)
 {
     struct rpc_call *found = NULL;
     uint32_t most = 0;
@@ -306,7 +304,7 @@ static struct rpc_call *find_unread(struct rpc_server *server, const struct meth
 /* Of a method whose places are all taken. */
 static void make_place(struct rpc_server *server, const struct method *method)
 {
-    struct rpc_call *call = find_unread(server, method);
+    struct rpc_call *call = server_find_unread(server, method);
     if (call != NULL)
         cut(server, call);
 }
@@ -507,7 +505,7 @@ void server_note_ending(struct rpc_server *server, struct rpc_call *call)
     call->connection = number_of_connection(call->core);
     ++*ending_beside(server, call);
     if (++server->ending_count > SERVER_ENDING_CALLS_MAX && !server->draining)
-        cut(server, find_unread(server, NULL));
+        cut(server, server_find_unread(server, NULL));
 }
 
 void rpc_server_tick(struct rpc_server *server, uint64_t now_us)

@@ -75,6 +75,9 @@ struct rpc_server {
     struct watcher watchers[SERVER_WATCHERS_MAX];
 };
 
+/* Which call gives way, of those of `method` (NULL: of any) that were answered and whose clients have not taken the answer:
+ * the oldest of the connection that has most. So whoever takes its answers slowly loses none to one that takes none. */
+struct rpc_call *server_find_unread(struct rpc_server *server, const struct method *method);
 /* Add the standard services; after the user's. */
 enum sumac_status health_add(struct rpc_server *server, struct sumac_error *error);
 enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *error);

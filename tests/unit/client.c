@@ -557,6 +557,65 @@ static void a_member_without_a_configuration_is_told_a_workers(void **state)
     assert_int_equal(sumac_exit_code(&error), 2);
 }
 
+/* ---- a member */
+
+/* Its place among all, and how many there are. */
+static void assert_place(const char *config, uint32_t index, uint32_t count)
+{
+    struct sumac_error error;
+    struct sumac_cluster cluster;
+    struct sumac_client client = {.reader = false};
+    assert_int_equal(sumac_cluster_parse(config, NULL, &cluster, &error), SUMAC_OK);
+
+    client_find_place(&client, &cluster);
+
+    assert_int_equal(client.member_index, index);
+    assert_int_equal(client.member_count, count);
+    sumac_cluster_deinit(&cluster);
+}
+
+static void the_chief_is_the_first_member_and_the_workers_come_after_it(void **state)
+{
+    (void)state;
+    assert_place(
+        "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"]}, "
+        "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+        2, 3);
+    assert_place(
+        "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"]}, "
+        "\"task\": {\"type\": \"chief\", \"index\": 0}}",
+        0, 3);
+    assert_place(
+        "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": [\"w:1\", \"w:2\"]}, "
+        "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+        1, 2);
+}
+
+/* A map need not name every worker. */
+static void of_workers_in_a_map_no_count_is_told(void **state)
+{
+    (void)state;
+    assert_place(
+        "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": {\"3\": \"w:1\"}}, "
+        "\"task\": {\"type\": \"worker\", \"index\": 3}}",
+        3, 0);
+}
+
+/* It was found, and has not answered by the end of a time of nothing. */
+static void the_error_of_a_join_that_is_not_answered_names_ps_0(void **state)
+{
+    (void)state;
+    struct sumac_error error = {0};
+    struct peer peer = {.address = (char[]){"h0.example:2222"}, .incarnation = 7};
+    struct sumac_client client = {
+        .peers = &peer, .peer_count = 1, .timer_us = NEVER_US, .timeout_ms = 0};
+
+    assert_int_equal(client_join(&client, &error), SUMAC_UNAVAILABLE);
+
+    assert_int_equal(error.reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(error.text, "ps 0 at h0.example:2222 did not answer the join"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -582,6 +641,9 @@ int main(void)
         cmocka_unit_test(a_cluster_without_ps_is_refused),
         cmocka_unit_test(a_task_that_is_no_member_is_refused),
         cmocka_unit_test(a_member_without_a_configuration_is_told_a_workers),
+        cmocka_unit_test(the_chief_is_the_first_member_and_the_workers_come_after_it),
+        cmocka_unit_test(of_workers_in_a_map_no_count_is_told),
+        cmocka_unit_test(the_error_of_a_join_that_is_not_answered_names_ps_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

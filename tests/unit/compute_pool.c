@@ -92,6 +92,41 @@ static void without_threads_the_owner_runs_every_slice(void **state)
     compute_pool_destroy(pool);
 }
 
+/* ---- while a slice runs: the linker hands the pool's update_run to this one */
+
+void __real_update_run(const struct update_slice *slice);
+void __wrap_update_run(const struct update_slice *slice);
+
+/* Asked for a finished job in the middle of each slice; NULL: none is asked. */
+static struct compute_pool *asked_while_running;
+static uint64_t finished_while_running;
+
+void __wrap_update_run(const struct update_slice *slice)
+{
+    if (asked_while_running != NULL)
+        finished_while_running += compute_pool_finished(asked_while_running);
+    __real_update_run(slice);
+}
+
+static void a_job_is_not_finished_while_its_last_slice_runs(void **state)
+{
+    (void)state;
+    struct compute_pool *const pool = make_pool(0);
+    struct increments increments;
+    make_increments(&increments, 2);
+    assert_true(compute_pool_submit(pool, 7, increments.slices, 2));
+
+    asked_while_running = pool;
+    assert_true(compute_pool_help(pool));
+    assert_true(compute_pool_help(pool));
+    asked_while_running = NULL;
+
+    assert_int_equal(finished_while_running, 0);
+    assert_int_equal(compute_pool_finished(pool), 7);
+    check_and_free(&increments, 1);
+    compute_pool_destroy(pool);
+}
+
 static void jobs_are_given_back_in_the_order_they_were_submitted(void **state)
 {
     (void)state;
@@ -220,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_threads_the_owner_runs_every_slice),
+        cmocka_unit_test(a_job_is_not_finished_while_its_last_slice_runs),
         cmocka_unit_test(jobs_are_given_back_in_the_order_they_were_submitted),
         cmocka_unit_test(a_job_without_slices_is_finished_at_once),
         cmocka_unit_test(thousands_of_jobs_run_each_slice_once),

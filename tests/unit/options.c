@@ -141,8 +141,8 @@ static void sizes_are_powers_of_two(void **state)
 static const char *fruit(const void *context, size_t index)
 {
     (void)context;
-    static const char *const names[] = {"apple", "pear"};
-    return index < 2 ? names[index] : NULL;
+    static const char *const names[] = {"apple", "pear", "fig"};
+    return index < 3 ? names[index] : NULL;
 }
 
 static void the_nearest_word_is_meant_unless_none_is_near(void **state)
@@ -151,7 +151,9 @@ static void the_nearest_word_is_meant_unless_none_is_near(void **state)
     assert_string_equal(nearest_word("aple", fruit, NULL), "apple");
     assert_string_equal(nearest_word("pears", fruit, NULL), "pear");
     assert_null(nearest_word("xylophone", fruit, NULL));
+    assert_string_equal(nearest_word("dig", fruit, NULL), "fig");
     assert_null(nearest_word("q", fruit, NULL));
+    assert_null(nearest_word("meat", fruit, NULL)); /* half of its letters would be wrong */
 }
 
 static void the_nearest_are_at_most_three_best_first(void **state)
@@ -162,8 +164,13 @@ static void the_nearest_are_at_most_three_best_first(void **state)
     static const struct {
         const char *word, *said;
     } cases[] = {
-        {"W1", "w1, W10 or b1"},    {"kernel", "layer1/kernel"}, {"embeding", "embedding"},
-        {"Embedding", "embedding"}, {"xylophone", ""},           {"nope", ""},
+        {"W1", "w1, W10 or b1"},
+        {"kernel", "layer1/kernel"},
+        {"embeding", "embedding"},
+        {"Embedding", "embedding"},
+        {"xylophone", ""},
+        {"nope", ""},
+        {"V", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nearest nearest = {0};

@@ -118,6 +118,23 @@ static void of_more_than_a_thousand_the_edges_are_shown(void **state)
         " [1200 1201 1202 ... 1397 1398 1399]]\n");
 }
 
+/* Nothing would be left out in the place of the dots. */
+static void an_axis_of_both_edges_alone_is_shown_whole(void **state)
+{
+    (void)state;
+    static int16_t values[6 * 200];
+    for (int i = 0; i < 6 * 200; i++)
+        values[i] = (int16_t)i;
+    prints(
+        values, sizeof values, SUMAC_INT16, MATRIX(6, 200),
+        "[[   0    1    2 ...  197  198  199]\n"
+        " [ 200  201  202 ...  397  398  399]\n"
+        " [ 400  401  402 ...  597  598  599]\n"
+        " [ 600  601  602 ...  797  798  799]\n"
+        " [ 800  801  802 ...  997  998  999]\n"
+        " [1000 1001 1002 ... 1197 1198 1199]]\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +146,7 @@ int main(void)
         cmocka_unit_test(nothing_is_an_empty_list),
         cmocka_unit_test(lines_end_before_75_characters),
         cmocka_unit_test(of_more_than_a_thousand_the_edges_are_shown),
+        cmocka_unit_test(an_axis_of_both_edges_alone_is_shown_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -295,6 +296,36 @@ static void fewer_connections_than_other_tasks_are_refused(void **state)
     }
 }
 
+/* A process that may open 256 files: what its own take is left out. */
+static void more_connections_than_there_are_descriptors_for_are_refused(void **state)
+{
+    (void)state;
+    const char *const text =
+        "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit few = {.rlim_cur = 256, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+    struct sumac_error error = {0};
+    const enum sumac_status by_default = configure(text, &options, &cluster, &config, &error);
+    drop(&config, &cluster);
+    const uint32_t possible = options.connections_max;
+    options.connections_max = possible + 1;
+
+    const enum sumac_status one_more = configure(text, &options, &cluster, &config, &error);
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    drop(&config, &cluster);
+    assert_int_equal(by_default, SUMAC_OK);
+    assert_true(possible > 128 && possible < 256);
+    assert_int_equal(one_more, SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "connections that this process has descriptors for"));
+    assert_non_null(strstr(error.text, "it may have 256"));
+}
+
 /* The table never looks into its calls. */
 static struct rpc_call *call_at(char *place) { return (struct rpc_call *)(void *)place; }
 
@@ -551,6 +582,7 @@ int main(void)
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),
         cmocka_unit_test(fewer_connections_than_other_tasks_are_refused),
+        cmocka_unit_test(more_connections_than_there_are_descriptors_for_are_refused),
         cmocka_unit_test(a_number_is_never_used_again),
         cmocka_unit_test(a_full_table_takes_no_more_until_one_goes),
         cmocka_unit_test(long_pulls_take_turns),

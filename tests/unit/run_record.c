@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_record.c -- the records of runs: found while their process lives, and taken for no other's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "run_record.h"
+
+/* A folder of its own for the records, as XDG_RUNTIME_DIR says it. */
+struct place {
+    char runtime[64], folder[80], record[160];
+};
+
+static int set_up(void **state)
+{
+    struct place *const place = calloc(1, sizeof *place);
+    assert_non_null(place);
+    strcpy(place->runtime, "/tmp/sumac-records-XXXXXX");
+    assert_non_null(mkdtemp(place->runtime));
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", place->runtime, 1), 0);
+    snprintf(place->folder, sizeof place->folder, "%s/sumac", place->runtime);
+    snprintf(place->record, sizeof place->record, "%s/run-%d.json", place->folder, (int)getpid());
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *const place = *state;
+    (void)unlink(place->record);
+    (void)rmdir(place->folder);
+    assert_int_equal(rmdir(place->runtime), 0);
+    free(place);
+    return 0;
+}
+
+static struct run_record write_one(void)
+{
+    struct run_record record = {.program = "train", .ps_count = 1, .ps = {"127.0.0.1:4711"}};
+    struct sumac_error error = {0};
+    assert_int_equal(run_record_write(&record, &error), SUMAC_OK);
+    return record;
+}
+
+static uint32_t count_runs(void)
+{
+    struct run_record *records = NULL;
+    uint32_t count = 0;
+    struct sumac_error error = {0};
+    assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
+    free(records);
+    return count;
+}
+
+static void a_record_is_found_while_its_process_lives(void **state)
+{
+    (void)state;
+    const struct run_record written = write_one();
+    struct run_record *records = NULL;
+    uint32_t count = 0;
+    struct sumac_error error = {0};
+
+    assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
+
+    assert_int_equal(count, 1);
+    assert_int_equal(records[0].pid, getpid());
+    assert_true(written.started != 0 && records[0].started == written.started);
+    assert_string_equal(records[0].program, "train");
+    assert_string_equal(records[0].ps[0], "127.0.0.1:4711");
+    free(records);
+    run_record_remove();
+    assert_int_equal(count_runs(), 0);
+}
+
+/* A run that was killed leaves its record, and the system gives its number to another process. */
+static void a_record_is_not_of_a_later_process_with_the_same_number(void **state)
+{
+    const struct place *const place = *state;
+    const struct run_record written = write_one();
+    FILE *const file = fopen(place->record, "w"); /* given */
+    assert_non_null(file);
+    fprintf(
+        file, "{\"pid\": %d, \"started\": %llu, \"program\": \"train\", \"ps\": [\"h:1\"]}",
+        (int)getpid(), (unsigned long long)written.started - 1);
+    assert_int_equal(fclose(file), 0);
+
+    assert_int_equal(count_runs(), 0); /* when, then */
+
+    assert_int_equal(access(place->record, F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_record_is_found_while_its_process_lives, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_record_is_not_of_a_later_process_with_the_same_number, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
