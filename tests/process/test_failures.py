@@ -447,7 +447,7 @@ class Configuration(unittest.TestCase):
             ps = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1", *cluster.options],
                                      cluster.environment("ps", 0, addresses)))
             ps.wait_for("listens on")
-            member = cluster.member(ps_addresses=addresses, timeout_ms=1500)
+            member = cluster.member(ps_addresses=addresses, timeout_ms=5000)
             member.wait_for(r"^refused UNAVAILABLE PS_MISSING .*ps 1.*sumac-nobody\.invalid")
             self.assertGreaterEqual(member.wait(), 128)
             ps.wait_for("ps 0 waits for ps 1 at sumac-nobody.invalid")

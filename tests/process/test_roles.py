@@ -98,7 +98,7 @@ class Roles(unittest.TestCase):
         observer = cluster.member(observer=True, timeout_ms=6000)
         observer.wait_for(r"^refused UNAVAILABLE PS_MISSING ")
         self.assertGreaterEqual(observer.wait(), 128)
-        cluster.start_ps(1)
+        cluster.start_ps(1).wait_for("ps 1 was called by ps 0")     # which dials again after some seconds; a join would wait for that
         ask(self.joined(cluster.member(0)), "leave done", "left")
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
 
