@@ -192,8 +192,8 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
     if (is->cut != told->cut)
         ps_log(
             ps->index,
-            "ps %u cut %llu connections: what they sent without a pause kept it from everybody "
-            "else",
+            "ps %u cut %llu connections: what they sent without a pause, or calls that they opened "
+            "and reset without end, kept it from everybody else",
             ps->index, (unsigned long long)(is->cut - told->cut));
     if (is->unread != told->unread)
         ps_log(

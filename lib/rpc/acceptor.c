@@ -291,6 +291,14 @@ void acceptor_close(struct acceptor *acceptor)
     memory_give(&memory_heap, acceptor, sizeof *acceptor);
 }
 
+void acceptor_note_cancelled(struct acceptor *acceptor, int descriptor, ino_t inode)
+{
+    pthread_mutex_lock(&acceptor->mutex);
+    if (connections_note_cancelled(&acceptor->connections, descriptor, inode, now_us()))
+        atomic_fetch_add(&acceptor->cut, 1);
+    pthread_mutex_unlock(&acceptor->mutex);
+}
+
 uint32_t acceptor_connections_max(const struct acceptor *acceptor)
 {
     return acceptor->connections.max;

@@ -172,16 +172,18 @@ bool connection_reset(int descriptor, ino_t inode)
     return ended;
 }
 
-static bool end_greedy(const struct connection *connection)
+static bool end_greedy(struct connection *connection)
 {
+    if (connection->ended)
+        return false;
     const int own = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
         return false;
     const bool greedy = is_file(own, connection->inode) &&
                         read_bytes(own) >= connection->read_bytes + GREEDY_BYTES_MIN;
-    const bool ended = greedy && reset(own);
+    connection->ended = greedy && reset(own);
     close(own);
-    return ended;
+    return connection->ended;
 }
 
 uint32_t connections_end_greedy(struct connections *connections)
@@ -196,4 +198,37 @@ uint32_t connections_end_greedy_last(struct connections *connections)
 {
     const uint32_t count = connections->count;
     return count > 0 && end_greedy(&connections->items[count - 1]) ? 1 : 0;
+}
+
+static struct connection *find(const struct connections *connections, int descriptor, ino_t inode)
+{
+    for (uint32_t i = 0; i < connections->count; i++) {
+        struct connection *const at = &connections->items[i];
+        if (at->descriptor == descriptor && at->inode == inode)
+            return at;
+    }
+    return NULL;
+}
+
+/* The bucket leaks one every so often. */
+static void leak(struct connection *connection, uint64_t now_us)
+{
+    const uint64_t each_us = 1000000u / CONNECTION_CANCELLED_PER_S;
+    const uint64_t count = (now_us - connection->cancelled_us) / each_us;
+    connection->cancelled =
+        count < connection->cancelled ? connection->cancelled - (uint32_t)count : 0;
+    connection->cancelled_us += count * each_us;
+}
+
+bool connections_note_cancelled(
+    struct connections *connections, int descriptor, ino_t inode, uint64_t now_us)
+{
+    struct connection *const at = find(connections, descriptor, inode);
+    if (at == NULL || at->ended)
+        return false;
+    leak(at, now_us);
+    if (++at->cancelled <= CONNECTION_CANCELLED_MAX)
+        return false;
+    at->ended = connection_reset(descriptor, inode);
+    return at->ended;
 }

@@ -27,7 +27,14 @@ struct connection {
     uint64_t since_us;
     bool spoke;          /* as HTTP/2 begins */
     uint64_t read_bytes; /* when that was noted */
+    uint32_t cancelled;  /* of its calls: a leaky bucket, as it was at cancelled_us */
+    uint64_t cancelled_us;
+    bool ended; /* by one of the functions below */
 };
+
+/* A connection may have so many of its calls cancelled at once, and so many more with each second. */
+#define CONNECTION_CANCELLED_MAX 4096u
+#define CONNECTION_CANCELLED_PER_S 100u
 
 struct connections {
     struct connection *items; /* max of them */
@@ -65,5 +72,9 @@ void connections_note_read(struct connections *connections);
 uint32_t connections_end_greedy(struct connections *connections);
 /* The same, of none but the one that was added last. */
 uint32_t connections_end_greedy_last(struct connections *connections);
+
+/* One more of the calls of that connection was cancelled. True: too many were within a short time, and it was ended. */
+bool connections_note_cancelled(
+    struct connections *connections, int descriptor, ino_t inode, uint64_t now_us);
 
 #endif

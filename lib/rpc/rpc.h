@@ -129,7 +129,7 @@ uint32_t rpc_server_port(const struct rpc_server *server);
 struct rpc_connections {
     uint32_t open;
     uint64_t refused; /* since the start: there was no place */
-    uint64_t cut;     /* since the start: what they sent kept the ps from everybody else */
+    uint64_t cut; /* since the start: what they sent, or reset, kept the ps from everybody else */
     uint64_t unread; /* since the start, cut: of answers that nobody took they had too many bytes */
     uint64_t
         shortages; /* since the start: times that there was no descriptor or memory for those that waited */

@@ -192,11 +192,33 @@ static void arm(struct accept *accept)
     server->accepts++;
 }
 
+/* gRPC calls a connection that it was handed by its descriptor's number. */
+static void find_connection(struct rpc_call *call)
+{
+    if (call->key.inode != 0)
+        return;
+    char *const peer = grpc_call_get_peer(call->core);
+    call->key.descriptor = strncmp(peer, "fd:", 3) == 0 ? (int)strtol(peer + 3, NULL, 10) : -1;
+    call->key.inode = connection_inode(call->key.descriptor);
+    gpr_free(peer);
+}
+
+/* Streams that are opened and reset without end cost more than whoever sends them. Where gRPC leaves their connection to a thread
+ * of its own, nobody is held by it (acceptor.c): their number tells. */
+static void note_cancelled(struct rpc_call *call)
+{
+    find_connection(call);
+    if (call->key.inode != 0)
+        acceptor_note_cancelled(call->server->acceptor, call->key.descriptor, call->key.inode);
+}
+
 static void note_closed(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
     (void)ok;
     call->over = true;
+    if (call->cancelled != 0)
+        note_cancelled(call);
     call_settle(call);
 }
 
@@ -266,17 +288,6 @@ static uint32_t number_of_connection(grpc_call *core)
         number = (number ^ (unsigned char)*at) * 16777619u;
     gpr_free(peer);
     return number;
-}
-
-/* gRPC calls a connection that it was handed by its descriptor's number. */
-static void find_connection(struct rpc_call *call)
-{
-    if (call->key.inode != 0)
-        return;
-    char *const peer = grpc_call_get_peer(call->core);
-    call->key.descriptor = strncmp(peer, "fd:", 3) == 0 ? (int)strtol(peer + 3, NULL, 10) : -1;
-    call->key.inode = connection_inode(call->key.descriptor);
-    gpr_free(peer);
 }
 
 /* Nobody would hear the answer. */

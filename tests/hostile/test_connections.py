@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections, streams and frames that no gRPC library would make."""
 import os
+import signal
 import time
 import unittest
 
@@ -51,12 +52,11 @@ class Connections(Attack):
         for connection in connections:
             connection.close()
 
-    def test_streams_that_are_reset_without_end_are_cut_off(self):
-        """They would keep the ps from everybody else for as long as they come."""
-        connection = self.connect()
+    def reset_without_end(self, connection, first=lambda: None):
+        """Streams that are opened and reset, until the connection is cut; `first` follows some thousand of them."""
         headers = http2.frame(http2.HEADERS, http2.END_HEADERS, 0, http2.request(PULL))
         reset = http2.frame(http2.RST_STREAM, 0, 0, b"\0\0\0\x08")
-        count = 5000
+        count = 2000
         frames = numpy.tile(numpy.frombuffer(headers + reset, numpy.uint8), (count, 1))
         numbers = numpy.arange(1, 2 * count, 2, dtype=numpy.uint32)
         for number in range(0, 4_000_000, count):       # made faster than a ps can read them, or it has time for others
@@ -65,8 +65,21 @@ class Connections(Attack):
                 frames[:, at:at + 4] = streams
             if not connection.send(frames.tobytes()):
                 break
+            if number == 0:
+                first()
         self.assertFalse(connection.alive)
         self.cluster.ps[0].wait_for("ps 0 cut 1 connections: what they sent")
+
+    def test_streams_that_are_reset_without_end_are_cut_off(self):
+        """They would keep the ps from everybody else for as long as they come."""
+        self.reset_without_end(self.connect())
+
+    def test_streams_that_wait_to_be_reset_without_end_are_cut_off(self):
+        """By the thread that accepts they are read at once, and then by one of gRPC's own."""
+        child = self.cluster.ps[0].child
+        child.send_signal(signal.SIGSTOP)
+        self.addCleanup(child.send_signal, signal.SIGCONT)
+        self.reset_without_end(self.connect(), first=lambda: child.send_signal(signal.SIGCONT))
 
     def test_headers_that_go_on_without_end_are_survived(self):
         connection = self.connect()

@@ -49,6 +49,7 @@ static bool read_until(struct fixture *fixture, int bare, const char *wanted)
     return false;
 }
 
+#define RESETS_AT_ONCE 4096u
 #define CONNECTIONS_MAX 8u
 #define CONNECTIONS_LOCAL 7u /* of one host that is this one */
 
@@ -129,10 +130,18 @@ static void put(struct frames *frames, const void *data, size_t bytes)
 }
 
 static void put_frame_of(
-    struct frames *frames, uint8_t type, uint8_t flags, uint8_t stream, const struct frames *body)
+    struct frames *frames, uint8_t type, uint8_t flags, uint32_t stream, const struct frames *body)
 {
     const uint8_t head[9] = {
-        0, (uint8_t)(body->count >> 8), (uint8_t)body->count, type, flags, 0, 0, 0, stream};
+        0,
+        (uint8_t)(body->count >> 8),
+        (uint8_t)body->count,
+        type,
+        flags,
+        (uint8_t)(stream >> 24),
+        (uint8_t)(stream >> 16),
+        (uint8_t)(stream >> 8),
+        (uint8_t)stream};
     put(frames, head, sizeof head);
     put(frames, body->bytes, body->count);
 }
@@ -151,7 +160,7 @@ static void put_text(struct frames *frames, const char *text)
 
 /* The headers of a gRPC call (RFC 9113; RFC 7541 for their bytes). */
 static void
-put_headers(struct frames *frames, const char *path, const char *encoding, uint8_t stream)
+put_headers(struct frames *frames, const char *path, const char *encoding, uint32_t stream)
 {
     struct frames headers = {.count = 0};
     put(&headers, "\x83\x86\x04", 3); /* POST, http, and :path */
@@ -219,8 +228,8 @@ static int ask_and_take_nothing(struct fixture *fixture, bool health, unsigned c
     put_frame(&frames, 4, 0, &window);
     for (unsigned i = health ? 0 : 1; i <= count; i++) {
         const char *path = i == 0 ? "/grpc.health.v1.Health/Check" : "/sumac.v1.Observe/Stats";
-        put_headers(&frames, path, "identity", (uint8_t)(2 * i + 1));
-        put_frame_of(&frames, 0, 1, (uint8_t)(2 * i + 1), &message); /* DATA, END_STREAM */
+        put_headers(&frames, path, "identity", 2 * i + 1);
+        put_frame_of(&frames, 0, 1, 2 * i + 1, &message); /* DATA, END_STREAM */
     }
     const unsigned before = fixture->at_server.messages;
     const int bare = dial(fixture);
@@ -256,9 +265,37 @@ static void an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method(vo
     close(bare);
 }
 
+/* Each call is opened and reset for itself, so that no thread is held by them. */
+static void a_connection_whose_calls_are_reset_without_end_is_cut(void **state)
+{
+    struct fixture *fixture = *state;
+    struct frames frames = {.count = 0}, cancel = {.count = 0};
+    put(&cancel, "\x00\x00\x00\x08", 4);
+    put_call(&frames, "/sumac.v1.Transfer/Push", "identity");
+    const int bare = dial(fixture);
+    write_all(bare, frames.bytes, frames.count);
+    for (uint32_t count = 1; rpc_server_connections(fixture->server).cut == 0; count++) {
+        assert_true(count < 20 * RESETS_AT_ONCE);
+        poll_until(fixture, &fixture->at_server.opened, count);
+        frames.count = 0;
+        put_frame_of(&frames, 3, 0, 2 * count - 1, &cancel); /* RST_STREAM */
+        put_headers(&frames, "/sumac.v1.Transfer/Push", "identity", 2 * count + 1);
+        write_all(bare, frames.bytes, frames.count); /* when */
+        poll_until(fixture, &fixture->at_server.closed, count);
+    }
+    assert_true(fixture->at_server.closed > RESETS_AT_ONCE); /* then */
+    read_until(fixture, bare, NULL);
+    close(bare);
+    begin_stats(fixture, 0);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_OK);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_connection_whose_calls_are_reset_without_end_is_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -209,6 +209,57 @@ static void of_many_that_are_read_from_the_last_may_be_ended_alone(void **state)
     connections_deinit(&connections);
 }
 
+/* That many at `now_us`; returns whether the last of them was too much. */
+static bool cancel(
+    struct connections *connections, const struct connection *connection, uint32_t count,
+    uint64_t now_us)
+{
+    bool ended = false;
+    for (uint32_t i = 0; i < count; i++) {
+        assert_false(ended);
+        ended = connections_note_cancelled(
+            connections, connection->descriptor, connection->inode, now_us);
+    }
+    return ended;
+}
+
+static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
+{
+    (void)state;
+    struct connections connections;
+    const struct connection_host host = host_named("127.0.0.1");
+    const uint64_t second = 1000000;
+    int honest[2], greedy[2];
+    char heard;
+    assert_true(connections_init(&connections, MAX));
+    connect_both(honest);
+    connect_both(greedy);
+    connections_add(&connections, honest[1], &host, 0);
+    connections_add(&connections, greedy[1], &host, 0);
+    const struct connection first = connections.items[0], other = connections.items[1];
+    const struct connection gone = {.descriptor = first.descriptor, .inode = other.inode};
+
+    /* Given so many at once, and then so many with each second. */
+    assert_false(cancel(&connections, &first, CONNECTION_CANCELLED_MAX, 9 * second));
+    for (uint64_t now = 10 * second; now <= 30 * second; now += second)
+        assert_false(cancel(&connections, &first, CONNECTION_CANCELLED_PER_S, now));
+    assert_false(cancel(&connections, &other, CONNECTION_CANCELLED_MAX, 31 * second));
+    assert_false(cancel(&connections, &gone, 1, 31 * second)); /* another file's number */
+
+    assert_true(cancel(&connections, &other, 1, 31 * second)); /* when */
+
+    assert_int_equal(recv(greedy[0], &heard, 1, 0), -1); /* then */
+    assert_int_equal(errno, ECONNRESET);
+    assert_int_equal(recv(honest[0], &heard, 1, MSG_DONTWAIT), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_false(cancel(&connections, &other, 9999, 31 * second)); /* counted once */
+    for (int i = 0; i < 2; i++) {
+        close(honest[i]);
+        close(greedy[i]);
+    }
+    connections_deinit(&connections);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +268,7 @@ int main(void)
         cmocka_unit_test(this_host_may_have_all_but_an_eighth),
         cmocka_unit_test(one_that_was_closed_is_forgotten_though_its_number_is_anothers),
         cmocka_unit_test(one_that_says_nothing_is_ended_when_its_time_is_over),
+        cmocka_unit_test(one_whose_calls_are_cancelled_without_end_is_ended),
         cmocka_unit_test(of_many_that_are_read_from_the_last_may_be_ended_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
