@@ -2,6 +2,7 @@
 /* catalogue.c -- variables: created at ps 0, known by name, found again. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum { VARIABLES_CREATE, VARIABLES_DELETE, VARIABLES_LIST }; /* methods of Varia
 
 static struct sumac_variable *find(const struct sumac_client *client, const char *name)
 {
+    assert(client_is_locked(client));
     struct sumac_variable *variable = client->variables;
     while (variable != NULL && (variable->deleted || strcmp(variable->name, name) != 0))
         variable = variable->next;
@@ -24,6 +26,7 @@ static struct sumac_variable *find(const struct sumac_client *client, const char
 
 static void fill_shape(struct sumac_variable *variable, const wire_variable *wire)
 {
+    assert(wire->n_shape <= SUMAC_RANK_MAX);
     variable->shape.rank = (uint32_t)wire->n_shape;
     variable->rows = wire->n_shape > 0 ? wire->shape[0] : 1;
     variable->row_bytes = sumac_dtype_bytes(variable->dtype);
@@ -44,13 +47,15 @@ static bool is_sound(const wire_variable *wire)
         shape.extent[i] = wire->shape[i];
     if (sumac_shape_size(&shape, (enum sumac_dtype)wire->data_type, NULL, NULL) != SUMAC_OK)
         return false;
+    const uint64_t all = wire->n_shape > 0 ? wire->shape[0] : 1;
     uint64_t rows = 0;
     for (size_t i = 0; i < wire->n_shards; i++) {
-        if (wire->shards[i]->ps >= SESSION_PS_MAX || wire->shards[i]->first_row != rows)
+        const wire_shard *shard = wire->shards[i];
+        if (shard->ps >= SESSION_PS_MAX || shard->first_row != rows || shard->rows > all - rows)
             return false;
-        rows += wire->shards[i]->rows;
+        rows += shard->rows;
     }
-    return wire->n_shards > 0 && rows == (wire->n_shape > 0 ? wire->shape[0] : 1);
+    return wire->n_shards > 0 && rows == all;
 }
 
 struct sumac_variable *client_learn(struct sumac_client *client, const wire_variable *wire)
@@ -81,8 +86,10 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
             .bytes = shard->bytes,
             .version = shard->version};
     }
+    assert(variable->shards[0].first_row == 0);
     variable->name = (char *)&variable->shards[wire->n_shards];
     memcpy(variable->name, wire->name, name_bytes);
+    assert(known == NULL || known->client == client);
     if (known != NULL)
         known->deleted = true; /* another one has its name now */
     variable->next = client->variables;
@@ -92,8 +99,10 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
 
 void client_forget_variables(struct sumac_client *client)
 {
+    assert(client->session == NULL); /* transfers that are under way point into them */
     while (client->variables != NULL) {
         struct sumac_variable *variable = client->variables;
+        assert(variable->client == client);
         client->variables = variable->next;
         free(variable);
     }
@@ -224,6 +233,7 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
  * comes in time. */
 static uint32_t ps_patience_ms(const struct sumac_client *client)
 {
+    assert(client->timeout_ms > 0);
     const uint32_t half_ms = client->timeout_ms / 2;
     return client->timeout_ms - (half_ms < ANSWER_MS ? half_ms : ANSWER_MS);
 }
@@ -298,6 +308,7 @@ static enum sumac_status create(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered the create of %s with no usable variable", options->name);
     if (status == SUMAC_OK) {
+        assert(creation->made->client == client);
         creation->made->room_due |= !creation->made->created;
         creation->made->created = true;
         client_say_rooms(client);
@@ -316,6 +327,7 @@ static enum sumac_status assign_value(
     struct sumac_variable *variable, const struct sumac_tensor *value, uint64_t until_us,
     struct sumac_client *client, struct sumac_error *error)
 {
+    assert(variable->client == client);
     static const struct sumac_function assign = {.name = "assign"};
     const struct sumac_push_options options = {.non_finite_allowed = true};
     const struct sumac_delta delta = {.variable = variable, .value = *value, .function = &assign};
@@ -341,6 +353,7 @@ static enum sumac_status assign_value(
 /* A reader or a client whose session is over has nothing to create or delete with. */
 static enum sumac_status check_session(struct sumac_client *client, struct sumac_error *error)
 {
+    assert(client_is_locked(client));
     if (client->ended) {
         if (error != NULL)
             *error = client->end;
@@ -368,13 +381,13 @@ enum sumac_status sumac_client_create(
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     enum sumac_status status = check_session(client, error);
     if (status == SUMAC_OK)
         status = check_options(options, error);
     if (status == SUMAC_OK)
         status = create(&creation, options, error);
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     if (status == SUMAC_OK && creation.assign && options->initial_value != NULL)
         status = assign_value(creation.made, options->initial_value, until_us, client, error);
     if (status == SUMAC_OK)
@@ -395,6 +408,7 @@ static void take_list(void *context, const wire_message *message)
 /* Every ps knows the catalogue: one that has answered, else ps 0. */
 static uint32_t knowing_ps(const struct sumac_client *client)
 {
+    assert(client->peer_count > 0);
     for (uint32_t i = 0; client->reader && i < client->peer_count; i++)
         if (client->peers[i].incarnation != 0)
             return i;
@@ -435,7 +449,7 @@ enum sumac_status sumac_client_find(
         status = check_name(name, error);
     if (status != SUMAC_OK)
         return status;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     struct sumac_variable *found = find(client, name);
     if (found == NULL) {
         status = ask_for(client, name, error);
@@ -445,7 +459,7 @@ enum sumac_status sumac_client_find(
                 error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
                 "there is no variable %.200s; sumac ls lists them", name);
     }
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     if (status == SUMAC_OK)
         *variable = found;
     return status;
@@ -468,7 +482,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
         return SUMAC_FAILED_PRECONDITION;
     if (check_name(name, error) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     session_read(client->session, &state);
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof(state.session_id)};
     request.name = (char *)(uintptr_t)name;
@@ -486,6 +500,6 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
     struct sumac_variable *known = find(client, name);
     if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
         known->deleted = true;
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     return status;
 }

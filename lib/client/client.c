@@ -2,6 +2,7 @@
 /* client.c -- a client opened, left and closed. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,9 +53,11 @@ static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
         roll->partial = roll->partial || job->sparse;
         for (uint32_t t = 0; is_member_job(job->name) && t < job->task_count; t++) {
             roll->jobs[roll->count] = job->name;
+            assert(roll->count < count);
             roll->indices[roll->count++] = job->tasks[t].index;
         }
     }
+    assert(roll->count == count); /* each member is called once */
     return true;
 }
 
@@ -86,6 +89,7 @@ check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
 
 void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster)
 {
+    assert(is_member_job(cluster->task_type));
     const struct sumac_job *chiefs = sumac_cluster_job(cluster, "chief");
     const struct sumac_job *workers = sumac_cluster_job(cluster, "worker");
     const uint32_t chief_count = chiefs == NULL ? 0 : chiefs->task_count;
@@ -101,6 +105,7 @@ static struct session *make_session(
     struct sumac_client *client, const struct sumac_client_options *options,
     const struct roll *roll)
 {
+    assert(client->session == NULL);
     const uint32_t count = client->peer_count;
     const char **addresses = calloc(count, sizeof(*addresses));
     uint64_t *incarnations = calloc(count, sizeof(*incarnations));
@@ -142,6 +147,7 @@ static bool is_joined(void *context) { return client_is_joined(context); }
 
 static void say_joined(struct sumac_client *client)
 {
+    assert(client->joined);
     struct session_state state;
     session_read(client->session, &state);
     if (!client->reader)
@@ -153,6 +159,8 @@ static void say_joined(struct sumac_client *client)
 
 enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error)
 {
+    assert(client_is_locked(client));
+    assert(client->peer_count > 0); /* of no ps it would wait for ever */
     const uint64_t started_us = client_now_us();
     const uint64_t until_us = started_us + (uint64_t)client->timeout_ms * 1000;
     client_step(client, &(struct session_event){.kind = SESSION_EVENT_START});
@@ -190,6 +198,7 @@ static enum sumac_status open_session(
     struct sumac_client *client, const struct sumac_client_options *options,
     struct sumac_error *error)
 {
+    assert(client->session == NULL);
     struct roll roll = {.count = 0};
     if (call_roll(options->cluster, &roll))
         client->session = make_session(client, options, &roll);
@@ -222,6 +231,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
         client->calls[kind].at_us = NEVER_US;
     arena_init(&client->call_arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
+    assert(client->timeout_ms > 0);
     client->reader = options->reader;
     client->member = !options->reader && !options->observer;
     client_name(client, options);
@@ -250,11 +260,12 @@ static enum sumac_status open_in(
     if (made == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a client");
-    pthread_mutex_lock(&made->lock);
+    client_lock(made);
     status = client_discover(made, options, error);
     if (status == SUMAC_OK)
         status = open_session(made, options, error);
-    pthread_mutex_unlock(&made->lock);
+    assert(status != SUMAC_OK || made->joined);
+    client_unlock(made);
     if (status == SUMAC_OK && !client_start_background(made))
         status = fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -310,6 +321,7 @@ enum sumac_status sumac_client_open(
 static bool has_left(void *context)
 {
     const struct sumac_client *client = context;
+    assert(client_is_locked(client));
     return client->left || client->ended;
 }
 
@@ -328,7 +340,7 @@ enum sumac_status sumac_client_leave(
             (int)leaving);
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     client_step(client, &leave);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (!client_wait(client, has_left, client, until_us)) {
@@ -342,7 +354,8 @@ enum sumac_status sumac_client_leave(
         if (error != NULL)
             *error = client->end;
     }
-    pthread_mutex_unlock(&client->lock);
+    assert(status != SUMAC_OK || client->left);
+    client_unlock(client);
     return status;
 }
 
@@ -350,6 +363,7 @@ static void free_transfers(struct transfer *transfer)
 {
     while (transfer != NULL) {
         struct transfer *next = transfer->next;
+        assert(transfer->kept == NULL); /* the reference was given back with the transfer */
         arena_deinit(&transfer->arena);
         free(transfer);
         transfer = next;
@@ -359,6 +373,7 @@ static void free_transfers(struct transfer *transfer)
 /* gRPC's threads may still tell of bytes that were sent: wait for the last word, or leave what is left to them. */
 static void drop_transfers(struct sumac_client *client)
 {
+    assert(client->session == NULL); /* nothing lends bytes any more */
     for (int tries = 0; client->live_transfers != NULL && tries < 5000;) {
         struct transfer *transfer = client->live_transfers;
         if (atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0) {
@@ -376,11 +391,11 @@ void sumac_client_close(struct sumac_client *client)
     if (client == NULL || !client_is_here(client)) /* the connections are the parent's, too */
         return;
     client_stop_background(client);
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     struct session *session = client->session;
     client->session = NULL; /* what still comes is nobody's */
     client_hang_up(client);
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     rpc_poller_destroy(client->poller);
     rpc_deinit();
     drop_transfers(client);
@@ -407,10 +422,11 @@ void sumac_client_describe(struct sumac_client *client, struct sumac_client_fact
     *facts = (struct sumac_client_facts){0};
     if (client == NULL || !client_is_here(client))
         return;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
+    assert(client->session != NULL);
     session_read(client->session, &state);
     const double staleness_mean = client->staleness_mean;
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     *facts = (struct sumac_client_facts){
         .cluster_id = state.cluster_id,
         .epoch = state.epoch,

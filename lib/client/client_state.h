@@ -4,7 +4,8 @@
  *
  *   client.c     open, leave, close          stream.c     the session's effects: streams, calls
  *   discover.c   which ps, and are they up?  unary.c      one call, waited for
- *   poll.c       who polls, timers           catalogue.c  create, find, delete
+ *   lock.c       who holds the lock          catalogue.c  create, find, delete
+ *   poll.c       who polls, timers
  *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?
@@ -33,8 +34,7 @@
 
 /* A stream of the session to one ps: the call that carries it now, or when the next one begins. */
 struct stream_slot {
-    struct rpc_call *call;  /* NULL: none */
-    struct stream_tag *tag; /* the call's user */
+    struct rpc_call *call; /* NULL: none */
     uint64_t generation;
     uint64_t open_at_us; /* NEVER_US: not asked for */
 };
@@ -105,6 +105,8 @@ struct sumac_pull {
 
 struct sumac_client {
     pthread_mutex_t lock;
+    pthread_t holder; /* of the lock, while it is `locked` */
+    bool locked;
     pthread_cond_t happened; /* something was handled, or the poller's place is free */
     pthread_cond_t quiet;    /* the background thread's */
     pthread_t background;
@@ -114,6 +116,7 @@ struct sumac_client {
     uint64_t used_us; /* when the last of them left */
     struct rpc_poller *poller;
     struct session *session; /* NULL while opening */
+    bool stepping;           /* its effects are being carried out, which live until its next step */
     uint64_t tick_us;        /* the earliest that is wanted */
     uint64_t timer_us;       /* the earliest of all: tick, streams and calls to begin */
     uint64_t random_state;
@@ -158,6 +161,14 @@ void client_name(struct sumac_client *client, const struct sumac_client_options 
 /* room.c -- with the lock. One line for each variable that is `room_due` and whose whole, pushed at once, takes more of a ps's
  * staging than a session is granted. */
 void client_say_rooms(struct sumac_client *client);
+
+/* lock.c -- the lock of everything in a client, which the thread that holds it takes no second time */
+void client_lock(struct sumac_client *client);
+void client_unlock(struct sumac_client *client);
+/* Sleep on a condition, the lock given up meanwhile. */
+void client_sleep(struct sumac_client *client, pthread_cond_t *condition, uint64_t until_us);
+/* Does this thread hold it? */
+bool client_is_locked(const struct sumac_client *client);
 
 /* process.c -- without the lock */
 void client_note_process(struct sumac_client *client);
@@ -270,7 +281,10 @@ void transfer_note_pulled(
 void transfer_note_pushed(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count);
 struct transfer *transfer_take(struct sumac_client *client);
+/* No thread of gRPC reads its bytes any more. */
 void transfer_give(struct transfer *transfer);
+/* It came to nothing before its caller heard of it: given away as soon as gRPC has given its bytes back. */
+void transfer_drop(struct transfer *transfer);
 /* It came to nothing. A wait's DEADLINE_EXCEEDED says "still under way", so of one that is over a deadline that has passed
  * becomes UNAVAILABLE; the reason stays. */
 void transfer_fail(struct transfer *transfer, const struct sumac_error *error);

@@ -8,6 +8,7 @@
  */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct search {
 enum sumac_status
 client_set_peers(struct sumac_client *client, uint32_t count, struct sumac_error *error)
 {
+    assert(count <= SESSION_PS_MAX);
     if (count <= client->peer_count)
         return SUMAC_OK;
     struct peer *peers = realloc(client->peers, count * sizeof(*peers));
@@ -58,12 +60,14 @@ client_set_peers(struct sumac_client *client, uint32_t count, struct sumac_error
                 "no memory for an address");
         client->peer_count = i + 1;
     }
+    assert(client->peer_count == count);
     return SUMAC_OK;
 }
 
 /* An address that was configured stays; one that was unknown is filled in. */
 bool client_set_address(struct sumac_client *client, uint32_t ps, const char *address)
 {
+    assert(ps < client->peer_count);
     struct peer *peer = &client->peers[ps];
     if (peer->address[0] != '\0')
         return true;
@@ -80,6 +84,8 @@ static void take_list(struct probe *probe, const wire_list_reply *reply)
 {
     struct search *search = probe->search;
     struct sumac_client *client = search->client;
+    assert(!search->grew); /* its ps would be another one */
+    assert(probe->ps < client->peer_count);
     probe->found = true;
     client->peers[probe->ps].incarnation = reply->ps_incarnation;
     client->peers[probe->ps].heard_us = client_now_us();
@@ -97,6 +103,7 @@ static void take_list(struct probe *probe, const wire_list_reply *reply)
     }
     if (client_set_peers(client, (uint32_t)reply->n_ps_addresses, &probe->error) != SUMAC_OK)
         search->failed = true;
+    assert(client->peer_count <= reply->n_ps_addresses);
     for (uint32_t i = 0; i < client->peer_count; i++)
         client_set_address(client, i, reply->ps_addresses[i]);
     search->grew = true;
@@ -112,6 +119,7 @@ static void answered(struct rpc_call *call, const struct wire_received *received
 static void closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct probe *probe = rpc_call_user(call);
+    assert(probe->call == call); /* one at a time */
     probe->call = NULL;
     probe->again_us = client_now_us() + CALL_RETRY_MS * 1000;
     if (probe->found)
@@ -126,6 +134,7 @@ static const struct rpc_handler handler = {.message = answered, .closed = closed
 
 static void ask(struct probe *probe, uint64_t until_us)
 {
+    assert(probe->call == NULL);
     struct sumac_client *client = probe->search->client;
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     struct rpc_channel *channel = client_channel(client, probe->ps, SESSION_PULL_STREAM);
@@ -158,6 +167,7 @@ static uint64_t ask_missing(struct search *search, uint64_t until_us)
         if (probe->call == NULL && probe->again_us < next_us)
             next_us = probe->again_us;
     }
+    assert(search->missing <= search->count);
     return next_us;
 }
 
@@ -188,6 +198,7 @@ static struct glance look(struct search *search)
         glance.missing += !search->probes[i].found;
         glance.calling += search->probes[i].call != NULL;
     }
+    assert(glance.missing <= search->missing); /* who was found stays found */
     return glance;
 }
 
@@ -203,6 +214,7 @@ static bool has_no_calls(void *context) { return look(context).calling == 0; }
 
 static bool is_enough(const struct search *search)
 {
+    assert(search->count > 0);
     if (search->missing == 0)
         return true;
     if (search->until == CLIENT_SEARCH_FIRST)
@@ -281,6 +293,7 @@ enum sumac_status client_search(
         if (search.probes[i].call != NULL)
             rpc_call_cancel(search.probes[i].call);
     client_wait(client, has_no_calls, &search, NEVER_US);
+    assert(has_no_calls(&search)); /* their probes go now */
     *grew = search.grew;
     /* The join that gave up names who is missing, if we know it. */
     const bool gave_up =
@@ -344,6 +357,8 @@ enum sumac_status client_discover(
     struct sumac_client *client, const struct sumac_client_options *options,
     struct sumac_error *error)
 {
+    assert(client_is_locked(client));
+    assert(client->session == NULL);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     enum sumac_status status = set_configured(client, options, error);
     const enum client_search until = !options->reader  ? CLIENT_SEARCH_FIRST

@@ -6,6 +6,7 @@
  */
 #include "client_state.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static bool is_named(const char *wire, const char *name)
 /* The number of that name; 0: none. */
 static int find(const ProtobufCEnumDescriptor *names, const char *prefix, const char *name)
 {
+    assert(name != NULL);
     for (unsigned i = 0; i < names->n_values; i++)
         if (names->values[i].value != 0 && is_named(names->values[i].name + strlen(prefix), name))
             return names->values[i].value;
@@ -40,6 +42,7 @@ static const char *list(
     const ProtobufCEnumDescriptor *names, const char *prefix, uint32_t wanted, char *text,
     size_t text_bytes)
 {
+    assert(text_bytes > 0);
     size_t used = 0;
     text[0] = '\0';
     for (unsigned i = 0; i < names->n_values; i++) {
@@ -86,10 +89,12 @@ static enum sumac_status find_hyperparameter(
     int function, const char *of, const char *name, int *number, struct sumac_error *error)
 {
     char known[256];
+    assert(function != 0); /* find_function has found it */
     const uint32_t own = wire_hyperparameters_of(function);
     *number = name == NULL
                   ? 0
                   : find(&sumac__v1__hyperparameter_name__descriptor, HYPERPARAMETER_PREFIX, name);
+    assert(*number >= 0 && *number < 32); /* a bit of `own` */
     if (*number != 0 && (own >> *number & 1u) != 0)
         return SUMAC_OK;
     list(

@@ -2,6 +2,7 @@
 /* log.c -- what a client says while it works: a line with its time and whose client it is. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ void client_log_to_stderr(void *context, const char *line)
     const size_t bytes = text_print(
         text, sizeof(text) - 1, "%s.%03dZ sumac %s: %s", stamp, (int)(now.tv_nsec / 1000000),
         client->who, line);
+    assert(bytes < sizeof(text));
     text[bytes] = '\n';
     const ssize_t written = write(STDERR_FILENO, text, bytes + 1);
     (void)written; /* whose reader has gone does not stop the client */
@@ -32,6 +34,7 @@ void client_log_to_stderr(void *context, const char *line)
 
 void client_log(struct sumac_client *client, const char *format, ...)
 {
+    assert(client->log != NULL);
     char line[LINE_BYTES];
     va_list values;
     va_start(values, format);

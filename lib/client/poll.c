@@ -7,6 +7,7 @@
  */
 #include "client_state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
@@ -23,21 +24,15 @@ uint64_t client_now_us(void)
 
 void client_timer(struct sumac_client *client, uint64_t at_us)
 {
+    assert(client_is_locked(client));
     if (at_us < client->timer_us)
         client->timer_us = at_us;
-}
-
-/* Sleep on a condition, the lock given up meanwhile. */
-static void sleep_until(struct sumac_client *client, pthread_cond_t *condition, uint64_t until_us)
-{
-    const struct timespec until = {
-        .tv_sec = (time_t)(until_us / 1000000), .tv_nsec = (long)(until_us % 1000000) * 1000};
-    pthread_cond_timedwait(condition, &client->lock, &until);
 }
 
 /* False: none is due. */
 static bool run_due_timers(struct sumac_client *client)
 {
+    assert(client_is_locked(client));
     const uint64_t now_us = client_now_us();
     if (now_us < client->timer_us)
         return false;
@@ -48,13 +43,16 @@ static bool run_due_timers(struct sumac_client *client)
 /* Poll once, up to `until_us`, the lock given up while nothing has come. */
 static void poll_once(struct sumac_client *client, uint64_t until_us)
 {
+    assert(!client->polling); /* one thread at a time */
+    assert(!client->stepping);
     struct rpc_event event;
     const uint64_t to_us = until_us < client->timer_us ? until_us : client->timer_us;
     client->polling = true;
     rpc_ask(client->poller);
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     const enum rpc_polled polled = rpc_wait(client->poller, to_us, &event);
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
+    assert(client->polling); /* nobody took the place meanwhile */
     client->polling = false;
     if (polled == RPC_POLLED_EVENT)
         rpc_handle(client->poller, &event);
@@ -63,6 +61,7 @@ static void poll_once(struct sumac_client *client, uint64_t until_us)
 
 void client_poll_once(struct sumac_client *client)
 {
+    assert(client_is_here(client));
     if (client->polling && !run_due_timers(client))
         return;
     if (!client->polling)
@@ -74,6 +73,8 @@ void client_poll_once(struct sumac_client *client)
 bool client_wait(
     struct sumac_client *client, bool (*done)(void *context), void *context, uint64_t until_us)
 {
+    assert(client_is_locked(client));
+    assert(client_is_here(client)); /* a child of its process has its connections, too */
     bool is_done = done(context);
     client->waiters++;
     while (!is_done) {
@@ -83,7 +84,7 @@ bool client_wait(
         if (client->polling) {
             /* Who polls knows the timers as they were when it began to. */
             const uint64_t timer_us = client->timer_us;
-            sleep_until(client, &client->happened, until_us < timer_us ? until_us : timer_us);
+            client_sleep(client, &client->happened, until_us < timer_us ? until_us : timer_us);
             if (run_due_timers(client) && client->waiters > 1)
                 pthread_cond_broadcast(&client->happened);
         } else {
@@ -93,6 +94,7 @@ bool client_wait(
         }
         is_done = done(context);
     }
+    assert(client->waiters > 0);
     client->waiters--;
     client->used_us = client_now_us();
     if (client->waiters > 0 && !client->polling)
@@ -103,24 +105,25 @@ bool client_wait(
 static void *run_background(void *context)
 {
     struct sumac_client *client = context;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     while (!client->closing) {
         const uint64_t now_us = client_now_us();
         if (client->waiters > 0 || client->polling || now_us < client->used_us + IDLE_US) {
-            sleep_until(client, &client->quiet, now_us + IDLE_US);
+            client_sleep(client, &client->quiet, now_us + IDLE_US);
             continue;
         }
         poll_once(client, now_us + SLICE_US);
         if (client->waiters > 0)
             pthread_cond_broadcast(&client->happened);
     }
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     return NULL;
 }
 
 /* The program's signals are for the program's threads. */
 bool client_start_background(struct sumac_client *client)
 {
+    assert(!client->background_runs);
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGTERM);
@@ -134,10 +137,11 @@ bool client_start_background(struct sumac_client *client)
 
 void client_stop_background(struct sumac_client *client)
 {
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
+    assert(!client->closing); /* it is closed once */
     client->closing = true;
     pthread_cond_signal(&client->quiet);
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     if (client->background_runs)
         pthread_join(client->background, NULL);
     client->background_runs = false;

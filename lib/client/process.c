@@ -7,6 +7,7 @@
  */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
 
 void client_note_process(struct sumac_client *client)
 {
+    assert(client->process == 0); /* it stays that of its first */
     pthread_once(&watched, watch_forks);
     client->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     client->process = (int64_t)getpid();

@@ -2,6 +2,8 @@
 /* pull.c -- variables read into the caller's memory; on each ps they are of one moment. */
 #include "client_state.h"
 
+#include <assert.h>
+
 #include "error.h"
 
 _Static_assert(offsetof(struct sumac_pull, transfer) == 0, "a pull is its transfer");
@@ -35,6 +37,9 @@ static enum sumac_status submit(
         .piece_count = transfer->piece_count,
         .after_own_pushes = !options->without_own_pushes,
         .timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : client->timeout_ms};
+    assert(transfer->client == client);
+    assert(!transfer->over);
+    assert(pull.timeout_ms > 0); /* waiting for it has an end */
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &pull};
     client_step(client, &event);
     if (!transfer->over || transfer->error.status == SUMAC_OK)
@@ -62,7 +67,7 @@ enum sumac_status sumac_client_pull(
             SUMAC_TRANSFER_VARIABLES_MAX);
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     struct transfer *transfer = transfer_take(client);
     enum sumac_status status = transfer == NULL
                                    ? fail(
@@ -74,8 +79,8 @@ enum sumac_status sumac_client_pull(
     if (status == SUMAC_OK)
         *pull = (struct sumac_pull *)(void *)transfer;
     else if (transfer != NULL)
-        transfer_give(transfer);
-    pthread_mutex_unlock(&client->lock);
+        transfer_drop(transfer);
+    client_unlock(client);
     return status;
 }
 

@@ -2,6 +2,7 @@
 /* push.c -- deltas to variables, all or nothing over every ps. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <time.h>
@@ -25,6 +26,7 @@ static enum sumac_status encode(
     const enum sumac_status status = function_encode(function, &transfer->arena, &made, error);
     if (status == SUMAC_OK)
         functions[push->function_count++] = made;
+    assert(status != SUMAC_OK || push->function_count > 0); /* 0 names the variable's own */
     return status;
 }
 
@@ -67,6 +69,7 @@ static enum sumac_status add_deltas(
         if (status != SUMAC_OK)
             return status;
     }
+    assert(push->function_count <= deltas->count);
     push->functions = functions;
     return SUMAC_OK;
 }
@@ -75,6 +78,7 @@ static bool has_room(void *context)
 {
     struct sumac_client *client = context;
     struct session_state state;
+    assert(client->session != NULL);
     session_read(client->session, &state);
     return state.pushes_in_flight < SESSION_PUSHES_IN_FLIGHT_MAX || client->ended;
 }
@@ -98,11 +102,13 @@ static enum sumac_status submit(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TIMED_OUT,
             "%d pushes are under way, and none was over within %s", SESSION_PUSHES_IN_FLIGHT_MAX,
             text_time_ms(client->timeout_ms).text);
+    assert(transfer->client == client);
     push->token = (uint64_t)(uintptr_t)transfer;
     push->pieces = transfer->pieces;
     push->piece_count = transfer->piece_count;
     struct session_event event = {.kind = SESSION_EVENT_PUSH, .wall_us = wall_us(), .push = push};
-    client_step(client, &event);
+    if (!transfer->over) /* the session may have ended while there was no room */
+        client_step(client, &event);
     if (!transfer->over || transfer->error.status == SUMAC_OK)
         return SUMAC_OK;
     if (error != NULL)
@@ -140,7 +146,7 @@ enum sumac_status sumac_client_push(
             wanted->weight);
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     struct transfer *transfer = transfer_take(client);
     enum sumac_status status = transfer == NULL
                                    ? fail(
@@ -152,8 +158,8 @@ enum sumac_status sumac_client_push(
     if (status == SUMAC_OK)
         *push = push_of(transfer);
     else if (transfer != NULL)
-        transfer_give(transfer);
-    pthread_mutex_unlock(&client->lock);
+        transfer_drop(transfer);
+    client_unlock(client);
     return status;
 }
 

@@ -2,6 +2,7 @@
 /* room.c -- a variable that cannot be pushed whole is said when it is created, not when the first push of it is refused. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* The ps where pushing the whole variable at once exceeds the grant by the most. False: some ps has not said its grant yet. */
@@ -12,6 +13,7 @@ static bool find_scarcest(
     uint64_t bytes[SESSION_PS_MAX] = {0};
     uint32_t pieces[SESSION_PS_MAX] = {0};
     for (uint32_t i = 0; i < variable->shard_count; i++) {
+        assert(variable->shards[i].ps < SESSION_PS_MAX); /* what is learnt is sound */
         bytes[variable->shards[i].ps] += variable->shards[i].bytes;
         pieces[variable->shards[i].ps]++;
     }
@@ -34,6 +36,7 @@ static bool find_scarcest(
 static void say_room(
     struct sumac_client *client, const char *name, uint32_t ps, const struct session_room *room)
 {
+    assert(room->cost_bytes > room->grant_bytes);
     const uint64_t mib = 1u << 20;
     const uint64_t cost =
         room->cost_bytes / mib * 100 + (room->cost_bytes % mib * 100 + mib - 1) / mib;
@@ -50,6 +53,7 @@ static void say_room(
 
 void client_say_rooms(struct sumac_client *client)
 {
+    assert(client_is_locked(client));
     if (client->session == NULL) /* it is being closed */
         return;
     for (struct sumac_variable *variable = client->variables; variable != NULL;

@@ -15,8 +15,10 @@
 
 struct transfer *transfer_take(struct sumac_client *client)
 {
+    assert(client_is_locked(client));
     struct transfer *transfer = client->free_transfers;
     if (transfer != NULL) {
+        assert(transfer->client == client);
         client->free_transfers = transfer->next;
         arena_reset(&transfer->arena);
     } else {
@@ -44,16 +46,32 @@ struct transfer *transfer_take(struct sumac_client *client)
 void transfer_give(struct transfer *transfer)
 {
     struct sumac_client *client = transfer->client;
+    assert(atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0);
     sumac_buffer_unref(transfer->kept);
     transfer->kept = NULL;
     if (transfer->next_live != NULL)
         transfer->next_live->previous_live = transfer->previous_live;
     if (transfer->previous_live != NULL)
         transfer->previous_live->next_live = transfer->next_live;
-    else
+    else {
+        assert(client->live_transfers == transfer); /* it is given away once */
         client->live_transfers = transfer->next_live;
+    }
     transfer->next = client->free_transfers;
     client->free_transfers = transfer;
+}
+
+static bool is_given_back(void *transfer)
+{
+    return atomic_load_explicit(&((struct transfer *)transfer)->lent, memory_order_acquire) == 0;
+}
+
+void transfer_drop(struct transfer *transfer)
+{
+    struct sumac_client *client = transfer->client;
+    while (!is_given_back(transfer))
+        client_wait(client, is_given_back, transfer, client_now_us() + RELEASE_US);
+    transfer_give(transfer);
 }
 
 static bool reserve(struct transfer *transfer)
@@ -72,6 +90,7 @@ static bool reserve(struct transfer *transfer)
     transfer->pieces = pieces;
     transfer->shards = shards;
     transfer->piece_capacity = capacity;
+    assert(transfer->piece_count < transfer->piece_capacity);
     return true;
 }
 
@@ -163,6 +182,7 @@ static enum sumac_status check(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s of %s: expected %s, given %s", selection->verb, variable->name,
             sumac_dtype_name(variable->dtype), sumac_dtype_name(tensor->dtype));
+    assert(rows->first <= variable->rows && rows->count <= variable->rows - rows->first);
     const struct sumac_shape shape = expected_shape(selection);
     if (!sumac_shape_equal(&shape, &tensor->shape))
         return fail(
@@ -178,6 +198,7 @@ static enum sumac_status check(
 static bool
 overlap(const struct variable_shard *shard, struct sumac_range rows, struct sumac_range *common)
 {
+    assert(shard->rows <= UINT64_MAX - shard->first_row);
     const uint64_t shard_end = shard->first_row + shard->rows;
     const uint64_t rows_end = rows.first + rows.count;
     const uint64_t first = shard->first_row > rows.first ? shard->first_row : rows.first;
@@ -194,7 +215,9 @@ enum sumac_status selection_add(
     const enum sumac_status status = check(selection, transfer->client, &rows, error);
     if (status != SUMAC_OK)
         return status;
+    assert(client_is_locked(transfer->client));
     uint8_t *data = sumac_tensor_data(selection->tensor);
+    uint64_t covered = 0;
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         struct variable_shard *shard = &variable->shards[i];
         if (!overlap(shard, rows, &common))
@@ -203,6 +226,8 @@ enum sumac_status selection_add(
             return fail(
                 error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
                 "no memory for a %s of %s", selection->verb, variable->name);
+        assert(common.first >= shard->first_row);
+        covered += common.count;
         transfer->shards[transfer->piece_count] = shard;
         transfer->pieces[transfer->piece_count++] = (struct session_piece){
             .ps = shard->ps,
@@ -215,6 +240,7 @@ enum sumac_status selection_add(
             .bytes = common.count * variable->row_bytes,
             .data = data + (common.first - rows.first) * variable->row_bytes};
     }
+    assert(covered == rows.count); /* all of the tensor's bytes, and each once */
     return SUMAC_OK;
 }
 
@@ -244,11 +270,13 @@ void transfer_note_pushed(
     if (counted == 0)
         return;
     double *mean = &transfer->client->staleness_mean;
+    assert(gained >= 0);
     *mean = *mean < 0 ? gained / counted : *mean + (gained / counted - *mean) / 32;
 }
 
 void transfer_fail(struct transfer *transfer, const struct sumac_error *error)
 {
+    assert(error->status != SUMAC_OK);
     transfer->error = *error;
     if (error->status == SUMAC_DEADLINE_EXCEEDED)
         transfer->error.status = SUMAC_UNAVAILABLE;
@@ -258,6 +286,7 @@ void transfer_fail(struct transfer *transfer, const struct sumac_error *error)
 bool transfer_is_done(void *transfer)
 {
     const struct transfer *done = transfer;
+    assert(client_is_locked(done->client));
     return done->over && atomic_load_explicit(&done->lent, memory_order_acquire) == 0;
 }
 
@@ -266,7 +295,9 @@ static bool is_over(void *transfer) { return ((const struct transfer *)transfer)
 void transfer_released(void *transfer, uint64_t id)
 {
     (void)id;
-    atomic_fetch_sub_explicit(&((struct transfer *)transfer)->lent, 1, memory_order_release);
+    const unsigned before =
+        atomic_fetch_sub_explicit(&((struct transfer *)transfer)->lent, 1, memory_order_release);
+    assert(before > 0); /* each run of bytes is given back once */
 }
 
 /* Which of its ps was silent for longest. */
@@ -277,6 +308,7 @@ static uint32_t find_silent(const struct transfer *transfer)
     for (uint32_t i = 1; i < transfer->piece_count; i++)
         if (peers[transfer->pieces[i].ps].heard_us < peers[silent].heard_us)
             silent = transfer->pieces[i].ps;
+    assert(silent < transfer->client->peer_count);
     return silent;
 }
 
@@ -304,7 +336,7 @@ enum sumac_status transfer_wait(
     struct sumac_client *client = transfer->client;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
     const uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
@@ -320,12 +352,13 @@ enum sumac_status transfer_wait(
             "the %s was not over within %s; it waits for %s", noun, text_time_ms(timeout_ms).text,
             client_peer_text(client, find_silent(transfer), peer, sizeof(peer)));
     } else {
+        assert(transfer->over);
         status = transfer->error.status;
         if (status != SUMAC_OK && error != NULL)
             *error = transfer->error;
         transfer_give(transfer);
     }
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     return status;
 }
 
@@ -334,10 +367,10 @@ bool transfer_poll(struct transfer *transfer)
     struct sumac_client *client = transfer->client;
     if (!client_is_here(client))
         return true; /* the wait says why */
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     if (!transfer_is_done(transfer))
         client_poll_once(client);
     const bool done = transfer_is_done(transfer);
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     return done;
 }

@@ -3,6 +3,7 @@
  * time; and what comes back, as events. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "error.h"
@@ -35,6 +36,7 @@ static uint64_t random_bits(struct sumac_client *client)
 
 static struct stream_slot *slot_of(const struct stream_tag *tag)
 {
+    assert(tag->ps < tag->client->peer_count);
     return &tag->client->peers[tag->ps].streams[tag->lane];
 }
 
@@ -107,6 +109,8 @@ static const struct rpc_handler stream_handlers[2] = {
 
 static void begin_stream(struct sumac_client *client, uint32_t ps, enum session_lane lane)
 {
+    assert(client->session != NULL); /* what begins then would be nobody's */
+    assert(ps < client->peer_count);
     struct stream_slot *slot = &client->peers[ps].streams[lane];
     slot->open_at_us = NEVER_US;
     struct rpc_channel *channel = client_channel(client, ps, (int)lane);
@@ -137,18 +141,33 @@ struct call_tag {
     bool answered;
 };
 
+/* The session will speak of the ps that the answer names: they have their places before. */
+static enum sumac_status
+learn_peers(struct sumac_client *client, const wire_join_reply *reply, struct sumac_error *error)
+{
+    const size_t count = reply->n_ps_addresses;
+    if (count == 0 || count > SESSION_PS_MAX)
+        return SUMAC_OK; /* the session refuses it */
+    enum sumac_status status = client_set_peers(client, (uint32_t)count, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
+        if (!client_set_address(client, i, reply->ps_addresses[i]))
+            status = fail(
+                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "no memory for the address of ps %u", (unsigned)i);
+    return status;
+}
+
 static void call_answered(struct rpc_call *call, const struct wire_received *received)
 {
     struct call_tag *tag = rpc_call_user(call);
+    struct sumac_error error;
     struct session_event event = {.kind = SESSION_EVENT_RENEWED};
     if (tag->call == SESSION_CALL_JOIN) {
         event.kind = SESSION_EVENT_JOINED;
         event.join_reply = (const wire_join_reply *)received->message;
-        const wire_join_reply *reply = event.join_reply;
-        if (reply->n_ps_addresses > 0 && reply->n_ps_addresses <= SESSION_PS_MAX &&
-            client_set_peers(tag->client, (uint32_t)reply->n_ps_addresses, NULL) == SUMAC_OK)
-            for (uint32_t i = 0; i < reply->n_ps_addresses; i++)
-                client_set_address(tag->client, i, reply->ps_addresses[i]);
+        if (learn_peers(tag->client, event.join_reply, &error) != SUMAC_OK)
+            event = (struct session_event){
+                .kind = SESSION_EVENT_CALL_FAILED, .call = tag->call, .error = &error};
     } else if (tag->call == SESSION_CALL_LEAVE) {
         event.kind = SESSION_EVENT_LEFT;
     }
@@ -182,11 +201,11 @@ static bool keep_request(struct session_call_slot *slot, const wire_message *mes
 {
     const size_t bytes = wire_packed_bytes(message, 0);
     uint8_t *packed = malloc(bytes + 1);
+    free(slot->packed); /* an older request is not sent for this one */
+    slot->packed = packed;
     if (packed == NULL)
         return false;
     wire_pack(message, 0, packed);
-    free(slot->packed);
-    slot->packed = packed;
     slot->packed_bytes = bytes;
     return true;
 }
@@ -198,16 +217,30 @@ static const wire_message *unpack_request(struct sumac_client *client, enum sess
     struct wire_received received;
     arena_reset(&client->call_arena);
     const wire_type *type = sumac__v1__sessions__descriptor.methods[kind].input;
-    if (slot->packed == NULL ||
-        wire_unpack(type, &packed, 1, &client->call_arena, &received, NULL) != SUMAC_OK)
+    assert(slot->packed != NULL);
+    if (wire_unpack(type, &packed, 1, &client->call_arena, &received, NULL) != SUMAC_OK)
         return NULL;
     return received.message;
 }
 
+/* There was no memory to keep the request in: the session makes another when it sees fit. */
+static void ask_for_another(struct sumac_client *client, enum session_call kind)
+{
+    struct sumac_error error;
+    fail(&error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "no memory for a call to ps 0");
+    struct session_event event = {.kind = SESSION_EVENT_CALL_FAILED, .call = kind, .error = &error};
+    client_step(client, &event);
+}
+
 static void begin_call(struct sumac_client *client, enum session_call kind)
 {
+    assert(client->session != NULL);
     struct session_call_slot *slot = &client->calls[kind];
     slot->at_us = NEVER_US;
+    if (slot->packed == NULL) {
+        ask_for_another(client, kind);
+        return;
+    }
     struct call_tag *tag = malloc(sizeof(*tag));
     struct rpc_channel *channel = client_channel(client, 0, SESSION_PULL_STREAM);
     const wire_message *message = unpack_request(client, kind);
@@ -233,17 +266,20 @@ static void do_call(struct sumac_client *client, const struct session_effect *ef
     const wire_message *message = effect->call == SESSION_CALL_JOIN    ? &effect->join->base
                                   : effect->call == SESSION_CALL_RENEW ? &effect->renew->base
                                                                        : &effect->leave->base;
-    if (!keep_request(slot, message) || effect->delay_ms > 0) {
-        slot->at_us = client_now_us() + (uint64_t)effect->delay_ms * 1000;
-        client_timer(client, slot->at_us);
+    const bool kept = keep_request(slot, message);
+    if (kept && effect->delay_ms == 0) {
+        begin_call(client, effect->call);
         return;
     }
-    begin_call(client, effect->call);
+    slot->at_us = client_now_us() + (kept ? (uint64_t)effect->delay_ms * 1000 : RETRY_US);
+    client_timer(client, slot->at_us);
 }
 
 static void do_open_stream(struct sumac_client *client, const struct session_effect *effect)
 {
+    assert(effect->ps < client->peer_count);
     struct stream_slot *slot = &client->peers[effect->ps].streams[effect->lane];
+    assert(effect->generation > slot->generation); /* an older stream is never begun again */
     slot->generation = effect->generation;
     if (effect->delay_ms == 0) {
         begin_stream(client, effect->ps, effect->lane);
@@ -255,6 +291,7 @@ static void do_open_stream(struct sumac_client *client, const struct session_eff
 
 static void do_close_stream(struct sumac_client *client, const struct session_effect *effect)
 {
+    assert(effect->ps < client->peer_count);
     struct stream_slot *slot = &client->peers[effect->ps].streams[effect->lane];
     slot->open_at_us = NEVER_US;
     if (slot->call != NULL)
@@ -277,6 +314,7 @@ static bool reserve_payload(struct sumac_client *client, uint32_t count)
 /* Small runs are copied into the message; of larger ones the push counts how many gRPC holds. */
 static void do_send_push(struct sumac_client *client, const struct session_effect *effect)
 {
+    assert(effect->ps < client->peer_count);
     struct rpc_call *call = client->peers[effect->ps].streams[SESSION_PUSH_STREAM].call;
     if (call == NULL || !rpc_call_writable(call))
         return; /* it has just ended, and the session will be told */
@@ -284,12 +322,14 @@ static void do_send_push(struct sumac_client *client, const struct session_effec
         rpc_call_cancel(call);
         return;
     }
+    assert(effect->payload_count <= client->payload_capacity);
     for (uint32_t i = 0; i < effect->payload_count; i++) {
         const struct session_bytes *run = &effect->payload[i];
         client->payload[i] = (struct rpc_payload){.bytes = run->bytes};
         if (run->bytes.bytes <= RPC_COPIED_BYTES_MAX)
             continue;
         struct transfer *transfer = (struct transfer *)(uintptr_t)run->token;
+        assert(transfer->client == client); /* its handles are its own */
         atomic_fetch_add_explicit(&transfer->lent, 1, memory_order_relaxed);
         client->payload[i].released = transfer_released;
         client->payload[i].context = transfer;
@@ -299,14 +339,17 @@ static void do_send_push(struct sumac_client *client, const struct session_effec
 
 static void do_send_pull(struct sumac_client *client, const struct session_effect *effect)
 {
+    assert(effect->ps < client->peer_count);
     struct rpc_call *call = client->peers[effect->ps].streams[SESSION_PULL_STREAM].call;
     if (call != NULL && rpc_call_writable(call))
         rpc_call_send(call, &effect->pull_request->base, NULL, 0);
 }
 
-static void do_transferred(const struct session_effect *effect)
+static void do_transferred(const struct sumac_client *client, const struct session_effect *effect)
 {
     struct transfer *transfer = (struct transfer *)(uintptr_t)effect->token;
+    assert(transfer->client == client);
+    assert(!transfer->over); /* it is told once what it came to */
     transfer->over = true;
     if (effect->error.status != SUMAC_OK)
         transfer_fail(transfer, &effect->error);
@@ -314,6 +357,20 @@ static void do_transferred(const struct session_effect *effect)
         transfer_note_pulled(transfer, effect->versions, effect->version_count);
     else
         transfer_note_pushed(transfer, effect->versions, effect->version_count);
+}
+
+/* Of what a session without memory had under way nothing more is said. */
+static void do_ended(struct sumac_client *client, const struct sumac_error *error)
+{
+    assert(!client->ended);
+    assert(error->status != SUMAC_OK); /* whoever waits is told this */
+    client->ended = true;
+    client->end = *error;
+    for (struct transfer *transfer = client->live_transfers; transfer != NULL;
+         transfer = transfer->next_live)
+        if (!transfer->over)
+            transfer_fail(transfer, error);
+    client_log(client, "the session ended: %s", error->text);
 }
 
 static void do_effect(struct sumac_client *client, const struct session_effect *effect)
@@ -339,15 +396,14 @@ static void do_effect(struct sumac_client *client, const struct session_effect *
         break;
     case SESSION_EFFECT_PUSHED:
     case SESSION_EFFECT_PULLED:
-        do_transferred(effect);
+        do_transferred(client, effect);
         break;
     case SESSION_EFFECT_LEFT:
+        assert(!client->left);
         client->left = true;
         break;
     case SESSION_EFFECT_ENDED:
-        client->ended = true;
-        client->end = effect->error;
-        client_log(client, "the session ended: %s", effect->error.text);
+        do_ended(client, &effect->error);
         break;
     case SESSION_EFFECT_LOG:
         client_log(client, "%s", effect->text);
@@ -365,6 +421,10 @@ void client_step(struct sumac_client *client, struct session_event *event)
     struct session_effects effects;
     if (client->session == NULL)
         return;
+    assert(client_is_locked(client));
+    assert(client_is_here(client));
+    assert(!client->stepping); /* the effects of the step before are done with */
+    client->stepping = true;
     if (event->now_us == 0)
         event->now_us = client_now_us();
     event->random[0] = random_bits(client);
@@ -372,6 +432,7 @@ void client_step(struct sumac_client *client, struct session_event *event)
     session_step(client->session, event, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
         do_effect(client, &effects.items[i]);
+    client->stepping = false;
 }
 
 static void run_due(struct sumac_client *client, uint64_t now_us)
@@ -391,6 +452,7 @@ static void run_due(struct sumac_client *client, uint64_t now_us)
 
 void client_run_timers(struct sumac_client *client, uint64_t now_us)
 {
+    assert(client_is_locked(client));
     run_due(client, now_us);
     client->timer_us = client->tick_us;
     for (uint32_t i = 0; i < client->peer_count; i++)
@@ -402,6 +464,7 @@ void client_run_timers(struct sumac_client *client, uint64_t now_us)
 
 void client_hang_up(struct sumac_client *client)
 {
+    assert(client_is_locked(client));
     for (uint32_t i = 0; i < client->peer_count; i++)
         for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
             struct peer *peer = &client->peers[i];

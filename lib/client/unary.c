@@ -2,6 +2,7 @@
 /* unary.c -- one call to one ps, waited for by the thread that makes it. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "error.h"
@@ -18,6 +19,8 @@ struct unary {
 
 struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int lane)
 {
+    assert(client_is_locked(client));
+    assert(ps < client->peer_count);
     struct peer *peer = &client->peers[ps];
     if (peer->channels[lane] == NULL && peer->address[0] != '\0' &&
         rpc_channel_open(client->poller, peer->address, &peer->channels[lane]) != SUMAC_OK)
@@ -28,6 +31,7 @@ struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int
 const char *
 client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes)
 {
+    assert(ps < client->peer_count);
     const struct peer *peer = &client->peers[ps];
     if (peer->heard_us == 0)
         text_print(
@@ -84,6 +88,7 @@ static void try_once(struct unary *unary)
         return;
     rpc_call_cancel(unary->rpc);
     client_wait(client, is_closed, unary, NEVER_US); /* what is cancelled ends at once */
+    assert(unary->closed);                           /* it lies on this thread's stack */
 }
 
 /* The address is told with what a connection came to; what a ps answers stands as it is. */
@@ -93,6 +98,7 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
     char peer[192];
     const struct sumac_error *given = &unary->error;
     const uint32_t ps = unary->call->ps;
+    assert(!unary->answered || given->status != SUMAC_OK); /* that would be no failure */
     if (given->status == SUMAC_OK)
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
@@ -123,6 +129,8 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
 enum sumac_status
 client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error)
 {
+    assert(call->take != NULL);
+    assert(!client->stepping); /* its callbacks step the session */
     struct unary unary = {.client = client, .call = call};
     for (;;) {
         try_once(&unary);

@@ -2,6 +2,7 @@
 /* variable.c -- what is known of a variable, and memory that fits it. */
 #include "client_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "error.h"
@@ -41,5 +42,6 @@ enum sumac_status sumac_variable_tensor(
             bytes, variable->name);
     *tensor =
         (struct sumac_tensor){.buffer = buffer, .shape = variable->shape, .dtype = variable->dtype};
+    assert(sumac_tensor_bytes(tensor) == sumac_buffer_bytes(buffer));
     return SUMAC_OK;
 }

@@ -208,6 +208,14 @@ static void flush(struct session *session)
     }
 }
 
+/* The one effect for which there is always memory. */
+static void say_only(struct session *session, struct session_effect effect)
+{
+    session->spare = effect;
+    session->effects = &session->spare;
+    session->effect_count = session->effect_capacity = 1;
+}
+
 /* There is no memory to say anything with, except this. */
 static void end_exhausted(struct session *session)
 {
@@ -216,14 +224,30 @@ static void end_exhausted(struct session *session)
     fail(
         &session->end, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "the session has no memory left for one step; pushes under way are lost to it");
-    session->spare = (struct session_effect){.kind = SESSION_EFFECT_ENDED, .error = session->end};
-    session->effects = &session->spare;
-    session->effect_count = session->effect_capacity = 1;
+    say_only(session, (struct session_effect){.kind = SESSION_EFFECT_ENDED, .error = session->end});
+}
+
+/* It has ended before: that is not said again, and who begins something is told so. */
+static void refuse_exhausted(struct session *session, const struct session_event *event)
+{
+    assert(session->phase == PHASE_OVER);
+    session->effect_count = 0;
+    if (event->kind == SESSION_EVENT_PUSH)
+        say_only(
+            session,
+            (struct session_effect){
+                .kind = SESSION_EFFECT_PUSHED, .token = event->push->token, .error = session->end});
+    else if (event->kind == SESSION_EVENT_PULL)
+        say_only(
+            session,
+            (struct session_effect){
+                .kind = SESSION_EFFECT_PULLED, .token = event->pull->token, .error = session->end});
 }
 
 void session_step(
     struct session *session, const struct session_event *event, struct session_effects *effects)
 {
+    const bool was_over = session->phase == PHASE_OVER;
     arena_reset(&session->step);
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;
@@ -241,7 +265,9 @@ void session_step(
     assert(session->last_sequence - session->acked_through <= WINDOW);
     assert(session->touched == NULL);
     session->event = NULL;
-    if (session->exhausted)
+    if (session->exhausted && was_over)
+        refuse_exhausted(session, event);
+    else if (session->exhausted)
         end_exhausted(session);
     effects->items = session->effects;
     effects->count = session->effect_count;

@@ -140,8 +140,8 @@ enum session_effect_kind {
                               of the pieces) */
     SESSION_EFFECT_PULLED, /* token, error, versions (in the order of the pieces) */
     SESSION_EFFECT_LEFT,   /* the session is over, in good order */
-    SESSION_EFFECT_ENDED,  /* error: closed, unknown or a ps lost; what was in flight has been
-                              answered PUSHED … */
+    SESSION_EFFECT_ENDED,  /* error: closed, unknown or a ps lost, and what was in flight has been
+                              answered PUSHED …; or no memory, and nothing more is said of that */
     SESSION_EFFECT_LOG,    /* text: one line, noun then value */
     SESSION_EFFECT_WAKE,   /* at_us: a TICK is wanted then (the earliest counts) */
 };

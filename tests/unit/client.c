@@ -30,6 +30,7 @@ struct known {
 static void know(struct known *known)
 {
     memset(known, 0, sizeof(*known));
+    client_lock(&known->client);
     wire_shard shards[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
     shards[0].shard_id = 5;
     shards[0].ps = 1;
@@ -61,6 +62,7 @@ static void forget(struct known *known)
     free(known->transfer);
     client_forget_variables(&known->client);
     sumac_buffer_unref(known->buffer);
+    client_unlock(&known->client);
 }
 
 /* ---- a variable that is too large for one push */
@@ -106,6 +108,7 @@ static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_k
                "MiB: push "
                "fewer of its rows at once, or start each ps with, for instance, --sessions-max 2 "
                "--staging-max 4M\n");
+    known.client.session = NULL;
     talk_close(&talk);
     forget(&known);
 }
@@ -287,7 +290,9 @@ static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **st
     struct transfer *transfer = transfer_take(&known.client);
     transfer_fail(transfer, &late);
 
+    client_unlock(&known.client);
     const enum sumac_status status = transfer_wait(transfer, "pull", 1000, &error);
+    client_lock(&known.client);
 
     assert_int_equal(status, SUMAC_UNAVAILABLE);
     assert_int_equal(error.status, SUMAC_UNAVAILABLE);
@@ -297,6 +302,79 @@ static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **st
     transfer_give(transfer);
     arena_deinit(&transfer->arena);
     free(transfer);
+    forget(&known);
+}
+
+static bool is_scarce;
+
+static void *take_while_there_is(void *context, size_t bytes)
+{
+    (void)context;
+    return is_scarce ? NULL : memory_heap.take(memory_heap.context, bytes);
+}
+
+/* Its session tells no push or pull what it came to: whoever waits for one would wait for ever. */
+static void a_session_without_memory_ends_all_that_is_under_way(void **state)
+{
+    (void)state;
+    static char lines[512];
+    const struct memory scarce = {.take = take_while_there_is, .give = memory_heap.give};
+    const struct session_config config = talk_member(1);
+    struct known known;
+    know(&known);
+    known.client.log = keep_line;
+    known.client.log_context = lines;
+    is_scarce = false;
+    known.client.session = session_create(&config, &scarce);
+    assert_non_null(known.client.session);
+    is_scarce = true;
+
+    client_step(&known.client, &(struct session_event){.kind = SESSION_EVENT_START});
+
+    assert_true(known.client.ended);
+    assert_true(transfer_is_done(known.transfer));
+    assert_int_equal(known.transfer->error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_non_null(strstr(lines, "the session ended: "));
+    session_destroy(known.client.session);
+    known.client.session = NULL;
+    forget(&known);
+}
+
+/* Not before the thread that has the lock waits for it. */
+static void *give_back(void *context)
+{
+    struct transfer *const transfer = context;
+    client_lock(transfer->client);
+    transfer_released(transfer, 0);
+    client_unlock(transfer->client);
+    return NULL;
+}
+
+/* A session that ends in the very step that a push is made in may have sent some of it. Whoever gets the transfer next would
+ * hear of bytes that are not its own. */
+static void a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back(void **state)
+{
+    (void)state;
+    struct known known;
+    pthread_t other;
+    know(&known);
+    rpc_init();
+    assert_int_equal(rpc_poller_create(&known.client.poller), SUMAC_OK);
+    known.client.timer_us = NEVER_US;
+    struct transfer *const transfer = transfer_take(&known.client);
+    atomic_store(&transfer->lent, 1);
+    assert_int_equal(pthread_create(&other, NULL, give_back, transfer), 0);
+
+    transfer_drop(transfer);
+
+    assert_int_equal(atomic_load(&transfer->lent), 0);
+    assert_ptr_equal(known.client.free_transfers, transfer);
+    known.client.free_transfers = NULL;
+    pthread_join(other, NULL);
+    arena_deinit(&transfer->arena);
+    free(transfer);
+    rpc_poller_destroy(known.client.poller);
+    rpc_deinit();
     forget(&known);
 }
 
@@ -317,23 +395,46 @@ static void a_push_is_not_over_while_its_bytes_are_lent(void **state)
     forget(&known);
 }
 
-static void a_layout_with_a_gap_is_not_believed(void **state)
+/* Of a vector of ten, whose rows are split like that. */
+static void assert_not_believed(const wire_shard *shards, size_t count)
 {
-    (void)state;
     struct sumac_client client = {0};
-    wire_shard shard = WIRE_SHARD_INIT;
-    shard.rows = 9;
-    wire_shard *list[] = {&shard};
+    wire_shard *list[4];
     uint64_t shape[] = {10};
     wire_variable wire = WIRE_VARIABLE_INIT;
+    for (size_t i = 0; i < count; i++)
+        list[i] = (wire_shard *)(uintptr_t)&shards[i];
     wire.name = "w";
     wire.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
     wire.n_shape = 1;
     wire.shape = shape;
-    wire.n_shards = 1;
+    wire.n_shards = count;
     wire.shards = list;
+    client_lock(&client);
 
     assert_null(client_learn(&client, &wire));
+
+    client_unlock(&client);
+}
+
+static void a_layout_with_a_gap_is_not_believed(void **state)
+{
+    (void)state;
+    wire_shard shard = WIRE_SHARD_INIT;
+    shard.rows = 9;
+    assert_not_believed(&shard, 1);
+}
+
+/* The second shard ends before it begins, and the third has all rows again: the sum of all is right. */
+static void a_layout_that_wraps_around_is_not_believed(void **state)
+{
+    (void)state;
+    wire_shard shards[3] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT, WIRE_SHARD_INIT};
+    shards[0].rows = 2;
+    shards[1].first_row = 2;
+    shards[1].rows = UINT64_MAX - 1;
+    shards[2].rows = 10;
+    assert_not_believed(shards, 3);
 }
 
 /* Its bytes would wrap around: memory for it, and what is pulled into that, would be too small. */
@@ -353,7 +454,9 @@ static void a_shape_of_more_bytes_than_there_are_is_not_believed(void **state)
     wire.n_shards = 1;
     wire.shards = shards;
 
+    client_lock(&client);
     assert_null(client_learn(&client, &wire));
+    client_unlock(&client);
     client_forget_variables(&client);
 }
 
@@ -609,9 +712,11 @@ static void the_error_of_a_join_that_is_not_answered_names_ps_0(void **state)
     struct peer peer = {.address = (char[]){"h0.example:2222"}, .incarnation = 7};
     struct sumac_client client = {
         .peers = &peer, .peer_count = 1, .timer_us = NEVER_US, .timeout_ms = 0};
+    client_lock(&client);
 
     assert_int_equal(client_join(&client, &error), SUMAC_UNAVAILABLE);
 
+    client_unlock(&client);
     assert_int_equal(error.reason, SUMAC_REASON_PS_MISSING);
     assert_non_null(strstr(error.text, "ps 0 at h0.example:2222 did not answer the join"));
 }
@@ -630,7 +735,10 @@ int main(void)
         cmocka_unit_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
         cmocka_unit_test(a_pull_that_is_over_by_its_deadline_is_not_still_under_way),
         cmocka_unit_test(a_push_is_not_over_while_its_bytes_are_lent),
+        cmocka_unit_test(a_session_without_memory_ends_all_that_is_under_way),
+        cmocka_unit_test(a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back),
         cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
+        cmocka_unit_test(a_layout_that_wraps_around_is_not_believed),
         cmocka_unit_test(a_shape_of_more_bytes_than_there_are_is_not_believed),
         cmocka_unit_test(a_functions_name_is_its_number_on_the_wire),
         cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),

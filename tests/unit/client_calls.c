@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -57,10 +58,10 @@ static enum sumac_status call_delete(
         .take = take,
         .context = served};
 
-    pthread_mutex_lock(&served->client.lock);
+    client_lock(&served->client);
     const enum sumac_status status = client_call(&served->client, &call, error);
     client_hang_up(&served->client);
-    pthread_mutex_unlock(&served->client.lock);
+    client_unlock(&served->client);
     return status;
 }
 
@@ -157,6 +158,50 @@ static void a_call_that_a_ps_refused_is_not_made_again(void **state)
     stop_serving(&served);
 }
 
+/* ---- without memory: the linker hands this program's malloc to this one */
+
+static bool is_scarce;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes) { return is_scarce ? NULL : __real_malloc(bytes); }
+
+/* The session lends its request only until its next step; nobody would be asked to let this client in. */
+static void a_join_that_could_not_be_kept_is_made_anew(void **state)
+{
+    (void)state;
+    const char *const addresses[] = {"h0:1"};
+    const struct session_config config = {
+        .role = WIRE_ROLE_MEMBER, .job = "worker", .ps_addresses = addresses, .ps_count = 1};
+    struct peer peer = {.address = (char[]){""}};
+    struct sumac_client client = {
+        .peers = &peer, .peer_count = 1, .timer_us = NEVER_US, .tick_us = NEVER_US};
+    struct session_call_slot *const join = &client.calls[SESSION_CALL_JOIN];
+    for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
+        peer.streams[lane].open_at_us = NEVER_US;
+    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
+        client.calls[kind].at_us = NEVER_US;
+    arena_init(&client.call_arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    client.session = session_create(&config, &memory_heap);
+    assert_non_null(client.session);
+    client_lock(&client);
+    is_scarce = true;
+    client_step(&client, &(struct session_event){.kind = SESSION_EVENT_START});
+    is_scarce = false;
+    assert_null(join->packed);
+    assert_true(join->at_us != NEVER_US);
+
+    client_run_timers(&client, join->at_us);
+
+    assert_non_null(join->packed);
+    assert_true(join->at_us != NEVER_US);
+    client_unlock(&client);
+    session_destroy(client.session);
+    free(join->packed);
+    arena_deinit(&client.call_arena);
+}
+
 /* ---- who polls */
 
 static bool is_never(void *context)
@@ -173,10 +218,10 @@ static bool has_ticked(void *context)
 static void *wait_for_tick(void *context)
 {
     struct sumac_client *const client = context;
-    pthread_mutex_lock(&client->lock);
+    client_lock(client);
     const bool ticked =
         client_wait(client, has_ticked, client, client_now_us() + UINT64_C(30000000));
-    pthread_mutex_unlock(&client->lock);
+    client_unlock(client);
     return ticked ? client : NULL;
 }
 
@@ -197,13 +242,13 @@ static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_
         client.calls[kind].at_us = NEVER_US;
     rpc_init();
     assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
-    pthread_mutex_lock(&client.lock);
+    client_lock(&client);
     assert_int_equal(pthread_create(&other, NULL, wait_for_tick, &client), 0);
 
     while (client.waiters == 0)
         client_wait(&client, is_never, NULL, client_now_us() + 1000);
     client.tick_us = client.timer_us = client_now_us();
-    pthread_mutex_unlock(&client.lock);
+    client_unlock(&client);
 
     assert_int_equal(pthread_join(other, &ticked), 0);
     assert_ptr_equal(ticked, &client);
@@ -232,11 +277,11 @@ static void a_timer_is_kept_while_another_thread_polls(void **state)
     client.tick_us = client.timer_us = client_now_us() + 1000;
     const uint64_t until_us = client_now_us() + UINT64_C(20000000);
 
-    pthread_mutex_lock(&client.lock);
+    client_lock(&client);
     const bool kept = client_wait(&client, has_no_timer, &client, until_us); /* when */
     client.tick_us = client.timer_us = client_now_us();
     client_poll_once(&client);
-    pthread_mutex_unlock(&client.lock);
+    client_unlock(&client);
 
     assert_true(kept); /* then */
     assert_true(has_no_timer(&client));
@@ -249,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_call_that_ends_well_without_an_answer_has_failed),
         cmocka_unit_test(a_call_that_reached_nobody_is_made_again),
         cmocka_unit_test(a_call_that_a_ps_refused_is_not_made_again),
+        cmocka_unit_test(a_join_that_could_not_be_kept_is_made_anew),
         cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
         cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
     };

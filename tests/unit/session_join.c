@@ -692,56 +692,6 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
     talk_close(&talk);
 }
 
-/* ---- memory */
-
-static size_t budget_bytes;
-
-static void *take_some(void *context, size_t bytes)
-{
-    (void)context;
-    if (bytes > budget_bytes)
-        return NULL;
-    budget_bytes -= bytes;
-    return memory_heap.take(memory_heap.context, bytes);
-}
-
-static void give_all(void *context, void *data, size_t bytes)
-{
-    (void)context;
-    memory_heap.give(memory_heap.context, data, bytes);
-}
-
-static void a_session_without_memory_ends_and_says_so(void **state)
-{
-    (void)state;
-    const struct memory scarce = {.take = take_some, .give = give_all};
-    const struct session_config config = talk_member(1);
-    bool ended = false, refused = false;
-    for (size_t budget = 0; budget < 600000; budget += 3001) {
-        budget_bytes = budget;
-        struct talk talk = {.now_us = 1000};
-        talk.session = session_create(&config, &scarce);
-        if (talk.session == NULL)
-            continue;
-        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-        talk_joined(&talk, 1);
-        talk_writable(&talk, 0);
-        talk_writable(&talk, 0);
-        talk_greet(&talk, 0);
-        for (uint64_t n = 1; n < 200; n++) {
-            talk_push_to(&talk, n, 1);
-            const struct session_effect *end = talk_find(&talk, SESSION_EFFECT_ENDED);
-            ended = ended || (end != NULL && end->error.reason == SUMAC_REASON_OUT_OF_MEMORY);
-            const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
-            refused =
-                refused || (pushed != NULL && pushed->error.reason == SUMAC_REASON_OUT_OF_MEMORY);
-        }
-        talk_close(&talk);
-    }
-    assert_true(ended);
-    assert_true(refused);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -782,7 +732,6 @@ int main(void)
         cmocka_unit_test(a_ps_that_was_terminated_does_not_make_a_leave_good),
         cmocka_unit_test(a_run_that_ends_with_the_leave_is_no_error),
         cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
-        cmocka_unit_test(a_session_without_memory_ends_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
