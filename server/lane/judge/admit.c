@@ -96,6 +96,7 @@ static uint32_t count_listed(const struct judge *judge)
     uint32_t count = 0;
     for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
         count += task->listed;
+    assert(count <= judge->tasks_pool.used);
     return count;
 }
 
@@ -106,6 +107,7 @@ check_names(struct judge *judge, const wire_join_request *request, struct sumac_
     uint32_t fresh = 0;
     if (judge->members_listed)
         return SUMAC_OK;
+    assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
     if (request->n_members > JUDGE_NAMED_MAX) /* each is looked for among all tasks */
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
@@ -154,6 +156,7 @@ check_places(const struct judge *judge, const wire_join_request *request, struct
     const uint32_t kept = listed > 0 ? listed : sessions_max / 2;
     const uint32_t observers_max = kept < sessions_max ? sessions_max - kept : 0;
     struct places places = {0};
+    assert(!member || request->task != NULL); /* judge_join_check has refused it */
     count_others(judge, member ? judge_task_find(judge, request->task) : NULL, &places);
     if (places.taken >= sessions_max)
         return fail(

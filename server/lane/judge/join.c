@@ -116,6 +116,7 @@ static void refuse(
  * members, that is a new membership. */
 static void add_member(struct judge *judge, struct judge_task *task)
 {
+    assert(judge->membership_told <= judge->membership_epoch);
     if (!task->member && judge->membership_told == judge->membership_epoch)
         judge->membership_epoch++;
     task->member = true;
@@ -125,6 +126,7 @@ static void open_session(struct judge *judge, struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_WAITING);
     assert(session->orders == 0);
+    assert(judge->phase == JUDGE_RUNNING);
     session->state = JUDGE_SESSION_OPENING;
     session->heard_us = judge->now_us;
     if (session->task != NULL) {

@@ -48,6 +48,7 @@ check_ps(const struct judge *judge, const wire_join_request *request, struct sum
 {
     const char *ours[LANE_PS_MAX];
     const size_t count = request->n_ps_addresses;
+    assert(count <= LANE_PS_MAX); /* judge_peers_check has refused more */
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     size_t first, second;
     if (listing_names_twice((const char *const *)request->ps_addresses, count, &first, &second))
@@ -66,6 +67,7 @@ check_ps(const struct judge *judge, const wire_join_request *request, struct sum
 static enum sumac_status refuse_members(
     const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
+    assert(judge->members_listed);
     struct listing given = {0};
     for (size_t i = 0; i < request->n_members; i++)
         listing_add_task(&given, request->members[i]->job, request->members[i]->index);

@@ -40,6 +40,7 @@ static void dial(struct judge *judge, uint32_t ps)
 
 static void meet_self(struct judge *judge)
 {
+    assert(judge->config->index < judge->ps_count);
     struct judge_peer *self = &judge->peers[judge->config->index];
     self->up = self->writable = self->met = true;
     self->incarnation = judge->config->incarnation;
@@ -103,6 +104,7 @@ void judge_peers_learn(struct judge *judge, const wire_join_request *request)
         learnt = true;
     }
     assert(judge->ps_count > 0);
+    assert(judge->ps_count <= LANE_PS_MAX);
     if (learnt)
         meet_self(judge);
 }
@@ -132,6 +134,7 @@ uint32_t judge_peers_missing(const struct judge *judge)
 
 const char *judge_peer_text(const struct judge *judge, uint32_t ps)
 {
+    assert(ps < judge->ps_count);
     const struct judge_peer *peer = &judge->peers[ps];
     const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
     const bool heard = peer->heard_us != 0;
@@ -237,6 +240,7 @@ static void give_hello(struct judge *judge, uint32_t ps)
 static void give(struct judge *judge, uint32_t ps)
 {
     struct judge_peer *peer = &judge->peers[ps];
+    assert(peer->up || (!peer->writable && !peer->greeted));
     if (!peer->up || !peer->writable)
         return;
     if (peer->hello == 0)
@@ -259,6 +263,7 @@ static void give_alive(struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
     const struct judge_peer *peer = &judge->peers[ps];
+    assert(peer->alive_us <= judge->now_us);
     const uint32_t quarter_ms = judge->config->ps_lost_ms / 4;
     const uint32_t alive_ms = quarter_ms < JUDGE_ALIVE_MS ? quarter_ms : JUDGE_ALIVE_MS;
     const bool due = judge->now_us - peer->alive_us >= judge_ms(alive_ms);
@@ -367,8 +372,10 @@ void judge_peers_tick(struct judge *judge)
 
 void judge_stream_up(struct judge *judge, uint32_t ps)
 {
+    assert(ps < judge->ps_count);
     assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
+    assert(peer->dialled);
     if (!peer->up) {
         peer->up = true;
         peer->ended = false;
@@ -409,6 +416,7 @@ note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reas
 
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
+    assert(ps < judge->ps_count);
     assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
     const bool greeted = peer->greeted;

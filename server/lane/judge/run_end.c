@@ -16,6 +16,7 @@
 static void tell_self(struct judge *judge)
 {
     assert(judge->phase != JUDGE_ENDED);
+    assert(judge->end_reason != SUMAC_REASON_UNSPECIFIED); /* every exit says why */
     struct judge_mask self = {{0}};
     judge_mask_add(&self, judge->config->index);
     judge->phase = JUDGE_ENDED;
@@ -32,6 +33,7 @@ static struct judge_mask others_to_tell(const struct judge *judge, bool well)
         if (ps != judge->config->index &&
             (well || (judge->peers[ps].greeted && !judge_peer_is_lost(judge, ps))))
             judge_mask_add(&others, ps);
+    assert(!judge_mask_has(&others, judge->config->index)); /* it is told last, and then exits */
     return others;
 }
 
@@ -109,6 +111,7 @@ static void terminated(struct judge *judge)
  * whichever of them heard of it first. */
 void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
 {
+    assert(ps < judge->ps_count);
     if (judge->phase == JUDGE_ENDING)
         judge_run_tick(judge); /* it is told, or need not be */
     if (judge->phase != JUDGE_RUNNING || reason == SUMAC_REASON_RUN_ENDED)
@@ -174,6 +177,7 @@ const char *judge_run_wait(const struct judge *judge)
 {
     if (judge->phase != JUDGE_RUNNING || judge->terminating || !is_memberless(judge))
         return NULL;
+    assert(judge->memberless_since_us <= judge->now_us);
     const uint64_t waited_us = judge->now_us - judge->memberless_since_us;
     const uint64_t patience_us = judge_ms(patience_ms(judge));
     const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
@@ -209,6 +213,7 @@ void judge_run_check(struct judge *judge)
     }
     if (judge->terminating || !memberless)
         return;
+    assert(judge->memberless_since_us <= judge->now_us);
     if (judge->now_us - judge->memberless_since_us < judge_ms(patience_ms(judge)))
         return;
     end_run(
@@ -241,7 +246,9 @@ void judge_end_complete(struct judge *judge)
  * has a while to come back and be told again. After a bad end nobody waits for it. */
 static bool is_gone(const struct judge *judge, uint32_t ps)
 {
+    assert(judge->phase == JUDGE_ENDING);
     const struct judge_peer *peer = &judge->peers[ps];
+    assert(!peer->up || !peer->ended); /* who came back has not ended */
     const bool told = peer->next_order == NULL;
     const bool well = judge->end_reason == SUMAC_REASON_RUN_ENDED;
     const uint64_t down_us = judge->now_us - peer->down_us;

@@ -228,6 +228,7 @@ void judge_sessions_forget_oldest(struct judge *judge)
         if (oldest == NULL)
             oldest = session;
     }
+    assert((settled > 0) == (oldest != NULL));
     if (settled > JUDGE_SETTLED_MAX)
         judge_session_forget(judge, oldest);
 }
@@ -259,6 +260,7 @@ static bool is_open(const struct judge_session *session)
 void judge_renewed(struct judge *judge, const wire_bytes *id)
 {
     struct judge_session *session = judge_session_find(judge, id->data, id->len);
+    assert(session == NULL || session->heard_us <= judge->now_us);
     if (session != NULL && is_open(session))
         session->heard_us = judge->now_us;
 }

@@ -19,6 +19,8 @@ void judge_settle(
     struct judge *judge, struct judge_session *session, const struct close_cause *cause)
 {
     assert(session->state == JUDGE_SESSION_OPENING || session->state == JUDGE_SESSION_OPEN);
+    assert(session->leave_call == 0 || session->left);
+    assert(session->voided == NULL); /* nobody has reported it yet */
     session->state = JUDGE_SESSION_CLOSING;
     session->cause = *cause;
     session->final = session->acked_through = 0;
@@ -108,6 +110,7 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_DECIDING);
     struct judge_task *task = session->task;
+    assert(task == NULL || session->attempt <= task->attempts);
     session->state = JUDGE_SESSION_SETTLED;
     out_log(
         judge->out, "ps 0 settled the session of %s at push %llu", session->label,
@@ -169,6 +172,7 @@ static void wait_for_settle(
         session->left = true;
         judge_settle(judge, session, &(struct close_cause){.kind = WIRE_CLOSE_LEFT});
     }
+    assert(session->leave_call == 0 || session->state != JUDGE_SESSION_SETTLED);
 }
 
 /* A leave of a session that was settled meanwhile is answered like the first: the work is done all

@@ -24,6 +24,7 @@ static bool grow(struct judge *judge, struct judge_voided **set)
         return false;
     grown->count = held == NULL ? 0 : held->count;
     grown->capacity = capacity;
+    assert(grown->count < grown->capacity);
     if (grown->count > 0)
         memcpy(grown->sequence, held->sequence, grown->count * sizeof(uint64_t));
     judge_voided_drop(judge, set);
@@ -42,6 +43,7 @@ static uint32_t place_of(const struct judge_voided *set, uint64_t sequence)
         else
             high = middle;
     }
+    assert(low == high);
     return low;
 }
 
@@ -57,6 +59,8 @@ bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t s
     *at = sequence;
     (*set)->count++;
     assert((*set)->count <= (*set)->capacity);
+    assert(place == 0 || at[-1] < sequence); /* ascending, and none twice */
+    assert(place + 1 == (*set)->count || sequence < at[1]);
     return true;
 }
 

@@ -30,6 +30,7 @@ static void say(struct sentences *sentences, const char *text)
 
 static const char *join_wait(const struct judge *judge, const struct judge_session *session)
 {
+    assert(session->state < JUDGE_SESSION_OPEN);
     const uint32_t missing = judge_peers_missing(judge);
     if (missing < judge->ps_count)
         return out_text(
@@ -42,6 +43,7 @@ static const char *join_wait(const struct judge *judge, const struct judge_sessi
 
 static const char *settle_wait(const struct judge *judge, const struct judge_session *session)
 {
+    assert(session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING);
     const uint32_t missing = judge_peers_missing(judge);
     if (missing < judge->ps_count)
         return out_text(
