@@ -34,6 +34,7 @@ static void *serve(void *argument)
         pthread_mutex_unlock(&device->mutex);
         device->work(device->context); /* nobody writes `work` before it is NULL again */
         pthread_mutex_lock(&device->mutex);
+        assert(device->work != NULL);
         device->work = NULL;
         pthread_cond_broadcast(&device->changed);
     }
@@ -90,10 +91,12 @@ void device_close(struct device *device)
     if (device == NULL)
         return;
     pthread_mutex_lock(&device->mutex);
+    assert(!device->closing);
     device->closing = true;
     pthread_cond_broadcast(&device->changed);
     pthread_mutex_unlock(&device->mutex);
     pthread_join(device->thread, NULL);
+    assert(device->work == NULL); /* what ran is finished */
     pthread_cond_destroy(&device->changed);
     pthread_mutex_destroy(&device->mutex);
     free(device);

@@ -89,6 +89,7 @@ static void narrow(enum sumac_dtype dtype, const float *restrict from, void *to,
 
 static void add(enum sumac_dtype dtype, void *to, const void *from, size_t count)
 {
+    assert(dtype != SUMAC_BOOL);
     if (dtype == SUMAC_FLOAT32)
         add_float32(to, from, count);
     else if (dtype == SUMAC_FLOAT64)
@@ -108,6 +109,7 @@ static void reduce_run(
     const struct reduce_input *input, const double *weights, double total, uint64_t first,
     size_t count)
 {
+    assert(count <= input->elements - first);
     const uint64_t offset = first * sumac_dtype_bytes(input->dtype);
     uint8_t *to = (uint8_t *)input->gradients[0] + offset;
     const bool wide = input->dtype == SUMAC_FLOAT64;
@@ -129,6 +131,7 @@ static void reduce_half_run(
     const struct reduce_input *input, const double *weights, double total, uint64_t first,
     size_t count)
 {
+    assert(count <= ELEMENTS_AT_ONCE);
     float sum[ELEMENTS_AT_ONCE], g[ELEMENTS_AT_ONCE];
     uint16_t *to = (uint16_t *)input->gradients[0] + first;
     widen(input->dtype, to, sum, count);

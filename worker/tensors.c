@@ -2,6 +2,7 @@
 /* tensors.c -- values or gradients of a step, side by side in one allocation. */
 #include "tensors.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@ static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGN
 static enum sumac_status
 measure(struct sumac_variable *const *variables, uint32_t count, uint64_t *total)
 {
+    assert(*total == 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct sumac_shape shape = sumac_variable_shape(variables[i]);
         uint64_t elements = 0, bytes = 0;
@@ -39,6 +41,7 @@ static enum sumac_status lay_out(struct tensors *tensors, struct sumac_variable 
             return status;
         offset_bytes += aligned(sumac_tensor_bytes(&tensors->items[i]));
     }
+    assert(offset_bytes == sumac_buffer_bytes(tensors->buffer)); /* as it was measured */
     return SUMAC_OK;
 }
 

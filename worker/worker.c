@@ -59,6 +59,7 @@ struct sumac_worker {
 
 static uint32_t slot_count(const struct sumac_worker *worker)
 {
+    assert(worker->options.pushes_in_flight > 0);
     return worker->options.pushes_in_flight + 1;
 }
 
@@ -155,6 +156,7 @@ static void fill_in(struct sumac_worker_options *options)
 static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_error *error)
 {
     struct sumac_worker_options *options = &worker->options;
+    assert(options->replicas > 0);
     struct sumac_variable **variables = calloc(options->variable_count, sizeof(void *));
     if (variables != NULL)
         memcpy(variables, options->variables, options->variable_count * sizeof(void *));
@@ -240,8 +242,10 @@ enum sumac_status sumac_worker_create(
 static enum sumac_status
 drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
 {
+    assert(worker->applied <= worker->pushed);
     while (worker->pushed - worker->applied > left) {
         struct slot *slot = &worker->slots[worker->applied % slot_count(worker)];
+        assert(slot->push != NULL);
         const enum sumac_status status =
             sumac_push_wait(slot->push, worker->options.timeout_ms, error);
         if (status == SUMAC_DEADLINE_EXCEEDED)
@@ -260,6 +264,7 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
 static enum sumac_status begin_pull(struct sumac_worker *worker, struct sumac_error *error)
 {
     const uint32_t ahead = worker->options.pushes_in_flight;
+    assert(worker->pushed - worker->applied <= ahead);
     if (worker->pull != NULL || worker->pulled)
         return SUMAC_OK;
     if (ahead > 1) {
@@ -285,6 +290,7 @@ static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_erro
 {
     if (worker->pull == NULL)
         return SUMAC_OK;
+    assert(!worker->pulled); /* its values are not written over */
     const enum sumac_status status =
         sumac_pull_wait(worker->pull, worker->options.timeout_ms, error);
     if (status == SUMAC_DEADLINE_EXCEEDED)
@@ -304,6 +310,7 @@ static void run_replica(void *context)
 
 static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
 {
+    assert(slot->push == NULL); /* nobody reads the gradients that are written now */
     for (uint32_t i = 0; i < worker->options.replicas; i++) {
         struct runner *runner = &worker->runners[i];
         runner->replica = (struct sumac_replica){
@@ -355,6 +362,7 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "step %" PRIu64 " has no mean: the weights of all %u replicas are 0", worker->steps,
             worker->options.replicas);
+    assert(sum >= 0);
     *total = sum;
     return SUMAC_OK;
 }
@@ -373,6 +381,7 @@ static void reduce(struct sumac_worker *worker, const struct slot *slot)
             .weights = worker->weights,
             .replicas = worker->options.replicas,
         };
+        assert(input.elements * sumac_dtype_bytes(input.dtype) == sumac_tensor_bytes(tensor));
         reduce_gradients(worker->options.reduce, &input);
     }
 }
@@ -380,6 +389,7 @@ static void reduce(struct sumac_worker *worker, const struct slot *slot)
 static enum sumac_status
 push(struct sumac_worker *worker, struct slot *slot, double weight, struct sumac_error *error)
 {
+    assert(slot->push == NULL);
     for (uint32_t i = 0; i < worker->options.pushed_count; i++)
         worker->deltas[i] = (struct sumac_delta){
             .variable = worker->options.variables[i],
@@ -395,6 +405,7 @@ push(struct sumac_worker *worker, struct slot *slot, double weight, struct sumac
         error);
     if (status == SUMAC_OK)
         worker->pushed++;
+    assert(worker->pushed - worker->applied <= worker->options.pushes_in_flight);
     return status;
 }
 
@@ -461,6 +472,7 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = push(worker, slot, weight, error);
     if (status == SUMAC_OK)
         worker->steps++;
+    assert(worker->pushed == worker->steps); /* a step is one push */
     return status;
 }
 
