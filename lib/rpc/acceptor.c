@@ -109,10 +109,11 @@ static void enter(struct acceptor *acceptor, int socket, const struct connection
     reader_cross(&acceptor->own);
 }
 
-/* Those that wait at a socket. False: the machine is short of something that a connection needs; they go on waiting. */
-static bool accept_all(struct acceptor *acceptor, int listener)
+/* Some of those that wait at a socket: while others come without a pause, there is a look at the order to stop. False: the
+ * machine is short of something that a connection needs; they go on waiting. */
+static bool accept_some(struct acceptor *acceptor, int listener)
 {
-    for (;;) {
+    for (unsigned count = 0; count < ACCEPTED_AT_ONCE; count++) {
         union {
             struct sockaddr any;
             struct sockaddr_in6 v6;
@@ -129,6 +130,7 @@ static bool accept_all(struct acceptor *acceptor, int listener)
         }
         /* Else the one that waited is gone. */
     }
+    return true;
 }
 
 static void look_round(struct acceptor *acceptor)
@@ -157,7 +159,7 @@ static void *run(void *context)
             return NULL;
         enough = true;
         for (unsigned i = 0; i < count; i++)
-            enough = accept_all(acceptor, polled[1 + i].fd) && enough;
+            enough = accept_some(acceptor, polled[1 + i].fd) && enough;
         if (!enough)
             atomic_fetch_add(&acceptor->shortages, 1);
     }

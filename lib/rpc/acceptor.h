@@ -17,6 +17,9 @@
 #include "reader.h"
 #include "rpc.h"
 
+#define ACCEPTED_AT_ONCE                                                                           \
+    64u /* at a socket, before it looks at the others and whether it is to stop */
+
 struct acceptor;
 
 /* Listen on options' host and port; clients may connect from here on, and wait.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(rpc USES rpc)
+sumac_unit_test(rpc_acceptor USES rpc)
+target_link_options(unit_rpc_acceptor PRIVATE -Wl,--wrap=poll -Wl,--wrap=grpc_server_add_channel_from_fd)
 sumac_unit_test(rpc_bounds USES rpc)
 sumac_unit_test(rpc_bare USES rpc)
 sumac_unit_test(rpc_standard USES rpc)
