@@ -297,10 +297,12 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
     commit->voided = step_take(session, session->refused_count * sizeof(*commit->voided));
     if (commit->voided == NULL)
         return false;
-    for (const struct part *part = link->oldest; part != NULL; part = part->next)
-        if (part->push->refused)
-            commit->voided[commit->n_voided++] = part->push->sequence;
-    assert(commit->n_voided <= session->refused_count);
+    for (const struct part *part = link->oldest; part != NULL; part = part->next) {
+        if (!part->push->refused)
+            continue;
+        assert(commit->n_voided < session->refused_count); /* there is room for so many */
+        commit->voided[commit->n_voided++] = part->push->sequence;
+    }
     return true;
 }
 
