@@ -206,6 +206,8 @@ enum sumac_status wire_unpack(
 
 /* Is `type` one whose field 15 is `bytes payload`? */
 bool wire_has_payload(const wire_type *type);
+/* May a message of this type, or one within it, have a string? */
+bool wire_may_have_strings(const wire_type *type);
 
 /* Bytes that wire_pack writes: the message without payload, then, if payload_bytes > 0, the payload field's own header. */
 size_t wire_packed_bytes(const wire_message *message, uint64_t payload_bytes);

@@ -462,13 +462,46 @@ static void the_services_have_the_methods_their_numbers_say(void **state)
     assert_int_equal(WIRE_PEER->n_methods, WIRE_PEER_METHODS);
 }
 
-static void only_field_15_payload_is_a_payload(void **state)
+static bool has_payload(const wire_type *type)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(type, WIRE_PAYLOAD_FIELD);
+    return field != NULL && field->type == PROTOBUF_C_TYPE_BYTES &&
+           strcmp(field->name, "payload") == 0;
+}
+
+static bool has_strings(const wire_type *type)
+{
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        if (type->fields[i].type == PROTOBUF_C_TYPE_STRING ||
+            (type->fields[i].type == PROTOBUF_C_TYPE_MESSAGE &&
+             has_strings(type->fields[i].descriptor)))
+            return true;
+    }
+    return false;
+}
+
+static void assert_type_is_as_said(const wire_type *type)
+{
+    assert_int_equal(wire_has_payload(type), has_payload(type));
+    assert_true(wire_may_have_strings(type) || !has_strings(type));
+}
+
+static void the_types_that_are_served_are_what_is_said_of_them(void **state)
 {
     (void)state;
+    const wire_service *const services[] = {
+        WIRE_SESSIONS, WIRE_VARIABLES, WIRE_TRANSFER, WIRE_OBSERVE, WIRE_PEER};
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+        for (unsigned j = 0; j < services[i]->n_methods; j++) {
+            assert_type_is_as_said(services[i]->methods[j].input);
+            assert_type_is_as_said(services[i]->methods[j].output);
+        }
+    }
     assert_true(wire_has_payload(&sumac__v1__push_request__descriptor));
-    assert_true(wire_has_payload(&sumac__v1__pull_answer__descriptor));
     assert_false(wire_has_payload(&sumac__v1__part__descriptor)); /* its field 15 is functions */
     assert_false(wire_has_payload(&grpc__health__v1__health_check_request__descriptor));
+    assert_true(wire_may_have_strings(&grpc__health__v1__health_check_request__descriptor));
 }
 
 int main(void)
@@ -492,7 +525,7 @@ int main(void)
         cmocka_unit_test(unpacking_again_and_again_takes_no_new_memory),
         cmocka_unit_test(no_message_type_contains_itself),
         cmocka_unit_test(the_services_have_the_methods_their_numbers_say),
-        cmocka_unit_test(only_field_15_payload_is_a_payload),
+        cmocka_unit_test(the_types_that_are_served_are_what_is_said_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
