@@ -23,12 +23,15 @@ struct arena_chunk {
 
 _Static_assert(sizeof(struct arena_chunk) <= HEADER_BYTES, "a chunk's header fits its place");
 
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
+}
+
 void arena_init(struct arena *arena, const struct memory *memory, size_t bytes_max)
 {
     assert(bytes_max <= SIZE_MAX / 4);
-    *arena = (struct arena){
-        .memory = memory,
-        .bytes_max = (bytes_max + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES};
+    *arena = (struct arena){.memory = memory, .bytes_max = aligned(bytes_max)};
 }
 
 void arena_deinit(struct arena *arena)
@@ -39,20 +42,29 @@ void arena_deinit(struct arena *arena)
         memory_give(arena->memory, chunk, HEADER_BYTES + chunk->bytes);
         chunk = next;
     }
-    arena->first = NULL;
-    arena_reset(arena);
+    *arena = (struct arena){.memory = arena->memory, .bytes_max = arena->bytes_max};
+}
+
+/* It is empty, and requests are met from it. */
+static void enter(struct arena *arena, struct arena_chunk *chunk)
+{
+    const size_t left = arena->bytes_max - arena->bytes_used;
+
+    assert(chunk->bytes % ALIGNMENT_BYTES == 0);
+    arena->current = chunk;
+    arena->next = (uint8_t *)(void *)chunk + HEADER_BYTES;
+    arena->room = chunk->bytes < left ? chunk->bytes : left;
 }
 
 void arena_reset(struct arena *arena)
 {
-    arena->current = arena->first;
-    arena->used_of_current = 0;
     arena->bytes_used = 0;
+    if (arena->first != NULL)
+        enter(arena, arena->first);
 }
 
-/* A chunk at the end of the list with room for `bytes`, as the current one. False: the source has
- * no more. */
-static bool grow(struct arena *arena, size_t bytes)
+/* A chunk at the end of the list with room for `bytes`. NULL: the source has no more. */
+static struct arena_chunk *grow(struct arena *arena, size_t bytes)
 {
     size_t held = 0;
     struct arena_chunk **end = &arena->first;
@@ -67,43 +79,40 @@ static bool grow(struct arena *arena, size_t bytes)
         size = bytes;
     struct arena_chunk *chunk = memory_take(arena->memory, HEADER_BYTES + size);
     if (chunk == NULL)
-        return false;
+        return NULL;
     *chunk = (struct arena_chunk){.next = NULL, .bytes = size};
     *end = chunk;
-    arena->current = chunk;
-    arena->used_of_current = 0;
-    return true;
+    return chunk;
 }
 
-/* The next chunk with room for `wanted` bytes, or a new one, becomes the current one. */
-static bool move_on(struct arena *arena, size_t wanted)
+/* The next chunk with room for so many bytes, or a new one, becomes the current one. False: nothing changes, and a smaller
+ * request may still fit. */
+static bool move_on(struct arena *arena, size_t bytes)
 {
-    struct arena_chunk *const current = arena->current;
-    const size_t used_of_current = arena->used_of_current;
-    while (arena->current != NULL && wanted > arena->current->bytes - arena->used_of_current) {
-        arena->current = arena->current->next;
-        arena->used_of_current = 0;
-    }
-    if (arena->current != NULL || grow(arena, wanted))
-        return true;
-    arena->current = current; /* a smaller request may still fit */
-    arena->used_of_current = used_of_current;
-    return false;
+    if (bytes > arena->bytes_max - arena->bytes_used) /* a multiple of the alignment */
+        return false;
+    assert((arena->current == NULL) == (arena->first == NULL));
+    struct arena_chunk *chunk = arena->current == NULL ? NULL : arena->current->next;
+    while (chunk != NULL && bytes > chunk->bytes)
+        chunk = chunk->next;
+    if (chunk == NULL)
+        chunk = grow(arena, aligned(bytes));
+    if (chunk == NULL)
+        return false;
+    enter(arena, chunk);
+    return true;
 }
 
 /* A message of a small push takes two dozen times: what is not needed nearly always is elsewhere. */
 void *arena_take(struct arena *arena, size_t bytes)
 {
     const size_t least = bytes > 0 ? bytes : 1;
-    if (least > arena->bytes_max - arena->bytes_used) /* a multiple of the alignment */
+    if (least > arena->room && !move_on(arena, least)) /* a multiple of the alignment, too */
         return NULL;
-    const size_t wanted = (least + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
-    const struct arena_chunk *chunk = arena->current;
-    if ((chunk == NULL || wanted > chunk->bytes - arena->used_of_current) &&
-        !move_on(arena, wanted))
-        return NULL;
-    uint8_t *data = (uint8_t *)(void *)arena->current + HEADER_BYTES + arena->used_of_current;
-    arena->used_of_current += wanted;
+    const size_t wanted = aligned(least);
+    uint8_t *data = arena->next;
+    arena->next += wanted;
+    arena->room -= wanted;
     arena->bytes_used += wanted;
     return data;
 }

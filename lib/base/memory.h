@@ -64,7 +64,8 @@ struct arena {
     size_t bytes_max;
     size_t bytes_used;
     struct arena_chunk *first, *current;
-    size_t used_of_current;
+    uint8_t *next; /* in `current`, … */
+    size_t room;   /* … with so many bytes from there on that bytes_max allows, too */
 };
 
 void arena_init(struct arena *arena, const struct memory *memory, size_t bytes_max);
