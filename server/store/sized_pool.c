@@ -23,7 +23,7 @@ struct link {
 struct sized_pool_slab {
     struct sized_pool_slab *next, *prev; /* of those of its class with free objects */
     struct link *free;
-    uint32_t used;
+    uint32_t used, class;
 };
 
 _Static_assert(sizeof(struct sized_pool_slab) <= UNIT_BYTES, "objects are aligned to 64 bytes");
@@ -69,24 +69,24 @@ static void give_to_source(struct sized_pool *pool, void *data, size_t bytes)
     memory_give(pool->memory, data, bytes);
 }
 
-static void link_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
+static void link_slab(struct sized_pool *pool, struct sized_pool_slab *slab)
 {
     slab->prev = NULL;
-    slab->next = pool->slabs[class];
+    slab->next = pool->slabs[slab->class];
     if (slab->next != NULL)
         slab->next->prev = slab;
-    pool->slabs[class] = slab;
+    pool->slabs[slab->class] = slab;
 }
 
-static void unlink_slab(struct sized_pool *pool, uint32_t class, struct sized_pool_slab *slab)
+static void unlink_slab(struct sized_pool *pool, struct sized_pool_slab *slab)
 {
-    assert(slab->prev != NULL || pool->slabs[class] == slab);
+    assert(slab->prev != NULL || pool->slabs[slab->class] == slab);
     if (slab->next != NULL)
         slab->next->prev = slab->prev;
     if (slab->prev != NULL)
         slab->prev->next = slab->next;
     else
-        pool->slabs[class] = slab->next;
+        pool->slabs[slab->class] = slab->next;
 }
 
 void sized_pool_trim(struct sized_pool *pool)
@@ -96,7 +96,7 @@ void sized_pool_trim(struct sized_pool *pool)
         if (empty == NULL)
             continue;
         pool->empty[class] = NULL;
-        unlink_slab(pool, class, empty);
+        unlink_slab(pool, empty);
         give_to_source(pool, empty, MEMORY_SLAB_BYTES);
     }
     for (size_t bytes = CARVED_BYTES_MAX + 1; bytes <= CLASS_BYTES_MAX;) {
@@ -153,7 +153,7 @@ static void *take_fresh(struct sized_pool *pool, size_t bytes, uint64_t reserve_
 
 /* A new slab, cut into objects of this size. NULL: no memory. */
 static struct sized_pool_slab *
-carve(struct sized_pool *pool, size_t rounded, uint64_t reserve_bytes)
+carve(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t reserve_bytes)
 {
     uint8_t *data = take_fresh(pool, MEMORY_SLAB_BYTES, reserve_bytes);
 
@@ -161,7 +161,7 @@ carve(struct sized_pool *pool, size_t rounded, uint64_t reserve_bytes)
         return NULL;
     assert((uintptr_t)data % MEMORY_SLAB_BYTES == 0);
     struct sized_pool_slab *slab = (struct sized_pool_slab *)(void *)data;
-    *slab = (struct sized_pool_slab){0};
+    *slab = (struct sized_pool_slab){.class = class};
     const size_t count = (MEMORY_SLAB_BYTES - UNIT_BYTES) / rounded;
     assert(count > 0);
     for (size_t i = count; i > 0; i--) /* backwards: they come out in address order */
@@ -169,62 +169,67 @@ carve(struct sized_pool *pool, size_t rounded, uint64_t reserve_bytes)
     return slab;
 }
 
-static void *
-take_of_slab(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t reserve_bytes)
+static void *take_of_slab(struct sized_pool *pool, struct sized_pool_slab *slab)
 {
-    struct sized_pool_slab *slab = pool->slabs[class];
-
-    if (slab == NULL) {
-        slab = carve(pool, rounded, reserve_bytes);
-        if (slab == NULL)
-            return NULL;
-        link_slab(pool, class, slab);
-    }
-    if (slab->used == 0) {
-        assert(pool->empty[class] == NULL || pool->empty[class] == slab);
-        pool->empty[class] = NULL;
-    }
     struct link *taken = slab->free;
+
     assert(taken != NULL);
+    if (slab->used++ == 0) {
+        assert(pool->empty[slab->class] == NULL || pool->empty[slab->class] == slab);
+        pool->empty[slab->class] = NULL;
+    }
     slab->free = taken->next;
-    slab->used++;
     if (slab->free == NULL)
-        unlink_slab(pool, class, slab);
+        unlink_slab(pool, slab);
     return taken;
 }
 
+/* Not inlined: the usual case, which has a slab, then saves no registers. */
+__attribute__((noinline)) static void *
+take_of_new_slab(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
+{
+    size_t rounded;
+    const uint32_t class = class_of(bytes, &rounded);
+    struct sized_pool_slab *slab = carve(pool, class, rounded, reserve_bytes);
+
+    assert(class < SIZED_POOL_SLAB_CLASSES);
+    if (slab == NULL)
+        return NULL;
+    link_slab(pool, slab);
+    return take_of_slab(pool, slab);
+}
+
 /* One empty slab of each class is kept, where it is: who takes and gives one object again and again links and unlinks none. */
-static void give_to_slab(struct sized_pool *pool, uint32_t class, void *data)
+static void give_to_slab(struct sized_pool *pool, void *data)
 {
     struct sized_pool_slab *slab =
         (struct sized_pool_slab *)((uint8_t *)data - (uintptr_t)data % MEMORY_SLAB_BYTES);
 
     assert(slab->used > 0);
     if (slab->free == NULL)
-        link_slab(pool, class, slab);
+        link_slab(pool, slab);
     put_free(&slab->free, data);
     if (--slab->used > 0)
         return;
-    if (pool->empty[class] == NULL) {
-        pool->empty[class] = slab;
+    if (pool->empty[slab->class] == NULL) {
+        pool->empty[slab->class] = slab;
         return;
     }
-    unlink_slab(pool, class, slab);
+    unlink_slab(pool, slab);
     give_to_source(pool, slab, MEMORY_SLAB_BYTES);
 }
 
-/* ---- any size ---- */
+/* ---- larger pieces ---- */
 
-static void *take(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
+static void *take_large(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
 {
     size_t rounded;
 
+    assert(bytes > CARVED_BYTES_MAX);
     if (bytes > CLASS_BYTES_MAX)
         return take_fresh(pool, bytes, reserve_bytes);
     const uint32_t class = class_of(bytes, &rounded);
     assert(class < SIZED_POOL_CLASSES);
-    if (rounded <= CARVED_BYTES_MAX)
-        return take_of_slab(pool, class, rounded, reserve_bytes);
     struct link *taken = pool->free[class];
     if (taken == NULL)
         return take_fresh(pool, rounded, reserve_bytes);
@@ -232,6 +237,40 @@ static void *take(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
     assert(pool->spare_bytes >= rounded);
     pool->spare_bytes -= rounded;
     return taken;
+}
+
+static void give_large(struct sized_pool *pool, void *data, size_t bytes)
+{
+    size_t rounded;
+
+    assert(bytes > CARVED_BYTES_MAX);
+    if (bytes > CLASS_BYTES_MAX) {
+        give_to_source(pool, data, bytes);
+        return;
+    }
+    const uint32_t class = class_of(bytes, &rounded);
+    if (pool->spare_bytes + rounded > pool->spare_bytes_max) {
+        give_to_source(pool, data, rounded);
+        return;
+    }
+    assert(rounded >= bytes);
+    pool->spare_bytes += rounded;
+    ((struct link *)data)->next = pool->free[class];
+    pool->free[class] = data;
+}
+
+/* ---- any size: a small push takes six times, and nearly always of a slab that is there ---- */
+
+static void *take(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
+{
+    size_t rounded;
+
+    if (bytes > CARVED_BYTES_MAX)
+        return take_large(pool, bytes, reserve_bytes);
+    struct sized_pool_slab *slab = pool->slabs[class_of(bytes, &rounded)];
+    if (slab == NULL)
+        return take_of_new_slab(pool, bytes, reserve_bytes);
+    return take_of_slab(pool, slab);
 }
 
 void *sized_pool_take(struct sized_pool *pool, size_t bytes) { return take(pool, bytes, 0); }
@@ -252,25 +291,10 @@ void *sized_pool_take_reserved(struct sized_pool *pool, size_t bytes)
 
 void sized_pool_give(struct sized_pool *pool, void *data, size_t bytes)
 {
-    size_t rounded;
-
     if (data == NULL)
         return;
-    if (bytes > CLASS_BYTES_MAX) {
-        give_to_source(pool, data, bytes);
-        return;
-    }
-    const uint32_t class = class_of(bytes, &rounded);
-    if (rounded <= CARVED_BYTES_MAX) {
-        give_to_slab(pool, class, data);
-        return;
-    }
-    if (pool->spare_bytes + rounded > pool->spare_bytes_max) {
-        give_to_source(pool, data, rounded);
-        return;
-    }
-    assert(rounded >= bytes);
-    pool->spare_bytes += rounded;
-    ((struct link *)data)->next = pool->free[class];
-    pool->free[class] = data;
+    if (bytes > CARVED_BYTES_MAX)
+        give_large(pool, data, bytes);
+    else
+        give_to_slab(pool, data);
 }
