@@ -22,8 +22,10 @@ void ps_step(struct ps *ps, struct lane_event *event)
     assert(!ps->stepping);
     ps->stepping = true;
     event->now_us = ps_now_us();
-    event->random[0] = ps_random_bits(&ps->random);
-    event->random[1] = ps_random_bits(&ps->random);
+    if (event->kind == LANE_EVENT_START || event->kind == LANE_EVENT_CALL) {
+        event->random[0] = ps_random_bits(&ps->random);
+        event->random[1] = ps_random_bits(&ps->random);
+    }
     event->resident_bytes = ps->resident_bytes;
     event->connections = ps->connections.open;
     event->connections_refused = ps->connections.refused;

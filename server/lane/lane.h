@@ -109,7 +109,7 @@ enum lane_call_kind {
 struct lane_event {
     enum lane_event_kind kind;
     uint64_t now_us;    /* monotonic */
-    uint64_t random[2]; /* fresh bits */
+    uint64_t random[2]; /* with START and CALL: fresh bits */
     uint64_t stream;    /* the driver's number for it, not 0, never used again */
     enum lane_stream_kind stream_kind;
     uint64_t call; /* the driver's number for it, not 0, never used again */
