@@ -117,7 +117,8 @@ class Run(unittest.TestCase):
 
     def test_a_program_that_cannot_be_run_is_named_before_anything_is_started(self):
         for program, code, why in (("/", 126, "directory"), ("there-is-none", 127, "No such file"), (__file__, 126, "denied")):
-            run = self.run_program("--", program)
+            # A folder of PATH that this user may not look into would be why instead.
+            run = self.run_program("--", program, environment={"PATH": os.defpath})
             self.assertEqual(run.wait(), code)
             run.wait_for(f"^sumac run: {program}: .*{why}")
             self.assertNotIn("ps 0", run.text())
