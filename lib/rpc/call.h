@@ -48,8 +48,9 @@ struct rpc_call {
     struct rpc_server *server; /* one of these two is NULL */
     struct rpc_channel *channel;
     struct method *method; /* server: in whose bound it counts; NULL: in none, it is refused */
-    struct rpc_call *previous, *next;              /* of the server's or the channel's */
-    struct rpc_call *ending_before, *ending_after; /* server: of those whose last word is out */
+    struct method *asked;  /* server: whose request it has yet to send; NULL: it has, or streams */
+    struct rpc_call *previous, *next; /* of the server's or the channel's */
+    struct rpc_call *older, *newer;   /* server: of the queue that it stands in */
     struct rpc_call *next_asking;
     grpc_call *core;
     const struct rpc_handler *handler;
@@ -124,6 +125,38 @@ bool server_note_unread(struct rpc_server *server, struct rpc_call *call, uint64
 /* They have gone out (`taken`), or the call is over. */
 void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool taken);
 void channel_forget(struct rpc_channel *channel, struct rpc_call *call);
+
+/* A server's calls that wait for the same thing; each stands in one such queue at most. */
+struct call_queue {
+    struct rpc_call *oldest, *newest;
+    uint32_t count;
+};
+
+static inline void call_queue_add(struct call_queue *queue, struct rpc_call *call)
+{
+    call->older = queue->newest;
+    call->newer = NULL;
+    if (queue->newest != NULL)
+        queue->newest->newer = call;
+    else
+        queue->oldest = call;
+    queue->newest = call;
+    queue->count++;
+}
+
+static inline void call_queue_remove(struct call_queue *queue, struct rpc_call *call)
+{
+    if (call->older != NULL)
+        call->older->newer = call->newer;
+    else
+        queue->oldest = call->newer;
+    if (call->newer != NULL)
+        call->newer->older = call->older;
+    else
+        queue->newest = call->older;
+    call->older = call->newer = NULL;
+    queue->count--;
+}
 
 static inline void calls_link(struct rpc_call **first, struct rpc_call *call)
 {

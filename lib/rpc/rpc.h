@@ -87,7 +87,7 @@ struct rpc_handler {
      * went away first. */
     void (*closed)(struct rpc_call *call, const struct sumac_error *error);
     /* Server: calls of this method that may be open at once; one more is refused with RESOURCE_EXHAUSTED,
-     * REASON_BUSY. 0: as many as the server has. */
+     * REASON_BUSY. At most a 32nd of the server's. 0: as many as the server has. */
     uint32_t calls_max;
     /* Server: bytes of a message, which is refused before it is unpacked: RESOURCE_EXHAUSTED,
      * REASON_MESSAGE_TOO_LARGE. 0: as many as the server takes. */
@@ -102,7 +102,7 @@ struct rpc_server_options {
     uint64_t memory_bytes_max;  /* gRPC's resource quota; 0: none */
     uint32_t streams_max;       /* concurrent calls per connection; 0: gRPC's default */
     uint64_t message_bytes_max; /* 0: 4 MiB */
-    uint32_t calls_max;         /* open at once, whoever's; 0: 16 384 */
+    uint32_t calls_max; /* open at once, whoever's, from their first frame on; 0: 16 384 */
     uint32_t connections_max;   /* 0: 1 024 */
 };
 

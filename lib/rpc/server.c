@@ -71,6 +71,15 @@ static grpc_server *create_core(const struct rpc_server_options *options)
     return core;
 }
 
+static uint32_t least(uint32_t one, uint32_t other) { return one < other ? one : other; }
+
+/* A part of all calls that there may be. */
+static uint32_t share(const struct rpc_server *server, uint32_t divisor)
+{
+    const uint32_t part = server->calls_max / divisor;
+    return part > 0 ? part : 1;
+}
+
 static void note_shut_down(void *owner, bool ok)
 {
     struct rpc_server *server = owner;
@@ -98,6 +107,8 @@ enum sumac_status rpc_server_open(
     }
     made->poller = poller;
     made->calls_max = options->calls_max != 0 ? options->calls_max : SERVER_CALLS_MAX;
+    made->newcomers_max = share(made, SERVER_NEWCOMERS_DIVISOR);
+    made->ending_max = least(SERVER_ENDING_CALLS_MAX, share(made, SERVER_ENDING_DIVISOR));
     made->serving = true;
     made->shut_down = (struct tag){.done = note_shut_down, .owner = made};
     made->core = create_core(options);
@@ -123,11 +134,9 @@ static enum sumac_status add_method(
             service->name, name);
     char path[ADDRESS_BYTES];
     text_print(path, sizeof path, "/%s/%s", service->name, name);
-    method->registered = grpc_server_register_method(
-        server->core, path, NULL,
-        method->shape.client_streams ? GRPC_SRM_PAYLOAD_NONE
-                                     : GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER,
-        0);
+    /* gRPC keeps a call for itself while it reads the request: as many as there may be, and nobody counts them. */
+    method->registered =
+        grpc_server_register_method(server->core, path, NULL, GRPC_SRM_PAYLOAD_NONE, 0);
     if (method->registered == NULL)
         return fail(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_UNSPECIFIED, "%s was registered before",
@@ -152,7 +161,9 @@ enum sumac_status rpc_server_add(
             .descriptor = &service->methods[i],
             .handler = &handlers[i],
             .user = user,
-            .calls_max = handlers[i].calls_max != 0 ? handlers[i].calls_max : UINT32_MAX,
+            .calls_max = handlers[i].calls_max != 0
+                             ? least(handlers[i].calls_max, share(server, SERVER_METHOD_DIVISOR))
+                             : UINT32_MAX,
             .message_bytes_max =
                 handlers[i].message_bytes_max != 0 ? handlers[i].message_bytes_max : UINT32_MAX};
         const enum sumac_status status = add_method(server, service, method, error);
@@ -175,7 +186,6 @@ bool server_has_service(const struct rpc_server *server, const char *name)
 static void arm(struct accept *accept)
 {
     struct rpc_server *server = accept->server;
-    accept->payload = NULL;
     grpc_call_error refused;
     if (accept->method == NULL) {
         refused = grpc_server_request_call(
@@ -184,8 +194,7 @@ static void arm(struct accept *accept)
     } else {
         refused = grpc_server_request_registered_call(
             server->core, accept->method->registered, &accept->core, &accept->deadline,
-            &accept->metadata, accept->method->shape.client_streams ? NULL : &accept->payload,
-            server->poller->queue, server->poller->queue, &accept->tag);
+            &accept->metadata, NULL, server->poller->queue, server->poller->queue, &accept->tag);
     }
     assert(refused == GRPC_CALL_OK);
     (void)refused;
@@ -256,18 +265,9 @@ static uint32_t *ending_beside(struct rpc_server *server, struct rpc_call *call)
 
 static void forget_ending(struct rpc_server *server, struct rpc_call *call)
 {
-    if (call->ending_before != NULL)
-        call->ending_before->ending_after = call->ending_after;
-    else
-        server->ending_first = call->ending_after;
-    if (call->ending_after != NULL)
-        call->ending_after->ending_before = call->ending_before;
-    else
-        server->ending_last = call->ending_before;
-    call->ending_before = call->ending_after = NULL;
+    call_queue_remove(&server->ending, call);
     call->listed_ending = false;
     --*ending_beside(server, call);
-    server->ending_count--;
 }
 
 /* What it said last is dropped, and its place is free at once. */
@@ -301,8 +301,8 @@ struct rpc_call *server_find_unread(struct rpc_server *server, const struct meth
 {
     struct rpc_call *found = NULL;
     uint32_t most = 0;
-    for (struct rpc_call *call = server->ending_first;
-         call != NULL && most * 2 <= server->ending_count; call = call->ending_after) {
+    for (struct rpc_call *call = server->ending.oldest;
+         call != NULL && most * 2 <= server->ending.count; call = call->newer) {
         const uint32_t count = *ending_beside(server, call);
         if (count <= most || (method != NULL && call->method != method))
             continue;
@@ -336,41 +336,108 @@ static bool take_place(struct rpc_call *call, struct method *method)
         text, sizeof text,
         "%u calls of %s are open, the most that are served at a time: try again later",
         method->calls, method->descriptor->name);
-    call->handler = &deaf_handler;
     rpc_call_finish(call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY, text);
     return false;
 }
 
-static void begin(struct rpc_server *server, struct method *method, struct accept *accepted)
+static void introduce(struct rpc_call *call, struct method *method)
 {
-    struct rpc_call *call = enter(server, accepted->core);
-    const bool lost = call != NULL && !method->shape.client_streams && is_lost(call);
-    if (lost) {
-        call->handler = &deaf_handler;
-        rpc_call_cancel(call);
-    }
-    if (call == NULL || lost || !take_place(call, method)) {
-        if (accepted->payload != NULL)
-            grpc_byte_buffer_destroy(accepted->payload);
-        return;
-    }
     call->handler = method->handler;
     call->user = method->user;
     call->own = method->own;
     call->incoming = method->descriptor->input;
     call->answers_once = !method->shape.client_streams && !method->shape.server_streams;
-    if (method->shape.client_streams) {
-        call_receive(call);
-        if (call->handler->opened != NULL)
-            call->handler->opened(call);
-    } else if (accepted->payload == NULL) {
-        /* Its client went away in the middle of the request. */
+}
+
+/* Takes    request. */
+static void serve(struct rpc_call *call, struct method *method, grpc_byte_buffer *request)
+{
+    if (is_lost(call)) {
+        rpc_call_cancel(call);
+        grpc_byte_buffer_destroy(request);
+        return;
+    }
+    if (!take_place(call, method)) {
+        grpc_byte_buffer_destroy(request);
+        return;
+    }
+    introduce(call, method);
+    if (method->shape.server_streams && call->handler->opened != NULL)
+        call->handler->opened(call);
+    call_deliver(call, request);
+}
+
+static void leave_newcomers(struct rpc_call *call)
+{
+    assert(call->asked != NULL);
+    call_queue_remove(&call->server->newcomers, call);
+    call->asked = NULL;
+}
+
+/* The request has come, or never will. */
+static void request_done(void *owner, bool ok)
+{
+    struct rpc_call *call = owner;
+    struct method *const method = call->asked;
+    grpc_byte_buffer *const request = call->arriving;
+    (void)ok;
+    call->arriving = NULL;
+    if (method != NULL)
+        leave_newcomers(call);
+    if (method == NULL || call->over) {
+        if (request != NULL)
+            grpc_byte_buffer_destroy(request);
+    } else if (request == NULL) {
+        /* Its client went away in the middle of it. */
         rpc_call_finish(call, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED, "the request was cut short");
     } else {
-        if (method->shape.server_streams && call->handler->opened != NULL)
-            call->handler->opened(call);
-        call_deliver(call, accepted->payload);
+        serve(call, method, request);
     }
+    call_settle(call);
+}
+
+/* A request comes with its call, or soon after: whoever holds back theirs shut out nobody. */
+static void turn_away_oldest(struct rpc_server *server)
+{
+    char text[ADDRESS_BYTES];
+    struct rpc_call *const oldest = server->newcomers.oldest;
+    text_print(
+        text, sizeof text,
+        "%u calls have not sent their request, the most that are waited for, and this is the "
+        "oldest of them: send it at once, or try again later",
+        server->newcomers.count);
+    leave_newcomers(oldest);
+    rpc_call_finish(oldest, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY, text);
+}
+
+/* It takes no place of its method before its request has come. */
+static void await_request(struct rpc_call *call, struct method *method)
+{
+    struct rpc_server *const server = call->server;
+    if (server->newcomers.count == server->newcomers_max)
+        turn_away_oldest(server);
+    call->asked = method;
+    call_queue_add(&server->newcomers, call);
+    call->received = (struct tag){.done = request_done, .owner = call};
+    call_receive(call);
+}
+
+static void begin(struct rpc_server *server, struct method *method, struct accept *accepted)
+{
+    struct rpc_call *call = enter(server, accepted->core);
+    if (call == NULL)
+        return;
+    call->handler = &deaf_handler;
+    if (!method->shape.client_streams) {
+        await_request(call, method);
+        return;
+    }
+    if (!take_place(call, method))
+        return;
+    introduce(call, method);
+    call_receive(call);
+    if (call->handler->opened != NULL)
+        call->handler->opened(call);
 }
 
 static void refuse_unknown(struct rpc_server *server, struct accept *accepted)
@@ -429,7 +496,8 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
         return status;
     for (unsigned i = users; i < server->method_count; i++) {
         server->methods[i].own = true;
-        server->methods[i].calls_max = SERVER_OWN_CALLS_MAX;
+        server->methods[i].calls_max =
+            least(SERVER_OWN_CALLS_MAX, share(server, SERVER_METHOD_DIVISOR));
         server->methods[i].message_bytes_max = SERVER_OWN_MESSAGE_BYTES_MAX;
     }
     grpc_server_start(server->core);
@@ -507,15 +575,10 @@ void server_note_ending(struct rpc_server *server, struct rpc_call *call)
 {
     assert(call->ending && !call->listed_ending);
     call->listed_ending = true;
-    call->ending_before = server->ending_last;
-    if (server->ending_last != NULL)
-        server->ending_last->ending_after = call;
-    else
-        server->ending_first = call;
-    server->ending_last = call;
+    call_queue_add(&server->ending, call);
     call->connection = number_of_connection(call->core);
     ++*ending_beside(server, call);
-    if (++server->ending_count > SERVER_ENDING_CALLS_MAX && !server->draining)
+    if (server->ending.count > server->ending_max && !server->draining)
         cut(server, server_find_unread(server, NULL));
 }
 
@@ -523,8 +586,8 @@ void rpc_server_tick(struct rpc_server *server, uint64_t now_us)
 {
     unread_look(&server->unread, is_gone);
     struct rpc_call *next = NULL;
-    for (struct rpc_call *call = server->ending_first; call != NULL; call = next) {
-        next = call->ending_after;
+    for (struct rpc_call *call = server->ending.oldest; call != NULL; call = next) {
+        next = call->newer;
         if (call->ending_since_us == 0)
             call->ending_since_us = now_us;
         else if (now_us - call->ending_since_us >= (uint64_t)SERVER_ENDING_MS_MAX * 1000u)
@@ -565,6 +628,11 @@ void rpc_server_drain(struct rpc_server *server)
     for (struct rpc_call *call = server->calls; call != NULL; call = call->next)
         if (call->own && !health_owes(server, call))
             server_finish_own(call);
+    while (server->newcomers.oldest != NULL) {
+        struct rpc_call *const call = server->newcomers.oldest;
+        leave_newcomers(call);
+        server_finish_own(call);
+    }
     grpc_server_shutdown_and_notify(server->core, server->poller->queue, &server->shut_down);
 }
 

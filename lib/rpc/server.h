@@ -9,7 +9,12 @@
 #define SERVER_SERVICES_MAX 16u
 #define SERVER_METHODS_MAX 64u
 #define SERVER_CALLS_MAX 16384u
-#define SERVER_OWN_CALLS_MAX 256u          /* of each method of health and reflection */
+#define SERVER_OWN_CALLS_MAX 256u /* of each method of health and reflection */
+/* Of all calls: the most of a method that has a bound; of those whose request has not come; of those whose last word is out.
+ * Health and reflection have four methods: with seven of a bound beside them, half is left for streams. */
+#define SERVER_METHOD_DIVISOR 32u
+#define SERVER_NEWCOMERS_DIVISOR 16u
+#define SERVER_ENDING_DIVISOR 16u
 #define SERVER_OWN_MESSAGE_BYTES_MAX 8192u /* of them: a service's name, a symbol's, a file's */
 #define SERVER_ENDING_CALLS_MAX 1024u      /* whose last word their clients have not taken */
 #define SERVER_ENDING_MS_MAX 5000u
@@ -29,7 +34,6 @@ struct accept {
     gpr_timespec deadline;
     grpc_metadata_array metadata;
     grpc_call_details details; /* of an unknown method */
-    grpc_byte_buffer *payload; /* the request, of a method whose client does not stream */
 };
 
 struct method {
@@ -62,8 +66,9 @@ struct rpc_server {
     struct accept unknown[ACCEPTS_PER_METHOD];
     struct rpc_call *calls;
     uint32_t call_count, calls_max;
-    struct rpc_call *ending_first, *ending_last; /* oldest first */
-    uint32_t ending_count;
+    struct call_queue ending;    /* whose last word is out */
+    struct call_queue newcomers; /* whose request has not come */
+    uint32_t ending_max, newcomers_max;
     uint32_t ending_of[SERVER_CONNECTION_SLOTS]; /* of them, by the number of their connection */
     struct unread unread;
     uint64_t unread_cut;

@@ -291,6 +291,72 @@ static void a_connection_whose_calls_are_reset_without_end_is_cut(void **state)
     assert_int_equal(fixture->client.error.status, SUMAC_OK);
 }
 
+#define CALLS_MAX 64u
+#define NEWCOMERS_MAX (CALLS_MAX / 16u)
+
+static int set_up_small(void **state)
+{
+    const struct rpc_server_options options = {.bind_host = "127.0.0.1", .calls_max = CALLS_MAX};
+    return set_up_with(state, &options);
+}
+
+/* A connection with so many calls of Stats, none of which has sent its request. */
+static int begin_and_ask_nothing(struct fixture *fixture, unsigned count)
+{
+    struct frames frames = {.count = 0};
+    put_call(&frames, "/sumac.v1.Observe/Stats", "identity");
+    for (unsigned i = 1; i < count; i++)
+        put_headers(&frames, "/sumac.v1.Observe/Stats", "identity", (uint8_t)(2 * i + 1));
+    const int bare = dial(fixture);
+    write_all(bare, frames.bytes, frames.count);
+    return bare;
+}
+
+static void poll_until_calls(struct fixture *fixture, uint32_t wanted)
+{
+    const uint64_t end = now_us() + PATIENCE_US;
+    while (rpc_server_calls(fixture->server) != wanted && now_us() < end)
+        rpc_poll(fixture->poller, now_us() + 1000);
+    assert_int_equal(rpc_server_calls(fixture->server), wanted);
+}
+
+static void a_call_counts_before_its_request_has_come(void **state)
+{
+    struct fixture *fixture = *state;
+    const int bare = begin_and_ask_nothing(fixture, NEWCOMERS_MAX);
+    poll_until_calls(fixture, NEWCOMERS_MAX);
+    close(bare);
+    poll_until_calls(fixture, 0);
+    assert_int_equal(fixture->at_server.messages, 0);
+}
+
+static void of_too_many_calls_without_a_request_the_oldest_gives_way(void **state)
+{
+    struct fixture *fixture = *state;
+    struct frames request = {.count = 0}, message = {.count = 0};
+    put(&message, "\x00\x00\x00\x00\x00", 5);
+    put_frame_of(&request, 0, 1, 3, &message); /* of the second */
+
+    const int bare = begin_and_ask_nothing(fixture, NEWCOMERS_MAX + 1); /* when */
+
+    assert_true(read_until(fixture, bare, "4 calls have not sent their request")); /* then */
+    write_all(bare, request.bytes, request.count);
+    assert_true(read_until(fixture, bare, "\x02\x18\x07")); /* two bytes, of ps 7 */
+    assert_int_equal(fixture->at_server.messages, 1);
+    close(bare);
+}
+
+static void who_has_not_sent_a_request_hears_of_the_servers_end(void **state)
+{
+    struct fixture *fixture = *state;
+    const int bare = begin_and_ask_nothing(fixture, 1);
+    poll_until_calls(fixture, 1);
+    rpc_server_drain(fixture->server);                                     /* when */
+    assert_true(read_until(fixture, bare, "the server is shutting down")); /* then */
+    close(bare);
+    poll_until_calls(fixture, 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -301,6 +367,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_takes, set_up,
             tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_call_counts_before_its_request_has_come, set_up_small, tear_down),
+        cmocka_unit_test_setup_teardown(
+            of_too_many_calls_without_a_request_the_oldest_gives_way, set_up_small, tear_down),
+        cmocka_unit_test_setup_teardown(
+            who_has_not_sent_a_request_hears_of_the_servers_end, set_up_small, tear_down),
         cmocka_unit_test_setup_teardown(
             garbage_and_http_1_are_hung_up_on_and_the_server_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gzip_is_refused_before_it_inflates, set_up, tear_down),

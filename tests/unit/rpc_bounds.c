@@ -18,6 +18,12 @@ static int set_up_small(void **state)
     return set_up_with(state, &options);
 }
 
+static int set_up_for_two_of_a_method(void **state)
+{
+    const struct rpc_server_options options = {.bind_host = "127.0.0.1", .calls_max = 64};
+    return set_up_with(state, &options);
+}
+
 static void a_server_has_so_many_calls_open_at_a_time(void **state)
 {
     struct fixture *fixture = *state;
@@ -182,6 +188,22 @@ static void calls_that_wait_shut_out_their_own_kind_alone(void **state)
     poll_until(fixture, &fixture->at_server.opened, 1);
 }
 
+/* So that calls of all methods together never take the places of streams. */
+static void a_method_has_a_part_of_all_calls(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->parks = true;
+    begin_stats(fixture, 0);
+    begin_stats(fixture, 0);
+    poll_until(fixture, &fixture->at_server.messages, 2);
+
+    begin_stats(fixture, 0);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_string_equal(
+        fixture->client.error.text,
+        "2 calls of Stats are open, the most that are served at a time: try again later");
+}
+
 static void a_place_is_free_again_when_its_call_is_over(void **state)
 {
     struct fixture *fixture = *state;
@@ -238,6 +260,8 @@ int main(void)
             health_takes_the_name_of_a_service_and_no_more, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             calls_that_wait_shut_out_their_own_kind_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_method_has_a_part_of_all_calls, set_up_for_two_of_a_method, tear_down),
         cmocka_unit_test_setup_teardown(
             a_place_is_free_again_when_its_call_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -19,16 +19,10 @@ struct answered {
 static void add(struct answered *answered, uint32_t connection, struct method *method)
 {
     struct rpc_server *const server = &answered->server;
-    struct rpc_call *const call = &answered->calls[server->ending_count];
-    assert_true(server->ending_count < CALLS_MAX);
-    *call = (struct rpc_call){
-        .connection = connection, .method = method, .ending_before = server->ending_last};
-    if (server->ending_last != NULL)
-        server->ending_last->ending_after = call;
-    else
-        server->ending_first = call;
-    server->ending_last = call;
-    server->ending_count++;
+    struct rpc_call *const call = &answered->calls[server->ending.count];
+    assert_true(server->ending.count < CALLS_MAX);
+    *call = (struct rpc_call){.connection = connection, .method = method};
+    call_queue_add(&server->ending, call);
     server->ending_of[connection % SERVER_CONNECTION_SLOTS]++;
 }
 
