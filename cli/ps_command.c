@@ -62,6 +62,10 @@ static const struct option_row rows[] = {
      "seven eighths (four for "
      "each client, at least 1024, as far as there are descriptors)",
      OPTION_COUNT, SERVER(connections_max), .min = CONNECTIONS_MIN},
+    {"calls-max", "N",
+     "calls and streams at a time, 40 KiB each, at least 16 for each client; half of them are "
+     "streams (32 for each client, at least 4096, at most 16384)",
+     OPTION_COUNT, SERVER(calls_max)},
     {"lease-ms", "MS", "a client that is silent for so long is lost, at least 500 (10000)",
      OPTION_MS, SERVER(lease_ms), .min = LEASE_MS_MIN},
     {"rejoin-ms", "MS",
@@ -111,13 +115,12 @@ const struct command ps_command = {
         "is wrong.\n\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) +\n"
-        "view-max + staging-max + pulls-max + a fixed part for each session, each connection, the "
-        "message\n"
-        "that is worked on, and answers that nobody reads (32 MiB) + grpc-memory-max. `sumac "
-        "stats` "
-        "prints\n"
-        "each term, and as BOUND what they are with the variables that there are: it grows to "
-        "this.",
+        "view-max + staging-max + pulls-max + a fixed part for each session, each connection, each "
+        "call, the\n"
+        "message that is worked on, and answers that nobody reads (32 MiB) + grpc-memory-max. "
+        "`sumac stats`\n"
+        "prints each term, and as BOUND what they are with the variables that there are: it grows "
+        "to this.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"

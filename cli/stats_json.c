@@ -64,6 +64,7 @@ static struct value *memory_to_json(const wire_memory_stats *memory)
     value_put(json, "pulls_bytes_max", value_number(memory->pulls_bytes_max));
     value_put(json, "sessions_bytes_max", value_number(memory->sessions_bytes_max));
     value_put(json, "connections_bytes_max", value_number(memory->connections_bytes_max));
+    value_put(json, "calls_bytes_max", value_number(memory->calls_bytes_max));
     value_put(json, "unread_answers_bytes_max", value_number(memory->unread_answers_bytes_max));
     value_put(json, "step_bytes_max", value_number(memory->step_bytes_max));
     value_put(json, "grpc_memory_bytes_max", value_number(memory->grpc_memory_bytes_max));

@@ -74,6 +74,7 @@ static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error
         .port = ps->config.port,
         .memory_bytes_max = ps->options.grpc_memory_bytes_max,
         .streams_max = ps->options.streams_max,
+        .calls_max = ps->options.calls_max,
         .connections_max = ps->options.connections_max,
     };
     enum sumac_status status = rpc_server_open(ps->poller, &options, &ps->server, error);

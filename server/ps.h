@@ -40,6 +40,7 @@ struct ps_options {
     uint32_t streams_max;     /* 1 024 calls on one connection */
     uint32_t
         connections_max; /* four for each session, at least 1 024; as many as there are descriptors for */
+    uint32_t calls_max; /* 32 for each session, at least 4096, at most 16 384; half are streams' */
     uint64_t staging_bytes_max; /* 2304 MiB: each of 32 sessions a part of 64 MiB */
     uint64_t view_bytes_max;    /* as much as the state */
     uint64_t pulls_bytes_max;   /* 64 MiB */

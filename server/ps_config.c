@@ -74,6 +74,14 @@ static uint32_t default_connections(const struct ps_options *options)
     return count < possible ? (uint32_t)count : possible;
 }
 
+static uint32_t default_calls(uint32_t sessions_max)
+{
+    if (sessions_max > PS_LINKS_MAX / PS_CALLS_PER_SESSION)
+        return PS_LINKS_MAX;
+    const uint32_t count = sessions_max * PS_CALLS_PER_SESSION;
+    return count > PS_CALLS_MIN ? count : PS_CALLS_MIN;
+}
+
 void ps_options_fill(struct ps_options *options)
 {
     if (options->bind_host == NULL)
@@ -88,6 +96,8 @@ void ps_options_fill(struct ps_options *options)
         options->sessions_max = default_sessions(options->cluster);
     if (options->connections_max == 0)
         options->connections_max = default_connections(options);
+    if (options->calls_max == 0)
+        options->calls_max = default_calls(options->sessions_max);
     options->streams_max = options->streams_max != 0 ? options->streams_max : 1024;
     options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2304) << 20);
     options->pulls_bytes_max = either_bytes(options->pulls_bytes_max, LANE_PULLS_BYTES_MAX);
@@ -183,6 +193,8 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->terminate_ms = options->terminate_ms;
     lane->sessions_max = options->sessions_max;
     lane->connections_max = options->connections_max;
+    lane->calls_max = options->calls_max;
+    lane->streams_max = options->calls_max / 2;
     lane->staging_bytes_max = options->staging_bytes_max;
     lane->view_bytes_max = options->view_bytes_max;
     lane->pulls_bytes_max = options->pulls_bytes_max;
@@ -203,6 +215,20 @@ static enum sumac_status check_grant(const struct lane_config *lane, struct suma
         "pushes, and %u is the least; give a --staging-max of at least %llu, or fewer sessions",
         (unsigned long long)lane->staging_bytes_max, lane->sessions_max, (unsigned long long)grant,
         PS_GRANT_BYTES_MIN, (unsigned long long)lane->sessions_max * PS_GRANT_BYTES_MIN);
+}
+
+/* As many as the table of links has, and two streams for each session. */
+static enum sumac_status check_calls(const struct ps_options *options, struct sumac_error *error)
+{
+    const uint64_t wanted = (uint64_t)options->sessions_max * PS_CALLS_PER_SESSION_MIN;
+    const uint64_t needed = wanted < PS_LINKS_MAX ? wanted : PS_LINKS_MAX;
+    if (options->calls_max >= needed && options->calls_max <= PS_LINKS_MAX)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "--calls-max %u does not fit: %u sessions (--sessions-max) need at least %llu, and %u are "
+        "the most that a ps has",
+        options->calls_max, options->sessions_max, (unsigned long long)needed, PS_LINKS_MAX);
 }
 
 /* One from each other ps, and from each member. */
@@ -260,6 +286,8 @@ enum sumac_status ps_config_make(
             cluster->task_index, LANE_PS_MAX);
     take_limits(options, &config->lane);
     status = check_grant(&config->lane, error);
+    if (status == SUMAC_OK)
+        status = check_calls(options, error);
     if (status == SUMAC_OK)
         status = check_connections(options, error);
     if (status == SUMAC_OK)

@@ -21,8 +21,11 @@
 
 #define PS_LINK_BITS 14u
 #define PS_LINKS_MAX (1u << PS_LINK_BITS)
-#define PS_CALLS_PER_METHOD_MAX                                                                    \
-    512u /* unary ones that wait: of all seven methods, less than a quarter of the links */
+#define PS_CALLS_PER_METHOD_MAX 512u /* unary ones that wait */
+#define PS_CALLS_MIN 4096u           /* by default */
+#define PS_CALLS_PER_SESSION 32u     /* likewise */
+#define PS_CALLS_PER_SESSION_MIN                                                                   \
+    16u /* half are streams', a quarter of these are the sessions': one for pushes, one for pulls */
 #define PS_SESSIONS_MIN 32u
 #define PS_GRANT_BYTES_MIN 65536u /* of staging, for each session */
 #define PS_CONNECTIONS_MIN 1024u

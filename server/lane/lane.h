@@ -67,8 +67,8 @@ struct lane_config {
         state_bytes_max; /* values and slots, and what is kept beside them; 0: as much as the memory gives */
     /* Terms of the published formula, for Stats. */
     uint64_t base_bytes, grpc_memory_bytes_max, unread_answers_bytes_max;
-    uint32_t connections_max; /* likewise */
-    bool records;             /* emit RECORD and make answers wait for them (durability journal) */
+    uint32_t connections_max, calls_max; /* likewise */
+    bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
     uint32_t broken; /* rules.h */

@@ -7,8 +7,8 @@
 #define PULL_WAITS_MAX 64u
 #define PART_WAITS_MAX 64u
 #define SESSIONS_SAID_MAX 1000u
-#define CONNECTION_BYTES                                                                           \
-    32768u /* with a call or two: about 20 KiB of gRPC's, and of the heap's, as measured */
+#define CONNECTION_BYTES 32768u /* about 18 KiB of gRPC's, and of the heap's, as measured */
+#define CALL_BYTES 40960u /* about 12 KiB likewise; 36 with 8 KiB of headers that are all short */
 #define WAIT_US_MIN 1000000u /* a shorter wait is how pulling works */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
@@ -118,6 +118,7 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     message->state_bytes_max = lane->store.state_bytes_max;
     message->step_bytes_max = WIRE_ARENA_BYTES_MAX + STEP_MEMORY_BYTES_MAX;
     message->connections_bytes_max = (uint64_t)lane->config.connections_max * CONNECTION_BYTES;
+    message->calls_bytes_max = (uint64_t)lane->config.calls_max * CALL_BYTES;
     return message;
 }
 

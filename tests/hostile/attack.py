@@ -19,7 +19,7 @@ SANITIZED = os.environ.get("SUMAC_SANITIZED") == "1"
 MIB = 1 << 20
 
 # Small bounds, so that a small attack would pass them; a long lease, since the victim says nothing while it is attacked.
-OPTIONS = ["--staging-max", "16M", "--view-max", "4M", "--grpc-memory-max", "32M", "--lease-ms", "300000"]
+OPTIONS = ["--staging-max", "16M", "--view-max", "4M", "--grpc-memory-max", "32M", "--calls-max", "1024", "--lease-ms", "300000"]
 
 # Of a sanitizer, if there is one: a failed allocation is the program's to handle.
 os.environ.setdefault("ASAN_OPTIONS", "quarantine_size_mb=1:allocator_may_return_null=1")

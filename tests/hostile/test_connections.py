@@ -14,6 +14,7 @@ from crowd import crowd
 from wire import Stream, health_pb2, observe_pb2
 
 PULL, STATS, LIST = b"/sumac.v1.Transfer/Pull", b"/sumac.v1.Observe/Stats", b"/sumac.v1.Variables/List"
+JOIN = b"/sumac.v1.Sessions/Join"
 DESCRIPTORS_MORE = 20       # that a ps may have for a moment, beside its connections
 
 
@@ -191,8 +192,21 @@ class Connections(Attack):
     def test_half_a_request_is_waited_for_by_nobody_else(self):
         connection = self.connect()
         for number in range(50):
-            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * number + 1, http2.request(b"/sumac.v1.Sessions/Join")))
+            connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * number + 1, http2.request(JOIN)))
             connection.send(http2.frame(http2.DATA, 0, 2 * number + 1, b"\0\0\0\x10\0"))
+        self.nobody_was_harmed()
+
+    def test_requests_that_never_come_are_bounded_by_what_all_calls_may_take(self):
+        """More than there are places, over many connections, each as far as the ps has read it."""
+        opened = []
+        for _ in range(40):
+            connection = self.connect()
+            connection.send(b"".join(http2.frame(http2.HEADERS, http2.END_HEADERS, 2 * number + 1, http2.request(JOIN))
+                                     for number in range(1000)))
+            connection.send(http2.frame(http2.PING, 0, 0, b"12345678"))
+            opened.append(connection)
+        for connection in opened:
+            connection.read_until(b"12345678")
         self.nobody_was_harmed()
 
     def test_thousands_of_connections_opened_and_closed_leave_none(self):

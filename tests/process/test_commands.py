@@ -126,7 +126,7 @@ class Reading(unittest.TestCase):
             self.assertEqual(ps["pushes"], 2)
             self.assertEqual(memory["bound_bytes"], memory["base_bytes"] + memory["state_bytes"] + memory["view_bytes_max"]
                              + memory["staging_bytes_max"] + memory["pulls_bytes_max"] + memory["sessions_bytes_max"]
-                             + memory["connections_bytes_max"] + memory["unread_answers_bytes_max"]
+                             + memory["connections_bytes_max"] + memory["calls_bytes_max"] + memory["unread_answers_bytes_max"]
                              + memory["step_bytes_max"] + memory["grpc_memory_bytes_max"])
             self.assertLessEqual(memory["state_bytes"], memory["state_bytes_max"])
             self.assertLessEqual(memory["resident_bytes"], memory["bound_bytes"])
@@ -427,6 +427,7 @@ class Words(unittest.TestCase):
                                     ("--rejoin-first-ms", "99", "100 to 4294967295, not 99"),
                                     ("--report-ms", "99", "100 to 4294967295, not 99"),
                                     ("--connections-max", "15", "16 to 4294967295, not 15"),
+                                    ("--calls-max", "0", "a whole number, 1 to 4294967295, not 0"),
                                     ("--threads", "9" * 20, "a whole number, 0 to 4294967295, not 9999"),
                                     ("--port", "65536", "a whole number, 0 to 65535, not 65536"),
                                     ("--staging-max", "0", "from 1 to 16777215T, not 0"),

@@ -326,6 +326,38 @@ static void more_connections_than_there_are_descriptors_for_are_refused(void **s
     assert_non_null(strstr(error.text, "it may have 256"));
 }
 
+static void calls_are_open_for_every_session_and_no_more_than_there_are_links(void **state)
+{
+    (void)state;
+    const char *const text =
+        "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
+    const struct {
+        uint32_t sessions_max, given, calls_max; /* 0: refused */
+    } cases[] = {{1, 0, 4096},   {200, 0, 6400},    {3000, 0, 16384}, {100, 1600, 1600},
+                 {100, 1599, 0}, {1, 16384, 16384}, {1, 16385, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ps_options options = PS_OPTIONS_INIT;
+        struct sumac_cluster cluster;
+        struct ps_lane_config config;
+        struct sumac_error error = {0};
+        options.sessions_max = cases[i].sessions_max;
+        options.calls_max = cases[i].given;
+        options.connections_max = 16;
+
+        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+
+        assert_int_equal(status, cases[i].calls_max == 0 ? SUMAC_INVALID_ARGUMENT : SUMAC_OK);
+        if (status == SUMAC_OK) {
+            assert_int_equal(config.lane.calls_max, cases[i].calls_max);
+            assert_int_equal(config.lane.streams_max, cases[i].calls_max / 2);
+        } else {
+            assert_non_null(strstr(error.text, "--calls-max"));
+            assert_non_null(strstr(error.text, "--sessions-max"));
+        }
+        drop(&config, &cluster);
+    }
+}
+
 /* The table never looks into its calls. */
 static struct rpc_call *call_at(char *place) { return (struct rpc_call *)(void *)place; }
 
@@ -581,6 +613,7 @@ int main(void)
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),
+        cmocka_unit_test(calls_are_open_for_every_session_and_no_more_than_there_are_links),
         cmocka_unit_test(fewer_connections_than_other_tasks_are_refused),
         cmocka_unit_test(more_connections_than_there_are_descriptors_for_are_refused),
         cmocka_unit_test(a_number_is_never_used_again),

@@ -323,11 +323,19 @@ static void poll_until_calls(struct fixture *fixture, uint32_t wanted)
 static void a_call_counts_before_its_request_has_come(void **state)
 {
     struct fixture *fixture = *state;
+    struct frames request = {.count = 0}, message = {.count = 0};
+    put(&message, "\x00\x00\x00\x00\x00", 5);
+    put_frame(&request, 0, 1, &message);
     const int bare = begin_and_ask_nothing(fixture, NEWCOMERS_MAX);
+
     poll_until_calls(fixture, NEWCOMERS_MAX);
+
+    write_all(bare, request.bytes, request.count); /* not because its client is gone */
+    assert_true(read_until(fixture, bare, "\x02\x18\x07"));
+    poll_until_calls(fixture, NEWCOMERS_MAX - 1);
     close(bare);
     poll_until_calls(fixture, 0);
-    assert_int_equal(fixture->at_server.messages, 0);
+    assert_int_equal(fixture->at_server.messages, 1);
 }
 
 static void of_too_many_calls_without_a_request_the_oldest_gives_way(void **state)
