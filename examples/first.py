@@ -10,25 +10,32 @@ import json
 import os
 import sys
 
-from client import Failure, joined
-from sumac.v1 import types_pb2 as types
-from sumac.v1.variables_pb2 import CreateRequest
+try:
+    from client import Client, Failure
+    from sumac.v1 import types_pb2 as types
+    from sumac.v1.sessions_pb2 import TaskName
+    from sumac.v1.variables_pb2 import CreateRequest
+except ImportError as missing:
+    sys.exit(f"{missing}: install the packages, make the stubs and set PYTHONPATH, as the first lines of client.py say.")
+
+
+async def work(client):
+    w = types.Variable(
+        name="w", data_type=types.DATA_TYPE_FLOAT64, shape=[4],
+        partitioner=types.Partitioner(kind=types.Partitioner.KIND_FIXED_SHARDS, num_shards=len(client.addresses)),
+        function=types.Function(function=types.UPDATE_FUNCTION_ASSIGN_ADD))     # what a ps does with what is pushed
+    request = CreateRequest(session_id=client.session.session_id, variable=w)
+    w = (await client.call(client.variables.Create, request)).variable          # who comes second is given the first one's
+    values = array.array("d", [1, 2, 3, 4]).tobytes()
+    pushes = [client.push(w, values) for _ in range(100)]       # several at a time, each on all ps or on none
+    for refused in filter(None, await asyncio.gather(*pushes)):
+        raise Failure(refused.reason, refused.message)
+    print("w is", *array.array("d", await client.pull(w)))
 
 
 async def main(config):
-    async with joined(config["cluster"], config["task"]) as client:
-        w = types.Variable(
-            name="w", data_type=types.DATA_TYPE_FLOAT64, shape=[4],
-            partitioner=types.Partitioner(kind=types.Partitioner.KIND_FIXED_SHARDS, num_shards=len(config["cluster"]["ps"])),
-            function=types.Function(function=types.UPDATE_FUNCTION_ASSIGN_ADD))     # what a ps does with what is pushed
-        request = CreateRequest(session_id=client.session.session_id, variable=w)
-        w = (await client.call(client.variables.Create, request)).variable
-        values = array.array("d", [1, 2, 3, 4]).tobytes()
-        for push in [await client.push(w, values) for _ in range(100)]:     # several at a time, each on all ps or on none
-            await push.done.wait()
-            if push.refused:
-                raise Failure("mend", push.refused.message)
-        print("w is", *array.array("d", await client.call(client.pull, w)))
+    task = TaskName(job=config["task"]["type"], index=config["task"]["index"])
+    await Client(config["cluster"]["ps"]).run(task, work)
 
 
 def configured():
@@ -53,9 +60,11 @@ if __name__ == "__main__":
     code, config = 0, configured()
     try:
         asyncio.run(main(config))
-    except* Failure as failures:
-        code = 2 if failures.exceptions[0].args[0] == "mend" else 138      # 128 and more: starting again may help
-        print(failures.exceptions[0].args[1], file=sys.stderr)
-    except* KeyboardInterrupt:
+    except Failure as failure:
+        reason, sentence = failure.args
+        mend = 0 < reason < 32 or reason in (types.REASON_PROTOCOL_VERSION, types.REASON_WRONG_CLUSTER)
+        code = 2 if mend else 138       # 128 and more: starting again may help
+        print(sentence, file=sys.stderr)
+    except KeyboardInterrupt:
         code = 130
     sys.exit(code)
