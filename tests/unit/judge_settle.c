@@ -186,6 +186,25 @@ static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **sta
     world_free(world);
 }
 
+static void who_has_lost_pushes_is_not_done_by_naming_an_earlier_one(void **state)
+{
+    (void)state;
+    struct world *world = world_of_one_member();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    world->ps[0].commit_through = 5;
+    world_leave_after(world, joined->session_id, 7);
+    world_settle_down(world);
+
+    const uint64_t earlier = world_leave_after(world, joined->session_id, 3); /* when */
+    const uint64_t unsaid = world_leave(world, joined->session_id, true);
+
+    assert_int_equal(world_answer(world, earlier)->reason, SUMAC_REASON_SESSION_CLOSED); /* then */
+    assert_int_equal(world_answer(world, unsaid)->reason, SUMAC_REASON_SESSION_CLOSED);
+    world_pass(world, 12 * SECOND);
+    assert_int_equal(world->exit_code, 143);
+    world_free(world);
+}
+
 static void the_end_of_a_lease(struct world *world, uint64_t commit_through)
 {
     world->ps[0].commit_through = commit_through;
@@ -594,6 +613,7 @@ int main(void)
         cmocka_unit_test(a_session_that_closes_while_it_opens_is_settled_in_order),
         cmocka_unit_test(the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_whole),
         cmocka_unit_test(who_leaves_as_done_and_lost_pushes_does_not_count_as_done),
+        cmocka_unit_test(who_has_lost_pushes_is_not_done_by_naming_an_earlier_one),
         cmocka_unit_test(a_session_that_its_lease_has_settled_is_done_when_its_last_push_counts),
         cmocka_unit_test(a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_done),
         cmocka_unit_test(

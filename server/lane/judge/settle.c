@@ -162,7 +162,9 @@ static void wait_for_settle(
             "a retry of this leave took its place");
     session->leave_call = event->call;
     session->done = request->done;
-    session->last_sequence = request->last_sequence;
+    /* What it has said once is not unsaid: it made that push. */
+    if (request->done && request->last_sequence > session->last_sequence)
+        session->last_sequence = request->last_sequence;
     if (session->state == JUDGE_SESSION_SETTLED) {
         remember_done(judge, session);
         answer_leave(judge, session);
