@@ -40,10 +40,12 @@ static void print_help(FILE *file)
 }
 
 /* The command's exit code, but no success when what it printed is not all written: a disk may be full. What a write before the
- * last one met with, nobody has kept. */
+ * last one met with, nobody has kept: the end of a line meets with it again, and spoils nothing that is whole. */
 static int printed(int code, const char *name)
 {
     const bool failed_before = ferror(stdout) != 0;
+    if (failed_before)
+        fputc('\n', stdout);
     errno = 0;
     const bool failed = fflush(stdout) != 0;
     const int why = failed ? errno : 0;

@@ -79,7 +79,7 @@ class Trouble(unittest.TestCase):
             for arguments in (("get", "w"), ("ls",), ("stats", "--interval-ms", "10"), ("ls", "--json"), ("get", "w", "--json")):
                 code, _, errors = self.run_command(*arguments, stdout=full)
                 self.assertEqual(code, 1, arguments)
-                self.assertIn("standard output", errors)
+                self.assertIn(f"sumac {arguments[0]}: standard output cannot be written: No space left on device\n", errors)
 
     def test_what_is_known_is_shown_when_a_ps_is_gone_or_stands_still(self):
         """Side by side: whoever waits has some seconds."""
