@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "nearest.h"
 #include "options.h"
 #include "sumac/client.h"
 
@@ -110,6 +111,24 @@ static void print_sumac_page(void)
     putchar('\n');
 }
 
+static const char *command_name(const void *context, size_t index)
+{
+    (void)context;
+    const struct command *command = command_at(index);
+    return command == NULL ? NULL : command->name;
+}
+
+static int unknown_page(const char *name)
+{
+    const char *nearest = nearest_word(name, command_name, NULL);
+    fprintf(stderr, "sumac man: there is no command %s; ", name);
+    if (nearest != NULL)
+        fprintf(stderr, "did you mean `sumac man %s`?\n", nearest);
+    else
+        fprintf(stderr, "`sumac --help` lists them\n");
+    return EXIT_MISUSED;
+}
+
 static int print(const struct command *command, int argc, char **argv)
 {
     int count = 0;
@@ -120,12 +139,12 @@ static int print(const struct command *command, int argc, char **argv)
     const bool whole = count == 1 && strncmp(argv[0], prefix, sizeof prefix - 1) == 0;
     const struct command *about =
         count == 1 ? command_find(argv[0] + (whole ? sizeof prefix - 1 : 0)) : NULL;
-    if (count > 1 || (count == 1 && about == NULL)) {
-        fprintf(
-            stderr, "sumac man: %s%sname one command; `sumac --help` lists them\n",
-            count == 1 ? argv[0] : "", count == 1 ? " is none: " : "");
+    if (count > 1) {
+        fprintf(stderr, "sumac man: name one command; `sumac --help` lists them\n");
         return EXIT_MISUSED;
     }
+    if (count == 1 && about == NULL)
+        return unknown_page(argv[0]);
     if (about != NULL)
         print_command_page(about);
     else

@@ -28,8 +28,9 @@ struct search {
 static size_t base_of(const char *name)
 {
     const char *open = strrchr(name, '[');
-    const size_t bytes = strlen(name);
-    return open != NULL && open > name && name[bytes - 1] == ']' ? (size_t)(open - name) : 0;
+    const char *close = open != NULL ? strchr(open, ']') : NULL;
+    const bool last = close == NULL || close[1] == '\0'; /* it may be forgotten */
+    return open != NULL && open > name && last ? (size_t)(open - name) : 0;
 }
 
 /* Bytes before "/part_3" at the end of "W1/part_3", a shard as drawings name it; 0: it is none. */

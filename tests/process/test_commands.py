@@ -328,9 +328,11 @@ class Words(unittest.TestCase):
             self.assertIn("--help", options)
             for option in options:
                 self.assertIn(option.replace("-", "\\-") + "\\fR", page)
-        code, _, errors = sumac("man", "nothing")
-        self.assertEqual(code, 2)
-        self.assertIn("sumac man: nothing is none: name one command", errors)
+        for words, said in ((["nothing"], "there is no command nothing; `sumac --help` lists them"),
+                            (["stas"], "there is no command stas; did you mean `sumac man stats`?"),
+                            (["ps", "run"], "name one command; `sumac --help` lists them")):
+            code, _, errors = sumac("man", *words)
+            self.assertEqual((code, errors), (2, f"sumac man: {said}\n"))
         self.assertEqual(sumac("man", "sumac-ps"), sumac("man", "ps"))
         for name in ("TF_CONFIG", "SUMAC_REPLICAS", "SUMAC_PROGRESS"):
             self.assertIn(f".TP\n.B {name}\n", sumac("man")[1])

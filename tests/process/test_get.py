@@ -138,7 +138,8 @@ class Getting(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path("never.npz")))
 
     def test_a_number_in_brackets_is_answered_with_the_rows_that_are_meant(self):
-        for word, meant in (("w[3]", "w[3:4]"), ("w[-1]", "w[-1:]"), ("w[-2]", "w[-2:-1]"), ("w[1,2]", "w[0:4]")):
+        for word, meant in (("w[3]", "w[3:4]"), ("w[-1]", "w[-1:]"), ("w[-2]", "w[-2:-1]"), ("w[1,2]", "w[0:4]"), ("w[a]", "w[0:4]"),
+                            ("w[0:1", "w[0:4]"), ("w[3", "w[0:4]"), ("w[", "w[0:4]")):
             code, _, errors = self.get(word)
             self.assertEqual(code, 2)
             self.assertIn(f"no variable is named {word}; rows are given as FIRST:END, such as {meant}\n", errors)
