@@ -331,11 +331,11 @@ static bool read_number(const char *name, const char *text, double max, double *
     return false;
 }
 
-static bool tell_usage(void)
+static bool tell_usage(FILE *file)
 {
     fprintf(
-        stderr, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] "
-                "[--result FILE] [--json]\n");
+        file, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] "
+              "[--result FILE] [--json]\n");
     return false;
 }
 
@@ -351,7 +351,7 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             continue;
         }
         if (value == NULL)
-            return tell_usage();
+            return tell_usage(stderr);
         bool read = true;
         if (strcmp(argv[i], "--data") == 0)
             settings->data = value;
@@ -364,7 +364,7 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         else if (strcmp(argv[i], "--steps") == 0)
             read = read_number(argv[i], value, 1e15, &steps);
         else
-            read = tell_usage();
+            read = tell_usage(stderr);
         if (!read)
             return false;
         i++;
@@ -379,6 +379,10 @@ int main(int argc, char **argv)
     struct job job = {0};
     struct sumac_error error = {.status = SUMAC_INTERNAL};
     int32_t done = GOING_ON;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        tell_usage(stdout);
+        return 0;
+    }
     if (!read_settings(argc, argv, &job.settings) ||
         !digits_data_read(job.settings.data, &job.data))
         return 2;

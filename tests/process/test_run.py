@@ -66,6 +66,11 @@ class Run(unittest.TestCase):
         self.assertEqual(run.wait(), 138)
         self.assertIn("worker 0 ended with 138 (starting again may help)", run.text())
 
+    def test_an_example_says_how_it_is_called(self):
+        for option, code, shown in (("--help", 0, ("usage: digits", "")), ("--nothing", 2, ("", "usage: digits"))):
+            done = subprocess.run([DIGITS, option], capture_output=True, text=True, timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stdout[:13], done.stderr[:13]), (code, *shown))
+
     def test_two_workers_learn_the_digits_through_two_ps(self):
         run = self.run_program("--replicas", "2", "--", DIGITS)
         self.assertEqual(run.wait(), 0, run.text())
@@ -122,6 +127,8 @@ class Run(unittest.TestCase):
             self.assertEqual(run.wait(), code)
             run.wait_for(f"^sumac run: {program}: .*{why}")
             self.assertNotIn("ps 0", run.text())
+        told = subprocess.run([SUMAC, "run", "--help"], capture_output=True, text=True, timeout=PATIENCE_S).stdout
+        self.assertIn("126: PROGRAM cannot be executed; 127: it is not there", " ".join(told.split()))
 
     def test_a_ps_that_is_killed_ends_the_run(self):
         run = self.run_program("--", "sh", "-c", "echo up; sleep 1000")
