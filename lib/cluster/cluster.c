@@ -112,6 +112,11 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
             "no cluster is configured: set TF_CONFIG, for example to {\"cluster\": {\"ps\": "
             "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, \"task\": {\"type\": \"ps\", "
             "\"index\": 0}}");
+    if (cluster->job_count == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG has no \"cluster\", or an empty one: add \"cluster\": {\"ps\": "
+            "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}");
     if (sumac_cluster_job(cluster, "ps") == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,

@@ -241,7 +241,12 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
         "{\"cluster\": {\"ps\": [\"a:1\"], \"chief\": [\"b:1\"]}, \"task\": {\"type\": \"chief\", "
         "\"index\": 0}}",
         "has no worker: add \"worker\"");
-    assert_check("{\"task\": {\"type\": \"worker\", \"index\": 0}}", "has no ps");
+    assert_check(
+        "{\"task\": {\"type\": \"worker\", \"index\": 0}}",
+        "has no \"cluster\", or an empty one: add");
+    assert_check(
+        "{\"clutser\": {\"ps\": [\"a:1\"]}, \"task\": {\"type\": \"ps\", \"index\": 0}}",
+        "has no \"cluster\", or an empty one: add");
 }
 
 static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state)

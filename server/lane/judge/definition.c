@@ -99,6 +99,11 @@ static enum sumac_status read_kinds(
     definition->aggregation = (uint32_t)variable->aggregation;
     definition->synchronization = (uint32_t)variable->synchronization;
     definition->trainable = variable->trainable;
+    if (variable->data_type == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "%s: its data type (dtype) is not set; types are 1 (bool) to 13 (float64)",
+            variable->name);
     if (sumac_dtype_bytes(definition->dtype) == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
