@@ -34,7 +34,7 @@ bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader 
 /* Nobody is let in any more. Whoever holds a thread by what it sends is cut until acceptor_close. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_close(struct acceptor *acceptor);
-/* One more call of that connection was cancelled; of too many, the connection is cut. Threads: any. */
+/* One more call of that connection was cancelled before it said anything; of too many, the connection is cut. Threads: any. */
 void acceptor_note_cancelled(struct acceptor *acceptor, int descriptor, ino_t inode);
 /* How many it lets in at a time. */
 uint32_t acceptor_connections_max(const struct acceptor *acceptor);

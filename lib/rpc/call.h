@@ -69,6 +69,7 @@ struct rpc_call {
     bool listed_ending; /* server: among those whose last word is out */
     bool deaf;          /* what arrives is dropped: it was malformed, or the call is ended */
     bool over;
+    bool heard; /* a message has come */
     uint32_t batches;
     uint64_t ending_since_us; /* server: as a tick found it; 0: not yet */
     uint32_t connection;      /* server: the number of its connection, once its last word is out */

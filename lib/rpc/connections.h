@@ -32,7 +32,7 @@ struct connection {
     bool ended; /* by one of the functions below */
 };
 
-/* A connection may have so many of its calls cancelled at once, and so many more with each second. */
+/* A connection may have so many of its calls cancelled before they said anything, and so many more with each second. */
 #define CONNECTION_CANCELLED_MAX 4096u
 #define CONNECTION_CANCELLED_PER_S 100u
 
@@ -73,7 +73,7 @@ uint32_t connections_end_greedy(struct connections *connections);
 /* The same, of none but the one that was added last. */
 uint32_t connections_end_greedy_last(struct connections *connections);
 
-/* One more of the calls of that connection was cancelled. True: too many were within a short time, and it was ended. */
+/* One more of the calls of that connection was cancelled before it said anything. True: too many were within a short time, and it was ended. */
 bool connections_note_cancelled(
     struct connections *connections, int descriptor, ino_t inode, uint64_t now_us);
 

@@ -91,6 +91,7 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
     struct wire_received received;
     struct sumac_error error;
     size_t count;
+    call->heard = true;
     arena_reset(arena);
     const struct span *spans = spans_of(arena, buffer, &count);
     enum sumac_status status =

@@ -102,7 +102,7 @@ struct rpc_server_options {
     uint64_t memory_bytes_max;  /* gRPC's resource quota; 0: none */
     uint32_t streams_max;       /* concurrent calls per connection; 0: gRPC's default */
     uint64_t message_bytes_max; /* 0: 4 MiB */
-    uint32_t calls_max; /* open at once, whoever's, from their first frame on; 0: 16 384 */
+    uint32_t calls_max;         /* open at once, whoever's, from their first frame on; 0: 16 384 */
     uint32_t connections_max;   /* 0: 1 024 */
 };
 

@@ -213,9 +213,11 @@ static void find_connection(struct rpc_call *call)
 }
 
 /* Streams that are opened and reset without end cost more than whoever sends them. Where gRPC leaves their connection to a thread
- * of its own, nobody is held by it (acceptor.c): their number tells. */
+ * of its own, nobody is held by it (acceptor.c): their number tells. Whoever has said a message may have its answer. */
 static void note_cancelled(struct rpc_call *call)
 {
+    if (call->heard)
+        return;
     find_connection(call);
     if (call->key.inode != 0)
         acceptor_note_cancelled(call->server->acceptor, call->key.descriptor, call->key.inode);

@@ -265,24 +265,46 @@ static void an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method(vo
     close(bare);
 }
 
-/* Each call is opened and reset for itself, so that no thread is held by them. */
+/* Streams that are opened and reset, each for itself, so that no thread is held by them; with a message before the reset, if
+ * that is wanted. Until the connection is cut, or there were so many; returns it. */
+static int open_and_reset(struct fixture *fixture, bool message, uint32_t count_max)
+{
+    struct frames frames = {.count = 0}, cancel = {.count = 0}, empty = {.count = 0};
+    const unsigned *const begun =
+        message ? &fixture->at_server.messages : &fixture->at_server.opened;
+    put(&cancel, "\x00\x00\x00\x08", 4);
+    put(&empty, "\x00\x00\x00\x00\x00", 5);
+    put_call(&frames, "/sumac.v1.Transfer/Push", "identity");
+    const int bare = dial(fixture);
+    for (uint32_t count = 1; rpc_server_connections(fixture->server).cut == 0 && count < count_max;
+         count++) {
+        const uint32_t stream = 2 * count - 1;
+        if (message)
+            put_frame_of(&frames, 0, 0, stream, &empty); /* DATA */
+        write_all(bare, frames.bytes, frames.count);
+        poll_until(fixture, begun, count);
+        frames.count = 0;
+        put_frame_of(&frames, 3, 0, stream, &cancel); /* RST_STREAM */
+        put_headers(&frames, "/sumac.v1.Transfer/Push", "identity", stream + 2);
+        poll_until(fixture, &fixture->at_server.closed, count - 1);
+    }
+    return bare;
+}
+
+/* A reader that opens a stream for each pull, and leaves it when it has the answer. */
+static void a_connection_whose_calls_said_something_is_not_cut(void **state)
+{
+    struct fixture *fixture = *state;
+    const int bare = open_and_reset(fixture, true, RESETS_AT_ONCE + RESETS_AT_ONCE / 4);
+    assert_int_equal(rpc_server_connections(fixture->server).cut, 0);
+    close(bare);
+}
+
 static void a_connection_whose_calls_are_reset_without_end_is_cut(void **state)
 {
     struct fixture *fixture = *state;
-    struct frames frames = {.count = 0}, cancel = {.count = 0};
-    put(&cancel, "\x00\x00\x00\x08", 4);
-    put_call(&frames, "/sumac.v1.Transfer/Push", "identity");
-    const int bare = dial(fixture);
-    write_all(bare, frames.bytes, frames.count);
-    for (uint32_t count = 1; rpc_server_connections(fixture->server).cut == 0; count++) {
-        assert_true(count < 20 * RESETS_AT_ONCE);
-        poll_until(fixture, &fixture->at_server.opened, count);
-        frames.count = 0;
-        put_frame_of(&frames, 3, 0, 2 * count - 1, &cancel); /* RST_STREAM */
-        put_headers(&frames, "/sumac.v1.Transfer/Push", "identity", 2 * count + 1);
-        write_all(bare, frames.bytes, frames.count); /* when */
-        poll_until(fixture, &fixture->at_server.closed, count);
-    }
+    const int bare = open_and_reset(fixture, false, 20 * RESETS_AT_ONCE); /* when */
+    assert_int_equal(rpc_server_connections(fixture->server).cut, 1);
     assert_true(fixture->at_server.closed > RESETS_AT_ONCE); /* then */
     read_until(fixture, bare, NULL);
     close(bare);
@@ -370,6 +392,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             a_connection_whose_calls_are_reset_without_end_is_cut, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_connection_whose_calls_said_something_is_not_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
