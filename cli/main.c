@@ -36,7 +36,8 @@ static void print_help(FILE *file)
         "  sumac run --ps 2 --workers 2 -- ./my_worker    a whole cluster on this machine\n"
         "  sumac ls                                       what it holds, from another terminal\n"
         "\nExit codes: 0 done; 1 it failed; 2 fix the command line or the configuration;\n"
-        "128 and more: starting it again may help (143: stopped by SIGTERM).\n");
+        "128 and more: starting it again may help (143: stopped by SIGTERM, or all workers are "
+        "gone).\n");
 }
 
 /* The command's exit code, but no success when what it printed is not all written: a disk may be full. What a write before the

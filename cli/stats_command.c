@@ -65,7 +65,7 @@ const struct command stats_command = {
              "more. --watch\n"
              "ends with the run: with 0 when a ps says that it ended well; else, and when all ps "
              "are gone without\n"
-             "a word, with 128 or more.\n"
+             "a word or one was started again, with 128 or more.\n"
              "\n"
              "JSON: time, ps (counters, rates per second, push_us, pull_us and staleness with "
              "count, mean, p50,\n"
@@ -91,9 +91,11 @@ struct sight {
     struct answers answers;
     struct sample before, now;
     struct last_word word;
-    bool seen;   /* the run, once at least */
-    bool told;   /* by a ps, why the run ends */
-    char *drawn; /* owned: what the terminal shows */
+    uint64_t
+        *incarnations; /* (roster.count), owned: of each ps in the run, else 0; NULL: of none */
+    bool seen;         /* the run, once at least */
+    bool told;         /* by a ps, why the run ends */
+    char *drawn;       /* owned: what the terminal shows */
 };
 
 static uint64_t now_us(void)
@@ -101,6 +103,26 @@ static uint64_t now_us(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+/* A ps has another incarnation each time that it is started, and a run does not outlive one of them. */
+static enum sumac_status see_same_run(struct sight *sight, struct sumac_error *error)
+{
+    for (uint32_t ps = 0; sight->incarnations != NULL && ps < sight->roster.count; ps++) {
+        const wire_stats_reply *stats = stats_of(&sight->answers, ps);
+        uint64_t *known = &sight->incarnations[ps];
+        if (stats == NULL)
+            continue;
+        if (*known != 0 && *known != stats->ps_incarnation)
+            return fail(
+                error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+                "ps %u at %s was started again: the run that was watched is over, and how it ended "
+                "was not heard",
+                ps, sight->roster.ps[ps].address);
+        if (stats->cluster_id != 0)
+            *known = stats->ps_incarnation;
+    }
+    return SUMAC_OK;
 }
 
 /* Look again: what was seen now is what was seen before. */
@@ -113,7 +135,9 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
     sample_deinit(&sight->before);
     sight->before = sight->now;
     sight->now = (struct sample){0};
-    const enum sumac_status status = ask(&sight->roster, &inquiry, &sight->answers, error);
+    enum sumac_status status = ask(&sight->roster, &inquiry, &sight->answers, error);
+    if (status == SUMAC_OK)
+        status = see_same_run(sight, error);
     if (status != SUMAC_OK)
         return status;
     if (!sample_take(&sight->answers, now_us(), &sight->now))
@@ -125,12 +149,23 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
     return SUMAC_OK;
 }
 
+static enum sumac_status remember_incarnations(struct sight *sight, struct sumac_error *error)
+{
+    sight->incarnations = calloc(sight->roster.count, sizeof *sight->incarnations);
+    return sight->incarnations != NULL
+               ? SUMAC_OK
+               : fail(
+                     error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                     "no memory to watch %u ps", sight->roster.count);
+}
+
 static void sight_deinit(struct sight *sight)
 {
     answers_deinit(&sight->answers);
     sample_deinit(&sight->before);
     sample_deinit(&sight->now);
     free(sight->drawn);
+    free(sight->incarnations);
     roster_deinit(&sight->roster);
 }
 
@@ -240,9 +275,14 @@ tell_end(const struct command *command, const struct sight *sight, const struct 
 {
     const struct roster_ps *ps = sight->roster.ps;
     char silence[256];
+    const bool well = sight->told && error->reason == SUMAC_REASON_RUN_ENDED;
+    if (sight->told && !well) {
+        fprintf(stderr, "sumac stats: the run has failed: %s\n", error->text);
+        return sumac_exit_code(error);
+    }
     if (sight->told || error->status != SUMAC_UNAVAILABLE) {
         const int code = command_failed(command, error);
-        return sight->told && error->reason == SUMAC_REASON_RUN_ENDED ? EXIT_FINE : code;
+        return well ? EXIT_FINE : code;
     }
     fprintf(
         stderr,
@@ -291,7 +331,10 @@ static int stats(const struct command *command, int argc, char **argv)
     struct sight sight = {0};
     struct sumac_error error = {0};
     int code = EXIT_FINE;
-    if (roster_find(options.ps, &sight.roster, &error) != SUMAC_OK)
+    enum sumac_status status = roster_find(options.ps, &sight.roster, &error);
+    if (status == SUMAC_OK && options.watch)
+        status = remember_incarnations(&sight, &error);
+    if (status != SUMAC_OK)
         code = command_failed(command, &error);
     else
         code = show(command, &sight, &options);

@@ -151,11 +151,11 @@ class Watching(unittest.TestCase):
         self.assertLess(left, stopped)
         self.assertLess(stopped, entered)
 
-    def begin(self, *options):
-        """Not on a terminal; returns when it has shown two samples."""
-        watching = Process([SUMAC, "stats", "--watch", *options, "--ps", self.cluster.addresses()[0]])
+    def begin(self, *options, cluster=None, samples=2):
+        """Not on a terminal; returns when it has shown so many samples."""
+        watching = Process([SUMAC, "stats", "--watch", *options, "--ps", (cluster or self.cluster).addresses()[0]])
         self.addCleanup(watching.kill)
-        for _ in range(2):
+        for _ in range(samples):
             watching.wait_for(r"^\{|^\d{4}-\d\d-\d\dT", after=len(watching.lines))
         return watching
 
@@ -183,6 +183,42 @@ class Watching(unittest.TestCase):
         self.cluster.ps[0].signal(signal.SIGTERM)
         self.assertEqual(watching.wait(), 138, watching.text())
         self.assertIn("was terminated before the run ended", watching.lines[-1])
+
+    def test_a_run_whose_workers_are_all_killed_ends_the_watch_with_128_or_more(self):
+        """As it ends the ps, whether or not their word comes between two samples."""
+        cluster = Cluster(ps=2, workers=1, options=["--lease-ms", "1000", "--rejoin-ms", "200"])
+        self.addCleanup(cluster.stop)
+        member = cluster.member()
+        member.wait_for("^joined$")
+        watching = [self.begin("--interval-ms", interval, cluster=cluster) for interval in ("10", "2000")]
+        member.kill()
+        self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
+        for one in watching:
+            with self.subTest(command=one.command):
+                self.assertEqual(one.wait(), 138, one.text())
+                self.assertRegex(one.lines[-1], "the run has failed: .*no member has been open for 200 ms, none has left as done")
+
+    def test_the_run_of_a_ps_that_was_started_again_is_another(self):
+        """The one that was watched has ended unheard, between two looks: what comes of the next one says nothing of it."""
+        watched = []
+        for restarted in ((0, 1), (1,)):
+            cluster = Cluster(ps=2, workers=1)
+            self.addCleanup(cluster.stop)
+            cluster.member().wait_for("^joined$")
+            watched.append((restarted, cluster, self.begin("--interval-ms", "4000", cluster=cluster, samples=1)))
+        for _, cluster, watching in watched:
+            watching.signal(signal.SIGSTOP)
+            for ps in cluster.ps:
+                ps.kill()
+        for restarted, cluster, watching in watched:
+            for index in restarted:
+                cluster.start_ps(index).wait_for("listens on")
+            watching.signal(signal.SIGCONT)
+        for restarted, cluster, watching in watched:
+            with self.subTest(restarted=restarted):
+                self.assertEqual(watching.wait(), 138, watching.text())
+                self.assertIn(f"ps {restarted[0]} at {cluster.addresses()[restarted[0]]} was started again: the run that was watched is over",
+                              watching.lines[-1])
 
     def test_ps_that_are_gone_without_a_word_end_the_watch_with_128_or_more(self):
         watching = self.begin("--interval-ms", "100")

@@ -101,7 +101,9 @@ void checker_ended(struct world *world, struct sim_session *life, const struct s
         checker_violation(world, "a live client is not told what came of its session");
     checker_heard(world, life);
     const bool holds_up_the_end = life->joined && world->clients[life->client]->member;
-    const bool too_late = !holds_up_the_end && error->reason == SUMAC_REASON_RUN_ENDED;
+    const bool of_the_end =
+        error->reason == SUMAC_REASON_RUN_ENDED || error->reason == SUMAC_REASON_TERMINATED;
+    const bool too_late = !holds_up_the_end && of_the_end;
     if (world->checker->ps_exited || life->excused || too_late)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)

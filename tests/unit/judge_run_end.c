@@ -410,6 +410,106 @@ static void a_run_ends_however_short_memory_is(void **state)
     world_free(world);
 }
 
+static void all_leave_as_done(struct world *world)
+{
+    join_and_leave(world, "worker", 0, true);
+    join_and_leave(world, "worker", 1, true);
+}
+
+static void one_is_done_and_one_killed(struct world *world)
+{
+    world_joined(world, "worker", 1, 60);
+    join_and_leave(world, "worker", 0, true);
+    world_pass(world, 22 * SECOND);
+}
+
+static void all_are_killed(struct world *world)
+{
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+    world_pass(world, 22 * SECOND);
+}
+
+static void all_give_up(struct world *world)
+{
+    world_joined(world, "worker", 1, 60);
+    join_and_leave(world, "worker", 0, false);
+    join_and_leave(world, "worker", 1, false);
+    world_pass(world, 11 * SECOND);
+}
+
+static void ps_1_loses_its_state(struct world *world)
+{
+    world_ended(world, 1, SUMAC_REASON_STATE_LOST, "its state was lost");
+}
+
+static void ps_1_is_not_reached(struct world *world)
+{
+    world_down(world, 1);
+    world_pass(world, 70 * SECOND);
+}
+
+static void ps_1_misses_another(struct world *world)
+{
+    world_ended(world, 1, SUMAC_REASON_PS_MISSING, "it waits for nobody any more");
+}
+
+static void ps_1_is_terminated(struct world *world)
+{
+    world_ended(world, 1, SUMAC_REASON_TERMINATED, "ps 1 was terminated before the run ended");
+}
+
+/* Each other code is for a scheduler, which starts the run again. */
+static void clients_hear_run_ended_where_the_code_is_0_and_nowhere_else(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*end)(struct world *world);
+        int exit_code;
+        enum sumac_status status;
+        enum sumac_reason reason;
+    } rows[] = {
+        {all_leave_as_done, 0, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED},
+        {one_is_done_and_one_killed, 0, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED},
+        {all_are_killed, 143, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED},
+        {all_give_up, 143, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED},
+        {world_terminate, 143, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED},
+        {ps_1_is_terminated, 143, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED},
+        {ps_1_loses_its_state, 138, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST},
+        {ps_1_is_not_reached, 138, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST},
+        {ps_1_misses_another, 138, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world *world = world_new(2, 2);
+        world_all_up(world);
+        world_joined(world, NULL, 0, 90); /* somebody watches */
+        rows[i].end(world);
+        world_settle_down(world);
+
+        assert_true(world->exited);
+        assert_int_equal(world->exit_code, rows[i].exit_code);
+        assert_int_equal(world->exit_error.status, rows[i].status);
+        assert_int_equal(world->exit_error.reason, rows[i].reason);
+        const uint64_t late = world_join(world, NULL, 0, 91);
+        assert_int_equal(world_answer(world, late)->reason, rows[i].reason);
+        world_free(world);
+    }
+}
+
+/* The other ps say to their clients what ps 0 tells them. */
+static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 2);
+    world_all_up(world);
+
+    all_are_killed(world);
+
+    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 143);
+    assert_int_equal(world_told(world, 1, ORDER_END)->reason, SUMAC_REASON_TERMINATED);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +535,8 @@ int main(void)
         cmocka_unit_test(the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done),
         cmocka_unit_test(a_join_after_the_end_is_told_that_the_run_is_over),
         cmocka_unit_test(a_run_ends_however_short_memory_is),
+        cmocka_unit_test(clients_hear_run_ended_where_the_code_is_0_and_nowhere_else),
+        cmocka_unit_test(of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -281,6 +281,7 @@ struct judge {
     int exit_code;
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;
+    bool ends_of_itself; /* for want of members; no ps is lost */
     uint64_t end_until_us;
     bool some_left_done;
     uint64_t observers;     /* how many have joined: the attempt of each */

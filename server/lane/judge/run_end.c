@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_end.c -- how a run ends, and that every ps hears of it.
  *
- * Well: every listed member has left as done, or no member has been open for a while. Badly: a ps
- * lost its state, is not reached any more, or never appeared. Either way the other ps are told and
- * answer (they flush first), then ps 0 tells itself, and exits.
+ * Of itself: every listed member has left as done, or no member has been open for a while; well, if
+ * one has left as done. Else badly: a ps lost its state, is not reached any more, never appeared,
+ * or was told to stop. Either way the other ps are told and answer (they flush first), then ps 0
+ * tells itself, and exits.
  */
 #include "judge_state.h"
 
@@ -23,15 +24,15 @@ static void tell_self(struct judge *judge)
     judge_order_end(judge, &self);
 }
 
-/* Everyone but ps 0; of a run that went wrong only those who can hear it at once. An incarnation that was never greeted
+/* Everyone but ps 0; where a ps is lost or was told to stop only those who can hear it at once. An incarnation that was never greeted
  * is in no cluster, and waits for the next one's ps 0. */
-static struct judge_mask others_to_tell(const struct judge *judge, bool well)
+static struct judge_mask others_to_tell(const struct judge *judge)
 {
     assert(judge->phase == JUDGE_RUNNING);
     struct judge_mask others = {{0}};
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         if (ps != judge->config->index &&
-            (well || (judge->peers[ps].greeted && !judge_peer_is_lost(judge, ps))))
+            (judge->ends_of_itself || (judge->peers[ps].greeted && !judge_peer_is_lost(judge, ps))))
             judge_mask_add(&others, ps);
     assert(!judge_mask_has(&others, judge->config->index)); /* it is told last, and then exits */
     return others;
@@ -41,13 +42,14 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
 {
     assert(judge->phase == JUDGE_RUNNING);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
-    const bool well = reason == SUMAC_REASON_RUN_ENDED;
-    const struct judge_mask others = others_to_tell(judge, well);
+    assert((exit_code == 0) == (reason == SUMAC_REASON_RUN_ENDED)); /* to clients it means: well */
+    const bool lost = !judge->ends_of_itself;
+    const struct judge_mask others = others_to_tell(judge);
     judge->phase = JUDGE_ENDING;
     judge->exit_code = exit_code;
     judge->end_reason = reason;
     judge->end_until_us =
-        judge->now_us + judge_ms(well ? judge->config->ps_lost_ms : judge->config->terminate_ms);
+        judge->now_us + judge_ms(lost ? judge->config->terminate_ms : judge->config->ps_lost_ms);
     text_print_line(judge->end_text, sizeof(judge->end_text), "%s", text);
     out_log(judge->out, "run ends with code %d: %s", exit_code, text);
     if (judge_mask_empty(&others))
@@ -63,6 +65,16 @@ fail_all(struct judge *judge, enum sumac_status status, enum sumac_reason reason
     judge_joins_fail(judge, status, reason, text);
     judge_calls_fail(judge, status, reason, text);
     judge_leaves_fail(judge, status, reason, text);
+}
+
+/* For want of members: no ps is lost, so all of them hear of it, however long one is away. What a member that left as done
+ * has pushed counts; where none did the work is not done, and starting again may help. */
+static void end_of_itself(struct judge *judge, bool done, const char *text)
+{
+    const enum sumac_reason reason = done ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_TERMINATED;
+    judge->ends_of_itself = true;
+    end_run(judge, done ? 0 : EXIT_CODE_NOBODY_DONE, reason, text);
+    fail_all(judge, out_status_of_end(reason), reason, judge->end_text);
 }
 
 void judge_state_lost(struct judge *judge, const char *text)
@@ -128,7 +140,7 @@ void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
     fail_all(judge, SUMAC_UNAVAILABLE, reason, judge->end_text);
 }
 
-/* ---- a run that ends well ---- */
+/* ---- a run that ends of itself ---- */
 
 static bool all_listed_done(const struct judge *judge)
 {
@@ -203,8 +215,7 @@ void judge_run_check(struct judge *judge)
         return;
     const bool memberless = is_memberless(judge);
     if (memberless && all_listed_done(judge)) {
-        end_run(judge, 0, SUMAC_REASON_RUN_ENDED, "every listed member has left as done");
-        fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, judge->end_text);
+        end_of_itself(judge, true, "every listed member has left as done");
         return;
     }
     if (judge->terminating && !any_settling(judge)) {
@@ -216,10 +227,7 @@ void judge_run_check(struct judge *judge)
     assert(judge->memberless_since_us <= judge->now_us);
     if (judge->now_us - judge->memberless_since_us < judge_ms(patience_ms(judge)))
         return;
-    end_run(
-        judge, judge->some_left_done ? 0 : EXIT_CODE_NOBODY_DONE, SUMAC_REASON_RUN_ENDED,
-        end_of_patience(judge));
-    fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, judge->end_text);
+    end_of_itself(judge, judge->some_left_done, end_of_patience(judge));
 }
 
 /* ---- telling ---- */
@@ -243,20 +251,19 @@ void judge_end_complete(struct judge *judge)
 }
 
 /* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or the order was: so it
- * has a while to come back and be told again. After a bad end nobody waits for it. */
+ * has a while to come back and be told again. Where a ps is lost nobody waits for another. */
 static bool is_gone(const struct judge *judge, uint32_t ps)
 {
     assert(judge->phase == JUDGE_ENDING);
     const struct judge_peer *peer = &judge->peers[ps];
     assert(!peer->up || !peer->ended); /* who came back has not ended */
     const bool told = peer->next_order == NULL;
-    const bool well = judge->end_reason == SUMAC_REASON_RUN_ENDED;
     const uint64_t down_us = judge->now_us - peer->down_us;
     if (peer->up)
         return false;
     if (peer->ended)
         return true;
-    return !well || (told && down_us >= judge_ms(judge->config->terminate_ms));
+    return !judge->ends_of_itself || (told && down_us >= judge_ms(judge->config->terminate_ms));
 }
 
 /* Those who will not answer, or need not, have answered. */
