@@ -315,6 +315,11 @@ static void a_join_meant_for_another_cluster_is_refused(void **state)
     const struct world_answer *answer = world_answer(world, world_join_as(world, &request));
 
     assert_int_equal(answer->reason, SUMAC_REASON_WRONG_CLUSTER);
+    assert_non_null(strstr(answer->text, "it is meant for cluster 0000000000003039, this is "));
+    assert_non_null(
+        strstr(/* which of them, nobody here can know */
+               answer->text,
+               ": the cluster has restarted, or the configurations list its ps differently"));
     world_free(world);
 }
 

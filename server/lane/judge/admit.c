@@ -50,7 +50,8 @@ enum sumac_status judge_join_check(
     if (request->cluster_id != 0 && request->cluster_id != judge->cluster_id)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "it is meant for cluster %016llx, this is %016llx: the cluster has restarted",
+            "it is meant for cluster %016llx, this is %016llx: the cluster has restarted, or the "
+            "configurations list its ps differently",
             (unsigned long long)request->cluster_id, (unsigned long long)judge->cluster_id);
     if (request->nonce.len != JUDGE_ID_BYTES)
         return fail(
