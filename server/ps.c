@@ -13,7 +13,8 @@
 #define HELDS_PER_CHUNK 64u
 #define HOST_BYTES 256u
 #define COMPUTE_US_MAX 500u
-#define PS_TRIM_BYTES 33554432u /* so much less than there was: worth a look at the heap */
+#define PS_QUIET_CPU_US_MAX 50000u /* of a second */
+#define PS_TRIM_BYTES 33554432u    /* so much less than there was: worth a look at the heap */
 
 void ps_step(struct ps *ps, struct lane_event *event)
 {
@@ -216,11 +217,36 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
     ps->connections_told_us = now_us;
 }
 
+/* Resident beyond what the process was and the lane has: gRPC's, or what gRPC gave back and the heap keeps. */
+static uint64_t beyond_lane_bytes(const struct ps *ps)
+{
+    const uint64_t known = ps->config.lane.base_bytes + ps->lane_bytes;
+    return ps->resident_bytes > known ? ps->resident_bytes - known : 0;
+}
+
+/* After a crowd, when it is quiet: a look at a large heap takes long. What is in use stays, and is not looked for again until
+ * there is more of it. */
+static void trim_after_crowd(struct ps *ps)
+{
+    const uint64_t cpu_us = ps_cpu_us();
+    const bool quiet = cpu_us - ps->looked_cpu_us < PS_QUIET_CPU_US_MAX;
+    const uint64_t bytes = beyond_lane_bytes(ps);
+    ps->looked_cpu_us = cpu_us;
+    if (bytes < ps->kept_bytes)
+        ps->kept_bytes = bytes;
+    if (!quiet || bytes - ps->kept_bytes < PS_TRIM_BYTES)
+        return;
+    ps_heap_trim();
+    ps->resident_bytes = ps_resident_bytes();
+    ps->kept_bytes = beyond_lane_bytes(ps);
+}
+
 /* What is looked at every second. */
 static void look_round(struct ps *ps, uint64_t now_us)
 {
     ps->looked_round_us = now_us;
     ps->resident_bytes = ps_resident_bytes();
+    trim_after_crowd(ps);
     rpc_server_tick(ps->server, now_us);
     ps->connections = rpc_server_connections(ps->server);
     tell_of_refused(ps, now_us);

@@ -135,7 +135,9 @@ struct ps {
     struct sigaction pipe_before;
     int signalled; /* the first signal's number; 0: none */
     bool hurried;  /* a second one came */
-    uint64_t wake_us, ticked_us, redial_us, looked_round_us, ticked_cpu_us, resident_bytes;
+    uint64_t wake_us, ticked_us, redial_us, looked_round_us, ticked_cpu_us, looked_cpu_us;
+    uint64_t resident_bytes;
+    uint64_t kept_bytes; /* of it, that nobody may have any more; as the heap was last trimmed */
     struct rpc_connections connections,
         connections_told; /* at the last look; when it was last logged */
     uint64_t connections_told_us;

@@ -31,10 +31,13 @@ def header(name, value):
     return b"\0" + length(len(name)) + name + length(len(value)) + value
 
 
+def request_headers(path):
+    return ((b":method", b"POST"), (b":scheme", b"http"), (b":path", path), (b":authority", b"ps"), (b"te", b"trailers"),
+            (b"content-type", b"application/grpc"))
+
+
 def request(path, *more):
-    return b"".join(header(name, value) for name, value in (
-        (b":method", b"POST"), (b":scheme", b"http"), (b":path", path), (b":authority", b"ps"), (b"te", b"trailers"),
-        (b"content-type", b"application/grpc"), *more))
+    return b"".join(header(name, value) for name, value in (*request_headers(path), *more))
 
 
 def message(content, compressed=0):

@@ -9,7 +9,7 @@ import grpc
 import numpy
 
 import http2
-from attack import Attack, DEADLINE_S, MIB, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
+from attack import Attack, DEADLINE_S, MIB, SANITIZED, resident_bytes, sessions_pb2, transfer_pb2, types_pb2, variables_pb2
 from crowd import crowd
 from wire import Stream, health_pb2, observe_pb2
 
@@ -81,6 +81,23 @@ class Connections(Attack):
         child.send_signal(signal.SIGSTOP)
         self.addCleanup(child.send_signal, signal.SIGCONT)
         self.reset_without_end(self.connect(), first=lambda: child.send_signal(signal.SIGCONT))
+
+    @unittest.skipIf(SANITIZED, "the sanitizer keeps what is given back")
+    def test_what_a_crowd_of_streams_took_goes_back_to_the_system(self):
+        """A client that does not acknowledge the settings may open as many streams as it can."""
+        connection = self.connect()
+        before = resident_bytes(self.cluster.ps[0])
+        pieces = http2.request_headers(b"/nobody/Nothing")
+        first = b"".join(b"\x40" + http2.length(len(name)) + name + http2.length(len(value)) + value for name, value in pieces)
+        again = bytes(0x80 | 62 + number for number in reversed(range(len(pieces))))    # of the dynamic table
+        connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, 1, first))
+        connection.send(b"".join(http2.frame(http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, number, again)
+                                 for number in range(3, 200_000, 2)))
+        connection.send(http2.frame(http2.PING, 0, 0, b"12345678"))
+        connection.read_until(b"12345678")
+        connection.close()
+        while resident_bytes(self.cluster.ps[0]) > before + 40 * MIB:
+            self.cluster.sumac("stats", "--interval-ms", "500")     # the ps has time for it
 
     def test_headers_that_go_on_without_end_are_survived(self):
         connection = self.connect()
