@@ -16,7 +16,8 @@ try:
     from sumac.v1.sessions_pb2 import TaskName
     from sumac.v1.variables_pb2 import CreateRequest
 except ImportError as missing:
-    sys.exit(f"{missing}: install the packages, make the stubs and set PYTHONPATH, as the first lines of client.py say.")
+    sys.exit(f"{missing} (looked for by {sys.executable}): install the packages for this python, make the stubs and set PYTHONPATH, "
+             "as the first lines of client.py say.")
 
 
 async def work(client):
@@ -30,6 +31,7 @@ async def work(client):
     pushes = [client.push(w, values) for _ in range(100)]       # several at a time, each on all ps or on none
     for refused in filter(None, await asyncio.gather(*pushes)):
         raise Failure(refused.reason, refused.message)
+    # A pull reads each ps at one moment, and not all ps at the same: while others push, the shards may be of two versions.
     print("w is", *array.array("d", await client.pull(w)))
 
 

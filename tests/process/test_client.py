@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import random
 import signal
 import struct
 import sys
 import tokenize
+import types
 import unittest
 
 import grpc
@@ -49,10 +51,10 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([task for task in asyncio.all_tasks() if example.__file__ in repr(task)], [])
 
     async def create(self, client, name, elements, data_type=wire.types_pb2.DATA_TYPE_INT64):
-        types = wire.types_pb2
-        variable = types.Variable(
-            name=name, data_type=data_type, shape=[elements], function=types.Function(function=types.UPDATE_FUNCTION_ASSIGN_ADD),
-            partitioner=types.Partitioner(kind=types.Partitioner.KIND_FIXED_SHARDS, num_shards=2))
+        types_pb2 = wire.types_pb2
+        variable = types_pb2.Variable(
+            name=name, data_type=data_type, shape=[elements], function=types_pb2.Function(function=types_pb2.UPDATE_FUNCTION_ASSIGN_ADD),
+            partitioner=types_pb2.Partitioner(kind=types_pb2.Partitioner.KIND_FIXED_SHARDS, num_shards=2))
         request = wire.variables_pb2.CreateRequest(session_id=client.session.session_id, variable=variable)
         return (await client.call(client.variables.Create, request)).variable
 
@@ -113,7 +115,9 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
                     raise
                 raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, {}, {}, "Socket closed") from None
 
-        stream = asyncio.create_task(example.Client(["127.0.0.1:9"]).call(broken, ps=0))
+        client = example.Client(["127.0.0.1:9"])
+        client.transfer, client.say = [types.SimpleNamespace(Push=broken)], str
+        stream = asyncio.create_task(client.call(ps=0))
         while not opened:
             await asyncio.sleep(0)
         stream.cancel()
@@ -138,9 +142,10 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
         """The rows of PROTOCOL.md, "What to do", at the end of a call: is it tried again?"""
         for reason, status, again in (
                 ("", "UNAVAILABLE", True), ("", "RESOURCE_EXHAUSTED", True), ("", "UNIMPLEMENTED", False),
-                ("OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", True), ("MALFORMED", "INVALID_ARGUMENT", False),
-                ("STREAM_REPLACED", "ABORTED", True), ("BUSY", "RESOURCE_EXHAUSTED", True), ("TIMED_OUT", "ABORTED", True),
-                ("PS_MISSING", "UNAVAILABLE", False), ("SESSION_UNKNOWN", "NOT_FOUND", False), ("STATE_LOST", "UNAVAILABLE", False),
+                ("", "UNKNOWN", True), ("", "PERMISSION_DENIED", False), ("", "FAILED_PRECONDITION", False),
+                ("OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", False), ("MALFORMED", "INVALID_ARGUMENT", False),
+                ("NOT_COORDINATOR", "FAILED_PRECONDITION", False), ("BUSY", "RESOURCE_EXHAUSTED", True), ("TIMED_OUT", "ABORTED", True),
+                ("PS_MISSING", "UNAVAILABLE", True), ("SESSION_UNKNOWN", "NOT_FOUND", False), ("STATE_LOST", "UNAVAILABLE", False),
                 ("RUN_ENDED", "FAILED_PRECONDITION", False), ("WRONG_CLUSTER", "FAILED_PRECONDITION", False)):
             number = wire.types_pb2.Reason.Value("REASON_" + reason) if reason else 0
             metadata = {"sumac-reason": str(number)} if reason else {}
@@ -161,6 +166,57 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
                         await client.call(method, "a question")
                     self.assertEqual(raised.exception.args, (number, "a sentence"))
                 self.assertEqual(asked, ["a question"] * (2 if again else 1))
+
+    async def test_a_leave_that_is_answered_with_the_end_of_the_run_is_no_failure(self):
+        async def method(_):
+            raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, {}, {"sumac-reason": str(wire.types_pb2.REASON_RUN_ENDED)}, "ended")
+
+        self.assertIsNone(await example.Client(["127.0.0.1:9"]).call(method, wire.sessions_pb2.LeaveRequest()))
+
+    async def test_an_attempt_that_seeds_its_generator_as_the_last_one_did_has_a_session_of_its_own(self):
+        async def work(client):
+            random.seed(0)
+            variable = await self.create(client, "w", 4)
+            for _ in range(5):
+                self.assertIsNone(await client.push(variable, struct.pack("<q", 1) * 4))
+            self.sums.append(struct.unpack("<4q", await client.pull(variable)))
+            if len(self.sums) == 1:
+                raise KeyError("as if it were killed")
+
+        self.sums, client = [], self.start()
+        random.seed(0)
+        with self.assertRaises(KeyError):
+            await self.as_worker(client, work)
+        random.seed(0)
+        await self.as_worker(example.Client(self.addresses), work)
+        self.assertEqual(self.sums, [(5,) * 4, (10,) * 4])
+
+    async def test_a_push_of_no_bytes_is_done(self):
+        async def work(client):
+            variable = await self.create(client, "w", 0)
+            self.assertIsNone(await client.push(variable, b""))
+            self.assertEqual(await client.pull(variable), b"")
+
+        await self.as_worker(self.start(), work)
+
+    async def test_a_push_of_other_bytes_than_the_variable_has_is_refused_with_both_figures(self):
+        async def work(client):
+            variable = await self.create(client, "w", 4)
+            for size in (24, 40):
+                with self.assertRaisesRegex(ValueError, f"w has 32 bytes in 2 shards on 2 ps; {size} are given"):
+                    await client.push(variable, bytes(size))
+            variable.shards[1].ps = 0
+            with self.assertRaisesRegex(ValueError, "w has 32 bytes in 2 shards on 1 ps"):
+                await client.push(variable, bytes(32))
+
+        await self.as_worker(self.start(), work)
+
+    async def test_a_client_made_outside_of_any_loop_works(self):
+        async def work(client):
+            self.assertIsNone(await client.push(await self.create(client, "w", 4), bytes(32)))
+
+        client = self.start()
+        await self.soon(asyncio.to_thread(lambda: asyncio.run(client.run(wire.sessions_pb2.TaskName(job="worker", index=0), work))))
 
     async def test_a_client_whose_ps_is_terminated_is_told_to_stop(self):
         async def work(client):
@@ -186,7 +242,7 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
     async def test_what_is_missing_is_said_in_a_sentence(self):
         program = self.first("", "")
         self.assertEqual((program.wait(), len(program.lines)), (1, 1))
-        self.assertIn("No module named 'sumac': install the packages, make the stubs", program.text())
+        self.assertIn("No module named 'sumac' (looked for by /usr/bin/python3): install the packages for this python", program.text())
 
     async def test_a_configuration_that_names_no_worker_is_a_sentence_and_2(self):
         cluster, worker = {"ps": ["127.0.0.1:9"], "worker": ["127.0.0.1:9"]}, {"type": "worker", "index": 0}
