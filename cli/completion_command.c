@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "names.h"
 #include "options.h"
 #include "sumac/client.h"
 
@@ -14,18 +15,39 @@ const struct command completion_command = {
     .summary = "print what bash needs to complete sumac's commands and options",
     .arguments = "bash",
     .about =
-        "Commands, their options, and files where an option takes one. An installation puts it "
-        "where\n"
-        "bash-completion finds it; zsh reads it after `autoload bashcompinit && bashcompinit`.",
+        "Commands, their options, the names of functions, and files where an option takes one. An\n"
+        "installation puts it where bash-completion finds it; zsh reads it after `autoload "
+        "bashcompinit &&\n"
+        "bashcompinit`.",
     .examples = "  source <(sumac completion bash)\n",
     .rows = NULL,
     .row_count = 0,
     .run = print,
 };
 
+static void print_commands(void)
+{
+    const struct command *command = NULL;
+    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
+        printf("%s ", command->name);
+}
+
+/* Words that stand after a command, of those that are known without asking a ps. */
+static void print_arguments(const struct command *command)
+{
+    if (strcmp(command->name, "man") == 0)
+        print_commands();
+    else if (strcmp(command->name, "completion") == 0)
+        printf("bash ");
+    else if (strcmp(command->name, "functions") == 0)
+        for (int i = 1; strcmp(names_function(i), "?") != 0; i++)
+            printf("%s ", names_function(i));
+}
+
 static void print_options(const struct command *command)
 {
     printf("        %s) words=\"", command->name);
+    print_arguments(command);
     for (size_t i = 0; i < command->row_count; i++)
         printf("--%s ", command->rows[i].name);
     printf("--help\" ;;\n");
@@ -54,10 +76,9 @@ static void print_bash(void)
         "words=\"\" i\n"
         "    COMPREPLY=()\n"
         "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-        "        words=\"--help --version",
+        "        words=\"--help --version help ",
         stdout);
-    for (size_t i = 0; (command = command_at(i)) != NULL; i++)
-        printf(" %s", command->name);
+    print_commands();
     puts("\"\n"
          "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
          "        return\n"
@@ -74,7 +95,10 @@ static void print_bash(void)
     puts("    esac\n    case \"${COMP_WORDS[1]}\" in");
     for (size_t i = 0; (command = command_at(i)) != NULL; i++)
         print_options(command);
-    puts("    esac\n"
+    printf("        help) words=\"");
+    print_commands();
+    puts("\" ;;\n"
+         "    esac\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
          "}\n"
          "complete -F _sumac sumac");

@@ -47,6 +47,15 @@ static bool is_address(const char *word)
     return *end == '\0' && port >= 1 && port <= UINT16_MAX;
 }
 
+/* Who is named twice is asked once. */
+static bool is_listed(const struct ps_list *list, const char *address)
+{
+    uint32_t i = 0;
+    while (i < list->count && strcmp(list->addresses[i], address) != 0)
+        i++;
+    return i < list->count;
+}
+
 static enum sumac_status
 from_option(const char *option, struct ps_list *list, struct sumac_error *error)
 {
@@ -61,7 +70,7 @@ from_option(const char *option, struct ps_list *list, struct sumac_error *error)
                 "--ps wants HOST:PORT with a port from 1 to 65535, not %s%s", word,
                 strchr(word, '/') != NULL ? ": leave out what is before the host, and every /"
                                           : "");
-        else
+        else if (!is_listed(list, word))
             status = ps_list_add(list, word, error);
     }
     free(words);

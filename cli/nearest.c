@@ -46,6 +46,8 @@ static size_t distance_max(size_t bytes)
 /* Above DISTANCE_MAX: it is not meant, nor is a word of which no letter would be left. */
 static size_t edits_between(const char *word, const char *candidate)
 {
+    if (strcasecmp(word, candidate) == 0)
+        return 0;
     const size_t bytes = strlen(word), others = strlen(candidate);
     const size_t more = bytes > others ? bytes - others : others - bytes;
     if (bytes >= WORD_BYTES_MAX || others >= WORD_BYTES_MAX || more > DISTANCE_MAX)
@@ -81,7 +83,7 @@ static bool contains(const char *candidate, const char *word)
 
 void nearest_try(struct nearest *nearest, const char *word, const char *candidate)
 {
-    size_t rank = strcasecmp(word, candidate) == 0 ? 0 : edits_between(word, candidate);
+    size_t rank = edits_between(word, candidate);
     if (rank == NOT_NEAR && strlen(word) >= CONTAINED_BYTES_MIN && contains(candidate, word))
         rank = DISTANCE_MAX + 1;
     size_t at = nearest->count;

@@ -7,7 +7,8 @@
 
 #define NEAREST_MAX 3
 
-/* The candidate closest to `word`, or NULL when none is near. `candidate(context, i)` is NULL at the end. */
+/* The candidate closest to `word`, a third of its letters away or in other letters' case; NULL when
+ * none is. `candidate(context, i)` is NULL at the end. */
 const char *nearest_word(
     const char *word, const char *(*candidate)(const void *context, size_t index),
     const void *context);

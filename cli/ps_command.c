@@ -6,6 +6,8 @@
 
 #include "command.h"
 #include "descriptors.h"
+#include "error.h"
+#include "nearest.h"
 #include "options.h"
 #include "ps.h"
 #include "sumac/cluster.h"
@@ -36,7 +38,7 @@ static const struct option_row rows[] = {
     {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_NUMBER,
      .offset = offsetof(struct ps_words, index)},
     {"threads", "N", "threads that compute beside the ps's own (spare processors, at most 3)",
-     OPTION_NUMBER, SERVER(threads)},
+     OPTION_NUMBER, SERVER(threads), .max = PS_THREADS_MAX},
     {"staging-max", "SIZE",
      "pushes that are received and not applied yet, all sessions together (2304M)", OPTION_SIZE,
      SERVER(staging_bytes_max)},
@@ -131,6 +133,28 @@ const struct command ps_command = {
     .run = serve,
 };
 
+static const char *known_job(const void *context, size_t index)
+{
+    static const char *const jobs[] = {"ps", "worker", "chief"};
+    (void)context;
+    return index < sizeof jobs / sizeof jobs[0] ? jobs[index] : NULL;
+}
+
+/* Nobody waits for the tasks of a job wroker: where there is no job worker, that is what it was to
+ * be. Beside a job worker, a name that is near to it is a job of its own. */
+static enum sumac_status check_jobs(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < cluster->job_count; i++) {
+        const char *const name = cluster->jobs[i].name;
+        const char *const meant = nearest_word(name, known_job, NULL);
+        if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "TF_CONFIG has a job %s, and no job %s: did you mean %s?", name, meant, meant);
+    }
+    return SUMAC_OK;
+}
+
 /* The cluster, with this process as one of its ps. */
 static enum sumac_status
 resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct sumac_error *error)
@@ -146,7 +170,9 @@ resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct suma
         sumac_cluster_from_environment(configured ? &overrides : NULL, cluster, error);
     if (status != SUMAC_OK)
         return status;
-    status = sumac_cluster_check_task(cluster, error);
+    status = check_jobs(cluster, error);
+    if (status == SUMAC_OK)
+        status = sumac_cluster_check_task(cluster, error);
     if (status == SUMAC_OK && strcmp(cluster->task_type, "ps") != 0) {
         snprintf(
             error->text, sizeof error->text,

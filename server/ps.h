@@ -22,6 +22,7 @@ enum {
 };
 
 #define PS_THREADS_DEFAULT UINT32_MAX /* as many as there are processors to spare, at most 3 */
+#define PS_THREADS_MAX 64u
 
 struct ps_options {
     const struct sumac_cluster *cluster; /* names this task, of job ps; borrowed */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_config.c -- options and a cluster's description, as the lane is told them. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@ static size_t host_bytes(const char *address)
     const char *const colon = strrchr(address, ':');
     return colon == NULL ? strlen(address) : (size_t)(colon - address);
 }
+
+_Static_assert(PS_THREADS_MAX == COMPUTE_THREADS_MAX, "what the option takes is what the pool has");
 
 /* How many ps the configuration puts on the host of this one, itself included: they share its memory. */
 static uint32_t ps_count_on_host(const struct sumac_cluster *cluster)
@@ -109,8 +112,7 @@ void ps_options_fill(struct ps_options *options)
         const uint32_t spare = ps_processors() - 1;
         options->threads = spare < 3 ? spare : 3;
     }
-    if (options->threads > COMPUTE_THREADS_MAX)
-        options->threads = COMPUTE_THREADS_MAX;
+    assert(options->threads <= PS_THREADS_MAX);
 }
 
 static enum sumac_status take_addresses(

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -351,6 +352,11 @@ class Words(unittest.TestCase):
         self.assertIn("ps", self.completed(""))
         self.assertEqual(self.completed("ps", "--sta"), ["--staging-max", "--state-max"])
         self.assertEqual(self.completed("ps", "--port", ""), [])
+        self.assertEqual(self.completed("functions", "assign"), ["assign", "assign_add", "assign_sub"])
+        self.assertEqual(self.completed("functions", "ad"), ["adam"])
+        for command in ("man", "help"):
+            self.assertEqual(self.completed(command, "st"), ["stats"])
+        self.assertEqual(self.completed("completion", ""), ["bash", "--help"])
         self.assertIn("/etc/passwd", self.completed("get", "--output", "/etc/pass"))
         self.assertIn("/bin/sh", self.completed("run", "--", "/bin/s"))
         code, _, errors = sumac("completion", "tcsh")
@@ -416,6 +422,30 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("no cluster is configured: set TF_CONFIG", errors)
 
+    def test_a_misspelt_job_is_corrected_and_one_of_another_name_is_nobodys(self):
+        for jobs, job, meant in (((), "wroker", "worker"), ((), "workers", "worker"), ((), "WORKER", "worker"), (("worker",), "chef", "chief")):
+            with self.subTest(job=job):
+                code, _, errors = self.ps_beside(*jobs, job)
+                self.assertEqual((code, errors), (2, f"sumac ps: TF_CONFIG has a job {job}, and no job {meant}: did you mean {meant}?\n"))
+        for jobs in (("worker",), ("chief",), ("evaluator",), ("master",), ("tpu_worker",), ("validator",), ("tester",), ("router",),
+                     ("worker", "walker"), ("worker", "worker2")):
+            with self.subTest(jobs=jobs):
+                code, _, errors = self.ps_beside(*jobs)
+                self.assertEqual(code, 226, errors)
+
+    def ps_beside(self, *jobs):
+        """What comes of a ps in a cluster with these jobs, too, if its port is somebody else's: 226 where nothing is wrong before."""
+        cluster = {"ps": ["127.0.0.1:7"], **{job: [f"127.0.0.1:{index}"] for index, job in enumerate(jobs, 8)}}
+        config = {"cluster": cluster, "task": {"type": "ps", "index": 0}}
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            return sumac("ps", "--bind", "127.0.0.1", "--port", str(taken.getsockname()[1]), environment={"TF_CONFIG": json.dumps(config)})
+
+    def test_of_an_option_that_is_given_twice_the_last_one_counts(self):
+        self.assertIn("Of an option that is given twice the last one counts.\n", sumac("--help")[1])
+        for first, last in (("x", "y"), ("y", "x")):
+            _, _, errors = sumac("ls", "--ps", first, "--ps", last)
+            self.assertIn(f"--ps wants HOST:PORT with a port from 1 to 65535, not {last}\n", errors)
+
     def test_a_size_that_is_none_is_named(self):
         code, _, errors = sumac("ps", "--staging-max", "lots")
         self.assertEqual(code, 2)
@@ -430,7 +460,8 @@ class Words(unittest.TestCase):
                                     ("--report-ms", "99", "100 to 4294967295, not 99"),
                                     ("--connections-max", "15", "16 to 4294967295, not 15"),
                                     ("--calls-max", "0", "a whole number, 1 to 4294967295, not 0"),
-                                    ("--threads", "9" * 20, "a whole number, 0 to 4294967295, not 9999"),
+                                    ("--threads", "9" * 20, "a whole number, 0 to 64, not 9999"),
+                                    ("--threads", "65", "a whole number, 0 to 64, not 65"),
                                     ("--port", "65536", "a whole number, 0 to 65535, not 65536"),
                                     ("--staging-max", "0", "from 1 to 16777215T, not 0"),
                                     ("--staging-max", "16777216T", "from 1 to 16777215T, not 16777216T"),

@@ -152,6 +152,7 @@ static void the_nearest_word_is_meant_unless_none_is_near(void **state)
     assert_string_equal(nearest_word("pears", fruit, NULL), "pear");
     assert_null(nearest_word("xylophone", fruit, NULL));
     assert_string_equal(nearest_word("dig", fruit, NULL), "fig");
+    assert_string_equal(nearest_word("APPLE", fruit, NULL), "apple");
     assert_null(nearest_word("q", fruit, NULL));
     assert_null(nearest_word("meat", fruit, NULL)); /* half of its letters would be wrong */
 }
