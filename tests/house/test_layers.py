@@ -10,12 +10,12 @@ LAYERS = pathlib.Path(__file__).parent / "layers.py"
 PROTOS = LAYERS.with_name("protos.py")
 HEADERS = {  # enough of the house for an #include to mean something
     "lib/base/memory.h": "", "lib/rpc/rpc.h": "", "lib/session/session.h": "", "lib/session/rules.h": "",
-    "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/lane/judge/judge_state.h": "", "server/ps.h": "",
+    "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/judge/judge_state.h": "", "server/ps.h": "",
     "server/ps_state.h": "",
 }
 BROKEN = [  # a file, its text, and what is said about it
     ("server/lane/lane.c", '#include "rpc.h"', "lane.c:1: server/lane may not include lib/rpc/rpc.h"),
-    ("server/lane/turn.c", '#include "judge_state.h"', "server/lane may not include server/lane/judge/judge_state.h"),
+    ("server/lane/turn.c", '#include "judge_state.h"', "server/lane may not include server/judge/judge_state.h"),
     ("server/lane/turn.c", '\n#include "session.h"', "turn.c:2: server/lane may not include lib/session/session.h"),
     ("worker/worker.c", '#include "lane.h"', "worker may not include server/lane/lane.h"),
     ("cli/main.c", '#include "ps_state.h"', "cli may not include server/ps_state.h"),

@@ -18,8 +18,8 @@
  *
  * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is told.
  */
-#ifndef LANE_JUDGE_H
-#define LANE_JUDGE_H
+#ifndef JUDGE_H
+#define JUDGE_H
 
 #include "lane.h"
 #include "out.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge_check.h -- is all that a judge keeps consistent? For the tests, after any step. */
-#ifndef LANE_JUDGE_CHECK_H
-#define LANE_JUDGE_CHECK_H
+#ifndef JUDGE_CHECK_H
+#define JUDGE_CHECK_H
 
 #include "check.h"
 #include "judge.h"
