@@ -80,8 +80,7 @@ void lane_answer_staged(struct lane *lane, struct session *session, const struct
     struct stream *stream = session->push_stream;
     struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED, 0);
 
-    assert(part->mode == PART_STAGE);
-    assert(!part->refused);
+    assert(part->state >= PART_STAGED);
     if (answer == NULL)
         return;
     answer->sequence = part->sequence;

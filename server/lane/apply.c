@@ -399,7 +399,7 @@ static bool start_job(struct lane *lane, struct part *part)
 
 bool lane_apply_begin(struct lane *lane, struct part *part)
 {
-    assert(!part->refused);
+    assert(part->state == PART_APPLYING);
     assert(part->next_run == 0);
     assert(!lane_apply_is_blocked(part));
     part->position = ++lane->store.position;
@@ -420,7 +420,6 @@ static void end_job(struct lane *lane, struct job *job)
     assert(session->applying == part);
     free_job(lane, job);
     complete(lane, part);
-    session->applying = NULL;
     lane_turn_finish(lane, part);
     lane_pull_attend_all(lane);
     lane_turn_retry_waiting(lane);
@@ -488,8 +487,8 @@ void lane_apply_drop_jobs(struct lane *lane)
         assert(part->session->applying == part);
         for (uint32_t i = 0; i < part->entry_count; i++)
             part->entries[i].shard->busy = false;
-        part->session->applying = NULL;
         free_job(lane, lane->jobs);
+        lane_session_remove(part->session, part);
         lane_part_destroy(lane, part);
     }
 }

@@ -68,7 +68,7 @@ static void check_runs(struct sums *sums, const struct part *part)
                 (unsigned long long)part->sequence, whose(part), i, shard->variable->name);
         bytes += run->bytes;
     }
-    if (part->mode == PART_STAGE && !part->refused)
+    if (part->state == PART_RECEIVING || part->state == PART_STAGED || part->state == PART_APPLYING)
         check_same(
             sums->check, part->received, bytes, "bytes that a part has received", whose(part));
 }
@@ -91,9 +91,14 @@ static void check_part(struct sums *sums, const struct session *session, const s
         check_object(
             sums->check, "push %llu of %s: its session or its last chunk is another's",
             (unsigned long long)part->sequence, session->task);
-    if (part->refused && (part->run_count > 0 || part->entry_count > 0 || part->room_bytes > 0))
+    const bool refused = part->state == PART_REFUSED || part->state == PART_VOID;
+    if (refused && (part->run_count > 0 || part->entry_count > 0 || part->room_bytes > 0))
         check_object(
             sums->check, "push %llu of %s is refused and not empty",
+            (unsigned long long)part->sequence, session->task);
+    if ((part->refusal != NULL) != (part->state == PART_REFUSED))
+        check_object(
+            sums->check, "push %llu of %s has a refusal or not, against its state",
             (unsigned long long)part->sequence, session->task);
     check_runs(sums, part);
     for (uint32_t i = 0; i < part->entry_count; i++)
@@ -105,19 +110,10 @@ static void check_part(struct sums *sums, const struct session *session, const s
 /* In strict order, each once, all after what is applied. Returns what they take of the grant. */
 static uint64_t check_parts(struct sums *sums, const struct session *session)
 {
-    const struct part *before = session->applying;
-    uint64_t bytes = before == NULL ? 0 : before->room_bytes, after = session->mark;
+    const struct part *before = NULL, *applying = NULL;
+    uint64_t bytes = 0, after = session->mark;
     uint32_t count = 0;
 
-    if (before != NULL)
-        check_part(sums, session, before);
-    if (before != NULL && before->sequence <= session->mark)
-        check_object(
-            sums->check, "%s: push %llu is being applied at mark %llu", session->task,
-            (unsigned long long)before->sequence, (unsigned long long)session->mark);
-    if (before != NULL)
-        after = before->sequence;
-    before = NULL;
     for (const struct part *part = session->first; part != NULL; part = part->next, count++) {
         if (part->sequence <= after || part->prev != before) {
             check_object(
@@ -126,10 +122,20 @@ static uint64_t check_parts(struct sums *sums, const struct session *session)
             return bytes;
         }
         check_part(sums, session, part);
+        if (part->state < PART_STAGED || part->state == PART_OVER ||
+            (part->state == PART_APPLYING && before != NULL))
+            check_object(
+                sums->check, "%s: push %llu is in the list in state %d", session->task,
+                (unsigned long long)part->sequence, (int)part->state);
+        if (part->state == PART_APPLYING)
+            applying = part;
         bytes += part->room_bytes;
         after = part->sequence;
         before = part;
     }
+    if (session->applying != applying)
+        check_object(
+            sums->check, "%s: the push that is being applied is not known as such", session->task);
     if (session->last != before)
         check_object(sums->check, "%s: the last part is not the last of the list", session->task);
     check_same(sums->check, session->part_count, count, "parts", session->task);
@@ -169,6 +175,10 @@ static void check_streams_of(struct sums *sums, const struct session *session, u
             stream == session->push_stream && stream->kind == LANE_STREAM_PUSH && !stream->ended;
         if (stream->receiving != NULL) {
             check_part(sums, session, stream->receiving);
+            if (stream->receiving->state == PART_NEW || stream->receiving->state >= PART_STAGED)
+                check_object(
+                    sums->check, "%s: push %llu is being received in state %d", session->task,
+                    (unsigned long long)stream->receiving->sequence, (int)stream->receiving->state);
             part_bytes += stream->receiving->room_bytes;
         }
         for (const struct answer *answer = stream->first_answer; answer != NULL;

@@ -93,17 +93,34 @@ struct voided {
     struct refusal *refusal; /* owned; NULL: another ps refused it */
 };
 
-enum part_mode {
-    PART_STAGE, /* takes its bytes */
-    PART_AGAIN, /* known: its bytes are dropped, its answer is said again */
-    PART_DROP,  /* dropped, and not answered */
+/* A part's life; part.c has the table of its moves.
+ *
+ *                           ┌─► STAGED ─► APPLYING ─┐
+ *       ┌─► RECEIVING ──────┤                       │
+ *       │       │  │        └─► OVER ◄──────────────┤
+ *       │       │  └─► REFUSED ─► VOID ─────────────┤
+ *   NEW ┼─► DUPLICATE ──────────────────────────────┤
+ *       │       ▼                                   │
+ *       └─► DROPPED ────────────────────────────────┘
+ *
+ * On the left its stream has it; STAGED, VOID and APPLYING are in the list of its session. */
+enum part_state {
+    PART_NEW,
+    PART_RECEIVING, /* takes its bytes */
+    PART_DUPLICATE, /* known: its bytes are passed over, its answer is said again */
+    PART_DROPPED,   /* its bytes are passed over, and it is not answered */
+    PART_REFUSED,   /* its bytes are passed over: it has its refusal, and will have its place */
+    PART_STAGED,    /* whole, in its place */
+    PART_VOID,      /* refused, empty, in its place */
+    PART_APPLYING,  /* whose turn it is, until all of it is written */
+    PART_OVER,      /* applied, passed over, or of no more use */
 };
 
 struct part {
-    struct part *next, *prev; /* of the session, by sequence */
+    struct part *next, *prev; /* of the session, by sequence, from STAGED or VOID on */
     struct session *session;
-    enum part_mode mode;
-    uint64_t number; /* unique: marks the shards it looks up */
+    enum part_state state; /* lane_part_move changes it */
+    uint64_t number;       /* unique: marks the shards it looks up */
     uint64_t sequence, previous;
     uint64_t bytes, received; /* as declared; so far */
     uint64_t first_us;
@@ -111,9 +128,7 @@ struct part {
     uint32_t round;
     bool eager, non_finite_allowed;
     uint64_t room_bytes;     /* what it takes of the session's grant */
-    bool voided;             /* as its turn found it */
-    bool refused;            /* it is empty, and takes its place all the same */
-    struct refusal *refusal; /* until it takes its place: then the session's list has it */
+    struct refusal *refusal; /* while it is REFUSED: then the session's list has it */
     uint32_t piece_count;
     uint32_t run_count, run_capacity;
     struct run *runs;
@@ -156,9 +171,9 @@ struct session {
     uint64_t clock, clock_said;
     struct voided *voided; /* ascending; above acked_through */
     uint32_t voided_count, voided_capacity;
-    struct part *first, *last; /* by sequence */
+    struct part *first, *last; /* by sequence, until they are over */
     uint32_t part_count;
-    struct part *applying;  /* its vector work is out */
+    struct part *applying;  /* of them, the one whose turn it is */
     struct job job;         /* that of `applying` */
     struct part *receiving; /* only without the rule generation */
     uint64_t staged_bytes;  /* of its parts, as room.h counts them */
@@ -421,6 +436,8 @@ void lane_push_request(struct lane *lane, const struct lane_event *event);
 struct part *lane_part_create(struct lane *lane, struct session *session, const wire_part *header);
 /* Check the header, and take room in the session's grant. */
 void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header);
+void lane_part_move(struct part *part, enum part_state to);
+/* It is over, wherever it was, and its memory is given back. */
 void lane_part_destroy(struct lane *lane, struct part *part);
 /* Take so much more of the session's grant. False: there is not so much left. */
 bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes);

@@ -10,6 +10,27 @@
 #include "text.h"
 
 #define REFUSALS_LOGGED 8u /* of a session; then the 16th, the 32nd, … */
+#define TO(state) (1u << (state))
+
+/* What may follow each state. */
+static const uint32_t moves[] = {
+    [PART_NEW] = TO(PART_RECEIVING) | TO(PART_DUPLICATE) | TO(PART_DROPPED),
+    [PART_RECEIVING] = TO(PART_REFUSED) | TO(PART_DROPPED) | TO(PART_STAGED) | TO(PART_OVER),
+    [PART_DUPLICATE] = TO(PART_DROPPED) | TO(PART_OVER),
+    [PART_DROPPED] = TO(PART_OVER),
+    [PART_REFUSED] = TO(PART_VOID) | TO(PART_OVER),
+    [PART_STAGED] = TO(PART_APPLYING) | TO(PART_OVER),
+    [PART_VOID] = TO(PART_OVER),
+    [PART_APPLYING] = TO(PART_OVER),
+    [PART_OVER] = 0,
+};
+
+void lane_part_move(struct part *part, enum part_state to)
+{
+    assert((size_t)part->state < sizeof moves / sizeof *moves);
+    assert((moves[part->state] & TO(to)) != 0);
+    part->state = to;
+}
 
 void lane_part_refuse_memory(struct lane *lane, struct part *part)
 {
@@ -177,7 +198,7 @@ void lane_part_begin(struct lane *lane, struct part *part, const wire_part *head
 {
     assert(part->run_count == 0);
     check_header(lane, part, header);
-    if (part->refused || part->mode != PART_STAGE || part->checksum == 0)
+    if (part->state != PART_RECEIVING || part->checksum == 0)
         return;
     part->checksum_state = lane_checksum_begin(lane);
     if (part->checksum_state == NULL)
@@ -222,6 +243,7 @@ void lane_part_destroy(struct lane *lane, struct part *part)
 {
     assert(part->next == NULL);
     assert(part->prev == NULL);
+    lane_part_move(part, PART_OVER);
     lane_part_empty(lane, part);
     pool_give(&lane->refusals_pool, part->refusal);
     pool_give(&lane->parts_pool, part);
@@ -244,7 +266,7 @@ void lane_part_refused(struct lane *lane, const struct part *part, const struct 
     struct session *session = part->session;
     const bool non_finite = refusal->error.reason == SUMAC_REASON_NON_FINITE;
 
-    assert(part->refused);
+    assert(part->state == PART_REFUSED);
     session->counts.refused++;
     lane->counts.refused++;
     session->counts.non_finite += non_finite;
@@ -260,18 +282,15 @@ void lane_part_refused(struct lane *lane, const struct part *part, const struct 
 
 void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error)
 {
-    assert(part->mode == PART_STAGE);
     assert(error->status != SUMAC_OK);
-    if (part->refused)
-        return;
+    assert(part->state < PART_STAGED && part->state != PART_DUPLICATE);
+    if (part->state != PART_RECEIVING)
+        return; /* for the first thing that is wrong with it */
     part->refusal = pool_take(&lane->refusals_pool);
-    if (part->refusal == NULL) { /* then its stream goes, and the client sends again */
-        part->mode = PART_DROP;
-        lane_part_empty(lane, part);
-        return;
-    }
-    part->refusal->error = *error;
-    part->refused = true;
+    if (part->refusal != NULL)
+        part->refusal->error = *error;
+    /* Without memory to say why, its stream goes, and the client sends again. */
+    lane_part_move(part, part->refusal == NULL ? PART_DROPPED : PART_REFUSED);
     lane_part_empty(lane, part);
 }
 
@@ -337,8 +356,7 @@ static bool check_rows(struct lane *lane, struct part *part, const struct run *r
 
 void lane_part_check_whole(struct lane *lane, struct part *part)
 {
-    assert(part->mode == PART_STAGE);
-    assert(!part->refused);
+    assert(part->state == PART_RECEIVING);
     if (part->received != part->bytes) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,

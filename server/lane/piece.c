@@ -73,12 +73,13 @@ void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *pie
 {
     struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
-    assert(part->mode == PART_AGAIN);
+    assert(part->state == PART_DUPLICATE);
     if (shard == NULL || part->sequence > part->session->mark || shard->touched_by == part->number)
         return;
     if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES) &&
         entry_of(lane, part, shard, 0) == UINT32_MAX)
-        part->mode = PART_DROP; /* no memory: its stream ends, and it is asked for again */
+        lane_part_move(
+            part, PART_DROPPED); /* no memory: its stream ends, and it is asked for again */
 }
 
 static bool supported(struct lane *lane, struct part *part, const wire_piece *piece)
@@ -218,7 +219,7 @@ static struct run *continued(struct part *part, uint32_t entry, const wire_piece
 /* The whole of an assigned variable's value comes in order, once. */
 struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece)
 {
-    assert(part->mode == PART_STAGE && !part->refused);
+    assert(part->state == PART_RECEIVING);
     if (!check_counts(lane, part, piece) || !supported(lane, part, piece))
         return NULL;
     struct shard *shard = find_shard(lane, part, piece);

@@ -15,21 +15,26 @@ static struct part **receiving(struct lane *lane, struct stream *stream)
                                                             : &stream->session->receiving;
 }
 
-/* How to take a part whose first message this is. */
-static enum part_mode mode_of(struct lane *lane, struct session *session, const wire_part *header)
+static void fail_for_memory(struct lane *lane, struct stream *stream)
 {
-    const struct part *staged = lane_session_part(session, header->sequence);
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "ps %u has no memory for a part", lane->index);
+}
 
+/* How to take a part whose first message this is. */
+static enum part_state
+first_state(const struct lane *lane, const struct session *session, const wire_part *header)
+{
     assert(header->sequence > 0);
     if (lane_voided_refusal(session, header->sequence) != NULL)
-        return PART_AGAIN;
+        return PART_DUPLICATE;
     if (header->sequence <= session->mark)
-        return rule_holds(lane->config.broken, RULE_recognise_duplicates) ? PART_AGAIN : PART_STAGE;
-    if (session->applying != NULL && session->applying->sequence == header->sequence)
-        return PART_AGAIN;
-    if (staged != NULL)
-        return PART_AGAIN;
-    return lane->terminating || lane->ended ? PART_DROP : PART_STAGE;
+        return rule_holds(lane->config.broken, RULE_recognise_duplicates) ? PART_DUPLICATE
+                                                                          : PART_RECEIVING;
+    if (lane_session_part(session, header->sequence) != NULL)
+        return PART_DUPLICATE;
+    return lane->terminating || lane->ended ? PART_DROPPED : PART_RECEIVING;
 }
 
 /* Has what this part is to follow come and gone, or does a staged one say otherwise? Then its turn would never come. */
@@ -37,21 +42,19 @@ static bool can_follow(struct lane *lane, struct stream *stream, const wire_part
 {
     const struct session *session = stream->session;
     const struct part *before = session->last, *after = NULL;
-    const uint64_t applied =
-        session->applying != NULL ? session->applying->sequence : session->mark;
     const char *trouble = NULL;
-    uint64_t other = applied;
+    uint64_t other = session->mark;
 
     while (before != NULL && before->sequence > header->sequence) {
         after = before;
         before = before->prev;
     }
-    if (header->sequence <= session->mark || header->sequence == applied)
+    if (header->sequence <= session->mark)
         return true; /* a duplicate */
     if (header->previous >= header->sequence) {
         trouble = "which is not before it";
         other = header->sequence;
-    } else if (header->previous < applied) {
+    } else if (header->previous < session->mark) {
         trouble = "and its mark has come to a later one";
     } else if (before != NULL && before->sequence == header->sequence) {
         trouble =
@@ -78,11 +81,11 @@ static bool can_follow(struct lane *lane, struct stream *stream, const wire_part
 
 /* Only what is new counts: a client whose connection was cut sends all again. */
 static bool
-may_come(struct lane *lane, struct stream *stream, const wire_part *header, enum part_mode mode)
+may_come(struct lane *lane, struct stream *stream, const wire_part *header, enum part_state state)
 {
     const struct session *session = stream->session;
 
-    if (mode == PART_STAGE && session->part_count >= PARTS_PER_SESSION_MAX) {
+    if (state == PART_RECEIVING && session->part_count >= PARTS_PER_SESSION_MAX) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
             "push %llu: session %s has %u parts on ps %u that are not done, the most that are "
@@ -111,20 +114,18 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
                           : "parts interleave on one stream");
         return NULL;
     }
-    const enum part_mode mode = mode_of(lane, session, header);
-    if (!may_come(lane, stream, header, mode))
+    const enum part_state state = first_state(lane, session, header);
+    if (!may_come(lane, stream, header, state))
         return NULL;
     struct part *part = lane_part_create(lane, session, header);
     if (part == NULL) {
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for a part", lane->index);
+        fail_for_memory(lane, stream);
         return NULL;
     }
-    part->mode = mode;
+    lane_part_move(part, state);
     assert(*slot == NULL);
     *slot = part;
-    if (part->mode == PART_STAGE)
+    if (state == PART_RECEIVING)
         lane_part_begin(lane, part, header);
     return part;
 }
@@ -148,8 +149,8 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
 {
     bool finite = true;
 
-    if (part->mode != PART_STAGE || part->refused) {
-        if (part->mode == PART_AGAIN)
+    if (part->state != PART_RECEIVING) {
+        if (part->state == PART_DUPLICATE)
             lane_piece_note(lane, part, piece);
         lane_staging_skip(payload, piece->bytes);
         return;
@@ -178,7 +179,7 @@ static void answer_again(struct lane *lane, struct session *session, const struc
     const bool like_any_other = over && !rule_holds(lane->config.broken, RULE_done_says_voided);
     struct part *known = lane_session_part(session, part->sequence);
 
-    assert(part->mode == PART_AGAIN);
+    assert(part->state == PART_DUPLICATE);
     session->counts.duplicates++;
     lane->counts.duplicates++;
     if (known != NULL)
@@ -189,11 +190,8 @@ static void answer_again(struct lane *lane, struct session *session, const struc
             lane_answer_done(lane, session, part, true);
     } else if (over) {
         lane_answer_done(lane, session, part, lane_voided_has(session, part->sequence));
-    } else {
-        if (known == NULL)
-            known = session->applying;
-        if (known != NULL)
-            lane_answer_staged(lane, session, known);
+    } else if (known != NULL) {
+        lane_answer_staged(lane, session, known);
     }
 }
 
@@ -205,9 +203,7 @@ fail_voided(struct lane *lane, struct stream *stream, uint64_t sequence, enum su
 
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason, "ps %u has no memory for a part",
-            lane->index);
+        fail_for_memory(lane, stream);
     else
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
@@ -223,7 +219,7 @@ static bool keep_refusal(struct lane *lane, struct stream *stream, struct part *
     const enum sumac_reason reason =
         lane_voided_add(lane, stream->session, part->sequence, part->refusal);
 
-    assert(part->refused);
+    assert(part->state == PART_REFUSED);
     assert(part->refusal != NULL);
     if (reason == SUMAC_REASON_UNSPECIFIED) {
         lane_part_refused(lane, part, part->refusal);
@@ -235,34 +231,40 @@ static bool keep_refusal(struct lane *lane, struct stream *stream, struct part *
     return false;
 }
 
+/* Whole, or refused: it takes its place, and its client hears of it. */
+static void take_place(struct lane *lane, struct session *session, struct part *part)
+{
+    const bool refused = part->state == PART_REFUSED;
+
+    lane_part_move(part, refused ? PART_VOID : PART_STAGED);
+    lane_session_insert(lane, session, part);
+    part->record = lane_record_write(lane, RECORD_STAGED, session, part->sequence);
+    if (refused)
+        lane_answer_refused(lane, session, part->sequence);
+    else
+        lane_answer_staged(lane, session, part);
+}
+
 static void end(struct lane *lane, struct stream *stream, struct part *part)
 {
     struct session *session = stream->session;
 
     assert(part->session == session);
     *receiving(lane, stream) = NULL;
-    if (part->mode == PART_STAGE && !part->refused)
+    if (part->state == PART_RECEIVING)
         lane_part_check_whole(lane, part);
-    if (part->mode != PART_STAGE) {
-        const bool lost = part->mode == PART_DROP && !lane->terminating && !lane->ended;
-        if (part->mode == PART_AGAIN)
-            answer_again(lane, session, part);
-        lane_part_destroy(lane, part);
-        if (lost)
-            lane_stream_fail(
-                lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "ps %u has no memory for a part", lane->index);
+    if (part->state == PART_REFUSED && !keep_refusal(lane, stream, part))
+        return;
+    if (part->state == PART_RECEIVING || part->state == PART_REFUSED) {
+        take_place(lane, session, part);
         return;
     }
-    if (part->refused && !keep_refusal(lane, stream, part))
-        return;
-    assert(part->mode == PART_STAGE);
-    lane_session_insert(lane, session, part);
-    part->record = lane_record_write(lane, RECORD_STAGED, session, part->sequence);
-    if (part->refused)
-        lane_answer_refused(lane, session, part->sequence);
-    else
-        lane_answer_staged(lane, session, part);
+    const bool lost = part->state == PART_DROPPED && !lane->terminating && !lane->ended;
+    if (part->state == PART_DUPLICATE)
+        answer_again(lane, session, part);
+    lane_part_destroy(lane, part);
+    if (lost)
+        fail_for_memory(lane, stream);
 }
 
 /* One message's share of a part. False: the stream was closed. */

@@ -52,8 +52,6 @@ struct session *lane_session_open(struct lane *lane, const wire_open_session *op
 
 static void free_session(struct lane *lane, struct session *session)
 {
-    if (session->applying != NULL)
-        lane_part_destroy(lane, session->applying);
     lane_session_drop_parts(lane, session);
     assert(session->part_count == 0);
     if (session->receiving != NULL)
@@ -95,7 +93,7 @@ static uint64_t forget_oldest(struct lane *lane, bool *forgotten)
 
     for (struct session **link = &lane->closed_sessions->next; *link != NULL;
          link = &(*link)->next) {
-        if ((*link)->applying == NULL && (*link)->first == NULL)
+        if ((*link)->first == NULL)
             oldest = link;
     }
     *forgotten = oldest != NULL;
@@ -182,12 +180,13 @@ void lane_session_insert(const struct lane *lane, struct session *session, struc
     struct part *before = session->last;
 
     assert(!whole || part->sequence > session->mark);
-    assert(!whole || session->applying == NULL || part->sequence > session->applying->sequence);
+    assert(part->state == PART_STAGED || part->state == PART_VOID);
     while (before != NULL && before->sequence > part->sequence)
         before = before->prev;
     assert(!whole || before == NULL || before->sequence < part->sequence);
     part->prev = before;
     part->next = before == NULL ? session->first : before->next;
+    assert(!whole || part->next == NULL || part->next->state != PART_APPLYING);
     if (part->next != NULL)
         part->next->prev = part;
     else
@@ -204,6 +203,8 @@ void lane_session_remove(struct session *session, struct part *part)
 {
     assert(session->part_count > 0);
     assert(part->session == session);
+    if (session->applying == part)
+        session->applying = NULL;
     if (part->prev != NULL)
         part->prev->next = part->next;
     else

@@ -101,8 +101,8 @@ static bool may_be_applied(const struct lane *lane, const struct session *sessio
 
 static bool session_in_flight(const struct lane *lane, const struct session *session)
 {
-    return session->applying != NULL || session->waits_for_shards ||
-           may_be_applied(lane, session) || session->decide_number != 0;
+    return session->waits_for_shards || may_be_applied(lane, session) ||
+           session->decide_number != 0;
 }
 
 static bool some_session_in_flight(const struct lane *lane)
@@ -119,6 +119,13 @@ static bool some_session_in_flight(const struct lane *lane)
     return false;
 }
 
+/* Does its client wait for what becomes of it? */
+static bool will_take_place(const struct part *part)
+{
+    assert(part->state < PART_STAGED);
+    return part->state == PART_RECEIVING || part->state == PART_REFUSED;
+}
+
 static bool in_flight(const struct lane *lane)
 {
     const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
@@ -129,7 +136,7 @@ static bool in_flight(const struct lane *lane)
     for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->ended)
             continue;
-        if (!lost && stream->receiving != NULL && stream->receiving->mode == PART_STAGE)
+        if (!lost && stream->receiving != NULL && will_take_place(stream->receiving))
             return true;
         if (stream->first_answer != NULL || stream->closed_due || stream->first_report != NULL)
             return true;

@@ -110,7 +110,7 @@ bool lane_staging_copy(
     struct lane *lane, struct part *part, struct payload *payload, uint64_t bytes,
     enum sumac_dtype dtype, bool *finite)
 {
-    assert(part->mode == PART_STAGE);
+    assert(part->state == PART_RECEIVING);
     while (bytes > 0) {
         struct chunk *chunk = part->last_chunk;
         if (chunk == NULL || chunk->used == chunk->bytes) {

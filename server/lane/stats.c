@@ -130,7 +130,7 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
     for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
         for (const struct part *part = session->first; part != NULL; part = part->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
-            if (lane->now_us < part->first_us + WAIT_US_MIN)
+            if (part->state == PART_APPLYING || lane->now_us < part->first_us + WAIT_US_MIN)
                 continue;
             if (said == PART_WAITS_MAX) {
                 reply->waits_left_out++;

@@ -41,20 +41,22 @@ static void wait_for_shards(struct lane *lane, struct session *session)
     lane->last_waiting = session;
 }
 
-/* The end of a part's turn, applied or voided. */
+/* The end of a part's turn: it is applied, or it is passed over. */
 void lane_turn_finish(struct lane *lane, struct part *part)
 {
     struct session *session = part->session;
+    const bool applied = part->state == PART_APPLYING, refused = part->state == PART_VOID;
 
-    assert(session->applying != part);
+    assert((session->applying == part) == applied);
     assert(lane->config.broken != 0 || part->sequence > session->mark);
     assert(lane->config.broken != 0 || part->previous == session->mark);
     assert(session->commit_through >= part->sequence);
     session->mark = part->sequence;
     (void)lane_record_write(lane, RECORD_APPLIED, session, part->sequence);
-    lane_answer_done(lane, session, part, part->voided);
-    if (part->refused && !rule_holds(lane->config.broken, RULE_acked_through))
+    lane_answer_done(lane, session, part, !applied);
+    if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
         lane_voided_forget(lane, session, part->sequence);
+    lane_session_remove(session, part);
     lane_part_destroy(lane, part);
 }
 
@@ -63,17 +65,16 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
 {
     assert(session->applying == NULL);
     assert(is_committed(session, part));
-    part->voided = part->refused || lane_voided_has(session, part->sequence);
-    if (!part->voided && lane_apply_is_blocked(part)) {
+    const bool voided = part->state == PART_VOID || lane_voided_has(session, part->sequence);
+    if (!voided && lane_apply_is_blocked(part)) {
         wait_for_shards(lane, session);
         return false;
     }
-    lane_session_remove(session, part);
     if (session->commit_through < part->sequence)
         session->commit_through =
             part->sequence; /* its own commit, from here on: a settle counts it */
-    if (!part->voided) {
-        assert(!part->refused);
+    if (!voided) {
+        lane_part_move(part, PART_APPLYING);
         session->applying = part;
         if (!rule_holds(lane->config.broken, RULE_apply_in_one_operation) &&
             lane_apply_half(lane, part)) {
@@ -82,7 +83,6 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
         }
         if (!lane_apply_begin(lane, part))
             return false;
-        session->applying = NULL;
     }
     lane_turn_finish(lane, part);
     return true;
@@ -94,7 +94,7 @@ static void take_clock(struct session *session)
     const struct part *part = session->first;
 
     assert(session->clock <= session->clock_said);
-    if (session->applying != NULL || (part != NULL && part->sequence <= session->commit_through))
+    if (part != NULL && part->sequence <= session->commit_through)
         return;
     session->clock = session->clock_said;
 }
@@ -147,7 +147,6 @@ static void finish_half(struct lane *lane, struct session *session)
     if (part == NULL || !part->half_applied)
         return;
     lane_apply_other_half(lane, part);
-    session->applying = NULL;
     lane_turn_finish(lane, part);
     lane_turn_take(lane, session);
 }
@@ -167,10 +166,10 @@ const char *lane_turn_whereabouts(const struct session *session, uint64_t sequen
 {
     const struct part *part = lane_session_part(session, sequence);
 
-    if (session->applying != NULL && session->applying->sequence == sequence)
-        return "is being applied";
     if (part == NULL)
         return "has not arrived";
+    if (part->state == PART_APPLYING)
+        return "is being applied";
     if (sequence > session->commit_through && !part->eager)
         return "is staged and not committed";
     return "waits for its turn";
@@ -190,8 +189,7 @@ void lane_turn_describe_wait(
 {
     const struct session *session = part->session;
     const bool is_next = part->previous == session->mark;
-    const bool before_is_here =
-        is_next || session->applying != NULL || lane_session_part(session, part->previous) != NULL;
+    const bool before_is_here = is_next || lane_session_part(session, part->previous) != NULL;
     const unsigned long long sequence = part->sequence, previous = part->previous;
     const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
     const struct shard *busy = find_busy(part);

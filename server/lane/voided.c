@@ -97,9 +97,7 @@ static void drop_useless(struct session *session)
         while (part != NULL && part->sequence < voided.sequence)
             part = part->next;
         const bool here =
-            (part != NULL && part->sequence == voided.sequence) ||
-            (session->applying != NULL && session->applying->sequence == voided.sequence) ||
-            voided.refusal != NULL;
+            (part != NULL && part->sequence == voided.sequence) || voided.refusal != NULL;
         if (here || voided.sequence <= session->mark || voided.sequence > session->commit_through)
             session->voided[kept++] = voided;
     }

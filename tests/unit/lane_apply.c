@@ -156,6 +156,27 @@ static void a_part_before_the_one_that_is_being_applied_is_not_taken(void **stat
     talk_compute(talk);
 }
 
+/* One that comes again says what it said: another predecessor is a client's mistake, at whatever point of its life. */
+static void a_part_that_is_being_applied_comes_again_as_it_was(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    float values[40];
+    count_up(values, 40);
+    struct talk_part large = push_of(5, LARGE, values, 40);
+    large.previous = 0;
+    talk->holds_compute = true;
+    talk_part(talk, stream, &large); /* given */
+    talk_part(talk, stream, &large);
+    talk_expect(talk, "staged 5\nstaged 5\n");
+
+    large.previous = 4;
+    talk_part(talk, stream, &large);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+    talk_compute(talk);
+}
+
 static void pieces_of_one_shard_are_applied_in_their_order(void **state)
 {
     struct talk *const talk = *state;
@@ -516,6 +537,7 @@ int main(void)
         talk_test(a_busy_shard_can_wait_and_others_go_on),
         talk_test(all_that_wait_for_a_shard_have_their_turns_one_after_the_other),
         talk_test(a_part_before_the_one_that_is_being_applied_is_not_taken),
+        talk_test(a_part_that_is_being_applied_comes_again_as_it_was),
         talk_test(pieces_of_one_shard_are_applied_in_their_order),
         talk_test(a_part_of_two_variables_is_seen_whole_or_not_at_all),
         talk_test(without_one_operation_a_pull_sees_half_a_part),

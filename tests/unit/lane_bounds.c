@@ -13,6 +13,7 @@
 
 #define VARIABLE 5u
 #define UNASSIGNED 9u
+#define LARGE 20u
 #define FIRST_OF_MANY 1000u
 
 static const float one[] = {1};
@@ -59,6 +60,27 @@ static void a_session_has_so_many_parts_that_are_not_done(void **state)
     send(talk, stream, PARTS_PER_SESSION_MAX + 1, PARTS_PER_SESSION_MAX);
 
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+}
+
+/* It keeps its bytes until the last of them is written. */
+static void a_part_that_is_being_applied_is_one_of_those(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    static const float many[40] = {1};
+    const struct talk_part large = {
+        .sequence = 1, .eager = true, .shard = LARGE, .shards = 1, .values = many, .count = 40};
+    talk_variable(talk, LARGE, 40, UPDATE_ASSIGN_ADD);
+    talk->holds_compute = true;
+    talk_part(talk, stream, &large);
+    for (uint64_t sequence = 2; sequence <= PARTS_PER_SESSION_MAX; sequence++)
+        send(talk, stream, sequence, sequence - 1);
+    talk_forget(talk);
+
+    send(talk, stream, PARTS_PER_SESSION_MAX + 1, PARTS_PER_SESSION_MAX);
+
+    talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+    talk_compute(talk);
 }
 
 /* With all of them under way the connection is cut: those that come again are no more than before. */
@@ -567,6 +589,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_session_has_so_many_parts_that_are_not_done),
+        talk_test(a_part_that_is_being_applied_is_one_of_those),
         talk_test(parts_that_are_sent_again_do_not_count_again),
         talk_test(a_session_has_so_many_voided_pushes),
         talk_test(answers_that_are_not_read_take_of_the_grant),
