@@ -2,6 +2,7 @@
 /* calls.c -- unary calls of ps 0: requests and replies that are lost, callers that give up while
  * theirs is on its way. */
 #include <assert.h>
+#include <string.h>
 
 #include "checker.h"
 #include "error.h"
@@ -10,6 +11,8 @@
 #include "process_ps.h"
 
 #define GIVES_UP_US_MAX 2500000u
+#define AGAIN_US_MAX 8000000u
+#define DEADLINE_US 60000000u
 
 /* A reply, or why there is none. */
 struct outcome {
@@ -110,27 +113,66 @@ void call_fail(struct world *world, struct call *call, const struct sumac_error 
 }
 
 /* The caller hears nothing more of it; the ps, if it has it, that the caller is gone. */
-static void give_up(struct world *world, const struct event *event)
+static void abandon(struct world *world, struct call *call, const struct sumac_error *why)
 {
-    struct call *call = call_find(world, event->number);
-    if (call->over_at_caller)
-        return;
     trace_say(
-        world, "%s loses its call %llu", world->processes[call->caller].name,
-        (unsigned long long)call->id);
+        world, "%s loses its call %llu: %s", world->processes[call->caller].name,
+        (unsigned long long)call->id, why->text);
     call->over_at_caller = true;
     call->cancelled = true;
     world_after(world, 4 * world_delay_us(world), 0, told_cancelled, call->id, NULL);
-    struct sumac_error error = {0};
-    fail(&error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "connection reset");
-    client_call_over(world, call, NULL, &error);
+    client_call_over(world, call, NULL, why);
 }
 
-static void unanswerable(struct world *world, struct call *call)
+static void give_up(struct world *world, const struct event *event)
+{
+    struct call *call = call_find(world, event->number);
+    struct sumac_error error = {0};
+
+    if (call->over_at_caller)
+        return;
+    fail(&error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "connection reset");
+    abandon(world, call, &error);
+}
+
+static void run_out(struct world *world, const struct event *event)
+{
+    struct call *call = call_find(world, event->number);
+    struct sumac_error error = {0};
+
+    if (call->over_at_caller)
+        return;
+    made(world, MADE_call_timed_out);
+    fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
+    abandon(world, call, &error);
+}
+
+static void unanswerable(struct world *world, struct call *call, const struct sumac_error *why)
 {
     struct outcome *outcome = world_take(world, sizeof *outcome);
-    fail(&outcome->error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "ps 0 is not there");
+    outcome->error = *why;
     finish(world, call, outcome, world->now_us + world_delay_us(world));
+}
+
+static void note_nonce(struct call *call, const wire_message *message)
+{
+    if (call->kind != LANE_CALL_JOIN)
+        return;
+    const wire_join_request *join = (const wire_join_request *)message;
+    assert(join->nonce.len == sizeof call->key);
+    memcpy(call->key, join->nonce.data, sizeof call->key);
+}
+
+/* The same request, from a connection that its caller has given up: it comes at any time, and nobody hears the answer. */
+static void come_again(struct world *world, const struct call *call, const wire_message *message)
+{
+    struct call *again = call_add(world, call->caller, call->kind);
+    again->over_at_caller = again->cancelled = true;
+    note_nonce(again, message);
+    made(world, MADE_duplicate);
+    world_at(
+        world, passage_us(world, again) + world_below(world, AGAIN_US_MAX), 0, request_arrived,
+        again->id, letter_make(world, message, NULL, 0));
 }
 
 struct call *call_make(
@@ -139,10 +181,14 @@ struct call *call_make(
 {
     struct call *call = call_add(world, caller, kind);
     call->token = token;
+    note_nonce(call, message);
     if (!world->processes[0].running) {
-        unanswerable(world, call);
+        const struct sumac_error nobody = {
+            .status = SUMAC_UNAVAILABLE, .text = "ps 0 is not there"};
+        unanswerable(world, call, &nobody);
         return call;
     }
+    world_after(world, DEADLINE_US, caller, run_out, call->id, NULL);
     const bool lossy =
         !world->faults_over && (world_has(world, FAULT_DROP) || world_has(world, FAULT_JOIN));
     if (!lossy || world_chance(world, 90))
@@ -153,17 +199,19 @@ struct call *call_make(
         world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
     if (lossy && world_chance(world, kind == LANE_CALL_JOIN ? 35 : 15))
         world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
+    if (lossy && world_chance(world, 6))
+        come_again(world, call, message);
     return call;
 }
 
-void calls_process_gone(struct world *world, uint32_t process)
+void calls_process_gone(struct world *world, uint32_t process, const struct sumac_error *why)
 {
     struct network *network = world->network;
     for (uint32_t i = 0; i < network->call_count; i++) {
         struct call *call = network->calls[i];
         if (process == 0 && !call->over_at_ps && call->caller < SIM_PROCESSES) {
             call->over_at_ps = true;
-            unanswerable(world, call);
+            unanswerable(world, call, why);
         } else if (call->caller == process && !call->over_at_caller) {
             call->over_at_caller = true;
             world_after(world, world_delay_us(world), 0, told_cancelled, call->id, NULL);

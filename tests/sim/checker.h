@@ -137,6 +137,7 @@ struct checker {
     uint64_t slowest[SIM_PS_MAX]; /* … and the clock of the slowest */
     bool ps_exited;
     bool state_lost; /* a ps has crashed: only the waits must end */
+    bool terminated; /* a ps was told to: what it had not finished in time goes with it */
     bool at_rest;
     uint64_t gone_us; /* since when all clients are gone */
     bool leave_asked; /* by a member, as done */
@@ -197,6 +198,7 @@ void checker_called(struct world *world, const struct call *call, const wire_mes
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message);
 void checker_ps_crashed(struct world *world);
+void checker_terminated(struct world *world);
 void checker_ps_exited(struct world *world, struct ps *ps);
 
 /* checker_values.c: what a snapshot says. Returns the pushes applied in it, a bit per column. */

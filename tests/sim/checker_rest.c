@@ -6,6 +6,8 @@
 #include "checker.h"
 #include "process_client.h"
 
+#define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
+
 /* ---- each push */
 
 static bool is_torn(const struct world *world, const struct sim_push *push, bool *everywhere)
@@ -30,7 +32,7 @@ static void check_push(struct world *world, const struct sim_push *push)
     /* An observer holds up no end of the run: what it had under way then is not settled, and goes with the rest. */
     const bool settled = push->session->decided || world->clients[push->session->client]->member;
     if (is_torn(world, push, &everywhere)) {
-        if (push->fate != FATE_OK && !settled)
+        if (push->fate != FATE_OK && (!settled || world->checker->terminated))
             return;
         checker_violation(world, "a push is torn: applied on some ps only");
         return;
@@ -80,6 +82,15 @@ static void check_values(struct world *world, uint32_t ps)
         checker_violation(world, "a pull has seen a push that is not applied");
 }
 
+/* A ps that ps 0 had no stream to when it ended, or whose own end it did not hear of, takes the other for lost. */
+static void check_terminated(struct world *world, int exit_code)
+{
+    made(world, exit_code == EXIT_TERMINATED ? MADE_exit_terminated : MADE_exit_else);
+    if (exit_code == 0 ? !world->checker->leave_asked
+                       : exit_code != EXIT_TERMINATED && exit_code != LANE_EXIT_PS_LOST)
+        checker_violation(world, "SIGTERM ends a run with another code");
+}
+
 /* Until a member has joined, a ps waits without limit. */
 static void check_exits(struct world *world)
 {
@@ -98,6 +109,8 @@ static void check_exits(struct world *world)
             continue;
         if (!ps->exited)
             checker_violation(world, "a ps never exits");
+        else if (checker->terminated) /* of all the same, unless the run had come to its end */
+            check_terminated(world, ps->exit_code);
         else if (ps->exit_code != 0 && done && checker->leave_asked)
             checker_violation(world, "a ps exits as if the job had failed");
         else if (ps->exit_code < 128 && !done && !checker->leave_asked)

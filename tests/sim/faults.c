@@ -4,6 +4,7 @@
 #include "faults.h"
 
 #include "checker.h"
+#include "hazards.h"
 #include "network.h"
 #include "process_client.h"
 
@@ -13,15 +14,17 @@ const struct plan plans[] = {
     {"calm", 0},
     {"pulls", FAULT_PULLS | FAULT_REFUSE},
     {"streams", FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
-    {"kill", FAULT_KILL | FAULT_DROP | FAULT_REFUSE},
+    {"kill", FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_QUIT},
     {"suspect", FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_REFUSE},
     {"pulls2", FAULT_PULLS | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL},
     {"join", FAULT_JOIN | FAULT_KILL | FAULT_DROP},
     {"sleep", FAULT_SLEEP | FAULT_DROP | FAULT_PULLS},
     {"crash", FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
+    {"hang", FAULT_HANG | FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
+    {"terminate", FAULT_TERMINATE | FAULT_DROP | FAULT_PULLS | FAULT_QUIT},
     {"storm", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL},
     {"storm2", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL |
-                   FAULT_JOIN | FAULT_SLEEP},
+                   FAULT_JOIN | FAULT_SLEEP | FAULT_QUIT},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -50,6 +53,9 @@ void faults_draw(struct world *world)
     if (world->twin)
         world->client_count++;
     world->twin_waits = world->twin;
+    world->ps0_told_itself = world_has(world, FAULT_JOIN) && world_chance(world, 25);
+    if (world->ps0_told_itself)
+        made(world, MADE_ps0_told_itself);
     world->pushes_max = small ? 4 : 14;
     world->fault_budget = world_between(world, 1, small ? 3 : storm ? 30 : 12);
     world->fault_rate = world_between(world, 5, 80);
@@ -103,11 +109,15 @@ static void suspend_client(struct world *world, struct client *client)
 {
     client->life->excused = true;
     const bool for_ever = world_chance(world, 20);
-    const uint64_t us = SECOND_US * (for_ever ? 100000 : world_between(world, 9, 30));
+    const uint64_t us = SECOND_US * world_between(world, 9, 30);
     client->hung = for_ever;
-    if (for_ever)
+    if (for_ever) {
+        made(world, MADE_client_hung);
         checker_died(world, client->life);
-    world_suspend(world, process_of_client(client->index), world->now_us + us);
+        world_hang(world, process_of_client(client->index));
+    } else {
+        world_suspend(world, process_of_client(client->index), world->now_us + us);
+    }
 }
 
 /* Alive, and heard by nobody: what it says arrives when it has been given up. */
@@ -140,14 +150,6 @@ static void stall_some(struct world *world)
     network_stall(world, process_of_client(client), ps, world->now_us + us);
 }
 
-/* Once in a run: what is left of the cluster ends. */
-static void crash_some_ps(struct world *world)
-{
-    const uint32_t ps = world_below(world, world->ps_count);
-    if (!world->checker->state_lost && world->processes[ps].running && !world->ps[ps]->ending)
-        ps_crash(world, ps, world_chance(world, 70));
-}
-
 static void go_wrong(struct world *world, enum fault fault, struct client *client)
 {
     switch (fault) {
@@ -165,7 +167,13 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
             isolate_client(world, client);
         break;
     case FAULT_CRASH:
-        crash_some_ps(world);
+        hazard_crash_some_ps(world);
+        break;
+    case FAULT_HANG:
+        hazard_hang_some_ps(world);
+        break;
+    case FAULT_TERMINATE:
+        hazard_terminate_some_ps(world);
         break;
     case FAULT_SLEEP:
         if (world->now_us > world->ps0_may_sleep_us) {
@@ -184,14 +192,16 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_REFUSE: /* what clients do, not what befalls them */
     case FAULT_PULLS:
     case FAULT_JOIN:
+    case FAULT_QUIT:
         break;
     }
 }
 
 void faults_maybe(struct world *world)
 {
-    static const enum fault kinds[] = {FAULT_DROP,  FAULT_DROP,  FAULT_KILL, FAULT_SUSPECT,
-                                       FAULT_SLEEP, FAULT_STALL, FAULT_CRASH};
+    static const enum fault kinds[] = {FAULT_DROP,    FAULT_DROP,  FAULT_KILL,
+                                       FAULT_SUSPECT, FAULT_SLEEP, FAULT_STALL,
+                                       FAULT_CRASH,   FAULT_HANG,  FAULT_TERMINATE};
     if (world->fault_budget == 0 || world_below(world, world->fault_rate) != 0)
         return;
     const enum fault fault = kinds[world_below(world, sizeof kinds / sizeof kinds[0])];

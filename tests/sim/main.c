@@ -16,7 +16,8 @@
 #include "checker.h"
 
 #define BREAK_SEEDS 5000u
-#define BREAK_ENOUGH 6u /* violations, of which the shortest is shown */
+#define ALL_MADE_SEEDS 5000u /* in which everything must have happened that may */
+#define BREAK_ENOUGH 6u      /* violations, of which the shortest is shown */
 
 struct options {
     uint64_t first, seeds;
@@ -116,6 +117,11 @@ static int run_seeds(struct world *world, const struct options *options)
         (unsigned long long)tally.pushes, (unsigned long long)tally.acknowledged,
         (unsigned long long)tally.refused, (unsigned long long)tally.closed,
         (unsigned long long)tally.pulls);
+    const bool all_made = made_print(&world->made);
+    if (!all_made && options->seeds >= ALL_MADE_SEEDS && options->plan == NULL) {
+        printf("something of this was never made\n");
+        failures++;
+    }
     printf(
         "%llu seeds, %llu with violations\n", (unsigned long long)options->seeds,
         (unsigned long long)failures);

@@ -15,6 +15,8 @@
 
 #define CALLER_LEARNS_US_MAX 400000u
 #define PS_LEARNS_US_MAX 4000000u
+#define KEEPALIVE_US 40000000u
+#define UNTAKEN_MAX 2u /* messages under way to who takes nothing */
 
 /* A message that was sent and is not out. */
 struct parcel {
@@ -155,8 +157,10 @@ struct stream *network_open(
     stream->caller_life = world->processes[caller].life;
     stream->generation = generation;
     stream->at_caller = true;
-    if (world->processes[ps].running)
+    if (world->processes[ps].running && !world->processes[ps].hung)
         post(world, stream, WAY_TO_PS, opened_at_ps, NULL);
+    else if (world->processes[ps].running)
+        world_after(world, KEEPALIVE_US / 2, caller, refused, stream->id, NULL);
     else
         world_after(world, world_delay_us(world), caller, refused, stream->id, NULL);
     return stream;
@@ -245,21 +249,39 @@ static void go_out(struct world *world, struct stream *stream, enum way way)
         release(world, stream, &parcel->cargo[i]);
 }
 
+/* When the next message may be sent: its receiver takes a few, and the rest when it is awake and reached. */
+static uint64_t writable_us(struct world *world, const struct stream *stream, enum way way)
+{
+    const uint64_t at_us = world->now_us + world_delay_us(world) / 4;
+    uint64_t deaf_until_us = world->processes[receiver(stream, way)].suspended_until_us;
+    const uint64_t stalled_us = world->network->stalled_until_us[stream->caller][stream->ps];
+
+    if (deaf_until_us < stalled_us)
+        deaf_until_us = stalled_us;
+    if (deaf_until_us <= at_us || stream->channels[way].under_way <= UNTAKEN_MAX)
+        return at_us;
+    made(world, MADE_deaf);
+    return deaf_until_us;
+}
+
 static void out_to_ps(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
     go_out(world, stream, WAY_TO_PS);
     if (stream->kind == LANE_STREAM_PUSH)
         faults_after_send(world, stream);
-    world_after(
-        world, world_delay_us(world) / 4, stream->caller, told_caller_writable, stream->id, NULL);
+    world_at(
+        world, writable_us(world, stream, WAY_TO_PS), stream->caller, told_caller_writable,
+        stream->id, NULL);
 }
 
 static void out_to_caller(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
     go_out(world, stream, WAY_TO_CALLER);
-    world_after(world, world_delay_us(world) / 4, stream->ps, told_ps_writable, stream->id, NULL);
+    world_at(
+        world, writable_us(world, stream, WAY_TO_CALLER), stream->ps, told_ps_writable, stream->id,
+        NULL);
 }
 
 /* The header packed, with room for the cargo behind it. */
@@ -283,19 +305,48 @@ static struct parcel *parcel_make(
     return parcel;
 }
 
+/* The push request that goes out, if the network may change its order. */
+static const wire_push_request *
+shuffled(const struct world *world, const struct stream *stream, const wire_message *message)
+{
+    if (!world->shuffles || stream->kind != LANE_STREAM_PUSH ||
+        message->descriptor != &sumac__v1__push_request__descriptor)
+        return NULL;
+    const wire_push_request *request = (const wire_push_request *)message;
+    bool whole = request->n_parts > 0 && request->hello == NULL;
+    for (size_t i = 0; i < request->n_parts; i++)
+        whole = whole && request->parts[i]->first && request->parts[i]->last;
+    return whole ? request : NULL;
+}
+
 /* A client may send its parts in any order; ours does not, so the network does it for it. Parts do not interleave, and
  * what is not a part keeps its place. */
 static bool may_be_overtaken(
     const struct world *world, const struct stream *stream, const wire_message *message)
 {
-    if (!world->shuffles || stream->kind != LANE_STREAM_PUSH ||
-        message->descriptor != &sumac__v1__push_request__descriptor)
-        return false;
-    const wire_push_request *request = (const wire_push_request *)message;
-    bool whole = request->n_parts > 0;
-    for (size_t i = 0; i < request->n_parts; i++)
-        whole = whole && request->parts[i]->first && request->parts[i]->last;
-    return whole && request->commit == NULL;
+    const wire_push_request *request = shuffled(world, stream, message);
+    return request != NULL && request->commit == NULL;
+}
+
+/* Does the message have a commit that concerns none of its parts? The client might have said it alone, before them. */
+static bool has_commit_of_others(
+    const struct world *world, const struct stream *stream, const wire_message *message)
+{
+    const wire_push_request *request = shuffled(world, stream, message);
+    bool of_others = request != NULL && request->commit != NULL;
+    for (size_t i = 0; of_others && i < request->n_parts; i++)
+        of_others = !request->parts[i]->eager &&
+                    request->parts[i]->sequence > request->commit->commit_through;
+    return of_others;
+}
+
+static void
+send_commit_first(struct world *world, struct stream *stream, const wire_push_request *request)
+{
+    wire_push_request alone = WIRE_PUSH_REQUEST_INIT;
+    alone.commit = request->commit;
+    made(world, MADE_commit_first);
+    post(world, stream, WAY_TO_PS, arrived_at_ps, letter_make(world, &alone.base, NULL, 0));
 }
 
 void network_send(
@@ -303,8 +354,16 @@ void network_send(
     const struct cargo *cargo, uint32_t cargo_count)
 {
     struct channel *channel = &stream->channels[way];
+    wire_push_request parts_alone;
     if (channel->busy && !stream->over)
         checker_violation(world, "a message is sent on a stream that is not writable");
+    if (!channel->busy && !channel->cut && !stream->over &&
+        has_commit_of_others(world, stream, message) && world_chance(world, 50)) {
+        parts_alone = *(const wire_push_request *)message;
+        send_commit_first(world, stream, &parts_alone);
+        parts_alone.commit = NULL;
+        message = &parts_alone.base;
+    }
     struct parcel *parcel = parcel_make(world, message, cargo, cargo_count);
     parcel->may_be_overtaken = may_be_overtaken(world, stream, message);
     if (channel->busy || channel->cut || stream->over) {
@@ -408,6 +467,12 @@ void network_close_at_caller(struct world *world, struct stream *stream)
     tell_caller(world, stream, world->now_us + world_delay_us(world));
 }
 
+/* The other end has not answered a ping. */
+static void kept_waiting(struct world *world, const struct event *event)
+{
+    network_cut(world, network_find(world, event->number));
+}
+
 static void gone_caller(struct world *world, struct stream *stream)
 {
     if (!stream->over && world_chance(world, 50)) {
@@ -420,17 +485,28 @@ static void gone_caller(struct world *world, struct stream *stream)
     }
 }
 
-void network_process_gone(struct world *world, uint32_t process)
+void network_process_gone(struct world *world, uint32_t process, const struct sumac_error *why)
 {
-    const struct sumac_error gone = {.status = SUMAC_UNAVAILABLE, .text = "the ps has exited"};
+    const struct sumac_error nothing = {.status = SUMAC_UNAVAILABLE, .text = "connection reset"};
+    if (why == NULL)
+        why = &nothing;
     for (uint32_t i = 0; i < network_count(world); i++) {
         struct stream *stream = network_at(world, i);
         if (stream->caller == process && stream->at_caller)
             gone_caller(world, stream);
         else if (stream->ps == process)
-            network_close_at_ps(world, stream, &gone);
+            network_close_at_ps(world, stream, why);
     }
-    calls_process_gone(world, process);
+    calls_process_gone(world, process, why);
+}
+
+void network_process_hung(struct world *world, uint32_t process)
+{
+    for (uint32_t i = 0; i < network_count(world); i++) {
+        const struct stream *stream = network_at(world, i);
+        if (!stream->over && (stream->caller == process || stream->ps == process))
+            world_after(world, KEEPALIVE_US, SIM_NO_PROCESS, kept_waiting, stream->id, NULL);
+    }
 }
 
 void network_stall(struct world *world, uint32_t caller, uint32_t ps, uint64_t until_us)

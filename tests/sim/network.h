@@ -98,8 +98,10 @@ struct call *call_make_local(struct world *world, enum lane_call_kind kind);
 void call_reply(struct world *world, struct call *call, const wire_message *message);
 void call_fail(struct world *world, struct call *call, const struct sumac_error *error);
 
-/* A process is gone: what it had written may still arrive. */
-void network_process_gone(struct world *world, uint32_t process);
+/* A process is gone: what it had written may still arrive, and then, of a ps, why. NULL: it did not say. */
+void network_process_gone(struct world *world, uint32_t process, const struct sumac_error *why);
+/* A process hangs: keepalive finds it, and what is opened to it, silent. */
+void network_process_hung(struct world *world, uint32_t process);
 /* Nothing arrives between these two until then; new streams and calls wait likewise. */
 void network_stall(struct world *world, uint32_t caller, uint32_t ps, uint64_t until_us);
 

@@ -18,7 +18,7 @@ struct network {
 };
 
 uint64_t network_stalled_until_us(const struct world *world, uint32_t caller, uint32_t ps);
-void calls_process_gone(struct world *world, uint32_t process);
+void calls_process_gone(struct world *world, uint32_t process, const struct sumac_error *why);
 
 /* The caller's end, a client or ps 0. */
 void caller_writable(struct world *world, struct stream *stream);

@@ -61,13 +61,7 @@ static void call_due(struct world *world, const struct event *event)
     const struct plan_to_call *plan = event->data;
     const struct wire_received *received = letter_open(world, plan->letter);
     assert(received != NULL);
-    struct call *call =
-        call_make(world, process_number(client), plan->kind, plan->token, received->message);
-    if (plan->kind == LANE_CALL_JOIN) {
-        const wire_join_request *join = (const wire_join_request *)received->message;
-        assert(join->nonce.len == sizeof call->key);
-        memcpy(call->key, join->nonce.data, sizeof call->key);
-    }
+    call_make(world, process_number(client), plan->kind, plan->token, received->message);
 }
 
 static void
@@ -291,7 +285,7 @@ void client_drop(struct world *world, uint32_t index)
 void client_die(struct world *world, struct client *client, bool back)
 {
     struct process *process = &world->processes[process_number(client)];
-    network_process_gone(world, process_number(client));
+    network_process_gone(world, process_number(client), NULL);
     process->running = false;
     process->suspended_until_us = 0;
     client_drop(world, client->index);

@@ -35,6 +35,7 @@ struct client {
     uint32_t pushes_open, pulls_open;
     uint64_t tokens;
     bool hung; /* suspended for ever */
+    bool leaves_done;
 };
 
 struct client *client_make(struct world *world, uint32_t index);

@@ -52,7 +52,8 @@ static void configure(struct world *world, struct ps *ps)
     static const char *const addresses[SIM_PS_MAX] = {"h0:2000", "h1:2001", "h2:2002"};
     static const char *const jobs[SIM_CLIENTS_MAX] = {"worker", "worker", "worker", "worker"};
     static const uint32_t indices[SIM_CLIENTS_MAX] = {0, 1, 2, 3};
-    const bool told = ps->index == 0 || !world_has(world, FAULT_JOIN) || world_chance(world, 60);
+    const bool told = ps->index == 0 ? !world->ps0_told_itself
+                                     : !world_has(world, FAULT_JOIN) || world_chance(world, 60);
     ps->config = (struct lane_config){
         .index = ps->index,
         .ps_addresses = addresses,
@@ -105,11 +106,12 @@ void ps_crash(struct world *world, uint32_t index, bool back)
     struct ps *ps = world->ps[index];
     struct process *process = &world->processes[index];
     trace_say(world, "%s crashes%s", process->name, back ? ", and will come back" : "");
-    network_process_gone(world, index);
+    network_process_gone(world, index, NULL);
     process->running = false;
     process->life++;
     process->wake_us = UINT64_MAX;
     process->suspended_until_us = 0;
+    process->hung = false;
     ps_drop(world, index);
     const struct lane_config config = ps->config;
     *ps = (struct ps){.index = index, .clock_offset_us = ps->clock_offset_us, .config = config};
@@ -275,6 +277,9 @@ void peer_lost(struct world *world, struct stream *stream)
     ps->peers[stream->ps] = NULL;
     world_after(world, 50000 + world_below(world, 1000000), 0, redial, stream->ps, NULL);
     struct lane_event event = {
-        .kind = LANE_EVENT_PEER_DOWN, .ps = stream->ps, .text = stream->error.text};
+        .kind = LANE_EVENT_PEER_DOWN,
+        .ps = stream->ps,
+        .text = stream->error.text,
+        .reason = stream->error.reason};
     ps_step(world, ps, &event);
 }

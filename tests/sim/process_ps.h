@@ -26,6 +26,7 @@ struct ps {
     uint32_t stats_at; /* the event after which it was last asked for its statistics */
     bool serving, ending, exited, crashed;
     int exit_code;
+    struct sumac_error end; /* why, for those whom it leaves */
 };
 
 struct ps *ps_make(struct world *world, uint32_t index);

@@ -346,12 +346,21 @@ static bool observers_work(const struct world *world)
     return false;
 }
 
-static void leave(struct world *world, struct client *client)
+static void leave(struct world *world, struct client *client, bool done)
 {
-    trace_say(world, "%s leaves", world->processes[process_number(client)].name);
+    trace_say(
+        world, "%s leaves%s", world->processes[process_number(client)].name,
+        done ? "" : ", its task not done");
     client->phase = PHASE_LEAVING;
-    struct session_event event = {.kind = SESSION_EVENT_LEAVE, .done = true};
+    client->leaves_done = done;
+    struct session_event event = {.kind = SESSION_EVENT_LEAVE, .done = done};
     client_step(world, client, &event);
+}
+
+/* Its host is wanted for something else; what it has pushed is waited for. */
+static bool quits(struct world *world, const struct client *client)
+{
+    return world_has(world, FAULT_QUIT) && client->member && world_chance(world, 4);
 }
 
 static void act(struct world *world, const struct event *event)
@@ -359,7 +368,10 @@ static void act(struct world *world, const struct event *event)
     struct client *client = world->clients[event->number];
     if (client->phase == PHASE_WORKING && client->pushes_left + client->pulls_left == 0)
         client->phase = PHASE_DRAINING;
-    if (client->phase == PHASE_WORKING) {
+    if (client->phase == PHASE_WORKING && quits(world, client)) {
+        made(world, MADE_left_undone);
+        leave(world, client, false);
+    } else if (client->phase == PHASE_WORKING) {
         const bool may_push = client->pushes_left > 0 && client->pushes_open < client->window;
         const bool may_pull = client->pulls_left > 0 && client->pulls_open < 3;
         if (may_push && (!may_pull || world_chance(world, 60)))
@@ -370,7 +382,7 @@ static void act(struct world *world, const struct event *event)
     } else if (client->phase == PHASE_DRAINING) {
         const bool open = client->pushes_open + client->pulls_open > 0;
         if (!open && !(client->member && observers_work(world)))
-            leave(world, client);
+            leave(world, client, true);
         else
             world_after(world, DRAIN_POLL_US, process_number(client), act, client->index, NULL);
     }
@@ -391,7 +403,7 @@ void program_begin(struct world *world, struct client *client)
 static void over(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
-    const bool left = client->life->left;
+    const bool left = client->life->left_done;
     const bool back = !left && !world->twin && !world->checker->state_lost &&
                       client->life->joined && !world->checker->ps_exited && world_chance(world, 80);
     client_die(world, client, back);
@@ -423,7 +435,8 @@ void program_effect(struct world *world, struct client *client, const struct ses
         checker_pulled(world, checker_find_pull(world, effect->token), effect);
         break;
     case SESSION_EFFECT_LEFT:
-        client->life->left = client->life->left_done = true;
+        client->life->left = true;
+        client->life->left_done = client->leaves_done;
         end(world, client);
         break;
     case SESSION_EFFECT_ENDED:

@@ -91,7 +91,7 @@ static void finish_call(
 static void gone(struct world *world, const struct event *event)
 {
     struct ps *ps = world->ps[event->number];
-    network_process_gone(world, ps->index);
+    network_process_gone(world, ps->index, &ps->end);
     ps->exited = true;
     world->processes[ps->index].running = false;
     checker_ps_exited(world, ps);
@@ -105,6 +105,7 @@ static void leave(struct world *world, struct ps *ps, const struct lane_effect *
         effect->text == NULL ? "" : effect->text);
     ps->ending = true;
     ps->exit_code = effect->exit_code;
+    ps->end = effect->error;
     world_after(world, 10 * world->delay_us_max, ps->index, gone, ps->index, NULL);
 }
 

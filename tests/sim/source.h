@@ -20,10 +20,10 @@
 struct source_piece;
 
 struct source {
-    struct memory memory;                      /* what a core is given */
-    struct source_piece *out;                  /* doubly linked: taken, not given back */
+    struct memory memory;                          /* what a core is given */
+    struct source_piece *out;                      /* doubly linked: taken, not given back */
     struct source_piece *free[SOURCE_CLASSES + 1]; /* by size class */
-    uint64_t taken, given;                     /* pieces of this run */
+    uint64_t taken, given;                         /* pieces of this run */
     uint64_t bytes_out;
     uint64_t sizes_wrong; /* given back with another size than taken */
 };

@@ -13,6 +13,7 @@
 #include "process_ps.h"
 
 #define WORLD_BYTES_MAX (64u << 20)
+#define FOR_EVER_US 100000000000ull
 
 void world_init(struct world *world)
 {
@@ -176,6 +177,13 @@ void world_suspend(struct world *world, uint32_t process, uint64_t until_us)
     sleeper->suspended_until_us = until_us;
 }
 
+void world_hang(struct world *world, uint32_t process)
+{
+    world->processes[process].hung = true;
+    world_suspend(world, process, world->now_us + FOR_EVER_US);
+    network_process_hung(world, process);
+}
+
 /* An event of a process that sleeps comes when it wakes, after those that came before it. */
 static void dispatch(struct world *world, struct event event)
 {
@@ -224,7 +232,12 @@ uint32_t world_run(struct world *world, uint64_t seed, const struct plan *plan, 
     const uint64_t end_us = SIM_START_US + SIM_SECONDS_MAX * 1000000ull;
     while (world->event_count > 0 && !checker_over(world)) {
         const struct event event = heap_take(world);
-        if (event.at_us > end_us || ++world->events_run > SIM_EVENTS_MAX) {
+        if (event.at_us > end_us) { /* nothing but what happens to one that hangs may be left */
+            world->now_us = end_us;
+            world->checker->unrested = !checker_over(world);
+            break;
+        }
+        if (++world->events_run > SIM_EVENTS_MAX) {
             world->checker->unrested = true;
             break;
         }

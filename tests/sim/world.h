@@ -16,6 +16,7 @@
 #include "memory.h"
 #include "rules.h"
 
+#include "made.h"
 #include "source.h"
 #include "trace.h"
 
@@ -31,15 +32,18 @@
 #define SIM_START_US 5000000000u /* no clock begins at 0 */
 
 enum fault {
-    FAULT_DROP = 1,    /* connections are cut, unary calls lost */
-    FAULT_REFUSE = 2,  /* parts that a ps will refuse */
-    FAULT_KILL = 4,    /* clients are killed */
-    FAULT_SUSPECT = 8, /* clients are suspended for longer than a lease */
-    FAULT_PULLS = 16,  /* many pulls */
-    FAULT_SLEEP = 32,  /* ps 0 is suspended for longer than a lease */
-    FAULT_JOIN = 64,   /* ps start late, joins and creates are lost and retried */
-    FAULT_CRASH = 256, /* a ps dies, and may come back without its state */
-    FAULT_STALL = 128, /* a connection delivers nothing for seconds */
+    FAULT_DROP = 1,         /* connections are cut, unary calls lost */
+    FAULT_REFUSE = 2,       /* parts that a ps will refuse */
+    FAULT_KILL = 4,         /* clients are killed */
+    FAULT_SUSPECT = 8,      /* clients are suspended for longer than a lease */
+    FAULT_PULLS = 16,       /* many pulls */
+    FAULT_SLEEP = 32,       /* ps 0 is suspended for longer than a lease */
+    FAULT_JOIN = 64,        /* ps start late, joins and creates are lost and retried */
+    FAULT_STALL = 128,      /* a connection delivers nothing for seconds */
+    FAULT_CRASH = 256,      /* a ps dies, and may come back without its state */
+    FAULT_HANG = 512,       /* a ps neither says nor takes anything from then on */
+    FAULT_TERMINATE = 1024, /* a ps is told to terminate */
+    FAULT_QUIT = 2048,      /* members leave before their task is done */
 };
 
 struct plan {
@@ -69,6 +73,7 @@ struct process {
     const char *name; /* "ps 1", "worker 0" */
     bool running;
     uint32_t life;
+    bool hung; /* for ever: what it keeps open breaks when keepalive finds it silent */
     uint64_t suspended_until_us;
     uint64_t wake_us; /* when the core wants a tick; UINT64_MAX: not at all */
 };
@@ -86,6 +91,7 @@ struct world {
     struct arena arena;   /* of everything that lives until the end of the run */
     struct arena scratch; /* of one event */
     struct trace trace;
+    struct made_counts made; /* of all its runs */
 
     uint64_t random_state;
     uint64_t now_us;
@@ -103,10 +109,11 @@ struct world {
     uint32_t chunk_bytes;  /* of the sessions; and of the lanes: */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
     bool records;
-    bool shuffles;   /* parts overtake each other */
-    bool twin_waits; /* to be started while another attempt is at work */
-    bool twin;       /* the last client is another attempt of a member's task */
-    bool seeded;     /* there is a variable whose value its creator assigns */
+    bool shuffles;        /* parts overtake each other */
+    bool twin_waits;      /* to be started while another attempt is at work */
+    bool twin;            /* the last client is another attempt of a member's task */
+    bool ps0_told_itself; /* and nobody else: whom there are it learns of those who join */
+    bool seeded;          /* there is a variable whose value its creator assigns */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */
     uint64_t ps0_may_sleep_us;
@@ -155,6 +162,8 @@ bool world_alive(const struct world *world, uint32_t process, uint32_t life);
 /* The time that ps 0 was awake for. */
 uint64_t world_awake_us(const struct world *world);
 void world_suspend(struct world *world, uint32_t process, uint64_t until_us);
+/* For ever. Its connections stay until keepalive ends them. */
+void world_hang(struct world *world, uint32_t process);
 
 static inline uint32_t process_of_client(uint32_t client) { return SIM_PS_MAX + client; }
 

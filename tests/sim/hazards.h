@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hazards.h -- what ends a ps, or the run with it: it hangs, crashes, or is told to terminate. */
+#ifndef SIM_HAZARDS_H
+#define SIM_HAZARDS_H
+
+#include "world.h"
+
+void hazard_hang_some_ps(struct world *world);
+/* Once in a run; rarely once more: what is left of the cluster ends. */
+void hazard_crash_some_ps(struct world *world);
+void hazard_terminate_some_ps(struct world *world);
+
+#endif

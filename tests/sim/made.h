@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* made.h -- how often each thing happened that a run is to make happen, so that one sees that it does.
+ *
+ * What a program or a fault makes rarely is counted where it is made. The summary prints every count, and thousands of seeds
+ * that never made one of them are a failure: a check that is never reached finds nothing.
+ */
+#ifndef SIM_MADE_H
+#define SIM_MADE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MADE_LIST(X)                                                                               \
+    X(client_hung, "clients hung for ever")                                                        \
+    X(ps_hung, "ps hung for ever")                                                                 \
+    X(ps_crashed, "ps crashed")                                                                    \
+    X(second_crash, "crashed after another")                                                       \
+    X(ps0_terminated, "SIGTERM of ps 0")                                                           \
+    X(ps_terminated, "of another ps")                                                              \
+    X(exit_terminated, "exits of those that heard of it")                                          \
+    X(exit_else, "of the others")                                                                  \
+    X(ps0_told_itself, "ps 0 told only itself")                                                    \
+    X(left_undone, "leaves without done")                                                          \
+    X(duplicate, "calls that came twice")                                                          \
+    X(commit_first, "commits that overtook a part")                                                \
+    X(call_timed_out, "calls that met their deadline")                                             \
+    X(deaf, "messages held up by one that takes nothing")
+
+enum made {
+#define X(name, text) MADE_##name,
+    MADE_LIST(X)
+#undef X
+        MADE_COUNT
+};
+
+struct made_counts {
+    uint64_t of[MADE_COUNT];
+};
+
+struct world;
+
+void made(struct world *world, enum made what);
+/* Print the counts. Returns whether none is 0. */
+bool made_print(const struct made_counts *counts);
+
+#endif
