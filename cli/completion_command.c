@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "command.h"
-#include "names.h"
 #include "options.h"
 #include "sumac/client.h"
+#include "update.h"
 
 static int print(const struct command *command, int argc, char **argv);
 
@@ -40,8 +40,8 @@ static void print_arguments(const struct command *command)
     else if (strcmp(command->name, "completion") == 0)
         printf("bash ");
     else if (strcmp(command->name, "functions") == 0)
-        for (int i = 1; strcmp(names_function(i), "?") != 0; i++)
-            printf("%s ", names_function(i));
+        for (uint32_t i = 0; update_at(i) != NULL; i++)
+            printf("%s ", update_at(i)->name);
 }
 
 static void print_options(const struct command *command)

@@ -69,10 +69,15 @@ static void print_function(const struct update_function *function)
 {
     printf("%s\n  %s\n", function->name, function->rule);
     print_dtypes(function);
-    for (uint32_t i = 0; i < function->slot_count; i++)
+    bool zeros = true;
+    for (uint32_t i = 0; i < function->slot_count; i++) {
         printf("%s%s", i == 0 ? "  slots: " : ", ", function->slot_names[i]);
+        if (function->slot_initial[i] != 0)
+            printf(" (%g at first)", function->slot_initial[i]);
+        zeros = zeros && function->slot_initial[i] == 0;
+    }
     if (function->slot_count > 0)
-        puts(" (zeros at first)");
+        puts(zeros ? " (zeros at first)" : "");
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
         if (!takes(function, number))
             continue;

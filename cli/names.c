@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c -- one table per enumeration of proto/sumac/v1/types.proto. */
+/* names.c -- what the enumerations of proto/sumac/v1/types.proto are called; update functions and their hyperparameters
+ * have their names from lib/update. */
 #include "names.h"
 
 #include <stddef.h>
+
+#include "update.h"
 
 #define NAMED(names, number)                                                                       \
     ((number) >= 0 && (size_t)(number) < sizeof(names) / sizeof(names)[0] &&                       \
@@ -24,14 +27,12 @@ const char *names_synchronization(int synchronization)
 
 const char *names_function(int function)
 {
-    static const char *const names[] = {NULL,  "assign",   "assign_add", "assign_sub",
-                                        "sgd", "momentum", "adam"};
-    return NAMED(names, function);
+    const struct update_function *const row = update_find((uint32_t)function);
+    return row == NULL ? "?" : row->name;
 }
 
 const char *names_hyperparameter(int name)
 {
-    static const char *const names[] = {NULL,     "learning_rate", "momentum", "nesterov",
-                                        "beta_1", "beta_2",        "epsilon"};
-    return NAMED(names, name);
+    const char *const text = update_hyperparameter_name((uint32_t)name);
+    return text == NULL ? "?" : text;
 }

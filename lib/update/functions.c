@@ -11,67 +11,110 @@
 #include <string.h>
 
 #include "error.h"
-#include "hyperparameters.h"
 #include "loops.h"
 
 #define BIT(number) (1u << (number))
 #define X(name, number, bytes, text, numpy) | BIT(number)
 #define EVERY_DTYPE (0u SUMAC_DTYPE_LIST(X))
 #define WIDE_FLOATS (BIT(SUMAC_FLOAT32) | BIT(SUMAC_FLOAT64))
-#define LEARNING_RATE SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE
-#define MOMENTUM SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_MOMENTUM
-#define NESTEROV SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_NESTEROV
-#define BETA_1 SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_BETA_1
-#define BETA_2 SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_BETA_2
-#define EPSILON SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_EPSILON
+#define HAS(name) BIT(UPDATE_HYPERPARAMETER_##name)
 
-static const struct update_function functions[] = {
-    {.number = UPDATE_ASSIGN, .name = "assign", .rule = "θ = g", .dtypes = EVERY_DTYPE},
-    {.number = UPDATE_ASSIGN_ADD,
-     .name = "assign_add",
-     .rule = "θ += g",
-     .dtypes = EVERY_DTYPE & ~BIT(SUMAC_BOOL)},
-    {.number = UPDATE_ASSIGN_SUB,
-     .name = "assign_sub",
-     .rule = "θ −= g",
-     .dtypes = EVERY_DTYPE & ~BIT(SUMAC_BOOL)},
-    {.number = UPDATE_SGD,
-     .name = "sgd",
-     .rule = "θ −= η·g",
-     .dtypes = WIDE_FLOATS,
-     .hyperparameters = WIRE_HYPERPARAMETERS_OF_SGD,
-     .defaults = {[LEARNING_RATE] = 0.01}},
-    {.number = UPDATE_MOMENTUM,
-     .name = "momentum",
-     .rule = "a = μ·a + g; θ −= η·a, with nesterov θ −= η·(g + μ·a); a is the slot momentum",
-     .slot_count = 1,
-     .slot_names = {"momentum"},
-     .dtypes = WIDE_FLOATS,
-     .hyperparameters = WIRE_HYPERPARAMETERS_OF_MOMENTUM,
-     .defaults = {[LEARNING_RATE] = 0.01, [MOMENTUM] = 0.9, [NESTEROV] = 0}},
-    {.number = UPDATE_ADAM,
-     .name = "adam",
-     .rule = "t += 1; m += (g − m)(1 − β₁); v += (g² − v)(1 − β₂); "
-             "θ −= η·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·m/(√v + ε)",
-     .slot_count = 2,
-     .slot_names = {"m", "v"},
-     .dtypes = WIDE_FLOATS,
-     .hyperparameters = WIRE_HYPERPARAMETERS_OF_ADAM,
-     .defaults = {[LEARNING_RATE] = 0.001, [BETA_1] = 0.9, [BETA_2] = 0.999, [EPSILON] = 1e-7}},
-};
-
-const struct update_function *update_at(uint32_t index)
+static void prepare_momentum(const double *rounded, uint64_t step, struct update_slice *slice)
 {
-    return index < sizeof functions / sizeof functions[0] ? &functions[index] : NULL;
+    (void)step;
+    slice->scalar[UPDATE_SCALAR_MOMENTUM] = rounded[UPDATE_HYPERPARAMETER_MOMENTUM];
+    slice->flag = rounded[UPDATE_HYPERPARAMETER_NESTEROV] != 0;
 }
+
+/* base^exponent by repeated squaring: no libm, whose last bit differs between processors. */
+static double power(double base, uint64_t exponent)
+{
+    double result = 1;
+    for (; exponent > 0; exponent >>= 1, base *= base)
+        if (exponent & 1)
+            result *= base;
+    return result;
+}
+
+static void prepare_adam(const double *rounded, uint64_t step, struct update_slice *slice)
+{
+    const double beta_1 = rounded[UPDATE_HYPERPARAMETER_BETA_1];
+    const double beta_2 = rounded[UPDATE_HYPERPARAMETER_BETA_2];
+    slice->scalar[UPDATE_SCALAR_RATE] = rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE] *
+                                        sqrt(1 - power(beta_2, step)) / (1 - power(beta_1, step));
+    slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_1] = 1 - beta_1;
+    slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_2] = 1 - beta_2;
+    slice->scalar[UPDATE_SCALAR_EPSILON] = rounded[UPDATE_HYPERPARAMETER_EPSILON];
+}
+
+/* By number; none has 0. */
+static const struct update_function functions[] = {
+    [UPDATE_ASSIGN] =
+        {.number = UPDATE_ASSIGN, .name = "assign", .rule = "θ = g", .dtypes = EVERY_DTYPE},
+    [UPDATE_ASSIGN_ADD] =
+        {.number = UPDATE_ASSIGN_ADD,
+         .name = "assign_add",
+         .rule = "θ += g",
+         .dtypes = EVERY_DTYPE & ~BIT(SUMAC_BOOL)},
+    [UPDATE_ASSIGN_SUB] =
+        {.number = UPDATE_ASSIGN_SUB,
+         .name = "assign_sub",
+         .rule = "θ −= g",
+         .dtypes = EVERY_DTYPE & ~BIT(SUMAC_BOOL)},
+    [UPDATE_SGD] =
+        {.number = UPDATE_SGD,
+         .name = "sgd",
+         .rule = "θ −= η·g",
+         .dtypes = WIDE_FLOATS,
+         .hyperparameters = HAS(LEARNING_RATE),
+         .defaults = {[UPDATE_HYPERPARAMETER_LEARNING_RATE] = 0.01}},
+    [UPDATE_MOMENTUM] =
+        {.number = UPDATE_MOMENTUM,
+         .name = "momentum",
+         .rule = "a = μ·a + g; θ −= η·a, with nesterov θ −= η·(g + μ·a); a is the slot momentum",
+         .slot_count = 1,
+         .slot_names = {"momentum"},
+         .slot_initial = {0},
+         .dtypes = WIDE_FLOATS,
+         .hyperparameters = HAS(LEARNING_RATE) | HAS(MOMENTUM) | HAS(NESTEROV),
+         .defaults =
+             {[UPDATE_HYPERPARAMETER_LEARNING_RATE] = 0.01,
+              [UPDATE_HYPERPARAMETER_MOMENTUM] = 0.9,
+              [UPDATE_HYPERPARAMETER_NESTEROV] = 0},
+         .prepare = prepare_momentum},
+    [UPDATE_ADAM] =
+        {.number = UPDATE_ADAM,
+         .name = "adam",
+         .rule = "t += 1; m += (g − m)(1 − β₁); v += (g² − v)(1 − β₂); "
+                 "θ −= η·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·m/(√v + ε)",
+         .slot_count = 2,
+         .slot_names = {"m", "v"},
+         .slot_initial = {0, 0},
+         .counts_steps = true,
+         .dtypes = WIDE_FLOATS,
+         .hyperparameters = HAS(LEARNING_RATE) | HAS(BETA_1) | HAS(BETA_2) | HAS(EPSILON),
+         .defaults =
+             {[UPDATE_HYPERPARAMETER_LEARNING_RATE] = 0.001,
+              [UPDATE_HYPERPARAMETER_BETA_1] = 0.9,
+              [UPDATE_HYPERPARAMETER_BETA_2] = 0.999,
+              [UPDATE_HYPERPARAMETER_EPSILON] = 1e-7},
+         .prepare = prepare_adam},
+};
+_Static_assert(
+    sizeof functions / sizeof functions[0] == UPDATE_FUNCTIONS_MAX + 1,
+    "a row for each function of UPDATE_FUNCTION_LIST");
 
 const struct update_function *update_find(uint32_t number)
 {
-    const struct update_function *function;
-    for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
-        if (function->number == number)
-            return function;
-    return NULL;
+    if (number == 0 || number > UPDATE_FUNCTIONS_MAX)
+        return NULL;
+    assert(functions[number].number == number);
+    return &functions[number];
+}
+
+const struct update_function *update_at(uint32_t index)
+{
+    return index < UPDATE_FUNCTIONS_MAX ? &functions[index + 1] : NULL;
 }
 
 const struct update_function *update_find_by_name(const char *name)
@@ -101,45 +144,33 @@ enum sumac_status update_check(
     return SUMAC_OK;
 }
 
-/* base^exponent by repeated squaring: no libm, whose last bit differs between processors. */
-static double power(double base, uint64_t exponent)
-{
-    double result = 1;
-    for (; exponent > 0; exponent >>= 1, base *= base)
-        if (exponent & 1)
-            result *= base;
-    return result;
-}
-
 void update_prepare(
     const struct update_function *function, enum sumac_dtype dtype,
-    const struct update_hyperparameters *hyperparameters, uint64_t count,
-    struct update_slice *slice)
+    const struct update_hyperparameters *hyperparameters, uint64_t step, struct update_slice *slice)
 {
     const double *const value = hyperparameters->value;
     double rounded[UPDATE_HYPERPARAMETERS_MAX + 1];
     for (uint32_t i = 0; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
         rounded[i] = dtype == SUMAC_FLOAT64 ? value[i] : (double)(float)value[i];
 
+    assert(!function->counts_steps || step > 0);
     memset(slice->scalar, 0, sizeof slice->scalar);
     slice->flag = false;
-    slice->scalar[UPDATE_SCALAR_RATE] = rounded[LEARNING_RATE];
-    switch (function->number) {
-    case UPDATE_MOMENTUM:
-        slice->scalar[UPDATE_SCALAR_MOMENTUM] = rounded[MOMENTUM];
-        slice->flag = rounded[NESTEROV] != 0;
-        break;
-    case UPDATE_ADAM:
-        slice->scalar[UPDATE_SCALAR_RATE] = rounded[LEARNING_RATE] *
-                                            sqrt(1 - power(rounded[BETA_2], count)) /
-                                            (1 - power(rounded[BETA_1], count));
-        slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_1] = 1 - rounded[BETA_1];
-        slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_2] = 1 - rounded[BETA_2];
-        slice->scalar[UPDATE_SCALAR_EPSILON] = rounded[EPSILON];
-        break;
-    default:
-        break;
-    }
+    slice->scalar[UPDATE_SCALAR_RATE] = rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE];
+    if (function->prepare != NULL)
+        function->prepare(rounded, step, slice);
+}
+
+void update_fill_slot(
+    const struct update_function *function, uint32_t slot, enum sumac_dtype dtype, uint64_t count,
+    void *out)
+{
+    assert(slot < function->slot_count);
+    wire_initializer constant = WIRE_INITIALIZER_INIT;
+    constant.a = function->slot_initial[slot];
+    constant.kind =
+        (Sumac__V1__Initializer__Kind)(constant.a == 0 ? WIRE_INITIALIZER_ZEROS : WIRE_INITIALIZER_CONSTANT);
+    initializer_fill(&constant, dtype, 0, count, out);
 }
 
 void update_run(const struct update_slice *slice)

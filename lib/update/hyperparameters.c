@@ -18,14 +18,19 @@ struct range {
 };
 
 /* By HyperparameterName's number. */
-static const struct range ranges[UPDATE_HYPERPARAMETERS_MAX + 1] = {
-    [1] = {"learning_rate", 0, HUGE_VAL, true, false, "finite and at least 0", "η"},
-    [2] = {"momentum", 0, 1, false, false, "in [0, 1]", "μ"},
-    [3] = {"nesterov", 0, 1, false, true, "0 or 1", ""},
-    [4] = {"beta_1", 0, 1, true, false, "in [0, 1)", "β₁"},
-    [5] = {"beta_2", 0, 1, true, false, "in [0, 1)", "β₂"},
-    [6] = {"epsilon", 0, HUGE_VAL, true, false, "finite and at least 0", "ε"},
+static const struct range ranges[] = {
+    [UPDATE_HYPERPARAMETER_LEARNING_RATE] =
+        {"learning_rate", 0, HUGE_VAL, true, false, "finite and at least 0", "η"},
+    [UPDATE_HYPERPARAMETER_MOMENTUM] = {"momentum", 0, 1, false, false, "in [0, 1]", "μ"},
+    [UPDATE_HYPERPARAMETER_NESTEROV] = {"nesterov", 0, 1, false, true, "0 or 1", ""},
+    [UPDATE_HYPERPARAMETER_BETA_1] = {"beta_1", 0, 1, true, false, "in [0, 1)", "β₁"},
+    [UPDATE_HYPERPARAMETER_BETA_2] = {"beta_2", 0, 1, true, false, "in [0, 1)", "β₂"},
+    [UPDATE_HYPERPARAMETER_EPSILON] =
+        {"epsilon", 0, HUGE_VAL, true, false, "finite and at least 0", "ε"},
 };
+_Static_assert(
+    sizeof ranges / sizeof ranges[0] == UPDATE_HYPERPARAMETERS_MAX + 1,
+    "a row for each hyperparameter of UPDATE_HYPERPARAMETER_LIST");
 
 const char *update_hyperparameter_name(uint32_t number)
 {
@@ -88,8 +93,8 @@ inherit(const struct update_function *function, const struct update_hyperparamet
     return inherited;
 }
 
-/* "learning_rate, momentum": those that the function has. */
-static const char *list(const struct update_function *function, char *text, size_t text_bytes)
+const char *
+update_hyperparameters_list(const struct update_function *function, char *text, size_t text_bytes)
 {
     size_t used = text_print(text, text_bytes, "%s", function->hyperparameters == 0 ? "none" : "");
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
@@ -114,7 +119,7 @@ static enum sumac_status read_one(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
             "%s has no hyperparameter %s; it has %s", function->name, name,
-            list(function, known, sizeof known));
+            update_hyperparameters_list(function, known, sizeof known));
     if ((*seen >> number & 1u) != 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,

@@ -10,8 +10,8 @@
 
 #include "update.h"
 
-#define LOOPS_FUNCTIONS 7 /* UpdateFunction's numbers on the wire, and UNSPECIFIED */
-#define LOOPS_DTYPES 14   /* DataType's, likewise */
+#define LOOPS_FUNCTIONS (UPDATE_FUNCTIONS_MAX + 1) /* by number, as on the wire */
+#define LOOPS_DTYPES 14                            /* DataType's, likewise */
 
 typedef void update_loop(const struct update_slice *slice);
 typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);

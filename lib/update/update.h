@@ -20,17 +20,44 @@
 #include "wire.h"
 
 #define UPDATE_SLOTS_MAX 2
-#define UPDATE_HYPERPARAMETERS_MAX 6 /* names on the wire, UNSPECIFIED left out */
 
-/* UpdateFunction's numbers on the wire. */
+/* What there is, in the order of the numbers on the wire, which have no gaps: a row of functions.c
+ * for each function, of hyperparameters.c for each hyperparameter. */
+#define UPDATE_FUNCTION_LIST(X)                                                                    \
+    X(ASSIGN)                                                                                      \
+    X(ASSIGN_ADD)                                                                                  \
+    X(ASSIGN_SUB)                                                                                  \
+    X(SGD)                                                                                         \
+    X(MOMENTUM)                                                                                    \
+    X(ADAM)
+#define UPDATE_HYPERPARAMETER_LIST(X)                                                              \
+    X(LEARNING_RATE)                                                                               \
+    X(MOMENTUM)                                                                                    \
+    X(NESTEROV)                                                                                    \
+    X(BETA_1)                                                                                      \
+    X(BETA_2)                                                                                      \
+    X(EPSILON)
+
+/* UpdateFunction's and HyperparameterName's numbers on the wire. */
 enum {
-    UPDATE_ASSIGN = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN,
-    UPDATE_ASSIGN_ADD = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD,
-    UPDATE_ASSIGN_SUB = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_SUB,
-    UPDATE_SGD = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD,
-    UPDATE_MOMENTUM = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_MOMENTUM,
-    UPDATE_ADAM = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM,
+#define X(name) UPDATE_##name = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_##name,
+    UPDATE_FUNCTION_LIST(X)
+#undef X
 };
+enum {
+#define X(name)                                                                                    \
+    UPDATE_HYPERPARAMETER_##name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_##name,
+    UPDATE_HYPERPARAMETER_LIST(X)
+#undef X
+};
+
+/* How many there are: the largest number. */
+#define X(name) +1
+enum {
+    UPDATE_FUNCTIONS_MAX = 0 UPDATE_FUNCTION_LIST(X),
+    UPDATE_HYPERPARAMETERS_MAX = 0 UPDATE_HYPERPARAMETER_LIST(X),
+};
+#undef X
 
 struct update_hyperparameters {
     double value[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
@@ -45,9 +72,14 @@ struct update_function {
     const char *rule; /* one line, in the letters of update_hyperparameter_symbol */
     uint32_t slot_count;
     const char *slot_names[UPDATE_SLOTS_MAX];
-    uint32_t dtypes;                                 /* bit per sumac_dtype it may be applied to */
-    uint32_t hyperparameters;                        /* bit per HyperparameterName it takes */
+    double slot_initial[UPDATE_SLOTS_MAX]; /* what every element of a slot starts from */
+    bool counts_steps;        /* its rule has t: a shard counts the pushes it was applied in */
+    uint32_t dtypes;          /* bit per sumac_dtype it may be applied to */
+    uint32_t hyperparameters; /* bit per HyperparameterName it takes */
     double defaults[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
+    /* What its loops need beside the rate: hyperparameters as their type rounds them, (1 +
+     * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: the rate is all. */
+    void (*prepare)(const double *rounded, uint64_t step, struct update_slice *slice);
 };
 
 /* What scalar[] holds for the loops; they round it to their own type. */
@@ -75,8 +107,8 @@ struct update_slice {
     bool flag;                     /* nesterov */
 };
 
-/* By number on the wire, by name; NULL: none. The rows in order, for listing: index from 0 until
- * NULL. */
+/* By number on the wire, by name; NULL: none. The rows in order of their numbers, for listing: index
+ * from 0 until NULL. */
 const struct update_function *update_find(uint32_t number);
 const struct update_function *update_find_by_name(const char *name);
 const struct update_function *update_at(uint32_t index);
@@ -97,10 +129,14 @@ enum sumac_status update_hyperparameters_check(
 
 /* "learning_rate"; NULL for a number that is none. By name; 0: none. */
 const char *update_hyperparameter_name(uint32_t number);
+uint32_t update_hyperparameter_find(const char *name);
 /* Its letter in a function's rule, "η"; "" for one that has none. Its range, "in [0, 1)". */
 const char *update_hyperparameter_symbol(uint32_t number);
 const char *update_hyperparameter_range(uint32_t number);
-uint32_t update_hyperparameter_find(const char *name);
+/* "learning_rate, momentum": those that the function has, "none" of one that has none, into `text`.
+ * Lends  text. */
+const char *
+update_hyperparameters_list(const struct update_function *function, char *text, size_t text_bytes);
 
 /* May `function` be applied to a variable of `dtype` that was created with `own` (NULL: assign)?
  * Fails  INVALID_ARGUMENT: not on this dtype. FAILED_PRECONDITION (MISSING_SLOTS): it keeps slots
@@ -110,12 +146,17 @@ enum sumac_status update_check(
     enum sumac_dtype dtype, const char *variable, struct sumac_error *error);
 
 /* Fill in scalar[] and flag: hyperparameters rounded to the type of the arithmetic (float64 for
- * float64 variables, else float32). `count` is what the shard's count of adam updates will be after
- * this one (1, 2, …). */
+ * float64 variables, else float32). `step` is t of a function that counts_steps: 1 in the first push
+ * that applies it to a shard. */
 void update_prepare(
     const struct update_function *function, enum sumac_dtype dtype,
-    const struct update_hyperparameters *hyperparameters, uint64_t count,
+    const struct update_hyperparameters *hyperparameters, uint64_t step,
     struct update_slice *slice);
+
+/* Give `count` elements of a slot (0 … slot_count - 1) what they start from. */
+void update_fill_slot(
+    const struct update_function *function, uint32_t slot, enum sumac_dtype dtype, uint64_t count,
+    void *out);
 
 /* Run one slice. Threads  any; touches only what the slice names. */
 void update_run(const struct update_slice *slice);

@@ -293,8 +293,6 @@ static const char *how_it_is_updated_differs(
     const struct judge_definition *a, const struct judge_definition *b, char a_text[TEXT_BYTES],
     char b_text[TEXT_BYTES])
 {
-    static const char *const names[UPDATE_HYPERPARAMETERS_MAX + 1] = {
-        "unspecified", "learning_rate", "momentum", "nesterov", "beta_1", "beta_2", "epsilon"};
     if (a->function != b->function) {
         text_print(a_text, TEXT_BYTES, "%s", a->function->name);
         text_print(b_text, TEXT_BYTES, "%s", b->function->name);
@@ -307,7 +305,7 @@ static const char *how_it_is_updated_differs(
             continue;
         text_print(a_text, TEXT_BYTES, "%.17g", x);
         text_print(b_text, TEXT_BYTES, "%.17g", y);
-        return names[i];
+        return update_hyperparameter_name(i);
     }
     return NULL;
 }

@@ -77,7 +77,7 @@ static struct update_slice prepare(const struct part *part, const struct run *ru
 
     assert(shard->variable->filled);
     merge(part, run, &merged);
-    update_prepare(slice.function, slice.dtype, &merged, shard->adam_count + 1, &slice);
+    update_prepare(slice.function, slice.dtype, &merged, shard->step_count + 1, &slice);
     return slice;
 }
 
@@ -201,8 +201,7 @@ static bool fill(struct lane *lane, struct batch *batch, struct part *part)
         const struct run *run = &part->runs[part->next_run];
         if (depends(batch, part, part->next_byte))
             return true;
-        part->entries[run->entry].adam |=
-            function_of(part, run)->number == SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM;
+        part->entries[run->entry].counted |= function_of(part, run)->counts_steps;
         const struct update_slice prepared = prepare(part, run);
         while (part->next_byte < run->bytes) {
             if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||
@@ -273,7 +272,7 @@ static void complete(struct lane *lane, struct part *part)
             histogram_add(&lane->counts.staleness, shard->version - based_on);
         }
         shard->version++;
-        shard->adam_count += part->entries[i].adam;
+        shard->step_count += part->entries[i].counted;
         shard->busy = false;
         memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
     }

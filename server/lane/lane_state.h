@@ -75,7 +75,7 @@ struct run {
 struct entry {
     struct shard *shard;
     uint64_t based_on;
-    bool adam; /* one of its runs is adam's */
+    bool counted; /* one of its runs is by a function that counts_steps */
 };
 
 struct part_function {

@@ -3,7 +3,7 @@
  * slots as lists of blocks.
  *
  *   shard ─┬─ value:   | block 0 | block 1 | … | last |   each block_bytes long, the last as needed
- *          └─ slot[i]: | block 0 | block 1 | … | last |   the same elements, zeros at first
+ *          └─ slot[i]: | block 0 | block 1 | … | last |   the same elements, the function's companions
  *
  * A block knows the position it was born at. Long pulls open a view of a position, and count
  * nothing on its blocks. Before the lane overwrites a block that an open view still sees, it takes a spare one
@@ -83,7 +83,7 @@ struct shard {
     struct block **value;
     struct block **slot[UPDATE_SLOTS_MAX];
     uint64_t version;    /* pushes applied */
-    uint64_t adam_count; /* of them, by adam */
+    uint64_t step_count; /* of them, by its variable's function, if that counts_steps */
     uint64_t
         *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
     uint64_t unassigned_count;

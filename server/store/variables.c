@@ -489,8 +489,10 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     uint64_t bytes = blocks[index]->bytes - start;
     if (bytes > FILL_SLICE_BYTES)
         bytes = FILL_SLICE_BYTES;
+    const uint64_t element_bytes = sumac_dtype_bytes(variable->dtype);
     if (list > 0) {
-        memset(data, 0, bytes);
+        update_fill_slot(
+            variable->function, list - 1, variable->dtype, bytes / element_bytes, data);
         return bytes;
     }
     wire_initializer initializer = WIRE_INITIALIZER_INIT;
@@ -498,7 +500,6 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     initializer.a = variable->initializer_a;
     initializer.b = variable->initializer_b;
     initializer.seed = variable->initializer_seed;
-    const uint64_t element_bytes = sumac_dtype_bytes(variable->dtype);
     initializer_fill(
         &initializer, variable->dtype, shard->first_element + within / element_bytes,
         bytes / element_bytes, data);

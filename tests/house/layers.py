@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "lib/update": ["lib/base", "lib/wire"],
     "lib/rpc": ["lib/base", "lib/wire"],
     "lib/session": ["lib/base", "lib/wire"],
-    "lib/client": ["lib/base", "lib/wire", "lib/rpc", "lib/session", "lib/cluster"],
+    "lib/client": ["lib/base", "lib/wire", "lib/update/update.h", "lib/rpc", "lib/session", "lib/cluster"],
     "worker": ["lib/base", "lib/client", "lib/cluster"],
     "server/store": ["lib/base", "lib/wire", "lib/update"],
     "server/lane": ["lib/base", "lib/wire", "lib/update", "server/store", "server/judge/judge.h",
@@ -70,6 +70,10 @@ FUNCTIONS_ENOUGH = 20
 
 # Of an enum of the house: the compiler names what a new value has forgotten, unless a `default:` takes it.
 OWN_LABELS = r"(?:LANE|SESSION|JUDGE|FAULT|PART|ANSWER|RECORD|RPC|CLIENT|OPTION|TEXT|PHASE|WORLD|CHILD)_\w+"
+
+# What an update function is, its row says. `assign` alone is known to whoever assigns a variable's first value.
+FUNCTIONS_BY_NAME = r"(?:UPDATE|UPDATE_FUNCTION)_(?!ASSIGN\b|FUNCTION)(?:%s)"
+FUNCTIONS_ROOM = "lib/update/"
 
 complaints = []
 shares = []
@@ -175,6 +179,12 @@ def check_defaults(path, code):
             complain(path, number, f"a `default:` beside {label}: name the other values")
 
 
+def check_functions_by_name(path, code, functions):
+    """`functions`: those of UPDATE_FUNCTION_LIST."""
+    for match in re.finditer(rf"\b\w*{FUNCTIONS_BY_NAME % '|'.join(functions)}\b", code) if functions else ():
+        complain(path, code.count("\n", 0, match.start()) + 1, f"{match.group()}: ask its row, not its name")
+
+
 def check_reasons(path, code):
     """Whoever is refused, or whose stream ends, is told the remedy by a reason."""
     called = r"\w+" if path.startswith(TELL_PEERS) else "rpc_call_finish"
@@ -182,7 +192,13 @@ def check_reasons(path, code):
         complain(path, code.count("\n", 0, match.end()) + 1, "an error without a reason")
 
 
-def check_file(path, text, headers):
+def functions_of(files):
+    """The names in UPDATE_FUNCTION_LIST."""
+    listed = re.search(r"#define UPDATE_FUNCTION_LIST\(X\)((?:.*\\\n)*.*)", files.get("lib/update/update.h", ""))
+    return re.findall(r"X\((\w+)\)", listed.group(1)) if listed else []
+
+
+def check_file(path, text, headers, functions):
     code = code_of(text)
     lines = code.split("\n")
     if re.search(NO_FILE_IS_CALLED, path.rpartition("/")[2].replace("_", " ")):
@@ -199,6 +215,8 @@ def check_file(path, text, headers):
     if path.startswith(PRINTERS_FOLDERS) and path != PRINTERS_DOOR:
         check_calls(path, code, PRINTERS, "text_print cuts between characters: not")
     check_reasons(path, code)
+    if not path.startswith(FUNCTIONS_ROOM):
+        check_functions_by_name(path, code, functions)
     if path.startswith(CORES):
         check_calls(path, code, CORES_CALL_NO, "a core calls")
     if folder_of(path):
@@ -218,7 +236,7 @@ def main():
             said = "/".join(path.split("/")[-2:]) if "/sumac/" in path else path.rpartition("/")[2]
             headers.setdefault(said, []).append(path)
     for path, text in files.items():
-        check_file(path, text, headers)
+        check_file(path, text, headers, functions_of(files))
     check_assertions(files)
     if not files:
         complain(tree, 0, "there is no C here")

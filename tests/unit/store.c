@@ -290,6 +290,32 @@ static void a_variable_is_cut_into_blocks(void **state)
     assert_int_equal(fixture->store.state_bytes, 3 * 160);
 }
 
+/* No function of the table starts from anything but zeros: a row of the test's own does. */
+static void slots_start_from_what_their_function_says(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct update_function *const adam = update_find(UPDATE_ADAM);
+    struct update_function ramp = *adam;
+    struct variable *added = NULL;
+    struct sumac_error error;
+    ramp.slot_initial[1] = 0.25;
+    assert_int_equal(
+        try_add(
+            &fixture->store, 3, ELEMENTS, UPDATE_ADAM, SUMAC__V1__INITIALIZER__KIND__KIND_ONES,
+            &added),
+        SUMAC_OK);
+    added->function = &ramp; /* given */
+
+    assert_int_equal(store_fill(&fixture->store, added, UINT64_MAX, &error), SUMAC_OK); /* when */
+
+    added->function = adam;
+    const struct shard *shard = store_shard(&fixture->store, 3);
+    assert_number_equal(first_of(shard->value[2]), 1); /* then */
+    assert_number_equal(first_of(shard->slot[0][2]), 0);
+    assert_number_equal(first_of(shard->slot[1][0]), 0.25);
+    assert_number_equal(first_of(shard->slot[1][2]), 0.25);
+}
+
 /* Ten rows of four in one shard, or in two of six and four rows: the same random values. */
 static void values_do_not_depend_on_the_split(void **state)
 {
@@ -738,6 +764,7 @@ int main(void)
         store_test(a_map_of_few_ids_is_small_again),
         store_test(ids_are_found_until_they_are_removed),
         store_test(a_variable_is_cut_into_blocks),
+        store_test(slots_start_from_what_their_function_says),
         store_test(values_do_not_depend_on_the_split),
         store_test(a_small_variable_takes_a_small_block),
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),

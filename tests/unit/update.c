@@ -4,6 +4,7 @@
  *
  * The rules' arithmetic is tested by update_loops.c and by the conformance cases.
  */
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,6 +55,60 @@ static void the_table_has_the_six_functions_by_number_and_by_name(void **state)
     assert_null(update_find(7));
     assert_null(update_find_by_name("lamb"));
     assert_null(update_find_by_name(""));
+}
+
+/* "adam" of UPDATE_FUNCTION_ADAM. */
+static void expect_name(const ProtobufCEnumValue *number, const char *prefix, const char *name)
+{
+    char wire[64] = "";
+    assert_non_null(name);
+    assert_int_equal(strncmp(number->name, prefix, strlen(prefix)), 0);
+    for (size_t i = 0; name[i] != '\0' && i < sizeof wire - 1; i++)
+        wire[i] = (char)toupper((unsigned char)name[i]);
+    assert_string_equal(number->name + strlen(prefix), wire);
+}
+
+/* Whoever adds a number to the proto adds the row. */
+static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
+{
+    (void)state;
+    const ProtobufCEnumDescriptor *const functions = &sumac__v1__update_function__descriptor;
+    const ProtobufCEnumDescriptor *const names = &sumac__v1__hyperparameter_name__descriptor;
+    assert_int_equal(functions->n_values, UPDATE_FUNCTIONS_MAX + 1);
+    assert_int_equal(names->n_values, UPDATE_HYPERPARAMETERS_MAX + 1);
+    for (unsigned i = 1; i < functions->n_values; i++) {
+        const struct update_function *const row = update_find((uint32_t)functions->values[i].value);
+        assert_non_null(row);
+        expect_name(&functions->values[i], "UPDATE_FUNCTION_", row->name);
+    }
+    for (unsigned i = 1; i < names->n_values; i++)
+        expect_name(
+            &names->values[i], "HYPERPARAMETER_NAME_",
+            update_hyperparameter_name((uint32_t)names->values[i].value));
+}
+
+/* The count is of the variable's own function alone: one with slots is applied to no other variable. */
+static void a_function_that_counts_its_steps_keeps_slots(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; update_at(i) != NULL; i++)
+        assert_true(!update_at(i)->counts_steps || update_at(i)->slot_count > 0);
+}
+
+static void a_slot_starts_from_what_its_row_says(void **state)
+{
+    (void)state;
+    const struct update_function ramp = {.slot_count = 2, .slot_initial = {0, 0.5}}; /* given */
+    float zeros[300], halves[300];
+    double wide[3];
+
+    update_fill_slot(&ramp, 0, SUMAC_FLOAT32, 300, zeros); /* when */
+    update_fill_slot(&ramp, 1, SUMAC_FLOAT32, 300, halves);
+    update_fill_slot(&ramp, 1, SUMAC_FLOAT64, 3, wide);
+
+    for (int i = 0; i < 300; i++) /* then */
+        assert_true(zeros[i] == 0 && halves[i] == 0.5f);
+    assert_true(wide[0] == 0.5 && wide[2] == 0.5);
 }
 
 static void hyperparameters_left_out_have_their_defaults(void **state)
@@ -305,6 +360,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_has_the_six_functions_by_number_and_by_name),
+        cmocka_unit_test(every_number_of_the_wire_has_a_row_of_its_name),
+        cmocka_unit_test(a_function_that_counts_its_steps_keeps_slots),
+        cmocka_unit_test(a_slot_starts_from_what_its_row_says),
         cmocka_unit_test(hyperparameters_left_out_have_their_defaults),
         cmocka_unit_test(a_push_lays_its_own_over_the_variables),
         cmocka_unit_test(another_function_takes_only_what_it_knows_of_the_variables),
