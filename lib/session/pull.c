@@ -20,6 +20,18 @@ static void refuse(struct session *session, uint64_t token, const struct sumac_e
     effect->error = *error;
 }
 
+static size_t block_bytes(const struct pull *pull)
+{
+    return pull->piece_count *
+           (sizeof(*pull->pieces) + sizeof(*pull->versions) + sizeof(*pull->places));
+}
+
+void pulls_release(struct session *session)
+{
+    for (struct pull *pull = session->first_pull; pull != NULL; pull = pull->next)
+        sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
+}
+
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error)
 {
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
@@ -41,16 +53,15 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
         pull->next->before = pull->before;
     assert(session->pull_count > 0);
     session->pull_count--;
-    shelf_give(&session->shelf, pull->pieces);
+    sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
     pool_give(&session->pulls, pull);
 }
 
 static bool take_block(struct session *session, struct pull *pull)
 {
+    assert(pull->pieces == NULL);
     const size_t count = pull->piece_count;
-    uint8_t *block = shelf_take(
-        &session->shelf,
-        count * (sizeof(*pull->pieces) + sizeof(*pull->versions) + sizeof(*pull->places)));
+    uint8_t *block = sized_pool_take(&session->blocks, block_bytes(pull));
     if (block == NULL)
         return false;
     pull->pieces = (struct session_piece *)(void *)block;

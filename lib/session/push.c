@@ -40,15 +40,27 @@ static int count_by_ps(struct session *session, const struct session_push *wante
     return participants;
 }
 
+static size_t block_bytes(const struct push *push)
+{
+    assert(push->part_count <= push->piece_count);
+    return push->piece_count * (sizeof(*push->pieces) + sizeof(*push->versions) +
+                                sizeof(*push->places) + sizeof(*push->ordinals)) +
+           push->part_count * sizeof(*push->parts);
+}
+
+static void give_block(struct session *session, struct push *push)
+{
+    assert(push->pieces != NULL);
+    sized_pool_give(&session->blocks, push->pieces, block_bytes(push));
+    push->pieces = NULL;
+}
+
 /* One block for all that a push has in numbers of its pieces and parts. */
 static bool take_block(struct session *session, struct push *push)
 {
-    assert(push->part_count <= push->piece_count);
+    assert(push->pieces == NULL);
     const size_t count = push->piece_count;
-    const size_t bytes = count * (sizeof(*push->pieces) + sizeof(*push->versions) +
-                                  sizeof(*push->places) + sizeof(*push->ordinals)) +
-                         push->part_count * sizeof(*push->parts);
-    uint8_t *block = shelf_take(&session->shelf, bytes);
+    uint8_t *block = sized_pool_take(&session->blocks, block_bytes(push));
     if (block == NULL)
         return false;
     push->pieces = (struct session_piece *)(void *)block;
@@ -143,7 +155,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     }
     split(session, push, wanted);
     if (!number_shards(session, push)) {
-        shelf_give(&session->shelf, push->pieces);
+        give_block(session, push);
         pool_give(&session->pushes, push);
         return NULL;
     }
@@ -157,8 +169,18 @@ static void give_push(struct session *session, struct push *push)
         push->sequence == 0);
     if (push->error != NULL)
         pool_give(&session->errors, push->error);
-    shelf_give(&session->shelf, push->pieces);
+    give_block(session, push);
     pool_give(&session->pushes, push);
+}
+
+void pushes_release(struct session *session)
+{
+    for (uint32_t i = 0; i < WINDOW; i++) {
+        if (session->window[i].push != NULL)
+            give_block(session, session->window[i].push);
+    }
+    for (struct push *push = session->waiting_first; push != NULL; push = push->next)
+        give_block(session, push);
 }
 
 void push_over(struct session *session, struct push *push, const struct sumac_error *error)

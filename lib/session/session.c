@@ -73,7 +73,7 @@ struct session *session_create(const struct session_config *config, const struct
     session->memory = *memory;
     arena_init(&session->texts, &session->memory, (size_t)1 << 24);
     arena_init(&session->step, &session->memory, SESSION_STEP_BYTES_MAX);
-    shelf_init(&session->shelf, &session->memory);
+    sized_pool_init(&session->blocks, &session->memory, SESSION_SPARE_BYTES_MAX);
     pool_init(&session->pushes, &session->memory, sizeof(struct push), 64);
     pool_init(&session->pulls, &session->memory, sizeof(struct pull), 64);
     pool_init(&session->requests, &session->memory, sizeof(struct request), 64);
@@ -92,12 +92,14 @@ void session_destroy(struct session *session)
     if (session == NULL)
         return;
     const struct memory memory = session->memory;
+    pushes_release(session);
+    pulls_release(session);
     memory_give(&memory, session->links, session->link_count * sizeof(*session->links));
     pool_deinit(&session->errors);
     pool_deinit(&session->requests);
     pool_deinit(&session->pulls);
     pool_deinit(&session->pushes);
-    shelf_deinit(&session->shelf);
+    sized_pool_deinit(&session->blocks);
     arena_deinit(&session->step);
     arena_deinit(&session->texts);
     memory_give(&memory, session, sizeof(*session));

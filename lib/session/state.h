@@ -21,12 +21,14 @@
 #define SESSION_STATE_H
 
 #include "session.h"
-#include "shelf.h"
+#include "sized_pool.h"
 
 #define WINDOW SESSION_PUSHES_IN_FLIGHT_MAX
 #define SESSION_PULL_PIECES_MAX 16384u /* of one pull on one ps: a request is one message */
 #define SESSION_PULL_TRIES_MAX 16u     /* of a pull whose view was ended */
 #define SESSION_STEP_BYTES_MAX ((size_t)1 << 28)
+#define SESSION_SPARE_BYTES_MAX                                                                    \
+    67108864u /* of large blocks that were given back, for the next takers */
 #define NEVER UINT64_MAX
 
 struct link;
@@ -162,9 +164,9 @@ struct slot {
 struct session {
     struct memory memory;
     struct session_config config;
-    struct arena texts; /* the config's */
-    struct arena step;  /* what the last step gave */
-    struct shelf shelf;
+    struct arena texts;       /* the config's */
+    struct arena step;        /* what the last step gave */
+    struct sized_pool blocks; /* the pieces of pushes and pulls */
     struct pool pushes, pulls, requests, errors;
     struct session_effect *effects;
     uint32_t effect_count, effect_capacity;
@@ -261,6 +263,8 @@ void push_accept(struct session *session, const struct session_push *wanted);
 void pushes_admit(struct session *session);
 /* All that is under way, oldest first, ends with `error`, or as the settle decided. */
 void pushes_end(struct session *session, const wire_closed *closed);
+/* Their memory, and nothing else: the session is destroyed. */
+void pushes_release(struct session *session);
 void push_over(struct session *session, struct push *push, const struct sumac_error *error);
 void part_remove(struct session *session, struct part *part);
 uint32_t pushes_in_flight(const struct session *session);
@@ -277,6 +281,8 @@ void pull_accept(struct session *session, const struct session_pull *wanted);
 void pull_cancel(struct session *session, uint64_t token);
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error);
 void pulls_end(struct session *session);
+/* Their memory, and nothing else: the session is destroyed. */
+void pulls_release(struct session *session);
 void pulls_check(struct session *session);
 /* Pushes have got their sequences: pulls that come after them may be asked for. */
 void pulls_admit(struct session *session);

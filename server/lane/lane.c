@@ -327,7 +327,7 @@ static void wake(struct lane *lane)
     uint64_t due = lane->now_us + patience_us(lane) / 4;
 
     due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
-    if (lane->filling > 0 || lane->put_off)
+    if (lane->store.unfilled.first != NULL || lane->put_off)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);

@@ -459,16 +459,13 @@ static void check_busy(struct sums *sums, const struct shard *shard)
 static void check_store(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
-    uint32_t filling = 0;
 
     store_check(&lane->store, &sums->store, sums->check);
-    for (const struct variable *variable = lane->store.first; variable != NULL;
-         variable = variable->next) {
-        filling += !variable->filled;
+    for (const struct variable *variable = lane->store.variables.first; variable != NULL;
+         variable = variable->in_store.next) {
         for (uint32_t i = 0; i < variable->held_count; i++)
             check_busy(sums, &variable->shards[i]);
     }
-    check_same(sums->check, lane->filling, filling, "variables that are being filled", "the lane");
     check_same(sums->check, sums->store.views, sums->views, "open views of pulls", "the lane");
     if (sums->deleted_count == DELETED_MAX) /* some may have been counted twice, or not at all */
         return;

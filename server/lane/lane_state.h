@@ -342,7 +342,6 @@ struct lane {
     uint64_t grant_bytes;        /* of staging, for each session */
     struct pull_bounds pull_bounds;
     uint32_t half_applied; /* sessions with a part that is applied in half */
-    uint32_t filling;      /* variables that do not have their values yet */
     bool any_hello;        /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */

@@ -241,12 +241,12 @@ static bool list_named(
 static struct variable *first_after(const struct lane *lane, uint64_t id)
 {
     const struct variable *last = id == UINT64_MAX ? NULL : store_find(&lane->store, id);
-    struct variable *variable = last == NULL ? lane->store.first : last->next;
+    struct variable *variable = last == NULL ? lane->store.variables.first : last->in_store.next;
 
     if (id == UINT64_MAX)
         return NULL;
     while (variable != NULL && variable->id <= id) /* that one is gone */
-        variable = variable->next;
+        variable = variable->in_store.next;
     return variable;
 }
 
@@ -255,7 +255,7 @@ static void list_after(struct lane *lane, uint64_t id, struct listing *listing)
     struct variable *variable = first_after(lane, id);
 
     while (variable != NULL && (!variable->published || add(lane, listing, variable)))
-        variable = variable->next;
+        variable = variable->in_store.next;
 }
 
 /* ---- the call ---- */

@@ -329,9 +329,8 @@ static void give_up_adding(struct lane *lane, struct variable *variable, struct 
 {
     const uint64_t number = variable->add_number;
 
-    assert(lane->filling > 0);
     assert(!variable->filled);
-    lane->filling--;
+    assert(number != 0);
     store_delete(&lane->store, variable);
     sized_pool_trim(&lane->store.bytes); /* the answer itself needs memory */
     lane_report_answer(lane, number, error);
@@ -340,12 +339,12 @@ static void give_up_adding(struct lane *lane, struct variable *variable, struct 
 void lane_orders_fill(struct lane *lane)
 {
     struct sumac_error error;
-    struct variable *variable = lane->filling == 0 ? NULL : lane->store.first;
+    struct variable *variable = lane->store.unfilled.first;
 
-    while (variable != NULL && variable->filled)
-        variable = variable->next;
     if (variable == NULL)
         return;
+    assert(!variable->filled);
+    assert(!variable->deleted);
     if (store_fill(&lane->store, variable, FILL_BYTES_PER_STEP, &error) != SUMAC_OK) {
         give_up_adding(lane, variable, &error);
         return;
@@ -354,8 +353,7 @@ void lane_orders_fill(struct lane *lane)
         return;
     const uint64_t number = variable->add_number;
     variable->add_number = 0;
-    assert(lane->filling > 0);
-    lane->filling--;
+    assert(number != 0);
     lane_report_answer(lane, number, NULL);
 }
 
@@ -378,13 +376,12 @@ static void obey_add_shards(struct lane *lane, struct stream *stream, const wire
             return;
         }
         (void)lane_record_write(lane, RECORD_VARIABLE, NULL, variable->id);
-        lane->filling += !variable->filled;
     }
     if (variable->filled) {
         lane_report_answer(lane, order->number, NULL);
         return;
     }
-    assert(lane->filling > 0);
+    assert(lane->store.unfilled.first != NULL);
     variable->add_number = order->number;
     lane_orders_fill(lane);
 }
@@ -414,8 +411,6 @@ static void obey_delete(struct lane *lane, struct stream *stream, const wire_pee
     (void)stream;
 
     if (variable != NULL) {
-        assert(variable->filled || lane->filling > 0);
-        lane->filling -= !variable->filled;
         lane_pull_end_variable(lane, variable);
         store_delete(&lane->store, variable);
         (void)lane_record_write(lane, RECORD_VARIABLE, NULL, id);

@@ -224,8 +224,8 @@ void lane_report_assigned(struct lane *lane, const struct variable *variable)
 
 void lane_reports_assigned_again(struct lane *lane)
 {
-    for (const struct variable *variable = lane->store.first; variable != NULL;
-         variable = variable->next) {
+    for (const struct variable *variable = lane->store.variables.first; variable != NULL;
+         variable = variable->in_store.next) {
         if (variable->assigned)
             lane_report_assigned(lane, variable);
     }

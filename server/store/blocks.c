@@ -47,7 +47,8 @@ static uint64_t view_bytes_max(const struct store *store)
 /* The maps of ids, and ps 0's records. */
 static uint64_t bytes_beside_pool(const struct store *store)
 {
-    const size_t slots = store->shards.capacity + store->variables.capacity + store->names.capacity;
+    const size_t slots =
+        store->shards.capacity + store->by_id.capacity + store->names.hashes.capacity;
 
     return slots * sizeof(struct id_map_slot) + store->record_bytes;
 }
@@ -97,12 +98,7 @@ static void unlink_old(struct store *store, struct block *block)
 {
     assert(store->view_bytes >= block->bytes);
     assert(block->died != 0);
-    if (block->prev != NULL)
-        block->prev->next = block->next;
-    else
-        store->old_blocks = block->next;
-    if (block->next != NULL)
-        block->next->prev = block->prev;
+    LIST_REMOVE(&store->old_blocks, block, among_old);
     store->view_bytes -= block->bytes;
     share_bound(store);
 }
@@ -110,11 +106,7 @@ static void unlink_old(struct store *store, struct block *block)
 static void link_old(struct store *store, struct block *block)
 {
     assert(block->died != 0);
-    block->prev = NULL;
-    block->next = store->old_blocks;
-    if (store->old_blocks != NULL)
-        store->old_blocks->prev = block;
-    store->old_blocks = block;
+    LIST_PREPEND(&store->old_blocks, block, among_old);
     store->view_bytes += block->bytes;
     share_bound(store);
 }
@@ -134,7 +126,7 @@ static void unchain(struct block *block)
 
 static bool seen(const struct store *store, const struct block *block)
 {
-    for (const struct view *view = store->oldest_view; view != NULL; view = view->next) {
+    for (const struct view *view = store->views.first; view != NULL; view = view->in_store.next) {
         if (view->position >= block->born && view->position < block->died)
             return true;
     }
@@ -144,8 +136,8 @@ static bool seen(const struct store *store, const struct block *block)
 /* Free those old blocks that no view sees and no reader has on its way. */
 static void free_unseen(struct store *store)
 {
-    for (struct block *block = store->old_blocks, *next; block != NULL; block = next) {
-        next = block->next;
+    for (struct block *block = store->old_blocks.first, *next; block != NULL; block = next) {
+        next = block->among_old.next;
         if (block->lent > 0 || seen(store, block))
             continue;
         unlink_old(store, block);
@@ -157,20 +149,13 @@ static void free_unseen(struct store *store)
 static void unlink_view(struct store *store, struct view *view)
 {
     assert(!view->ended);
-    assert(store->oldest_view != NULL);
-    if (view->prev != NULL)
-        view->prev->next = view->next;
-    else
-        store->oldest_view = view->next;
-    if (view->next != NULL)
-        view->next->prev = view->prev;
-    else
-        store->newest_view = view->prev;
+    assert(store->views.first != NULL);
+    LIST_REMOVE(&store->views, view, in_store);
 }
 
 static void end_oldest_view(struct store *store)
 {
-    struct view *view = store->oldest_view;
+    struct view *view = store->views.first;
 
     assert(view != NULL);
     unlink_view(store, view);
@@ -180,13 +165,9 @@ static void end_oldest_view(struct store *store)
 
 void store_view_open(struct store *store, struct view *view)
 {
-    assert(store->newest_view == NULL || store->newest_view->position <= store->position);
-    *view = (struct view){.prev = store->newest_view, .position = store->position};
-    if (store->newest_view != NULL)
-        store->newest_view->next = view;
-    else
-        store->oldest_view = view;
-    store->newest_view = view;
+    assert(store->views.last == NULL || store->views.last->position <= store->position);
+    *view = (struct view){.position = store->position};
+    LIST_APPEND(&store->views, view, in_store);
 }
 
 void store_view_close(struct store *store, struct view *view)
@@ -203,8 +184,8 @@ static bool needed(const struct store *store, const struct block *block)
 {
     if (block->lent > 0)
         return true;
-    return block->shard->views > 0 && store->newest_view != NULL &&
-           store->newest_view->position >= block->born;
+    return block->shard->views > 0 && store->views.last != NULL &&
+           store->views.last->position >= block->born;
 }
 
 /* What it takes is of the views' bound, not of the state's. */
@@ -223,7 +204,7 @@ static struct block *take_beside(struct store *store, const struct block *block)
         sized_pool_trim(&store->bytes);
         fresh = take_for_write(store, block);
     }
-    while (fresh == NULL && store->oldest_view != NULL && needed(store, block)) {
+    while (fresh == NULL && store->views.first != NULL && needed(store, block)) {
         end_oldest_view(store);
         if (needed(store, block))
             fresh = take_for_write(store, block);
@@ -237,7 +218,7 @@ struct block *store_block_write(
     struct block *block = *place;
     assert(block->died == 0);
     assert(position >= block->born);
-    while (store->oldest_view != NULL && needed(store, block) &&
+    while (store->views.first != NULL && needed(store, block) &&
            store->view_bytes + block->bytes > view_bytes_max(store))
         end_oldest_view(store);
     *from = block;

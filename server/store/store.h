@@ -18,6 +18,8 @@
 #define STORE_STORE_H
 
 #include "id_map.h"
+#include "key_map.h"
+#include "list.h"
 #include "sized_pool.h"
 #include "update.h"
 
@@ -27,9 +29,9 @@
 struct shard;
 
 struct block {
-    struct block *older;       /* what it took the place of, as long as somebody needs that */
-    struct block *next, *prev; /* in the list of old blocks */
-    struct shard *shard;       /* NULL: freed meanwhile; the bytes are still lent */
+    struct block *older; /* what it took the place of, as long as somebody needs that */
+    LINKS(struct block) among_old;
+    struct shard *shard; /* NULL: freed meanwhile; the bytes are still lent */
     uint8_t *data;
     uint64_t born; /* the position of the operation that made it */
     uint64_t died; /* of the one that replaced it; 0: present */
@@ -45,7 +47,9 @@ struct placement {
 };
 
 struct variable {
-    struct variable *next;
+    LINKS(struct variable) in_store;
+    LINKS(struct variable) among_unfilled;
+    struct key_entry by_name;
     char *name;
     uint64_t id;
     struct sumac_shape shape;
@@ -99,7 +103,7 @@ struct shard {
 
 /* A position held open for a reader. Owned by the pull. */
 struct view {
-    struct view *next, *prev; /* oldest first */
+    LINKS(struct view) in_store; /* oldest first */
     uint64_t position;
     bool ended; /* its old blocks are gone: the reader must begin again */
 };
@@ -107,8 +111,10 @@ struct view {
 struct store {
     const struct memory *memory;
     struct sized_pool bytes; /* blocks, and whatever else has no fixed size */
-    struct id_map shards, variables, names;
-    struct variable *first, **last;
+    struct id_map shards, by_id;
+    struct key_map names;
+    LIST(struct variable) variables;      /* in the order of their creation */
+    LIST(struct variable) unfilled;       /* of them, likewise */
     uint32_t variable_count, shard_count; /* published variables; shards here */
     uint32_t deleted_count;               /* deleted ones that somebody still uses */
     uint64_t position;                    /* operations run */
@@ -120,8 +126,8 @@ struct store {
     uint64_t state_bytes_max; /* of both (store_bound_state) */
     uint64_t view_bytes;      /* old blocks */
     uint64_t view_bytes_max;
-    struct view *oldest_view, *newest_view;
-    struct block *old_blocks;
+    LIST(struct view) views;
+    LIST(struct block) old_blocks;
 };
 
 /* view_bytes_max 0: as much as the state. block_bytes 0: STORE_BLOCK_BYTES; a multiple of 8. */

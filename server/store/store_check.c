@@ -132,10 +132,10 @@ void store_check_variable(
 
 static bool is_seen(const struct store *store, const struct block *block)
 {
-    const struct view *view = store->oldest_view;
+    const struct view *view = store->views.first;
 
     while (view != NULL && (view->position < block->born || view->position >= block->died))
-        view = view->next;
+        view = view->in_store.next;
     return view != NULL;
 }
 
@@ -145,8 +145,9 @@ static void check_old(const struct store *store, struct store_sums *sums, struct
     const struct block *before = NULL;
     uint64_t bytes = 0, chained = 0;
 
-    for (const struct block *block = store->old_blocks; block != NULL; block = block->next) {
-        if (block->prev != before || block->died == 0) {
+    for (const struct block *block = store->old_blocks.first; block != NULL;
+         block = block->among_old.next) {
+        if (block->among_old.prev != before || block->died == 0) {
             check_object(check, "the list of old blocks is broken, or has a present one");
             return;
         }
@@ -167,8 +168,8 @@ static void check_views(const struct store *store, struct store_sums *sums, stru
 {
     const struct view *before = NULL;
 
-    for (const struct view *view = store->oldest_view; view != NULL; view = view->next) {
-        if (view->prev != before || view->ended) {
+    for (const struct view *view = store->views.first; view != NULL; view = view->in_store.next) {
+        if (view->in_store.prev != before || view->ended) {
             check_object(check, "the list of views is broken, or has an ended one");
             return;
         }
@@ -180,26 +181,37 @@ static void check_views(const struct store *store, struct store_sums *sums, stru
         sums->views++;
         before = view;
     }
-    if (store->newest_view != before)
+    if (store->views.last != before)
         check_object(check, "the newest view is not the last of the list");
 }
 
 void store_check(const struct store *store, struct store_sums *sums, struct check *check)
 {
-    struct variable *const *link = &store->first;
-    uint64_t listed = 0, published = 0;
+    const struct variable *before = NULL;
+    uint64_t listed = 0, published = 0, unfilled = 0, awaited = 0;
     const uint64_t deleted_shards = sums->shards;
 
-    for (; *link != NULL && listed <= store->variables.count; link = &(*link)->next) {
-        if ((*link)->deleted)
-            check_object(check, "variable %s is deleted, and in the list", (*link)->name);
-        store_check_variable(store, *link, sums, check);
-        published += (*link)->published;
+    for (const struct variable *variable = store->variables.first;
+         variable != NULL && listed <= store->by_id.count; variable = variable->in_store.next) {
+        if (variable->deleted)
+            check_object(check, "variable %s is deleted, and in the list", variable->name);
+        if (variable->in_store.prev != before)
+            check_object(check, "variable %s: the list is broken before it", variable->name);
+        if (store_find_by_name(store, variable->name) == NULL)
+            check_object(check, "variable %s is not found by its name", variable->name);
+        store_check_variable(store, variable, sums, check);
+        published += variable->published;
+        awaited += !variable->filled;
+        before = variable;
         listed++;
     }
-    if (store->last != link)
+    if (store->variables.last != before)
         check_object(check, "the list of variables does not end where it is added to");
-    check_same(check, store->variables.count, listed, "variables by number", "the store");
+    for (const struct variable *variable = store->unfilled.first;
+         variable != NULL && unfilled <= listed; variable = variable->among_unfilled.next)
+        unfilled++;
+    check_same(check, unfilled, awaited, "variables to be filled", "the store");
+    check_same(check, store->by_id.count, listed, "variables by number", "the store");
     check_same(check, store->variable_count, published, "published variables", "the store");
     check_same(
         check, store->shards.count, sums->shards - deleted_shards, "shards by number", "the store");

@@ -26,21 +26,10 @@ void store_init(
         .block_bytes = block_bytes == 0 ? STORE_BLOCK_BYTES : block_bytes,
         .view_bytes_max = view_bytes_max};
     assert(store->block_bytes % 8 == 0);
-    store->last = &store->first;
     sized_pool_init(&store->bytes, memory, view_bytes_max);
     id_map_init(&store->shards, memory);
-    id_map_init(&store->variables, memory);
-    id_map_init(&store->names, memory);
-}
-
-/* FNV-1a, 64 bits. Two names of one hash: the second is found by walking the list. */
-static uint64_t hash(const char *name)
-{
-    uint64_t value = 0xcbf29ce484222325ull;
-
-    for (; *name != '\0'; name++)
-        value = (value ^ (uint8_t)*name) * 0x100000001b3ull;
-    return value;
+    id_map_init(&store->by_id, memory);
+    key_map_init(&store->names, memory);
 }
 
 static void
@@ -132,18 +121,19 @@ void store_let_go(struct store *store, struct shard *shard)
 
 void store_deinit(struct store *store)
 {
-    for (struct variable *variable = store->first, *next; variable != NULL; variable = next) {
-        next = variable->next;
+    for (struct variable *variable = store->variables.first, *next; variable != NULL;
+         variable = next) {
+        next = variable->in_store.next;
         free_unused(store, variable);
     }
-    while (store->old_blocks != NULL) { /* lent, and never released */
-        struct block *block = store->old_blocks;
-        store->old_blocks = block->next;
+    while (store->old_blocks.first != NULL) { /* lent, and never released */
+        struct block *block = store->old_blocks.first;
+        LIST_REMOVE(&store->old_blocks, block, among_old);
         sized_pool_give(&store->bytes, block->data, block->bytes);
         sized_pool_give(&store->bytes, block, sizeof *block);
     }
-    id_map_deinit(&store->names);
-    id_map_deinit(&store->variables);
+    key_map_deinit(&store->names);
+    id_map_deinit(&store->by_id);
     id_map_deinit(&store->shards);
     sized_pool_deinit(&store->bytes);
 }
@@ -152,6 +142,7 @@ static bool copy_name(struct store *store, struct variable *variable, const wire
 {
     const size_t name_bytes = strlen(given->name) + 1;
 
+    assert(variable->name == NULL);
     variable->name = sized_pool_take(&store->bytes, name_bytes);
     if (variable->name == NULL)
         return false;
@@ -425,6 +416,23 @@ static void unmake(struct store *store, struct variable *variable)
     free_unused(store, variable);
 }
 
+/* So that it is found. False: no memory. */
+static bool enlist(struct store *store, struct variable *variable)
+{
+    assert(!variable->published);
+    assert(variable->name != NULL);
+    variable->by_name = (struct key_entry){
+        .key = variable->name, .key_bytes = strlen(variable->name), .value = variable};
+    if (!key_map_put(&store->names, &variable->by_name))
+        return false;
+    if (!id_map_put(&store->by_id, variable->id, variable)) {
+        key_map_remove(&store->names, &variable->by_name);
+        return false;
+    }
+    LIST_APPEND(&store->variables, variable, in_store);
+    return true;
+}
+
 enum sumac_status store_add(
     struct store *store, const wire_variable *given, uint32_t this_ps, struct variable **added,
     struct sumac_error *error)
@@ -449,17 +457,14 @@ enum sumac_status store_add(
     }
     store->own_bytes += variable->own_bytes;
     if (!copy_name(store, variable, given) || !make_placements(store, variable, given, this_ps) ||
-        !id_map_put(&store->variables, variable->id, variable)) {
+        !enlist(store, variable)) {
         const enum sumac_status refused = refuse_memory(store, given->name, in_use_bytes, error);
         unmake(store, variable);
         return refused;
     }
-    const uint64_t key = hash(variable->name);
-    if (id_map_get(&store->names, key) == NULL)
-        (void)id_map_put(&store->names, key, variable);
-    *store->last = variable;
-    store->last = &variable->next;
     variable->filled = variable->held_count == 0;
+    if (!variable->filled)
+        LIST_APPEND(&store->unfilled, variable, among_unfilled);
     *added = variable;
     variable->record_bytes = VARIABLE_RECORD_BYTES + strlen(variable->name) +
                              variable->placement_count * PLACEMENT_RECORD_BYTES;
@@ -531,6 +536,7 @@ enum sumac_status store_fill(
         }
     }
     variable->filled = true;
+    LIST_REMOVE(&store->unfilled, variable, among_unfilled);
     return SUMAC_OK;
 }
 
@@ -545,17 +551,13 @@ void store_publish(struct store *store, struct variable *variable)
 
 void store_delete(struct store *store, struct variable *variable)
 {
-    struct variable **link = &store->first;
-
     assert(!variable->deleted);
-    while (*link != variable)
-        link = &(*link)->next;
-    *link = variable->next;
-    if (store->last == &variable->next)
-        store->last = link;
-    if (id_map_get(&store->names, hash(variable->name)) == variable)
-        id_map_remove(&store->names, hash(variable->name));
-    id_map_remove(&store->variables, variable->id);
+    assert(store_find(store, variable->id) == variable);
+    LIST_REMOVE(&store->variables, variable, in_store);
+    if (!variable->filled)
+        LIST_REMOVE(&store->unfilled, variable, among_unfilled);
+    key_map_remove(&store->names, &variable->by_name);
+    id_map_remove(&store->by_id, variable->id);
     for (uint32_t i = 0; i < variable->placement_count; i++) {
         if (variable->placements[i].here != NULL)
             id_map_remove(&store->shards, variable->placements[i].shard_id);
@@ -568,18 +570,10 @@ void store_delete(struct store *store, struct variable *variable)
 
 struct variable *store_find(const struct store *store, uint64_t variable_id)
 {
-    return id_map_get(&store->variables, variable_id);
+    return id_map_get(&store->by_id, variable_id);
 }
 
 struct variable *store_find_by_name(const struct store *store, const char *name)
 {
-    struct variable *variable = id_map_get(&store->names, hash(name));
-
-    if (variable != NULL && strcmp(variable->name, name) == 0)
-        return variable;
-    for (variable = store->first; variable != NULL; variable = variable->next) {
-        if (strcmp(variable->name, name) == 0)
-            return variable;
-    }
-    return NULL;
+    return key_map_get(&store->names, name, strlen(name));
 }

@@ -311,14 +311,15 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
     talk_start(talk, &config);
     const uint64_t state_bytes = talk->lane->store.state_bytes;
     talk_add(talk, 30, 1u << 18, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
-    assert_int_equal(talk->lane->filling, 1); /* given: a megabyte takes more than one step */
+    assert_non_null(
+        talk->lane->store.unfilled.first); /* given: a megabyte takes more than one step */
     talk_forget(talk);
 
     talk->out_of_memory = true;
     talk_tick(talk, 1);
 
     talk_expect(talk, "report 2 error OUT_OF_MEMORY\n");
-    assert_int_equal(talk->lane->filling, 0);
+    assert_null(talk->lane->store.unfilled.first);
     assert_int_equal(talk->lane->store.state_bytes, state_bytes);
     talk->out_of_memory = false;
     talk_tick(talk, 1);

@@ -383,8 +383,8 @@ static void assert_nothing_is_nameless(const struct lane *lane)
 {
     for (const struct session *session = lane->sessions; session != NULL; session = session->next)
         assert_memory_equal(session->task, "worker ", strlen("worker "));
-    for (const struct variable *variable = lane->store.first; variable != NULL;
-         variable = variable->next)
+    for (const struct variable *variable = lane->store.variables.first; variable != NULL;
+         variable = variable->in_store.next)
         assert_string_not_equal(variable->name, "");
 }
 

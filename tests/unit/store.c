@@ -132,148 +132,6 @@ overwrite(struct store *store, struct shard *shard, uint32_t index, float value)
     return block;
 }
 
-/* ---- pools and ids ---- */
-
-static void sizes_are_rounded_up_by_an_eighth_at_most(void **state)
-{
-    (void)state;
-    for (size_t bytes = 513; bytes <= 8u << 20; bytes += bytes / 7) {
-        assert_true(sized_pool_bytes(bytes) >= bytes);
-        assert_true(sized_pool_bytes(bytes) <= bytes + bytes / 8 + 1);
-        assert_int_equal(sized_pool_bytes(bytes) % 64, 0);
-    }
-    assert_int_equal(sized_pool_bytes(1u << 20), 1u << 20);
-    assert_int_equal(sized_pool_bytes(1), 64);
-}
-
-static void what_is_given_back_is_taken_again(void **state)
-{
-    struct fixture *fixture = *state;
-    struct sized_pool pool;
-    sized_pool_init(&pool, &fixture->memory, 1u << 20);
-
-    void *first = sized_pool_take(&pool, 100000);
-    sized_pool_give(&pool, first, 100000);
-    void *second = sized_pool_take(&pool, 99999);
-
-    assert_ptr_equal(first, second);
-    sized_pool_give(&pool, second, 99999);
-    sized_pool_deinit(&pool);
-}
-
-static void no_more_than_the_bound_is_kept(void **state)
-{
-    struct fixture *fixture = *state;
-    struct sized_pool pool;
-    sized_pool_init(&pool, &fixture->memory, 150000);
-
-    void *first = sized_pool_take(&pool, 100000), *second = sized_pool_take(&pool, 100000);
-    sized_pool_give(&pool, first, 100000);
-    sized_pool_give(&pool, second, 100000);
-
-    assert_true(fixture->bytes_taken <= 150000);
-    sized_pool_deinit(&pool);
-}
-
-/* 1000 objects of every small size, one size after the other. */
-static void what_is_given_back_of_small_sizes_is_given_to_the_source(void **state)
-{
-    struct fixture *fixture = *state;
-    static void *objects[1000];
-    struct sized_pool pool;
-    sized_pool_init(&pool, &fixture->memory, 0);
-
-    for (size_t bytes = 64; bytes <= 4096; bytes += 64) {
-        for (size_t i = 0; i < 1000; i++)
-            objects[i] = sized_pool_take(&pool, bytes);
-        for (size_t i = 0; i < 1000; i++)
-            sized_pool_give(&pool, objects[i * 7 % 1000], bytes);
-    }
-
-    assert_true(fixture->bytes_taken <= SIZED_POOL_EMPTY_BYTES_MAX);
-    sized_pool_trim(&pool);
-    assert_int_equal(fixture->bytes_taken, 0);
-    sized_pool_deinit(&pool);
-}
-
-/* One of each slab stays in use, and what is beside it is taken again. */
-static void a_slab_of_which_something_is_in_use_is_used_again(void **state)
-{
-    struct fixture *fixture = *state;
-    static void *objects[1000];
-    struct sized_pool pool;
-    sized_pool_init(&pool, &fixture->memory, 0);
-    for (size_t i = 0; i < 1000; i++)
-        objects[i] = sized_pool_take(&pool, 1000);
-    const uint64_t most = fixture->bytes_taken;
-
-    for (size_t i = 0; i < 1000; i++)
-        if (i % 20 != 0)
-            sized_pool_give(&pool, objects[i], 1000);
-    for (size_t i = 0; i < 1000; i++)
-        if (i % 20 != 0)
-            objects[i] = sized_pool_take(&pool, 1000);
-
-    assert_int_equal(fixture->bytes_taken, most);
-    for (size_t i = 0; i < 1000; i++)
-        sized_pool_give(&pool, objects[i], 1000);
-    sized_pool_deinit(&pool);
-    assert_int_equal(fixture->bytes_taken, 0);
-}
-
-/* The bound sinks while something is kept: whoever wants another size does not add to it. */
-static void what_is_spare_beyond_the_bound_goes_before_more_is_taken(void **state)
-{
-    struct fixture *fixture = *state;
-    struct sized_pool pool;
-    sized_pool_init(&pool, &fixture->memory, 300000);
-    sized_pool_give(&pool, sized_pool_take(&pool, 200000), 200000);
-
-    pool.spare_bytes_max = 100000;
-    void *other = sized_pool_take(&pool, 150000);
-
-    assert_true(fixture->bytes_taken <= 200000);
-    sized_pool_give(&pool, other, 150000);
-    sized_pool_deinit(&pool);
-}
-
-static void a_map_of_few_ids_is_small_again(void **state)
-{
-    struct fixture *fixture = *state;
-    struct id_map map;
-    uint8_t thing;
-    id_map_init(&map, &fixture->memory);
-    for (uint64_t id = 0; id < 10000; id++)
-        assert_true(id_map_put(&map, id, &thing));
-
-    for (uint64_t id = 0; id < 9990; id++)
-        id_map_remove(&map, id);
-
-    assert_true(fixture->bytes_taken <= 128 * sizeof(struct id_map_slot));
-    for (uint64_t id = 0; id < 10000; id++)
-        assert_ptr_equal(id_map_get(&map, id), id < 9990 ? NULL : &thing);
-    id_map_deinit(&map);
-}
-
-static void ids_are_found_until_they_are_removed(void **state)
-{
-    struct fixture *fixture = *state;
-    struct id_map map;
-    enum { ids = 5000 };
-    uint8_t *things = test_calloc(ids, 1);
-    id_map_init(&map, &fixture->memory);
-    for (uint64_t id = 0; id < ids; id++)
-        assert_true(id_map_put(&map, id * 4096, &things[id]));
-    for (uint64_t id = 0; id < ids; id += 2)
-        id_map_remove(&map, id * 4096);
-
-    for (uint64_t id = 0; id < ids; id++)
-        assert_ptr_equal(id_map_get(&map, id * 4096), id % 2 == 0 ? NULL : &things[id]);
-    assert_int_equal(map.count, ids / 2);
-    id_map_deinit(&map);
-    test_free(things);
-}
-
 /* ---- variables ---- */
 
 static void a_variable_is_cut_into_blocks(void **state)
@@ -650,52 +508,6 @@ static void what_is_to_be_assigned_is_within_the_bound_of_the_state(void **state
 
 #define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-/* ---- holes: one object stays in each slab, size after size, and what is between serves no other size */
-
-static void a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs(void **state)
-{
-    enum { BOUND = 4 << 20, OBJECTS = BOUND / 64 };
-    struct fixture *fixture = *state;
-    struct sized_pool pool;
-    static void *objects[OBJECTS], *kept[OBJECTS];
-    static size_t kept_bytes[OBJECTS];
-    size_t kept_count = 0, refused = 0;
-    sized_pool_init(&pool, &fixture->memory, 0);
-    pool.held_bytes_max = BOUND;
-    pool.reserve_bytes = MEMORY_SLAB_BYTES;
-    const uint64_t before = fixture->bytes_taken;
-
-    for (size_t bytes = 64; bytes <= 4096; bytes = sized_pool_bytes(bytes + 1)) {
-        const size_t count = BOUND / 2 / bytes, of_slab = (MEMORY_SLAB_BYTES - 64) / bytes;
-        for (size_t i = 0; i < count; i++) {
-            objects[i] = sized_pool_take(&pool, bytes);
-            refused += objects[i] == NULL;
-            assert_true(fixture->bytes_taken - before <= BOUND);
-        }
-        for (size_t i = 0; i < count; i++) {
-            if (i % of_slab != 0 || objects[i] == NULL) {
-                sized_pool_give(&pool, objects[i], bytes);
-                continue;
-            }
-            kept[kept_count] = objects[i];
-            kept_bytes[kept_count++] = bytes;
-        }
-    }
-
-    assert_true(refused > 0);
-    assert_true(sized_pool_is_full(&pool));
-    assert_null(sized_pool_take(&pool, 4096));
-    void *reserved = sized_pool_take_reserved(&pool, 4096);
-    assert_non_null(reserved);
-    sized_pool_give(&pool, reserved, 4096);
-    for (size_t i = 0; i < kept_count; i++)
-        sized_pool_give(&pool, kept[i], kept_bytes[i]);
-    assert_false(sized_pool_is_full(&pool));
-    sized_pool_deinit(&pool);
-    assert_int_equal(pool.held_bytes, 0);
-    assert_int_equal(fixture->bytes_taken, before); /* nothing is kept when nothing is in use */
-}
-
 /* Variables of one vector each until one is refused; every `apart`-th stays. Returns what the refusal said. */
 static const char *
 make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t apart)
@@ -743,8 +555,8 @@ static void what_lies_between_small_variables_is_of_the_state(void **state)
 
     assert_true(full > 0);
     assert_true(in_use < STATE * 3 / 4);
-    while (store.first != NULL)
-        store_delete(&store, store.first);
+    while (store.variables.first != NULL)
+        store_delete(&store, store.variables.first);
     assert_true(fixture->bytes_taken <= SIZED_POOL_EMPTY_BYTES_MAX + 65536); /* and the maps */
     assert_true(store_state_bytes(&store) <= 65536);
     add(&store, id, (3 << 20) / sizeof(float), UPDATE_SGD);
@@ -754,15 +566,6 @@ static void what_lies_between_small_variables_is_of_the_state(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        store_test(sizes_are_rounded_up_by_an_eighth_at_most),
-        store_test(what_is_given_back_is_taken_again),
-        store_test(no_more_than_the_bound_is_kept),
-        store_test(what_is_given_back_of_small_sizes_is_given_to_the_source),
-        store_test(a_slab_of_which_something_is_in_use_is_used_again),
-        store_test(a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs),
-        store_test(what_is_spare_beyond_the_bound_goes_before_more_is_taken),
-        store_test(a_map_of_few_ids_is_small_again),
-        store_test(ids_are_found_until_they_are_removed),
         store_test(a_variable_is_cut_into_blocks),
         store_test(slots_start_from_what_their_function_says),
         store_test(values_do_not_depend_on_the_split),

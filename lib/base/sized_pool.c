@@ -21,7 +21,7 @@ struct link {
 };
 
 struct sized_pool_slab {
-    struct sized_pool_slab *next, *prev; /* of those of its class with free objects */
+    LINKS(struct sized_pool_slab) of_class; /* of those with free objects */
     struct link *free;
     uint32_t used, class;
 };
@@ -71,22 +71,13 @@ static void give_to_source(struct sized_pool *pool, void *data, size_t bytes)
 
 static void link_slab(struct sized_pool *pool, struct sized_pool_slab *slab)
 {
-    slab->prev = NULL;
-    slab->next = pool->slabs[slab->class];
-    if (slab->next != NULL)
-        slab->next->prev = slab;
-    pool->slabs[slab->class] = slab;
+    LIST_PREPEND(&pool->slabs[slab->class], slab, of_class);
 }
 
 static void unlink_slab(struct sized_pool *pool, struct sized_pool_slab *slab)
 {
-    assert(slab->prev != NULL || pool->slabs[slab->class] == slab);
-    if (slab->next != NULL)
-        slab->next->prev = slab->prev;
-    if (slab->prev != NULL)
-        slab->prev->next = slab->next;
-    else
-        pool->slabs[slab->class] = slab->next;
+    assert(slab->of_class.prev != NULL || pool->slabs[slab->class].first == slab);
+    LIST_REMOVE(&pool->slabs[slab->class], slab, of_class);
 }
 
 void sized_pool_trim(struct sized_pool *pool)
@@ -267,7 +258,7 @@ static void *take(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
 
     if (bytes > CARVED_BYTES_MAX)
         return take_large(pool, bytes, reserve_bytes);
-    struct sized_pool_slab *slab = pool->slabs[class_of(bytes, &rounded)];
+    struct sized_pool_slab *slab = pool->slabs[class_of(bytes, &rounded)].first;
     if (slab == NULL)
         return take_of_new_slab(pool, bytes, reserve_bytes);
     return take_of_slab(pool, slab);

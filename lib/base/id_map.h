@@ -3,8 +3,8 @@
  *
  *   slots: | id, value | – | id, value | id, value | …   a power of two; value NULL: empty
  */
-#ifndef STORE_ID_MAP_H
-#define STORE_ID_MAP_H
+#ifndef BASE_ID_MAP_H
+#define BASE_ID_MAP_H
 
 #include <stdbool.h>
 

@@ -9,11 +9,12 @@
  * A slab serves one class, so what is in use can be little of what is held. It is what is held that is bounded: whoever wants
  * more of the source than `held_bytes_max` gets nothing, and some, who must not be hindered by the others, `reserve_bytes` more.
  */
-#ifndef STORE_SIZED_POOL_H
-#define STORE_SIZED_POOL_H
+#ifndef BASE_SIZED_POOL_H
+#define BASE_SIZED_POOL_H
 
 #include <stdbool.h>
 
+#include "list.h"
 #include "memory.h"
 
 #define SIZED_POOL_CLASSES 128u
@@ -26,7 +27,7 @@ struct sized_pool_slab;
 struct sized_pool {
     const struct memory *memory;
     void *free[SIZED_POOL_CLASSES]; /* singly linked through the first word */
-    struct sized_pool_slab *slabs[SIZED_POOL_SLAB_CLASSES]; /* with objects in use, and free ones */
+    LIST(struct sized_pool_slab) slabs[SIZED_POOL_SLAB_CLASSES]; /* with free objects */
     struct sized_pool_slab
         *empty[SIZED_POOL_SLAB_CLASSES]; /* of `slabs` the one without used objects, or NULL */
     uint64_t spare_bytes;                /* on the free lists of the larger classes */

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pools.c -- memory by size, maps of ids and of keys, and lists. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "id_map.h"
+#include "key_map.h"
+#include "list.h"
+#include "memory.h"
+#include "sized_pool.h"
+
+struct fixture {
+    struct memory memory;
+    uint64_t bytes_taken, bytes_max;
+};
+
+static void *take(void *context, size_t bytes)
+{
+    struct fixture *fixture = context;
+
+    if (bytes > fixture->bytes_max - fixture->bytes_taken)
+        return NULL;
+    fixture->bytes_taken += bytes;
+    return memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    struct fixture *fixture = context;
+
+    fixture->bytes_taken -= bytes;
+    memory_give(&memory_heap, data, bytes);
+}
+
+static int begin(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    if (fixture == NULL)
+        return 1;
+    fixture->memory = (struct memory){.take = take, .give = give, .context = fixture};
+    fixture->bytes_max = UINT64_MAX;
+    *state = fixture;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint64_t kept = fixture->bytes_taken;
+
+    free(fixture);
+    return kept != 0;
+}
+
+/* ---- pools ---- */
+
+static void sizes_are_rounded_up_by_an_eighth_at_most(void **state)
+{
+    (void)state;
+    for (size_t bytes = 513; bytes <= 8u << 20; bytes += bytes / 7) {
+        assert_true(sized_pool_bytes(bytes) >= bytes);
+        assert_true(sized_pool_bytes(bytes) <= bytes + bytes / 8 + 1);
+        assert_int_equal(sized_pool_bytes(bytes) % 64, 0);
+    }
+    assert_int_equal(sized_pool_bytes(1u << 20), 1u << 20);
+    assert_int_equal(sized_pool_bytes(1), 64);
+}
+
+static void what_is_given_back_is_taken_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 1u << 20);
+
+    void *first = sized_pool_take(&pool, 100000);
+    sized_pool_give(&pool, first, 100000);
+    void *second = sized_pool_take(&pool, 99999);
+
+    assert_ptr_equal(first, second);
+    sized_pool_give(&pool, second, 99999);
+    sized_pool_deinit(&pool);
+}
+
+static void no_more_than_the_bound_is_kept(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 150000);
+
+    void *first = sized_pool_take(&pool, 100000), *second = sized_pool_take(&pool, 100000);
+    sized_pool_give(&pool, first, 100000);
+    sized_pool_give(&pool, second, 100000);
+
+    assert_true(fixture->bytes_taken <= 150000);
+    sized_pool_deinit(&pool);
+}
+
+/* 1000 objects of every small size, one size after the other. */
+static void what_is_given_back_of_small_sizes_is_given_to_the_source(void **state)
+{
+    struct fixture *fixture = *state;
+    static void *objects[1000];
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 0);
+
+    for (size_t bytes = 64; bytes <= 4096; bytes += 64) {
+        for (size_t i = 0; i < 1000; i++)
+            objects[i] = sized_pool_take(&pool, bytes);
+        for (size_t i = 0; i < 1000; i++)
+            sized_pool_give(&pool, objects[i * 7 % 1000], bytes);
+    }
+
+    assert_true(fixture->bytes_taken <= SIZED_POOL_EMPTY_BYTES_MAX);
+    sized_pool_trim(&pool);
+    assert_int_equal(fixture->bytes_taken, 0);
+    sized_pool_deinit(&pool);
+}
+
+/* One of each slab stays in use, and what is beside it is taken again. */
+static void a_slab_of_which_something_is_in_use_is_used_again(void **state)
+{
+    struct fixture *fixture = *state;
+    static void *objects[1000];
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 0);
+    for (size_t i = 0; i < 1000; i++)
+        objects[i] = sized_pool_take(&pool, 1000);
+    const uint64_t most = fixture->bytes_taken;
+
+    for (size_t i = 0; i < 1000; i++)
+        if (i % 20 != 0)
+            sized_pool_give(&pool, objects[i], 1000);
+    for (size_t i = 0; i < 1000; i++)
+        if (i % 20 != 0)
+            objects[i] = sized_pool_take(&pool, 1000);
+
+    assert_int_equal(fixture->bytes_taken, most);
+    for (size_t i = 0; i < 1000; i++)
+        sized_pool_give(&pool, objects[i], 1000);
+    sized_pool_deinit(&pool);
+    assert_int_equal(fixture->bytes_taken, 0);
+}
+
+/* The bound sinks while something is kept: whoever wants another size does not add to it. */
+static void what_is_spare_beyond_the_bound_goes_before_more_is_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 300000);
+    sized_pool_give(&pool, sized_pool_take(&pool, 200000), 200000);
+
+    pool.spare_bytes_max = 100000;
+    void *other = sized_pool_take(&pool, 150000);
+
+    assert_true(fixture->bytes_taken <= 200000);
+    sized_pool_give(&pool, other, 150000);
+    sized_pool_deinit(&pool);
+}
+
+/* ---- holes: one object stays in each slab, size after size, and what is between serves no other size */
+
+static void a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs(void **state)
+{
+    enum { BOUND = 4 << 20, OBJECTS = BOUND / 64 };
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    static void *objects[OBJECTS], *kept[OBJECTS];
+    static size_t kept_bytes[OBJECTS];
+    size_t kept_count = 0, refused = 0;
+    sized_pool_init(&pool, &fixture->memory, 0);
+    pool.held_bytes_max = BOUND;
+    pool.reserve_bytes = MEMORY_SLAB_BYTES;
+    const uint64_t before = fixture->bytes_taken;
+
+    for (size_t bytes = 64; bytes <= 4096; bytes = sized_pool_bytes(bytes + 1)) {
+        const size_t count = BOUND / 2 / bytes, of_slab = (MEMORY_SLAB_BYTES - 64) / bytes;
+        for (size_t i = 0; i < count; i++) {
+            objects[i] = sized_pool_take(&pool, bytes);
+            refused += objects[i] == NULL;
+            assert_true(fixture->bytes_taken - before <= BOUND);
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (i % of_slab != 0 || objects[i] == NULL) {
+                sized_pool_give(&pool, objects[i], bytes);
+                continue;
+            }
+            kept[kept_count] = objects[i];
+            kept_bytes[kept_count++] = bytes;
+        }
+    }
+
+    assert_true(refused > 0);
+    assert_true(sized_pool_is_full(&pool));
+    assert_null(sized_pool_take(&pool, 4096));
+    void *reserved = sized_pool_take_reserved(&pool, 4096);
+    assert_non_null(reserved);
+    sized_pool_give(&pool, reserved, 4096);
+    for (size_t i = 0; i < kept_count; i++)
+        sized_pool_give(&pool, kept[i], kept_bytes[i]);
+    assert_false(sized_pool_is_full(&pool));
+    sized_pool_deinit(&pool);
+    assert_int_equal(pool.held_bytes, 0);
+    assert_int_equal(fixture->bytes_taken, before); /* nothing is kept when nothing is in use */
+}
+
+/* ---- ids ---- */
+
+static void a_map_of_few_ids_is_small_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct id_map map;
+    uint8_t thing;
+    id_map_init(&map, &fixture->memory);
+    for (uint64_t id = 0; id < 10000; id++)
+        assert_true(id_map_put(&map, id, &thing));
+
+    for (uint64_t id = 0; id < 9990; id++)
+        id_map_remove(&map, id);
+
+    assert_true(fixture->bytes_taken <= 128 * sizeof(struct id_map_slot));
+    for (uint64_t id = 0; id < 10000; id++)
+        assert_ptr_equal(id_map_get(&map, id), id < 9990 ? NULL : &thing);
+    id_map_deinit(&map);
+}
+
+static void ids_are_found_until_they_are_removed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct id_map map;
+    enum { ids = 5000 };
+    uint8_t *things = calloc(ids, 1);
+    id_map_init(&map, &fixture->memory);
+    for (uint64_t id = 0; id < ids; id++)
+        assert_true(id_map_put(&map, id * 4096, &things[id]));
+    for (uint64_t id = 0; id < ids; id += 2)
+        id_map_remove(&map, id * 4096);
+
+    for (uint64_t id = 0; id < ids; id++)
+        assert_ptr_equal(id_map_get(&map, id * 4096), id % 2 == 0 ? NULL : &things[id]);
+    assert_int_equal(map.count, ids / 2);
+    id_map_deinit(&map);
+    free(things);
+}
+
+/* ---- keys ---- */
+
+struct thing {
+    struct key_entry by_name;
+    LINKS(struct thing) in_row;
+    int number;
+};
+
+static void put(struct key_map *map, struct thing *thing, const char *name)
+{
+    thing->by_name = (struct key_entry){.key = name, .key_bytes = strlen(name), .value = thing};
+    assert_true(key_map_put(map, &thing->by_name));
+}
+
+static struct thing *get(const struct key_map *map, const char *name)
+{
+    return key_map_get(map, name, strlen(name));
+}
+
+/* These two have the same FNV-1a hash of 64 bits. */
+static void two_keys_of_one_hash_are_two_things(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const names[] = {"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ", "W"};
+    struct thing things[3] = {0};
+
+    for (size_t removed = 0; removed < 3; removed++) {
+        struct key_map map;
+        key_map_init(&map, &fixture->memory);
+        for (size_t i = 0; i < 3; i++)
+            put(&map, &things[i], names[i]);
+        assert_int_equal(map.hashes.count, 2);
+
+        key_map_remove(&map, &things[removed].by_name);
+
+        for (size_t i = 0; i < 3; i++)
+            assert_ptr_equal(get(&map, names[i]), i == removed ? NULL : &things[i]);
+        key_map_deinit(&map);
+    }
+}
+
+static void a_key_is_all_of_its_bytes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct thing short_one = {0}, long_one = {0};
+    struct key_map map;
+    key_map_init(&map, &fixture->memory);
+    put(&map, &short_one, "dense");
+    put(&map, &long_one, "dense/kernel");
+
+    assert_ptr_equal(get(&map, "dense"), &short_one);
+    assert_ptr_equal(get(&map, "dense/kernel"), &long_one);
+    assert_null(get(&map, "dens"));
+    assert_null(get(&map, ""));
+    key_map_deinit(&map);
+}
+
+/* A variable that is deleted stays for a moment beside the new one of its name. */
+static void of_two_of_one_key_the_later_is_found_and_each_is_removed_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct thing old = {0}, fresh = {0};
+    struct key_map map;
+    key_map_init(&map, &fixture->memory);
+    put(&map, &old, "W");
+    put(&map, &fresh, "W");
+
+    assert_ptr_equal(get(&map, "W"), &fresh);
+    key_map_remove(&map, &old.by_name);
+    assert_ptr_equal(get(&map, "W"), &fresh);
+    key_map_remove(&map, &fresh.by_name);
+    assert_null(get(&map, "W"));
+    key_map_deinit(&map);
+}
+
+static void a_key_that_there_is_no_memory_for_changes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct thing thing = {.by_name = {.key = "W", .key_bytes = 1, .value = &thing}};
+    struct key_map map;
+    key_map_init(&map, &fixture->memory);
+    fixture->bytes_max = 0;
+
+    assert_false(key_map_put(&map, &thing.by_name));
+
+    assert_null(get(&map, "W"));
+    key_map_deinit(&map);
+}
+
+/* ---- lists ---- */
+
+struct row {
+    struct thing *first, *last;
+};
+
+/* "1 2 3", forwards, when that is the same as backwards. */
+static void assert_row(const struct row *row, const char *expected)
+{
+    char text[64] = "";
+    size_t used = 0;
+    const struct thing *before = NULL;
+
+    for (const struct thing *thing = row->first; thing != NULL; thing = thing->in_row.next) {
+        assert_ptr_equal(thing->in_row.prev, before);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d ", thing->number);
+        before = thing;
+    }
+    assert_ptr_equal(row->last, before);
+    assert_string_equal(text, expected);
+}
+
+static void items_are_put_at_both_ends_and_between(void **state)
+{
+    struct thing things[] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
+    struct row row = {0};
+    (void)state;
+
+    assert_row(&row, "");
+    LIST_APPEND(&row, &things[2], in_row);
+    assert_row(&row, "2 ");
+    LIST_PREPEND(&row, &things[0], in_row);
+    LIST_INSERT(&row, &things[0], &things[1], in_row);
+    LIST_INSERT(&row, &things[2], &things[3], in_row);
+    assert_row(&row, "0 1 2 3 ");
+}
+
+static void any_item_is_removed(void **state)
+{
+    static const char *const left[] = {"1 2 ", "0 2 ", "0 1 "};
+    (void)state;
+
+    for (int removed = 0; removed < 3; removed++) {
+        struct thing things[] = {{.number = 0}, {.number = 1}, {.number = 2}};
+        struct row row = {0};
+        for (int i = 0; i < 3; i++)
+            LIST_APPEND(&row, &things[i], in_row);
+
+        LIST_REMOVE(&row, &things[removed], in_row);
+
+        assert_row(&row, left[removed]);
+        assert_null(things[removed].in_row.next);
+        assert_null(things[removed].in_row.prev);
+        for (int i = 0; i < 3; i++)
+            if (i != removed)
+                LIST_REMOVE(&row, &things[i], in_row);
+        assert_row(&row, "");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sizes_are_rounded_up_by_an_eighth_at_most, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_given_back_is_taken_again, begin, end),
+        cmocka_unit_test_setup_teardown(no_more_than_the_bound_is_kept, begin, end),
+        cmocka_unit_test_setup_teardown(
+            what_is_given_back_of_small_sizes_is_given_to_the_source, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_slab_of_which_something_is_in_use_is_used_again, begin, end),
+        cmocka_unit_test_setup_teardown(
+            what_is_spare_beyond_the_bound_goes_before_more_is_taken, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs, begin, end),
+        cmocka_unit_test_setup_teardown(a_map_of_few_ids_is_small_again, begin, end),
+        cmocka_unit_test_setup_teardown(ids_are_found_until_they_are_removed, begin, end),
+        cmocka_unit_test_setup_teardown(two_keys_of_one_hash_are_two_things, begin, end),
+        cmocka_unit_test_setup_teardown(a_key_is_all_of_its_bytes, begin, end),
+        cmocka_unit_test_setup_teardown(
+            of_two_of_one_key_the_later_is_found_and_each_is_removed_alone, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_key_that_there_is_no_memory_for_changes_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(items_are_put_at_both_ends_and_between, begin, end),
+        cmocka_unit_test_setup_teardown(any_item_is_removed, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
