@@ -41,7 +41,7 @@ static struct answer *
 add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t versions)
 {
     assert(stream->kind == LANE_STREAM_PUSH);
-    assert(!stream->ended);
+    assert(stream->state == STREAM_GREETED);
     const uint64_t bytes =
         ANSWER_ROOM_BYTES + (versions == 0 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
     if (!has_room(lane, stream, bytes))
@@ -147,8 +147,7 @@ void lane_answer_closed(struct lane *lane, struct session *session)
     assert(session->closing);
     if (session->push_stream == NULL)
         return;
-    session->push_stream->closed_due = true;
-    lane_stream_attend(lane, session->push_stream);
+    lane_stream_owe(lane, session->push_stream, DUE_CLOSED);
 }
 
 void lane_answers_drop(struct lane *lane, struct stream *stream)
@@ -309,7 +308,7 @@ compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uin
     const uint32_t waiting = stream->answer_count;
 
     assert(stream->writable);
-    if (stream->greeting_due) {
+    if ((stream->due & DUE_GREETING) != 0) {
         message->greeting = lane_stream_greeting(lane, stream);
         if (message->greeting == NULL)
             return false;
@@ -318,7 +317,7 @@ compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uin
         *record = fill(lane, stream, message);
     if (waiting > 0 && stream->answer_count == waiting)
         return false;
-    const bool closes = stream->closed_due && stream->first_answer == NULL;
+    const bool closes = (stream->due & DUE_CLOSED) != 0 && stream->first_answer == NULL;
     if (closes && stream->session != NULL) {
         message->closed = make_closed(lane, stream->session);
         if (message->closed == NULL)
@@ -328,9 +327,8 @@ compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uin
         if (*record < lane->last_record)
             *record = lane->last_record;
     }
-    message->rejoin = stream->rejoin_due;
-    stream->greeting_due = stream->rejoin_due = false;
-    stream->closed_due = stream->closed_due && !closes;
+    message->rejoin = (stream->due & DUE_REJOIN) != 0;
+    stream->due = closes ? 0 : stream->due & DUE_CLOSED;
     return true;
 }
 
@@ -338,9 +336,8 @@ compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uin
 void lane_answers_flush(struct lane *lane, struct stream *stream)
 {
     assert(stream->writable);
-    assert(!stream->ended);
-    if (!stream->greeting_due && !stream->closed_due && !stream->rejoin_due &&
-        stream->answer_count == 0)
+    assert(stream->state != STREAM_ENDED);
+    if (stream->due == 0 && stream->answer_count == 0)
         return;
     wire_push_answer *message = arena_take(&lane->arena, sizeof *message);
     uint64_t record = 0;

@@ -171,8 +171,8 @@ static void check_streams_of(struct sums *sums, const struct session *session, u
         if (stream->session != session)
             continue;
         places += stream->place == PLACE_SESSION;
-        push_stream |=
-            stream == session->push_stream && stream->kind == LANE_STREAM_PUSH && !stream->ended;
+        push_stream |= stream == session->push_stream && stream->kind == LANE_STREAM_PUSH &&
+                       stream->state != STREAM_ENDED;
         if (stream->receiving != NULL) {
             check_part(sums, session, stream->receiving);
             if (stream->receiving->state == PART_NEW || stream->receiving->state >= PART_STAGED)
@@ -307,6 +307,7 @@ static void check_stream(struct sums *sums, const struct stream *stream)
 {
     const struct lane *lane = sums->lane;
     const struct session *session = stream->session;
+    const bool ended = stream->state == STREAM_ENDED;
 
     sums->streams++;
     sums->strangers += stream->place == PLACE_STRANGER;
@@ -314,14 +315,24 @@ static void check_stream(struct sums *sums, const struct stream *stream)
     if (lane_stream_find(lane, stream->id) != stream)
         check_object(
             sums->check, "stream %llu is not found by its number", (unsigned long long)stream->id);
-    if (stream->ended != (stream->place == PLACE_NONE))
+    if (ended != (stream->place == PLACE_NONE))
         check_object(
             sums->check, "stream %llu is %s", (unsigned long long)stream->id,
-            stream->ended ? "at its end and has a place" : "open and has no place");
-    if (stream->ended && (stream->receiving != NULL || stream->first_answer != NULL ||
-                          stream->first_pull != NULL || stream->first_report != NULL))
+            ended ? "at its end and has a place" : "open and has no place");
+    if (ended && (stream->receiving != NULL || stream->first_answer != NULL ||
+                  stream->first_pull != NULL || stream->first_report != NULL || stream->due != 0))
         check_object(
             sums->check, "stream %llu is at its end and has something to say",
+            (unsigned long long)stream->id);
+    if (stream->state != STREAM_GREETED && !ended &&
+        (session != NULL || stream->receiving != NULL || stream->first_pull != NULL))
+        check_object(
+            sums->check, "stream %llu has said no hello that was taken, and is served",
+            (unsigned long long)stream->id);
+    if (stream->due != 0 && stream->writable && !stream->attended &&
+        stream->kind != LANE_STREAM_PEER)
+        check_object(
+            sums->check, "stream %llu has something to say, and nobody looks after it",
             (unsigned long long)stream->id);
     if (session != NULL && !has_stream(lane->sessions, session) &&
         !has_stream(lane->closed_sessions, session))

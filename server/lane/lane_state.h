@@ -261,14 +261,29 @@ struct report {
 /* In which bound a stream counts (places.c). */
 enum place { PLACE_NONE, PLACE_STRANGER, PLACE_READER, PLACE_SESSION, PLACE_COORDINATOR };
 
+/* A stream's life; stream.c has the table of its moves. */
+enum stream_state {
+    STREAM_SILENT,  /* it has yet to say hello; of a ps 0: one that is taken */
+    STREAM_STALE,   /* its hello was to another epoch or incarnation: what it says is dropped */
+    STREAM_GREETED, /* its hello was taken */
+    STREAM_ENDED,   /* closed from here: what it still delivers is dropped */
+};
+
+/* What is to be said on a stream beside the answers, pulls and reports in its lists. */
+enum stream_due {
+    DUE_GREETING = 1u,
+    DUE_CLOSED = 2u, /* its session is closed */
+    DUE_REJOIN = 4u, /* its session is not known here */
+    DUE_ALIVE = 8u,  /* ps 0 gave a sign of life */
+};
+
 struct stream {
     struct stream *next, *prev;
     uint64_t id;
     enum lane_stream_kind kind;
+    enum stream_state state; /* lane_stream_move changes it */
+    uint32_t due;            /* enum stream_due */
     bool writable;
-    bool hello, stale; /* it has said hello; to another epoch or incarnation */
-    bool ended;        /* closed from here: what it still delivers is dropped */
-    bool greeting_due, closed_due, rejoin_due;
     struct session *session;
     uint64_t generation;
     struct part *receiving;
@@ -278,8 +293,7 @@ struct stream {
     uint32_t pull_count;
     uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
     struct report *first_report, *last_report;
-    bool alive_due; /* ps 0 gave a sign of life and is owed one */
-    bool attended;  /* in the list of those to look after at the end of the step */
+    bool attended; /* in the list of those to look after at the end of the step */
     struct stream *next_attended;
     enum place place;
     struct stream *next_stranger, *previous_stranger; /* by stranger_since_us */
@@ -393,6 +407,9 @@ struct stream *lane_stream_find(const struct lane *lane, uint64_t id);
 bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello);
 /* Look after it at the end of the step. */
 void lane_stream_attend(struct lane *lane, struct stream *stream);
+/* That is to be said on it, too. */
+void lane_stream_owe(struct lane *lane, struct stream *stream, enum stream_due due);
+void lane_stream_move(struct stream *stream, enum stream_state to);
 void lane_stream_fail(
     struct lane *lane, struct stream *stream, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));

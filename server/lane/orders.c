@@ -178,7 +178,7 @@ check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_orde
     const bool same = hello->coordinator_incarnation == lane->coordinator_incarnation;
     const uint64_t silent_us = lane->now_us - lane->coordinator_heard_us;
 
-    assert(!stream->ended);
+    assert(stream->state != STREAM_ENDED);
     if (!lane->any_hello)
         return true;
     if (same && hello->coordinator_secret != lane->coordinator_secret) {
@@ -216,7 +216,8 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
     if (!check_coordinator(lane, stream, order))
         return false;
     if (refuse_hello(lane, order->hello, &error)) {
-        stream->hello = false;
+        if (stream->state == STREAM_GREETED)
+            lane_stream_move(stream, STREAM_SILENT);
         if (lane->coordinator == stream)
             lane->coordinator = NULL;
         if (stream->place == PLACE_COORDINATOR)
@@ -231,7 +232,8 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
     lane->coordinator = stream;
     lane->coordinator_hello = order->number;
     lane->coordinator_heard_us = lane->now_us;
-    stream->hello = true;
+    if (stream->state == STREAM_SILENT)
+        lane_stream_move(stream, STREAM_GREETED);
     return stream->place == PLACE_COORDINATOR || lane_place_take(lane, stream);
 }
 
@@ -599,13 +601,13 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
 {
     struct stream *stream = lane_stream_find(lane, event->stream);
 
-    if (stream == NULL || stream->ended || stream->kind != LANE_STREAM_PEER)
+    if (stream == NULL || stream->state == STREAM_ENDED || stream->kind != LANE_STREAM_PEER)
         return;
     if (lane->index == 0) {
         refuse_another_ps_0(lane, stream, event->order->hello);
         return;
     }
-    if (event->order->hello == NULL && !stream->hello) {
+    if (event->order->hello == NULL && stream->state == STREAM_SILENT) {
         lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "an order on a stream whose hello was not taken");

@@ -34,7 +34,7 @@ uint32_t lane_place_share(const struct lane *lane)
 static void link_stranger(struct lane *lane, struct stream *stream)
 {
     assert(stream->place == PLACE_NONE);
-    assert(!stream->ended);
+    assert(stream->state != STREAM_ENDED);
     assert(lane->last_stranger == NULL || lane->last_stranger->stranger_since_us <= lane->now_us);
     stream->place = PLACE_STRANGER;
     stream->stranger_since_us = lane->now_us;
@@ -120,8 +120,8 @@ static bool take_reader(struct lane *lane, struct stream *stream)
 
 void lane_place_estrange(struct lane *lane, struct stream *stream)
 {
-    assert(!stream->ended);
-    if (stream->kind == LANE_STREAM_PULL && !stream->stale) {
+    assert(stream->state != STREAM_ENDED);
+    if (stream->kind == LANE_STREAM_PULL && stream->state != STREAM_STALE) {
         (void)take_reader(lane, stream); /* it may read on, as anybody */
         return;
     }
@@ -152,7 +152,8 @@ static bool take_session(struct lane *lane, struct stream *stream)
 
 bool lane_place_take(struct lane *lane, struct stream *stream)
 {
-    assert(stream->place == PLACE_STRANGER && stream->hello);
+    assert(stream->place == PLACE_STRANGER);
+    assert(stream->state == STREAM_GREETED || stream->state == STREAM_STALE);
     if (stream->kind == LANE_STREAM_PEER) {
         lane_place_leave(lane, stream);
         stream->place = PLACE_COORDINATOR;
@@ -161,13 +162,13 @@ bool lane_place_take(struct lane *lane, struct stream *stream)
     if (stream->session != NULL && !stream->session->closed)
         return take_session(lane, stream);
     lane_place_estrange(lane, stream);
-    return !stream->ended;
+    return stream->state != STREAM_ENDED;
 }
 
 static void end_stranger(struct lane *lane, struct stream *stream)
 {
     assert(stream->place == PLACE_STRANGER);
-    if (!stream->hello)
+    if (stream->state == STREAM_SILENT)
         lane_stream_fail(
             lane, stream, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "no hello on this stream for %s: it is what a client says first",

@@ -93,7 +93,7 @@ static void unlink_pull(struct stream *stream, struct pull *pull)
 static void link_last(struct stream *stream, struct pull *pull)
 {
     assert(pull->next == NULL);
-    assert(!stream->ended);
+    assert(stream->state == STREAM_GREETED);
     pull->prev = stream->last_pull;
     if (stream->last_pull != NULL)
         stream->last_pull->next = pull;
@@ -317,8 +317,8 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
     struct stream *stream = lane_stream_find(lane, event->stream);
     const wire_pull_request *request = event->pull_request;
 
-    if (stream == NULL || stream->ended || !lane_stream_greeted(lane, stream, request->hello) ||
-        stream->stale)
+    if (stream == NULL || stream->state == STREAM_ENDED ||
+        !lane_stream_greeted(lane, stream, request->hello) || stream->state == STREAM_STALE)
         return;
     if (stream->session != NULL)
         lane_session_heard(lane, stream->session);
@@ -470,7 +470,7 @@ void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
  * has of them. False: it has time left, or has taken all. */
 static bool give_up_unread(struct lane *lane, struct stream *stream)
 {
-    if (stream->kind != LANE_STREAM_PULL || stream->ended || stream->writable ||
+    if (stream->kind != LANE_STREAM_PULL || stream->state == STREAM_ENDED || stream->writable ||
         stream->said_us == 0)
         return false;
     const uint64_t due_us = stream->said_us + UNREAD_US_MAX;

@@ -265,20 +265,21 @@ begin(struct lane *lane, const struct stream *stream, struct message *message, s
     if (message->answer == NULL)
         return false;
     *message->answer = (wire_pull_answer)WIRE_PULL_ANSWER_INIT;
-    if (stream->greeting_due)
+    const bool greets = (stream->due & DUE_GREETING) != 0;
+    if (greets)
         message->answer->greeting = lane_stream_greeting(lane, stream);
-    if (stream->greeting_due && message->answer->greeting == NULL)
+    if (greets && message->answer->greeting == NULL)
         return false;
     return pull == NULL || say(lane, message, pull);
 }
 
 void lane_pulled_flush(struct lane *lane, struct stream *stream)
 {
-    struct pull *pull = stream->stale ? NULL : choose(lane, stream);
+    struct pull *pull = stream->state == STREAM_STALE ? NULL : choose(lane, stream);
 
     assert(stream->writable);
-    assert(!stream->ended);
-    if (!stream->greeting_due && pull == NULL)
+    assert(stream->state != STREAM_ENDED);
+    if (stream->due == 0 && pull == NULL)
         return;
     struct message message = {.answer = NULL};
     if (!begin(lane, stream, &message, pull)) {
@@ -296,7 +297,7 @@ void lane_pulled_flush(struct lane *lane, struct stream *stream)
     effect->payload = message.payload;
     effect->payload_count = message.payload_count;
     effect->after_record = lane->last_record;
-    stream->greeting_due = false;
+    stream->due = 0;
     stream->writable = false;
     lane_pull_said(lane, stream);
     if (pull == NULL)

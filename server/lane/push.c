@@ -273,7 +273,7 @@ receive(struct lane *lane, struct stream *stream, const wire_part *header, struc
 {
     struct part *part = header->first ? begin(lane, stream, header) : *receiving(lane, stream);
 
-    if (stream->ended)
+    if (stream->state == STREAM_ENDED)
         return false;
     if (part == NULL || part->sequence != header->sequence) {
         lane_stream_fail(
@@ -289,7 +289,7 @@ receive(struct lane *lane, struct stream *stream, const wire_part *header, struc
         take_piece(lane, part, header->pieces[i], payload);
     if (header->last)
         end(lane, stream, part);
-    return !stream->ended;
+    return stream->state != STREAM_ENDED;
 }
 
 /* Do the pieces name just the bytes that came? */
@@ -350,14 +350,12 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
     const wire_push_request *request = event->push_request;
     struct payload payload = {.spans = event->payload, .count = event->payload_spans};
 
-    if (stream == NULL || stream->ended || !lane_stream_greeted(lane, stream, request->hello) ||
-        stream->stale)
+    if (stream == NULL || stream->state == STREAM_ENDED ||
+        !lane_stream_greeted(lane, stream, request->hello) || stream->state == STREAM_STALE)
         return;
     struct session *session = stream->session;
     if (session == NULL || session->closing) {
-        stream->rejoin_due = stream->rejoin_due || session == NULL;
-        stream->closed_due = stream->closed_due || session != NULL;
-        lane_stream_attend(lane, stream);
+        lane_stream_owe(lane, stream, session == NULL ? DUE_REJOIN : DUE_CLOSED);
         return;
     }
     assert(lane->config.broken != 0 || session->push_stream == stream);

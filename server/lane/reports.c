@@ -113,7 +113,7 @@ static wire_peer_report *pack(struct lane *lane, struct report *report)
 static void put_in_line(struct lane *lane, struct stream *stream, struct report *report)
 {
     assert(report->next == NULL);
-    assert(!stream->ended);
+    assert(stream->state != STREAM_ENDED);
     if (stream->last_report != NULL)
         stream->last_report->next = report;
     else
@@ -171,8 +171,7 @@ void lane_report_refusal(
 void lane_report_alive(struct lane *lane, struct stream *stream)
 {
     assert(stream->kind == LANE_STREAM_PEER);
-    stream->alive_due = true;
-    lane_stream_attend(lane, stream);
+    lane_stream_owe(lane, stream, DUE_ALIVE);
 }
 
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
@@ -273,14 +272,15 @@ void lane_reports_renew(struct lane *lane)
 {
     struct stream *stream = lane->coordinator;
 
-    assert(stream == NULL || !stream->ended);
-    if (stream == NULL || !stream->writable || !stream->hello || lane->now_us < lane->renew_due_us)
+    assert(stream == NULL || stream->state != STREAM_ENDED);
+    if (stream == NULL || !stream->writable || stream->state != STREAM_GREETED ||
+        lane->now_us < lane->renew_due_us)
         return;
     wire_peer_report *message = new_message(lane, 0);
     if (message == NULL || !add_renewed(lane, message))
         return;
     lane->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
-    stream->alive_due = false;
+    stream->due = 0;
     send(lane, stream, message, 0);
 }
 
@@ -290,7 +290,7 @@ static void send_alive(struct lane *lane, struct stream *stream)
 
     if (message == NULL)
         return;
-    stream->alive_due = false;
+    stream->due = 0;
     send(lane, stream, message, 0);
 }
 
@@ -302,7 +302,7 @@ void lane_reports_flush(struct lane *lane, struct stream *stream)
     if (report == NULL) {
         if (stream == lane->coordinator)
             lane_reports_renew(lane);
-        if (stream->alive_due && stream->writable)
+        if (stream->due != 0 && stream->writable)
             send_alive(lane, stream);
         return;
     }
@@ -310,7 +310,7 @@ void lane_reports_flush(struct lane *lane, struct stream *stream)
     if (message == NULL)
         return;
     send(lane, stream, message, report->record);
-    stream->alive_due = false; /* any report is a sign of life */
+    stream->due = 0; /* any report is a sign of life */
     stream->first_report = report->next;
     if (stream->first_report == NULL)
         stream->last_report = NULL;

@@ -126,7 +126,7 @@ static void estrange_streams(struct lane *lane, const struct session *session)
 {
     assert(session->closed);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        if (stream->session == session && !stream->ended)
+        if (stream->session == session && stream->state != STREAM_ENDED)
             lane_place_estrange(lane, stream);
     }
 }

@@ -134,11 +134,12 @@ static bool in_flight(const struct lane *lane)
     if (!lost && some_session_in_flight(lane))
         return true;
     for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        if (stream->ended)
+        if (stream->state == STREAM_ENDED)
             continue;
         if (!lost && stream->receiving != NULL && will_take_place(stream->receiving))
             return true;
-        if (stream->first_answer != NULL || stream->closed_due || stream->first_report != NULL)
+        if (stream->first_answer != NULL || (stream->due & DUE_CLOSED) != 0 ||
+            stream->first_report != NULL)
             return true;
         if (lane_pull_under_way(stream) != NULL)
             return true;

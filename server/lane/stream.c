@@ -9,6 +9,22 @@
 #include "text.h"
 
 #define BREAKS_LOGGED 4u /* of one session; then only each that is a power of two */
+#define TO(state) (1u << (state))
+
+/* What may follow each state. ps 0 says hello again on the stream that it has, and a hello of another configuration unsays it. */
+static const uint32_t moves[] = {
+    [STREAM_SILENT] = TO(STREAM_STALE) | TO(STREAM_GREETED) | TO(STREAM_ENDED),
+    [STREAM_STALE] = TO(STREAM_ENDED),
+    [STREAM_GREETED] = TO(STREAM_SILENT) | TO(STREAM_ENDED),
+    [STREAM_ENDED] = 0,
+};
+
+void lane_stream_move(struct stream *stream, enum stream_state to)
+{
+    assert((size_t)stream->state < sizeof moves / sizeof *moves);
+    assert((moves[stream->state] & TO(to)) != 0);
+    stream->state = to;
+}
 
 struct stream *lane_stream_find(const struct lane *lane, uint64_t id)
 {
@@ -58,6 +74,13 @@ void lane_stream_attend(struct lane *lane, struct stream *stream)
     lane->attended = stream;
 }
 
+void lane_stream_owe(struct lane *lane, struct stream *stream, enum stream_due due)
+{
+    assert(stream->state != STREAM_ENDED);
+    stream->due |= (uint32_t)due;
+    lane_stream_attend(lane, stream);
+}
+
 void lane_stream_writable(struct lane *lane, const struct lane_event *event)
 {
     struct stream *stream = lane_stream_find(lane, event->stream);
@@ -70,9 +93,10 @@ void lane_stream_writable(struct lane *lane, const struct lane_event *event)
 
 void lane_stream_end(struct lane *lane, struct stream *stream)
 {
-    if (stream->ended)
+    if (stream->state == STREAM_ENDED)
         return;
-    stream->ended = true;
+    lane_stream_move(stream, STREAM_ENDED);
+    stream->due = 0;
     lane_place_leave(lane, stream);
     if (stream->receiving != NULL)
         lane_part_destroy(lane, stream->receiving);
@@ -100,8 +124,8 @@ static void tell_broken(struct lane *lane, const struct stream *stream)
 {
     struct session *session = stream->session;
 
-    if (stream->kind != LANE_STREAM_PUSH || stream->ended || session == NULL || session->closing ||
-        session->push_stream != stream || lane_run_is_over(lane))
+    if (stream->kind != LANE_STREAM_PUSH || stream->state == STREAM_ENDED || session == NULL ||
+        session->closing || session->push_stream != stream || lane_run_is_over(lane))
         return;
     const uint32_t nth = ++session->broken_streams;
     if (nth > BREAKS_LOGGED && (nth & (nth - 1)) != 0)
@@ -122,7 +146,7 @@ void lane_stream_closed(struct lane *lane, const struct lane_event *event)
         return;
     tell_broken(lane, stream);
     lane_stream_end(lane, stream);
-    assert(stream->ended);
+    assert(stream->state == STREAM_ENDED);
     assert(stream != lane->coordinator);
     assert(stream->first_report == NULL);
     for (struct stream **link = &lane->attended; *link != NULL; link = &(*link)->next_attended) {
@@ -147,7 +171,7 @@ void lane_stream_fail(
 {
     assert(status != SUMAC_OK);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
-    if (stream->ended)
+    if (stream->state == STREAM_ENDED)
         return;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
     if (effect != NULL) {
@@ -188,7 +212,7 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
 {
     wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);
 
-    assert(stream->hello);
+    assert(stream->state == STREAM_GREETED || stream->state == STREAM_STALE);
     if (greeting == NULL)
         return NULL;
     *greeting = (wire_greeting)WIRE_GREETING_INIT;
@@ -207,7 +231,7 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
 static bool take_over(struct lane *lane, struct stream *stream, struct session *session)
 {
     assert(stream->kind == LANE_STREAM_PUSH);
-    assert(!stream->ended);
+    assert(stream->state == STREAM_GREETED);
     if (!rule_holds(lane->config.broken, RULE_generation)) {
         session->push_stream = stream;
         return true;
@@ -272,20 +296,19 @@ static bool is_stale(const struct lane *lane, const struct stream *stream, const
 /* hello's commit_through is not acted on: without the voided ones it would apply what must not be. The commit follows. */
 static bool take_hello(struct lane *lane, struct stream *stream, const wire_hello *hello)
 {
-    assert(!stream->hello);
-    assert(!stream->ended);
+    assert(stream->state == STREAM_SILENT);
     if (!check_hello(lane, stream, hello))
         return false;
-    stream->hello = true;
-    stream->greeting_due = true;
+    const bool stale = is_stale(lane, stream, hello);
+    lane_stream_move(stream, stale ? STREAM_STALE : STREAM_GREETED);
+    lane_stream_owe(lane, stream, DUE_GREETING);
     stream->generation = hello->generation;
-    stream->stale = is_stale(lane, stream, hello);
-    lane_stream_attend(lane, stream);
-    if (stream->stale || hello->session_id.len == 0)
+    if (stale || hello->session_id.len == 0)
         return lane_place_take(lane, stream);
     struct session *session = lane_session_find(lane, hello->session_id.data);
     if (session == NULL) {
-        stream->rejoin_due = stream->kind == LANE_STREAM_PUSH;
+        if (stream->kind == LANE_STREAM_PUSH)
+            lane_stream_owe(lane, stream, DUE_REJOIN);
         return lane_place_take(lane, stream);
     }
     if (stream->kind == LANE_STREAM_PUSH && !take_over(lane, stream, session))
@@ -294,19 +317,22 @@ static bool take_hello(struct lane *lane, struct stream *stream, const wire_hell
     if (!lane_place_take(lane, stream))
         return false;
     lane_session_heard(lane, session);
-    if (stream->kind == LANE_STREAM_PUSH)
-        lane_answers_refused_again(lane, session);
-    if (stream->kind == LANE_STREAM_PUSH && session->closing)
-        stream->closed_due = true;
-    return !stream->ended;
+    if (stream->kind != LANE_STREAM_PUSH)
+        return true;
+    lane_answers_refused_again(lane, session);
+    if (stream->state != STREAM_ENDED && session->closing)
+        lane_stream_owe(lane, stream, DUE_CLOSED);
+    return stream->state != STREAM_ENDED;
 }
 
 bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello)
 {
-    assert(!stream->ended);
-    if (hello != NULL && !stream->hello)
+    const bool silent = stream->state == STREAM_SILENT;
+
+    assert(stream->state != STREAM_ENDED);
+    if (hello != NULL && silent)
         return take_hello(lane, stream, hello);
-    if (hello != NULL || !stream->hello) {
+    if (hello != NULL || silent) {
         lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             hello != NULL ? "a second hello on one stream" : "the first message says no hello");
@@ -318,7 +344,7 @@ bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_he
 static void flush_one(struct lane *lane, struct stream *stream)
 {
     assert(!stream->attended);
-    if (!stream->writable || stream->ended)
+    if (!stream->writable || stream->state == STREAM_ENDED)
         return;
     switch (stream->kind) {
     case LANE_STREAM_PUSH:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_moves.c -- a part goes from state to state as its table says, and any other move ends the process. */
+/* lane_moves.c -- parts and streams go from state to state as their tables say, and any other move ends the process. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -64,10 +64,27 @@ static void a_part_is_over_once_and_for_all(void **state)
     expect_moves(move_part, "NRUDFSVAO", expected);
 }
 
+static void move_stream(uint32_t from, uint32_t to)
+{
+    struct stream stream = {.state = (enum stream_state)from};
+
+    lane_stream_move(&stream, (enum stream_state)to);
+}
+
+static void a_stream_is_greeted_once_and_ended_once(void **state)
+{
+    /* Silent, sTale, Greeted, Ended. */
+    static const char *const expected[] = {"TGE", "E", "SE", ""};
+    (void)state;
+
+    expect_moves(move_stream, "STGE", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_is_over_once_and_for_all),
+        cmocka_unit_test(a_stream_is_greeted_once_and_ended_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
