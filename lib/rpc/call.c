@@ -12,6 +12,35 @@
 
 #include "error.h"
 
+#define TO(state) (1u << (state))
+
+/* What may follow each state. A unary call's last word goes out with its only message. */
+static const uint32_t says_moves[] = {
+    [SAYS_NOTHING_YET] = TO(SAYS_WHAT_COMES) | TO(SAYS_LAST_SOON) | TO(SAYS_LAST),
+    [SAYS_WHAT_COMES] = TO(SAYS_A_MESSAGE) | TO(SAYS_LAST_SOON) | TO(SAYS_LAST),
+    [SAYS_A_MESSAGE] = TO(SAYS_WHAT_COMES) | TO(SAYS_LAST_SOON),
+    [SAYS_LAST_SOON] = TO(SAYS_LAST),
+    [SAYS_LAST] = 0,
+};
+
+static const uint32_t hears_moves[] = {
+    [HEARS_ALL] = TO(HEARS_LATER) | TO(HEARS_NOTHING),
+    [HEARS_LATER] = TO(HEARS_ALL) | TO(HEARS_NOTHING),
+    [HEARS_NOTHING] = TO(HEARS_NOTHING), /* it may be ended for several reasons */
+};
+
+void call_say(struct rpc_call *call, enum call_says to)
+{
+    assert((says_moves[call->says] & TO(to)) != 0);
+    call->says = to;
+}
+
+void call_hear(struct rpc_call *call, enum call_hears to)
+{
+    assert((hears_moves[call->hears] & TO(to)) != 0);
+    call->hears = to;
+}
+
 struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core)
 {
     struct rpc_call *call = pool_take(&poller->calls);
@@ -93,6 +122,7 @@ void call_settle(struct rpc_call *call)
     call->batches--;
     if (!call->over || call->batches > 0)
         return;
+    assert(call->waits != WAITS_FOR_REQUEST);
     tell_closed(call);
     if (call->server != NULL)
         server_forget(call->server, call);
@@ -107,11 +137,11 @@ void rpc_call_set_user(struct rpc_call *call, void *user) { call->user = user; }
 
 bool rpc_call_writable(const struct rpc_call *call)
 {
-    return call->open && !call->sending && !call->ending && !call->over;
+    return call->says == SAYS_WHAT_COMES && !call->over;
 }
 
 void rpc_call_cancel(struct rpc_call *call)
 {
-    call->deaf = true;
+    call_hear(call, HEARS_NOTHING);
     grpc_call_cancel(call->core, NULL);
 }

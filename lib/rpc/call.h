@@ -43,12 +43,35 @@ struct rpc_poller {
         *asking; /* calls whose next message is to be asked for; each counts that as a batch */
 };
 
+/* What this end says; call.c has the table of its moves. The last word is the status, or the client's half-close. */
+enum call_says {
+    SAYS_NOTHING_YET, /* the client's initial metadata is not out */
+    SAYS_WHAT_COMES,  /* a message may be sent */
+    SAYS_A_MESSAGE,   /* it is under way */
+    SAYS_LAST_SOON,   /* the last word follows what is under way */
+    SAYS_LAST,        /* it is on its way */
+};
+
+/* What becomes of a message that arrives. */
+enum call_hears {
+    HEARS_ALL,
+    HEARS_LATER,   /* it is kept, until rpc_call_resume */
+    HEARS_NOTHING, /* it is dropped: one was malformed, or the call is ended */
+};
+
+/* The queue of the server that a call stands in. */
+enum call_waits {
+    WAITS_FOR_NOTHING,
+    WAITS_FOR_REQUEST, /* its client has yet to send it */
+    WAITS_FOR_READER,  /* its last word is out */
+};
+
 struct rpc_call {
     struct rpc_poller *poller;
     struct rpc_server *server; /* one of these two is NULL */
     struct rpc_channel *channel;
     struct method *method; /* server: in whose bound it counts; NULL: in none, it is refused */
-    struct method *asked;  /* server: whose request it has yet to send; NULL: it has, or streams */
+    struct method *asked;  /* server: whose request it has yet to send, while it waits for that */
     struct rpc_call *previous, *next; /* of the server's or the channel's */
     struct rpc_call *older, *newer;   /* server: of the queue that it stands in */
     struct rpc_call *next_asking;
@@ -57,19 +80,15 @@ struct rpc_call {
     void *user;
     const wire_type *incoming; /* NULL: nothing is received */
 
-    bool own;          /* server: of health or reflection, which end with the server's draining */
-    bool answers_once; /* server: the message sent first carries the status OK */
-    bool open;         /* the client's initial metadata is out; at the server, always */
-    bool greeted;      /* this end's initial metadata was sent */
-    bool welcomed;     /* client: the server's was asked for */
-    bool sending;
-    bool ending; /* a status, or the client's half-close, follows what is being sent */
-    bool ended;  /* and is on its way */
-    bool paused;
-    bool listed_ending; /* server: among those whose last word is out */
-    bool deaf;          /* what arrives is dropped: it was malformed, or the call is ended */
-    bool over;
-    bool heard; /* a message has come */
+    bool own;            /* server: of health or reflection, which end with the server's draining */
+    bool answers_once;   /* server: the message sent first carries the status OK */
+    bool greeted;        /* this end's initial metadata was sent */
+    bool welcomed;       /* client: the server's was asked for */
+    bool heard;          /* a message has come */
+    bool over;           /* close or status has come: it lasts until no batch is under way */
+    enum call_says says; /* call_say changes it */
+    enum call_hears hears; /* call_hear changes it */
+    enum call_waits waits; /* server.c changes it with the queue */
     uint32_t batches;
     uint64_t ending_since_us; /* server: as a tick found it; 0: not yet */
     uint32_t connection;      /* server: the number of its connection, once its last word is out */
@@ -93,6 +112,8 @@ struct rpc_call {
 
 /* NULL: no memory. */
 struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core);
+void call_say(struct rpc_call *call, enum call_says to);
+void call_hear(struct rpc_call *call, enum call_hears to);
 /* One more batch; gRPC refuses only what breaks its rules. */
 void call_start(struct rpc_call *call, const grpc_op *ops, size_t count, struct tag *tag);
 /* A batch has completed: the last thing every tag's function does. The call may be gone after it.
@@ -101,7 +122,7 @@ void call_settle(struct rpc_call *call);
 
 /* send.c */
 void call_send_done(void *owner, bool ok);
-/* Send the half-close or the status that waits, if one does and nothing is under way. */
+/* Nothing is under way any more: send the half-close or the status that waits for that, if one does. */
 void call_send_ending(struct rpc_call *call);
 /* One packed message with its payload, in call->outgoing. */
 void call_fill(

@@ -133,9 +133,10 @@ static void open_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
     if (ok) {
-        call->open = true;
+        if (call->says == SAYS_NOTHING_YET)
+            call_say(call, SAYS_WHAT_COMES);
         call_send_ending(call);
-        if (call->handler->opened != NULL && !call->deaf)
+        if (call->handler->opened != NULL && call->hears != HEARS_NOTHING)
             call->handler->opened(call);
     }
     call_settle(call);
@@ -174,7 +175,7 @@ static void begin(struct rpc_call *call, const wire_message *message, bool wait_
         ops[count] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
         ops[count++].data.send_message.send_message = call->outgoing;
         ops[count++] = (grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
-        call->ending = call->ended = true;
+        call_say(call, SAYS_LAST);
     }
     call_start(call, ops, count, &call->opened);
     call_receive(call);

@@ -56,7 +56,7 @@ spans_of(struct arena *arena, const grpc_byte_buffer *buffer, size_t *count)
 /* The message is no good: its sender is told, and the call ends. */
 static void refuse(struct rpc_call *call, const struct sumac_error *error)
 {
-    call->deaf = true;
+    call_hear(call, HEARS_NOTHING);
     if (call->server != NULL) {
         rpc_call_finish(call, error->status, error->reason, error->text);
         return;
@@ -112,7 +112,8 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
  * follows. */
 static void end_of_messages(struct rpc_call *call)
 {
-    if (call->server == NULL || call->deaf || grpc_call_failed_before_recv_message(call->core))
+    if (call->server == NULL || call->hears == HEARS_NOTHING ||
+        grpc_call_failed_before_recv_message(call->core))
         return;
     if (call->handler->half_closed != NULL)
         call->handler->half_closed(call);
@@ -122,7 +123,7 @@ static void end_of_messages(struct rpc_call *call)
 
 static void take(struct rpc_call *call, grpc_byte_buffer *buffer)
 {
-    if (call->deaf)
+    if (call->hears == HEARS_NOTHING)
         grpc_byte_buffer_destroy(buffer);
     else
         call_deliver(call, buffer);
@@ -137,7 +138,7 @@ void call_receive_done(void *owner, bool ok)
     if (buffer == NULL) {
         if (ok)
             end_of_messages(call);
-    } else if (call->paused && !call->deaf) {
+    } else if (call->hears == HEARS_LATER) {
         call->held = buffer;
     } else {
         take(call, buffer);
@@ -145,11 +146,16 @@ void call_receive_done(void *owner, bool ok)
     call_settle(call);
 }
 
-void rpc_call_pause(struct rpc_call *call) { call->paused = true; }
+void rpc_call_pause(struct rpc_call *call)
+{
+    if (call->hears == HEARS_ALL)
+        call_hear(call, HEARS_LATER);
+}
 
 void rpc_call_resume(struct rpc_call *call)
 {
-    call->paused = false;
+    if (call->hears == HEARS_LATER)
+        call_hear(call, HEARS_ALL);
     grpc_byte_buffer *buffer = call->held;
     call->held = NULL;
     if (buffer == NULL)

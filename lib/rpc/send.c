@@ -144,12 +144,13 @@ void rpc_call_send(
         ops[count++] = greeting();
     ops[count] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
     ops[count++].data.send_message.send_message = call->outgoing;
+    call_say(call, call->answers_once ? SAYS_LAST : SAYS_A_MESSAGE);
     if (call->answers_once) {
-        call->ending = call->ended = call->deaf = true;
+        call_hear(call, HEARS_NOTHING);
         server_note_ending(call->server, call);
         ops[count++] = status_op(call, &trailing);
     }
-    call->greeted = call->sending = true;
+    call->greeted = true;
     call_start(call, ops, count, &call->sent);
     rpc_ask(call->poller);
 }
@@ -157,7 +158,8 @@ void rpc_call_send(
 void call_send_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
-    call->sending = false;
+    if (call->says == SAYS_A_MESSAGE)
+        call_say(call, SAYS_WHAT_COMES);
     if (call->unread_bytes > 0)
         server_end_unread(call->server, call, ok);
     call_send_ending(call);
@@ -174,12 +176,12 @@ static void finish_done(void *owner, bool ok)
 
 void call_send_ending(struct rpc_call *call)
 {
-    if (!call->ending || call->ended || call->sending || !call->open || call->over)
+    if (call->says != SAYS_LAST_SOON || call->over)
         return;
     grpc_op ops[2];
     size_t count = 0;
     grpc_metadata trailing;
-    call->ended = true;
+    call_say(call, SAYS_LAST);
     call->finished = (struct tag){.done = finish_done, .owner = call};
     if (call->server == NULL) {
         ops[count++] = (grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
@@ -195,21 +197,28 @@ void call_send_ending(struct rpc_call *call)
 void rpc_call_finish(
     struct rpc_call *call, enum sumac_status status, enum sumac_reason reason, const char *text)
 {
+    const bool nothing_before = call->says == SAYS_WHAT_COMES;
     assert(call->server != NULL);
-    if (call->ending)
+    if (call->says >= SAYS_LAST_SOON)
         return;
-    call->ending = call->deaf = true;
+    call_say(call, SAYS_LAST_SOON);
+    call_hear(call, HEARS_NOTHING);
     server_note_ending(call->server, call);
     call->status = (grpc_status_code)status;
     call->reason = reason;
     if (text != NULL && status != SUMAC_OK)
         call->details = grpc_slice_from_copied_string(text);
-    call_send_ending(call);
+    if (nothing_before)
+        call_send_ending(call);
 }
 
 void rpc_call_end(struct rpc_call *call)
 {
+    const bool nothing_before = call->says == SAYS_WHAT_COMES;
     assert(call->server == NULL);
-    call->ending = true;
-    call_send_ending(call);
+    if (call->says >= SAYS_LAST_SOON)
+        return;
+    call_say(call, SAYS_LAST_SOON);
+    if (nothing_before)
+        call_send_ending(call);
 }

@@ -247,7 +247,7 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
         return NULL;
     }
     call->server = server;
-    call->open = true;
+    call_say(call, SAYS_WHAT_COMES);
     calls_link(&server->calls, call);
     server->call_count++;
     call->closed = (struct tag){.done = note_closed, .owner = call};
@@ -267,8 +267,9 @@ static uint32_t *ending_beside(struct rpc_server *server, struct rpc_call *call)
 
 static void forget_ending(struct rpc_server *server, struct rpc_call *call)
 {
+    assert(call->waits == WAITS_FOR_READER);
     call_queue_remove(&server->ending, call);
-    call->listed_ending = false;
+    call->waits = WAITS_FOR_NOTHING;
     --*ending_beside(server, call);
 }
 
@@ -371,8 +372,9 @@ static void serve(struct rpc_call *call, struct method *method, grpc_byte_buffer
 
 static void leave_newcomers(struct rpc_call *call)
 {
-    assert(call->asked != NULL);
+    assert(call->waits == WAITS_FOR_REQUEST);
     call_queue_remove(&call->server->newcomers, call);
+    call->waits = WAITS_FOR_NOTHING;
     call->asked = NULL;
 }
 
@@ -418,7 +420,9 @@ static void await_request(struct rpc_call *call, struct method *method)
     struct rpc_server *const server = call->server;
     if (server->newcomers.count == server->newcomers_max)
         turn_away_oldest(server);
+    assert(call->waits == WAITS_FOR_NOTHING);
     call->asked = method;
+    call->waits = WAITS_FOR_REQUEST;
     call_queue_add(&server->newcomers, call);
     call->received = (struct tag){.done = request_done, .owner = call};
     call_receive(call);
@@ -518,7 +522,7 @@ void server_forget(struct rpc_server *server, struct rpc_call *call)
 {
     calls_unlink(&server->calls, call);
     server->call_count--;
-    if (call->listed_ending)
+    if (call->waits == WAITS_FOR_READER)
         forget_ending(server, call);
     if (call->unread_bytes > 0)
         server_end_unread(server, call, false);
@@ -575,8 +579,9 @@ void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool ta
 /* At its own end the server tells everybody why. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call)
 {
-    assert(call->ending && !call->listed_ending);
-    call->listed_ending = true;
+    assert(call->says >= SAYS_LAST_SOON);
+    assert(call->waits == WAITS_FOR_NOTHING);
+    call->waits = WAITS_FOR_READER;
     call_queue_add(&server->ending, call);
     call->connection = number_of_connection(call->core);
     ++*ending_beside(server, call);
