@@ -136,7 +136,7 @@ void lane_destroy(struct lane *lane)
 {
     if (lane == NULL)
         return;
-    lane_apply_drop_jobs(lane);
+    lane_operation_drop_all(lane);
     while (lane->first_stream != NULL) {
         const struct lane_event closed = {.stream = lane->first_stream->id};
         lane_stream_closed(lane, &closed);
@@ -268,7 +268,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
     lane_reports_close_again(lane);
     lane_pull_tick(lane);
     lane_place_tick(lane);
-    lane_apply_retry(lane);
+    lane_turn_retry_stalled(lane);
     lane_shutdown_watch(lane);
     if (lane->judge != NULL)
         judge_tick(lane->judge, event, &lane->out);
@@ -290,7 +290,7 @@ static void (*const handlers[])(struct lane *, const struct lane_event *) = {
     [LANE_EVENT_CALL] = called,
     [LANE_EVENT_CALL_CANCELLED] = call_cancelled,
     [LANE_EVENT_RELEASED] = lane_pulled_released,
-    [LANE_EVENT_COMPUTED] = lane_apply_computed,
+    [LANE_EVENT_COMPUTED] = lane_turn_computed,
     [LANE_EVENT_RECORDED] = recorded,
     [LANE_EVENT_TERMINATE] = lane_shutdown_terminate,
     [LANE_EVENT_TICK] = ticked,
@@ -392,7 +392,7 @@ uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uin
     const struct shard *shard = store_shard(&lane->store, shard_id);
     uint64_t copied = 0;
 
-    if (shard == NULL || shard->busy || !shard->variable->filled || out_bytes < shard->bytes)
+    if (shard == NULL || is_busy(shard) || !shard->variable->filled || out_bytes < shard->bytes)
         return 0;
     for (uint32_t i = 0; i < shard->block_count; i++) {
         assert(shard->value[i]->died == 0);

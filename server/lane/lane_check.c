@@ -17,7 +17,7 @@ struct sums {
     struct store_sums store;
     uint64_t staged_bytes, chunks, parts, refusals, reports, sessions, streams, held;
     uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
-    uint64_t jobs, waiting, strangers, readers, views;
+    uint64_t operations, waiting, strangers, readers, views;
     uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
     const struct variable *deleted[DELETED_MAX];
     uint32_t deleted_count;
@@ -413,54 +413,71 @@ static void check_streams(struct sums *sums)
 
 /* ---- vector work ---- */
 
-static void check_jobs(struct sums *sums)
+static bool has_shard(const struct operation *operation, const struct shard *shard)
 {
-    const struct lane *lane = sums->lane;
-    uint64_t stalled = 0, applying = 0;
+    for (const struct part *part = operation->parts; part != NULL; part = part->beside) {
+        for (uint32_t i = 0; i < part->entry_count; i++) {
+            if (part->entries[i].shard == shard)
+                return true;
+        }
+    }
+    return false;
+}
 
-    for (const struct job *job = lane->jobs; job != NULL && sums->jobs <= sums->sessions;
-         job = job->next) {
-        const struct part *part = job->part;
-        sums->jobs++;
-        stalled += job->stalled;
-        sums->held += job->held_count;
-        if (part->session->applying != part || &part->session->job != job)
+/* Every shard of it is busy for it. */
+static void check_operation(struct sums *sums, const struct operation *operation)
+{
+    if (operation->state != OPERATION_OUT && operation->state != OPERATION_STALLED)
+        check_object(
+            sums->check, "operation %llu is in the list in state %d",
+            (unsigned long long)operation->position, (int)operation->state);
+    for (const struct part *part = operation->parts; part != NULL; part = part->beside) {
+        if (part->session->applying != part || part->state != PART_APPLYING)
             check_object(
                 sums->check, "%s: its vector work is not of the push that is being applied",
                 whose(part));
         for (uint32_t i = 0; i < part->entry_count; i++) {
-            if (!part->entries[i].shard->busy)
+            if (work_of(part->entries[i].shard)->operation != operation)
                 check_object(
                     sums->check, "%s: the shard of %s is being updated and not busy", whose(part),
                     part->entries[i].shard->variable->name);
         }
+    }
+}
+
+static void check_operations(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+    uint64_t stalled = 0, applying = 0;
+
+    for (const struct operation *operation = lane->operations;
+         operation != NULL && sums->operations <= sums->sessions; operation = operation->next) {
+        sums->operations++;
+        stalled += operation->state == OPERATION_STALLED;
+        sums->held += operation->held_count;
+        check_operation(sums, operation);
     }
     for (const struct session *session = lane->sessions; session != NULL; session = session->next)
         applying += session->applying != NULL;
     for (const struct session *session = lane->closed_sessions; session != NULL;
          session = session->next)
         applying += session->applying != NULL;
-    check_same(sums->check, lane->stalled_jobs, stalled, "stalled work", "the lane");
-    check_same(sums->check, applying, sums->jobs, "pushes that are being applied", "the lane");
-}
-
-static bool job_has(const struct job *job, const struct shard *shard)
-{
-    for (uint32_t i = 0; i < job->part->entry_count; i++) {
-        if (job->part->entries[i].shard == shard)
-            return true;
-    }
-    return false;
+    check_same(
+        sums->check, lane->stalled_operations, stalled, "operations that are stalled", "the lane");
+    check_same(
+        sums->check, applying, sums->operations, "pushes that are being applied", "the lane");
 }
 
 /* A shard is busy while vector work is out for it, and no longer. */
 static void check_busy(struct sums *sums, const struct shard *shard)
 {
-    const struct job *job = sums->lane->jobs;
+    const struct operation *operation = sums->lane->operations;
 
-    while (job != NULL && !job_has(job, shard))
-        job = job->next;
-    if (shard->busy && job == NULL)
+    if (!is_busy(shard))
+        return;
+    while (operation != NULL && !has_shard(operation, shard))
+        operation = operation->next;
+    if (operation == NULL)
         check_object(
             sums->check, "the shard of %s is busy, and nothing works on it", shard->variable->name);
 }
@@ -524,7 +541,7 @@ void lane_check(const struct lane *lane, struct check *check)
         return;
     check_sessions(&sums);
     check_streams(&sums);
-    check_jobs(&sums);
+    check_operations(&sums);
     check_store(&sums);
     check_pools(&sums);
     if (lane->judge != NULL)

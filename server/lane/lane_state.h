@@ -5,7 +5,7 @@
  *   lane ─┬─ streams ── stream ──┬─ answers that wait until it is writable
  *         │                      └─ pulls in their order
  *         ├─ sessions ─ session ── parts, staged or refused, by sequence; refusals remembered
- *         ├─ jobs ───── job ────── the part whose vector work is out
+ *         ├─ operations ────────── those whose vector work is out, and their parts
  *         └─ store ──── shards, blocks, views (store.h)
  *
  * A part's gradient lies in chunks; its runs say what of it goes where:
@@ -13,7 +13,7 @@
  *   chunk:   | run 0 ····· | run 1 ··· | run 2, first half ·|   | second half ······| run 3 ·· |
  *   entries: shards that the part touches, once each, in the order of the pieces
  *
- * Everything comes from pools. Sessions, streams, pulls, answers, reports and jobs are given back by the file that took
+ * Everything comes from pools. Sessions, streams, pulls, answers and reports are given back by the file that took
  * them. What a part holds is taken where it is filled (part.c, piece.c, staging.c) and given back with the part (part.c);
  * its refusal goes over to the session, which gives it back when it need not be remembered (voided.c).
  */
@@ -50,7 +50,7 @@
 #define STAGING_CHUNK_BYTES 1048576u
 #define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */
 #define SLICE_BYTES 262144u     /* of gradient: well below a millisecond */
-#define SLICES_PER_JOB_MAX                                                                         \
+#define SLICES_PER_OPERATION_MAX                                                                   \
     1024u /* what one COMPUTE takes; a larger part is computed in several   \
                                   */
 #define COPIED_BYTES_PER_STEP_MAX                                                                  \
@@ -139,22 +139,53 @@ struct part {
     struct chunk *first_chunk, *last_chunk;
     uint64_t checksum;
     void *checksum_state;
-    uint64_t record; /* of its staging */
-    /* being applied */
-    uint32_t next_run;
-    uint64_t next_byte; /* in it */
-    uint64_t position;
-    bool half_applied; /* only without the rule apply_in_one_operation */
+    uint64_t record;     /* of its staging */
+    struct part *beside; /* the next one of its operation */
 };
 
-struct job {
-    struct job *next;
-    struct lane_compute compute;
-    struct part *part;
-    struct block **held;           /* old blocks that the slices read */
-    uint32_t capacity, held_count; /* capacity 0: there was no memory for arrays */
-    bool stalled;                  /* nothing is out: it waits until bytes are RELEASED */
+enum operation_state {
+    OPERATION_OVER,    /* there is none, or all of it is done */
+    OPERATION_RUNNING, /* its slices are being cut, and run or given out, in this step */
+    OPERATION_OUT,     /* a COMPUTE of it is out */
+    OPERATION_STALLED, /* nothing is out: it waits until bytes are RELEASED */
 };
+
+/* What runs at one position of the lane: the parts whose turn has come together, which today is one. turn.c says when it
+ * begins, operation.c runs it. */
+struct operation {
+    struct operation *next;     /* of the lane's, while it is OUT or STALLED */
+    enum operation_state state; /* lane_operation_move changes it */
+    uint64_t position;
+    struct part *parts;            /* a list by part->beside */
+    struct part *part;             /* of them, the one that has yet to be cut into slices, … */
+    uint32_t run;                  /* … from here on, … */
+    uint64_t byte;                 /* … in that run */
+    struct lane_compute compute;   /* what is out, … */
+    struct block **held;           /* … and the old blocks that it reads */
+    uint32_t capacity, held_count; /* of both arrays; 0: there was no memory for them */
+};
+
+/* What the lane keeps of a shard, in the room that the store has for its user. */
+struct shard_work {
+    struct operation *operation; /* whose vector work is out for it: the shard is busy; or NULL */
+    uint64_t batch, batch_first, batch_beyond; /* the last COMPUTE that writes to it, and where */
+    uint64_t touched_by;                       /* number of the part that looked it up last, … */
+    uint32_t touched_index;                    /* … and its place there */
+};
+
+_Static_assert(
+    sizeof(struct shard_work) <= sizeof((struct shard *)0)->of_user,
+    "a shard has room for what the lane keeps of it");
+
+static inline struct shard_work *work_of(struct shard *shard)
+{
+    return (struct shard_work *)(void *)shard->of_user;
+}
+
+static inline bool is_busy(const struct shard *shard)
+{
+    return ((const struct shard_work *)(const void *)shard->of_user)->operation != NULL;
+}
 
 struct session_counts {
     uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;
@@ -173,12 +204,12 @@ struct session {
     uint32_t voided_count, voided_capacity;
     struct part *first, *last; /* by sequence, until they are over */
     uint32_t part_count;
-    struct part *applying;  /* of them, the one whose turn it is */
-    struct job job;         /* that of `applying` */
-    struct part *receiving; /* only without the rule generation */
-    uint64_t staged_bytes;  /* of its parts, as room.h counts them */
-    uint64_t answer_bytes;  /* of answers that wait for its push stream */
-    uint64_t pull_bytes;    /* of its pulls */
+    struct part *applying;      /* of them, the one whose turn it is */
+    struct operation operation; /* that of `applying` */
+    struct part *receiving;     /* only without the rule generation */
+    uint64_t staged_bytes;      /* of its parts, as room.h counts them */
+    uint64_t answer_bytes;      /* of answers that wait for its push stream */
+    uint64_t pull_bytes;        /* of its pulls */
     bool closing, closed, done;
     struct close_cause cause; /* with closing */
     uint64_t final;
@@ -344,8 +375,8 @@ struct lane {
     struct session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
     uint32_t closed_count;
     struct session *first_waiting, *last_waiting; /* for busy shards, in their turn */
-    struct job *jobs;                             /* newest first */
-    uint32_t stalled_jobs;
+    struct operation *operations;                 /* newest first */
+    uint32_t stalled_operations;
     uint64_t last_part, last_job, last_batch, last_record;
     uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
     uint64_t staged_bytes;       /* of all sessions' parts, and of answers that wait */
@@ -550,7 +581,10 @@ void lane_voided_drop(struct lane *lane, struct session *session);
 void lane_turn_take(struct lane *lane, struct session *session);
 /* Shards are free again: those who waited, in their order. */
 void lane_turn_retry_waiting(struct lane *lane);
-void lane_turn_finish(struct lane *lane, struct part *part);
+/* A COMPUTE is done. */
+void lane_turn_computed(struct lane *lane, const struct lane_event *event);
+/* There may be memory for the operations that are stalled. */
+void lane_turn_retry_stalled(struct lane *lane);
 void lane_turn_finish_halves(struct lane *lane);
 /* Where the push is that a pull, or a part, waits for. */
 const char *lane_turn_whereabouts(const struct session *session, uint64_t sequence);
@@ -558,17 +592,20 @@ const char *lane_turn_whereabouts(const struct session *session, uint64_t sequen
 void lane_turn_describe_wait(
     const struct lane *lane, const struct part *part, char *text, size_t text_bytes);
 
-/* apply.c: a part's runs, all in one operation */
-bool lane_apply_is_blocked(const struct part *part);
-/* True: it is applied. False: its vector work is out, and COMPUTED will end it. */
-bool lane_apply_begin(struct lane *lane, struct part *part);
-void lane_apply_computed(struct lane *lane, const struct lane_event *event);
-/* There may be memory for those that are stalled. */
-void lane_apply_retry(struct lane *lane);
-/* Only without the rule apply_in_one_operation: the first half of the runs, and the rest. */
-bool lane_apply_half(struct lane *lane, struct part *part);
-void lane_apply_other_half(struct lane *lane, struct part *part);
-void lane_apply_drop_jobs(struct lane *lane);
+/* operation.c: one operation, from its first slice to its last */
+void lane_operation_move(struct operation *operation, enum operation_state to);
+/* Does vector work of another operation go on for a shard of the part? */
+bool lane_operation_is_blocked(const struct part *part);
+/* Run the part at the next position. True: it is over. False: its vector work is out, or it is stalled. */
+bool lane_operation_begin(struct lane *lane, struct operation *operation, struct part *part);
+/* What that COMPUTE was of goes on. The operation that is over with it, or NULL. */
+struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
+/* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */
+struct operation *lane_operation_retry(struct lane *lane);
+/* Only without the rule apply_in_one_operation: the first half of the runs (false: there is but one), and the rest. */
+bool lane_operation_half(struct lane *lane, struct operation *operation, struct part *part);
+void lane_operation_other_half(struct lane *lane, struct operation *operation);
+void lane_operation_drop_all(struct lane *lane);
 
 /* pull.c, pulled.c */
 void lane_pull_request(struct lane *lane, const struct lane_event *event);

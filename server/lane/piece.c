@@ -40,8 +40,9 @@ void lane_piece_mark_again(struct part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
         assert(part->entries[i].shard->users > 0);
-        part->entries[i].shard->touched_by = part->number;
-        part->entries[i].shard->touched_index = i;
+        struct shard_work *work = work_of(part->entries[i].shard);
+        work->touched_by = part->number;
+        work->touched_index = i;
     }
 }
 
@@ -49,10 +50,12 @@ void lane_piece_mark_again(struct part *part)
 static uint32_t
 entry_of(struct lane *lane, struct part *part, struct shard *shard, uint64_t based_on)
 {
-    if (shard->touched_by == part->number) {
-        assert(shard->touched_index < part->entry_count);
-        assert(part->entries[shard->touched_index].shard == shard);
-        return shard->touched_index;
+    struct shard_work *work = work_of(shard);
+
+    if (work->touched_by == part->number) {
+        assert(work->touched_index < part->entry_count);
+        assert(part->entries[work->touched_index].shard == shard);
+        return work->touched_index;
     }
     if (part->entry_count == part->entry_capacity) {
         struct entry *entries =
@@ -64,8 +67,8 @@ entry_of(struct lane *lane, struct part *part, struct shard *shard, uint64_t bas
     const uint32_t index = part->entry_count++;
     part->entries[index] = (struct entry){.shard = shard, .based_on = based_on};
     store_use(shard);
-    shard->touched_by = part->number;
-    shard->touched_index = index;
+    work->touched_by = part->number;
+    work->touched_index = index;
     return index;
 }
 
@@ -74,7 +77,8 @@ void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *pie
     struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
     assert(part->state == PART_DUPLICATE);
-    if (shard == NULL || part->sequence > part->session->mark || shard->touched_by == part->number)
+    if (shard == NULL || part->sequence > part->session->mark ||
+        work_of(shard)->touched_by == part->number)
         return;
     if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES) &&
         entry_of(lane, part, shard, 0) == UINT32_MAX)
@@ -226,9 +230,10 @@ struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_pie
     if (shard == NULL || !check_function(lane, part, shard, piece->function) ||
         !check_range(lane, part, shard, piece))
         return NULL;
-    const bool touched = shard->touched_by == part->number;
-    assert(!touched || part->entries[shard->touched_index].shard == shard);
-    struct run *run = touched ? continued(part, shard->touched_index, piece) : NULL;
+    const struct shard_work *work = work_of(shard);
+    const bool touched = work->touched_by == part->number;
+    assert(!touched || part->entries[work->touched_index].shard == shard);
+    struct run *run = touched ? continued(part, work->touched_index, piece) : NULL;
     if (run != NULL) {
         run->bytes += piece->bytes;
         assert(run->offset + run->bytes <= shard->bytes);

@@ -25,7 +25,7 @@ static const struct shard *find_unready(const struct pull *pull)
 {
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         const struct shard *shard = pull->pieces[i].shard;
-        if (shard->busy || shard->unassigned != NULL)
+        if (is_busy(shard) || shard->unassigned != NULL)
             return shard;
     }
     return NULL;
@@ -417,7 +417,7 @@ void lane_pull_describe_wait(
         return;
     }
     const struct shard *shard = find_unready(pull);
-    if (shard != NULL && shard->busy) {
+    if (shard != NULL && is_busy(shard)) {
         text_print_line(
             text, text_bytes,
             "pull %llu waits for variable %s, whose shard on ps %u is being updated",

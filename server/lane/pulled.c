@@ -317,6 +317,6 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event)
     assert(lane->holds_pool.used > 0);
     store_block_released(&lane->store, hold->block);
     pool_give(&lane->holds_pool, hold);
-    if (lane->stalled_jobs > 0)
-        lane_apply_retry(lane);
+    if (lane->stalled_operations > 0)
+        lane_turn_retry_stalled(lane);
 }

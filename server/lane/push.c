@@ -236,6 +236,7 @@ static void take_place(struct lane *lane, struct session *session, struct part *
 {
     const bool refused = part->state == PART_REFUSED;
 
+    assert(part->refusal == NULL);
     lane_part_move(part, refused ? PART_VOID : PART_STAGED);
     lane_session_insert(lane, session, part);
     part->record = lane_record_write(lane, RECORD_STAGED, session, part->sequence);

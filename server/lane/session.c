@@ -257,7 +257,7 @@ static uint64_t growing_bytes_max(void)
 static uint64_t reserved_bytes_max(const struct lane *lane)
 {
     const uint64_t slices =
-        SLICES_PER_JOB_MAX * (sizeof(struct update_slice) + sizeof(struct block *));
+        SLICES_PER_OPERATION_MAX * (sizeof(struct update_slice) + sizeof(struct block *));
 
     return voided_bytes_max(lane) + ANSWERS_BESIDE_BYTES_MAX + slices;
 }

@@ -129,7 +129,7 @@ static bool will_take_place(const struct part *part)
 static bool in_flight(const struct lane *lane)
 {
     const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
-    if (lane->jobs != NULL)
+    if (lane->operations != NULL)
         return true;
     if (!lost && some_session_in_flight(lane))
         return true;

@@ -42,7 +42,7 @@ static void wait_for_shards(struct lane *lane, struct session *session)
 }
 
 /* The end of a part's turn: it is applied, or it is passed over. */
-void lane_turn_finish(struct lane *lane, struct part *part)
+static void finish(struct lane *lane, struct part *part)
 {
     struct session *session = part->session;
     const bool applied = part->state == PART_APPLYING, refused = part->state == PART_VOID;
@@ -66,7 +66,7 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
     assert(session->applying == NULL);
     assert(is_committed(session, part));
     const bool voided = part->state == PART_VOID || lane_voided_has(session, part->sequence);
-    if (!voided && lane_apply_is_blocked(part)) {
+    if (!voided && lane_operation_is_blocked(part)) {
         wait_for_shards(lane, session);
         return false;
     }
@@ -77,14 +77,14 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
         lane_part_move(part, PART_APPLYING);
         session->applying = part;
         if (!rule_holds(lane->config.broken, RULE_apply_in_one_operation) &&
-            lane_apply_half(lane, part)) {
+            lane_operation_half(lane, &session->operation, part)) {
             lane->half_applied++;
             return false;
         }
-        if (!lane_apply_begin(lane, part))
+        if (!lane_operation_begin(lane, &session->operation, part))
             return false;
     }
-    lane_turn_finish(lane, part);
+    finish(lane, part);
     return true;
 }
 
@@ -140,14 +140,47 @@ void lane_turn_retry_waiting(struct lane *lane)
     }
 }
 
+/* Its shards are free, and its sessions may go on. */
+static void finish_operation(struct lane *lane, struct operation *operation)
+{
+    assert(operation->state == OPERATION_OVER);
+    for (struct part *part = operation->parts, *next; part != NULL; part = next) {
+        struct session *session = part->session;
+        next = part->beside;
+        finish(lane, part);
+        lane_pull_attend_all(lane);
+        lane_turn_retry_waiting(lane);
+        lane_turn_take(lane, session);
+    }
+}
+
+void lane_turn_computed(struct lane *lane, const struct lane_event *event)
+{
+    struct operation *operation = lane_operation_computed(lane, event->job);
+
+    assert(event->job != 0);
+    if (operation != NULL)
+        finish_operation(lane, operation);
+}
+
+void lane_turn_retry_stalled(struct lane *lane)
+{
+    for (uint32_t tries = lane->stalled_operations; tries > 0 && lane->stalled_operations > 0;
+         tries--) {
+        struct operation *operation = lane_operation_retry(lane);
+        if (operation != NULL)
+            finish_operation(lane, operation);
+    }
+}
+
 static void finish_half(struct lane *lane, struct session *session)
 {
     struct part *part = session->applying;
 
-    if (part == NULL || !part->half_applied)
+    if (part == NULL || session->operation.state != OPERATION_RUNNING)
         return;
-    lane_apply_other_half(lane, part);
-    lane_turn_finish(lane, part);
+    lane_operation_other_half(lane, &session->operation);
+    finish(lane, part);
     lane_turn_take(lane, session);
 }
 
@@ -178,7 +211,7 @@ const char *lane_turn_whereabouts(const struct session *session, uint64_t sequen
 static const struct shard *find_busy(const struct part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
-        if (part->entries[i].shard->busy)
+        if (is_busy(part->entries[i].shard))
             return part->entries[i].shard;
     }
     return NULL;

@@ -24,6 +24,7 @@
 #include "update.h"
 
 #define STORE_BLOCK_BYTES 1048576u
+#define STORE_USER_WORDS 6u
 #define STORE_TASK_TEXT_BYTES 80 /* a job's name of 64 bytes, a space, an index, the NUL */
 
 struct shard;
@@ -94,11 +95,8 @@ struct shard {
     uint64_t fill_bytes; /* of value and slots together, that have their initial value */
     uint32_t users;      /* parts and pulls that name it */
     uint32_t views;      /* of them, open views */
-    bool busy;           /* a COMPUTE works on it */
-    uint64_t batch, batch_first, batch_beyond; /* the last COMPUTE that writes to it, and where */
-    uint64_t touched_by;                       /* number of the part that looked it up last, … */
-    uint32_t touched_index;                    /* … and its place there */
     char last_worker[STORE_TASK_TEXT_BYTES];
+    uint64_t of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
 };
 
 /* A position held open for a reader. Owned by the pull. */

@@ -55,7 +55,7 @@ static void free_shard(struct store *store, struct shard *shard)
 {
     const uint32_t slots = shard->variable->function->slot_count;
 
-    assert(shard->users == 0 && shard->views == 0 && !shard->busy);
+    assert(shard->users == 0 && shard->views == 0);
     store_assigned_drop(store, shard);
     drop_blocks(store, shard, shard->value, shard->block_count);
     for (uint32_t i = 0; i < slots; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_moves.c -- parts and streams go from state to state as their tables say, and any other move ends the process. */
+/* lane_moves.c -- parts, streams and operations go from state to state as their tables say, and any other move ends the process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,11 +41,28 @@ static void a_stream_is_greeted_once_and_ended_once(void **state)
     expect_moves(move_stream, "STGE", expected);
 }
 
+static void move_operation(uint32_t from, uint32_t to)
+{
+    struct operation operation = {.state = (enum operation_state)from};
+
+    lane_operation_move(&operation, (enum operation_state)to);
+}
+
+static void an_operation_runs_between_what_it_waits_for(void **state)
+{
+    /* oVer, Running, Out, Stalled. */
+    static const char *const expected[] = {"R", "VOS", "VR", "VR"};
+    (void)state;
+
+    expect_moves(move_operation, "VROS", expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_is_over_once_and_for_all),
         cmocka_unit_test(a_stream_is_greeted_once_and_ended_once),
+        cmocka_unit_test(an_operation_runs_between_what_it_waits_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operation.c -- what runs at one position, from its first slice to its last: a pull sees all of it or nothing.
+ *
+ * Its runs are cut into slices at block and chunk boundaries (slices.c). A small operation's slices run at once. A large one's
+ * are given out as COMPUTE effects, and its shards are busy until the last is COMPUTED: operations and pulls of a busy shard
+ * wait their turn, everything else goes on. One COMPUTE takes only slices that do not depend on each other; where a run writes
+ * to what an earlier one of the same COMPUTE wrote, it is left to the next.
+ *
+ * Where there is no memory for a block beside one that a reader needs, views end, and the block is written in place. Bytes
+ * that are on their way are not written to: then the operation is stalled, its shards busy, until some of them are RELEASED.
+ */
+#include <assert.h>
+#include <float.h>
+#include <string.h>
+
+#include "slices.h"
+
+#define SLICES_INLINE 64u
+#define TO(state) (1u << (state))
+
+static const uint32_t moves[] = {
+    [OPERATION_OVER] = TO(OPERATION_RUNNING),
+    [OPERATION_RUNNING] = TO(OPERATION_OUT) | TO(OPERATION_STALLED) | TO(OPERATION_OVER),
+    [OPERATION_OUT] = TO(OPERATION_RUNNING) | TO(OPERATION_OVER),
+    [OPERATION_STALLED] = TO(OPERATION_RUNNING) | TO(OPERATION_OVER),
+};
+
+void lane_operation_move(struct operation *operation, enum operation_state to)
+{
+    assert((size_t)operation->state < sizeof moves / sizeof *moves);
+    assert((moves[operation->state] & TO(to)) != 0);
+    operation->state = to;
+}
+
+bool lane_operation_is_blocked(const struct part *part)
+{
+    for (uint32_t i = 0; i < part->entry_count; i++) {
+        if (is_busy(part->entries[i].shard))
+            return true;
+    }
+    return false;
+}
+
+/* The value of a variable that its creator assigns is there when all of it has been assigned: other functions do not count. */
+static void note_assigned(struct lane *lane, const struct part *part, const struct run *run)
+{
+    struct shard *shard = part->entries[run->entry].shard;
+    struct variable *variable = shard->variable;
+
+    assert((int)variable->initializer_kind == WIRE_INITIALIZER_ASSIGNED);
+    if (slices_function(part, run)->number != UPDATE_ASSIGN)
+        return;
+    store_assigned(&lane->store, shard, run->offset, run->bytes);
+    if (variable->unassigned_shards > 0)
+        return;
+    variable->assigned = true;
+    lane_report_assigned(lane, variable);
+}
+
+static void count_push(struct lane *lane, const struct part *part)
+{
+    struct session *session = part->session;
+    const uint64_t took_us = lane->now_us - part->first_us;
+
+    assert(lane->now_us >= part->first_us);
+    const double sum = session->weight + part->weight;
+
+    /* A sum that is no number would be read as none. */
+    session->weight = sum > DBL_MAX ? DBL_MAX : sum < -DBL_MAX ? -DBL_MAX : sum;
+    session->counts.pushes++;
+    lane->counts.pushes++;
+    session->counts.push_bytes += part->bytes;
+    lane->counts.push_bytes += part->bytes;
+    histogram_add(&session->counts.push_us, took_us);
+    histogram_add(&lane->counts.push_us, took_us);
+}
+
+static void complete_part(struct lane *lane, struct part *part)
+{
+    struct session *session = part->session;
+
+    assert(part->state == PART_APPLYING);
+    for (uint32_t i = 0; i < part->run_count; i++) {
+        const struct run *run = &part->runs[i];
+        const struct variable *variable = part->entries[run->entry].shard->variable;
+        if ((int)variable->initializer_kind == WIRE_INITIALIZER_ASSIGNED && !variable->assigned)
+            note_assigned(lane, part, run);
+    }
+    for (uint32_t i = 0; i < part->entry_count; i++) {
+        struct shard *shard = part->entries[i].shard;
+        const uint64_t based_on = part->entries[i].based_on;
+        if (based_on != 0 && based_on <= shard->version) {
+            histogram_add(&session->counts.staleness, shard->version - based_on);
+            histogram_add(&lane->counts.staleness, shard->version - based_on);
+        }
+        shard->version++;
+        shard->step_count += part->entries[i].counted;
+        work_of(shard)->operation = NULL;
+        memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
+    }
+    count_push(lane, part);
+}
+
+/* All slices have run. */
+static void complete(struct lane *lane, struct operation *operation)
+{
+    assert(operation->part == NULL);
+    assert(operation->position > 0);
+    assert(operation->position <= lane->store.position);
+    for (struct part *part = operation->parts; part != NULL; part = part->beside)
+        complete_part(lane, part);
+    lane_operation_move(operation, OPERATION_OVER);
+}
+
+static void release_held(struct lane *lane, struct block **held, uint32_t *held_count)
+{
+    for (uint32_t i = 0; i < *held_count; i++)
+        store_block_released(&lane->store, held[i]);
+    *held_count = 0;
+}
+
+/* Run the operation's slices here, up to its end or to the bound on what is copied. False: it cannot go on yet. */
+static bool run_inline(struct lane *lane, struct operation *operation)
+{
+    struct update_slice slices[SLICES_INLINE];
+    struct block *held[SLICES_INLINE];
+    struct batch batch = {.slices = slices, .held = held, .capacity = SLICES_INLINE};
+
+    assert(operation->state == OPERATION_RUNNING);
+    do {
+        batch.count = 0;
+        slices_fill(lane, &batch, operation);
+        for (uint32_t i = 0; i < batch.count; i++)
+            update_run(&slices[i]);
+        release_held(lane, held, &batch.held_count);
+    } while (!batch.lacks_memory && operation->part != NULL &&
+             batch.copied_bytes <= COPIED_BYTES_PER_STEP_MAX);
+    return !batch.lacks_memory;
+}
+
+/* Give out the operation's next slices. False: there are none, at an end or for want of memory. */
+static bool give_out(struct lane *lane, struct operation *operation)
+{
+    struct batch batch = {
+        .slices = operation->compute.slices,
+        .held = operation->held,
+        .capacity = operation->capacity,
+        .number = ++lane->last_batch};
+    struct lane_effect *effect = NULL;
+
+    assert(operation->capacity > 0);
+    assert(operation->held_count == 0);
+    while (effect == NULL) {
+        batch.count = 0;
+        batch.lacks_memory = false;
+        slices_fill(lane, &batch, operation);
+        if (batch.count == 0)
+            return false;
+        effect = out_add(&lane->out, LANE_EFFECT_COMPUTE);
+        if (effect != NULL)
+            break;
+        for (uint32_t i = 0; i < batch.count; i++) /* no memory to give them out */
+            update_run(&batch.slices[i]);
+        release_held(lane, batch.held, &batch.held_count);
+        batch.number = ++lane->last_batch;
+    }
+    operation->held_count = batch.held_count;
+    operation->compute.slice_count = batch.count;
+    operation->compute.job = ++lane->last_job;
+    effect->compute = &operation->compute;
+    return true;
+}
+
+/* The operation's next slices, or, when it has no memory for arrays of them, all that are left. True: there are no more. */
+static bool advance(struct lane *lane, struct operation *operation)
+{
+    assert(operation->state == OPERATION_RUNNING);
+    if (operation->capacity > 0 && give_out(lane, operation)) {
+        lane_operation_move(operation, OPERATION_OUT);
+        return false;
+    }
+    while (operation->capacity == 0 && operation->part != NULL && run_inline(lane, operation)) {
+    }
+    if (operation->part == NULL)
+        return true;
+    lane_operation_move(operation, OPERATION_STALLED);
+    lane->stalled_operations++;
+    return false;
+}
+
+static uint32_t slices_wanted(const struct lane *lane, const struct operation *operation)
+{
+    uint64_t wanted = 2 * SLICES_PER_BLOCK_MAX;
+
+    assert(operation->parts != NULL);
+    for (const struct part *part = operation->parts; part != NULL; part = part->beside)
+        wanted += 4 * (part->bytes / SLICE_BYTES) + 2ull * part->run_count +
+                  part->bytes / lane->store.block_bytes;
+    return wanted < SLICES_PER_OPERATION_MAX ? (uint32_t)wanted : SLICES_PER_OPERATION_MAX;
+}
+
+static void give_arrays_back(struct lane *lane, struct operation *operation)
+{
+    assert(operation->held_count == 0);
+    sized_pool_give(&lane->bytes, operation->held, operation->capacity * sizeof *operation->held);
+    sized_pool_give(
+        &lane->bytes, operation->compute.slices,
+        operation->capacity * sizeof *operation->compute.slices);
+}
+
+static void take_arrays(struct lane *lane, struct operation *operation)
+{
+    const uint32_t capacity = slices_wanted(lane, operation);
+    struct update_slice *slices = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *slices);
+    struct block **held = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *held);
+
+    assert(capacity >= SLICES_PER_BLOCK_MAX);
+    operation->compute.slices = slices;
+    operation->held = held;
+    operation->capacity = capacity;
+    operation->held_count = 0;
+    if (slices != NULL && held != NULL)
+        return;
+    give_arrays_back(lane, operation);
+    operation->compute.slices = NULL;
+    operation->held = NULL;
+    operation->capacity = 0;
+}
+
+/* What others find of an operation that lasts longer than a step. */
+static void enlist(struct lane *lane, struct operation *operation)
+{
+    operation->next = lane->operations;
+    lane->operations = operation;
+    for (struct part *part = operation->parts; part != NULL; part = part->beside) {
+        for (uint32_t i = 0; i < part->entry_count; i++) {
+            assert(!is_busy(part->entries[i].shard));
+            work_of(part->entries[i].shard)->operation = operation;
+        }
+    }
+}
+
+static void strike_off(struct lane *lane, struct operation *operation)
+{
+    struct operation **link = &lane->operations;
+
+    assert(lane->operations != NULL);
+    while (*link != operation)
+        link = &(*link)->next;
+    *link = operation->next;
+    release_held(lane, operation->held, &operation->held_count);
+    give_arrays_back(lane, operation);
+}
+
+bool lane_operation_begin(struct lane *lane, struct operation *operation, struct part *part)
+{
+    const bool is_large = part->bytes > inline_bytes(lane);
+
+    assert(part->state == PART_APPLYING);
+    assert(part->beside == NULL);
+    assert(!lane_operation_is_blocked(part));
+    lane_operation_move(operation, OPERATION_RUNNING);
+    operation->position = ++lane->store.position;
+    operation->parts = operation->part = part;
+    operation->run = 0;
+    operation->byte = 0;
+    if (!is_large)
+        (void)run_inline(lane, operation);
+    if (is_large || operation->part != NULL) {
+        take_arrays(lane, operation);
+        enlist(lane, operation);
+        if (!advance(lane, operation))
+            return false;
+        strike_off(lane, operation);
+    }
+    complete(lane, operation);
+    return true;
+}
+
+/* NULL: it is not over. */
+static struct operation *go_on(struct lane *lane, struct operation *operation)
+{
+    assert(operation->held_count == 0);
+    lane_operation_move(operation, OPERATION_RUNNING);
+    if (operation->part != NULL && !advance(lane, operation))
+        return NULL;
+    strike_off(lane, operation);
+    complete(lane, operation);
+    return operation;
+}
+
+struct operation *lane_operation_computed(struct lane *lane, uint64_t job)
+{
+    struct operation *operation = lane->operations;
+
+    while (operation != NULL &&
+           (operation->state != OPERATION_OUT || operation->compute.job != job))
+        operation = operation->next;
+    if (operation == NULL)
+        return NULL;
+    assert(operation->compute.slice_count > 0);
+    release_held(lane, operation->held, &operation->held_count);
+    return go_on(lane, operation);
+}
+
+struct operation *lane_operation_retry(struct lane *lane)
+{
+    struct operation *oldest = NULL;
+
+    assert(lane->stalled_operations > 0);
+    for (struct operation *at = lane->operations; at != NULL; at = at->next) {
+        if (at->state == OPERATION_STALLED)
+            oldest = at;
+    }
+    assert(oldest != NULL);
+    lane->stalled_operations--;
+    return go_on(lane, oldest);
+}
+
+bool lane_operation_half(struct lane *lane, struct operation *operation, struct part *part)
+{
+    const uint32_t run_count = part->run_count;
+
+    assert(part->state == PART_APPLYING);
+    if (run_count < 2)
+        return false;
+    lane_operation_move(operation, OPERATION_RUNNING);
+    operation->position = ++lane->store.position;
+    operation->parts = operation->part = part;
+    operation->run = 0;
+    operation->byte = 0;
+    part->run_count = run_count / 2;
+    (void)run_inline(lane, operation);
+    part->run_count = run_count;
+    operation->part = part;
+    operation->run = run_count / 2;
+    return true;
+}
+
+void lane_operation_other_half(struct lane *lane, struct operation *operation)
+{
+    (void)run_inline(lane, operation);
+    complete(lane, operation);
+}
+
+void lane_operation_drop_all(struct lane *lane)
+{
+    while (lane->operations != NULL) {
+        struct operation *operation = lane->operations;
+        struct part *part = operation->parts;
+        strike_off(lane, operation);
+        lane_operation_move(operation, OPERATION_OVER);
+        for (struct part *next = part; part != NULL; part = next) {
+            next = part->beside;
+            for (uint32_t i = 0; i < part->entry_count; i++)
+                work_of(part->entries[i].shard)->operation = NULL;
+            lane_session_remove(part->session, part);
+            lane_part_destroy(lane, part);
+        }
+    }
+}
