@@ -225,11 +225,8 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     pthread_cond_init(&client->quiet, &monotonic);
     pthread_condattr_destroy(&monotonic);
     client_note_process(client);
-    client->tick_us = client->timer_us = NEVER_US;
+    client->wake_us = NEVER_US;
     client->staleness_mean = -1;
-    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
-        client->calls[kind].at_us = NEVER_US;
-    arena_init(&client->call_arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
     assert(client->timeout_ms > 0);
     client->reader = options->reader;
@@ -403,11 +400,8 @@ void sumac_client_close(struct sumac_client *client)
     client_forget_variables(client);
     for (uint32_t i = 0; i < client->peer_count; i++)
         free(client->peers[i].address);
-    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
-        free(client->calls[kind].packed);
     free(client->peers);
     free(client->payload);
-    arena_deinit(&client->call_arena);
     pthread_cond_destroy(&client->happened);
     pthread_cond_destroy(&client->quiet);
     pthread_mutex_destroy(&client->lock);

@@ -5,7 +5,7 @@
  *   client.c     open, leave, close          stream.c     the session's effects: streams, calls
  *   discover.c   which ps, and are they up?  unary.c      one call, waited for
  *   lock.c       who holds the lock          catalogue.c  create, find, delete
- *   poll.c       who polls, timers
+ *   poll.c       who polls, and wakes the session
  *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?
@@ -32,11 +32,10 @@
 #define TRANSFER_BYTES_MAX ((size_t)1 << 30)
 #define NEVER_US UINT64_MAX
 
-/* A stream of the session to one ps: the call that carries it now, or when the next one begins. */
+/* A stream of the session to one ps: the call that carries it now. */
 struct stream_slot {
     struct rpc_call *call; /* NULL: none */
     uint64_t generation;
-    uint64_t open_at_us; /* NEVER_US: not asked for */
 };
 
 struct peer {
@@ -45,14 +44,6 @@ struct peer {
     struct stream_slot streams[2];
     uint64_t incarnation; /* from List; 0: unknown */
     uint64_t heard_us;    /* 0: never */
-};
-
-/* A join, a renew, a leave: one of a kind at once, made at its time. */
-struct session_call_slot {
-    uint64_t at_us; /* NEVER_US: not asked for */
-    struct rpc_call *call;
-    uint8_t *packed; /* the request */
-    size_t packed_bytes;
 };
 
 struct variable_shard {
@@ -117,15 +108,13 @@ struct sumac_client {
     struct rpc_poller *poller;
     struct session *session; /* NULL while opening */
     bool stepping;           /* its effects are being carried out, which live until its next step */
-    uint64_t tick_us;        /* the earliest that is wanted */
-    uint64_t timer_us;       /* the earliest of all: tick, streams and calls to begin */
+    uint64_t wake_us;        /* when the session wants its tick */
     uint64_t random_state;
     bool joined, left, ended;
     struct sumac_error end;
     struct peer *peers;
     uint32_t peer_count;
-    struct session_call_slot calls[3]; /* by enum session_call */
-    struct arena call_arena;           /* the requests that wait for their time */
+    struct call_tag *calls; /* of the session, under way */
     struct sumac_variable *variables;
     struct transfer *free_transfers, *live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
@@ -183,15 +172,12 @@ bool client_wait(
     struct sumac_client *client, bool (*done)(void *context), void *context, uint64_t until_us);
 /* Whatever has come, without waiting. */
 void client_poll_once(struct sumac_client *client);
-void client_timer(struct sumac_client *client, uint64_t at_us);
 bool client_start_background(struct sumac_client *client);
 void client_stop_background(struct sumac_client *client);
 
 /* stream.c -- with the lock held */
 /* One event into the session; its effects are carried out. `now_us` 0: now. */
 void client_step(struct sumac_client *client, struct session_event *event);
-/* What is due by now: ticks, streams, calls. */
-void client_run_timers(struct sumac_client *client, uint64_t now_us);
 void client_hang_up(struct sumac_client *client);
 
 /* unary.c -- with the lock held */

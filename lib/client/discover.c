@@ -52,8 +52,6 @@ client_set_peers(struct sumac_client *client, uint32_t count, struct sumac_error
     client->peers = peers;
     for (uint32_t i = client->peer_count; i < count; i++) {
         peers[i] = (struct peer){.address = calloc(1, 1)};
-        for (int lane = 0; lane < 2; lane++)
-            peers[i].streams[lane].open_at_us = NEVER_US;
         if (peers[i].address == NULL)
             return fail(
                 error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,

@@ -22,21 +22,15 @@ uint64_t client_now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-void client_timer(struct sumac_client *client, uint64_t at_us)
-{
-    assert(client_is_locked(client));
-    if (at_us < client->timer_us)
-        client->timer_us = at_us;
-}
-
-/* False: none is due. */
-static bool run_due_timers(struct sumac_client *client)
+/* False: the session wants no tick yet. */
+static bool tick_when_due(struct sumac_client *client)
 {
     assert(client_is_locked(client));
     const uint64_t now_us = client_now_us();
-    if (now_us < client->timer_us)
+    if (now_us < client->wake_us)
         return false;
-    client_run_timers(client, now_us);
+    client->wake_us = NEVER_US;
+    client_step(client, &(struct session_event){.kind = SESSION_EVENT_TICK, .now_us = now_us});
     return true;
 }
 
@@ -46,7 +40,7 @@ static void poll_once(struct sumac_client *client, uint64_t until_us)
     assert(!client->polling); /* one thread at a time */
     assert(!client->stepping);
     struct rpc_event event;
-    const uint64_t to_us = until_us < client->timer_us ? until_us : client->timer_us;
+    const uint64_t to_us = until_us < client->wake_us ? until_us : client->wake_us;
     client->polling = true;
     rpc_ask(client->poller);
     client_unlock(client);
@@ -56,13 +50,13 @@ static void poll_once(struct sumac_client *client, uint64_t until_us)
     client->polling = false;
     if (polled == RPC_POLLED_EVENT)
         rpc_handle(client->poller, &event);
-    (void)run_due_timers(client);
+    (void)tick_when_due(client);
 }
 
 void client_poll_once(struct sumac_client *client)
 {
     assert(client_is_here(client));
-    if (client->polling && !run_due_timers(client))
+    if (client->polling && !tick_when_due(client))
         return;
     if (!client->polling)
         poll_once(client, 0);
@@ -82,10 +76,10 @@ bool client_wait(
         if (now_us >= until_us)
             break;
         if (client->polling) {
-            /* Who polls knows the timers as they were when it began to. */
-            const uint64_t timer_us = client->timer_us;
-            client_sleep(client, &client->happened, until_us < timer_us ? until_us : timer_us);
-            if (run_due_timers(client) && client->waiters > 1)
+            /* Who polls wakes up as it was asked to when it began. */
+            const uint64_t wake_us = client->wake_us;
+            client_sleep(client, &client->happened, until_us < wake_us ? until_us : wake_us);
+            if (tick_when_due(client) && client->waiters > 1)
                 pthread_cond_broadcast(&client->happened);
         } else {
             poll_once(client, until_us);

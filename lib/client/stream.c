@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c -- the session's effects carried out: streams opened, messages sent, calls made in their
- * time; and what comes back, as events. */
+/* stream.c -- the session's effects carried out: streams opened, messages sent, calls made; and what
+ * comes back, as events. */
 #include "client_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "error.h"
-
-#define RETRY_US 100000u /* when there was no memory to begin a call */
-
-enum { TRANSFER_PUSH, TRANSFER_PULL };                  /* methods of Transfer */
-enum { SESSIONS_JOIN, SESSIONS_RENEW, SESSIONS_LEAVE }; /* of Sessions; as enum session_call */
-
-_Static_assert((int)SESSIONS_JOIN == (int)SESSION_CALL_JOIN, "a call's kind is its method");
-_Static_assert((int)SESSIONS_RENEW == (int)SESSION_CALL_RENEW, "a call's kind is its method");
-_Static_assert((int)SESSIONS_LEAVE == (int)SESSION_CALL_LEAVE, "a call's kind is its method");
 
 /* Whose stream a call is. From its opening until it is closed. */
 struct stream_tag {
@@ -107,37 +99,45 @@ static const struct rpc_handler stream_handlers[2] = {
          .closed = stream_closed},
 };
 
-static void begin_stream(struct sumac_client *client, uint32_t ps, enum session_lane lane)
+/* False: there is no memory. */
+static bool open_stream(struct sumac_client *client, const struct session_effect *effect)
 {
     assert(client->session != NULL); /* what begins then would be nobody's */
-    assert(ps < client->peer_count);
-    struct stream_slot *slot = &client->peers[ps].streams[lane];
-    slot->open_at_us = NEVER_US;
-    struct rpc_channel *channel = client_channel(client, ps, (int)lane);
-    struct stream_tag *tag = malloc(sizeof(*tag));
+    assert(effect->ps < client->peer_count);
+    const enum session_lane lane = effect->lane;
+    struct stream_slot *slot = &client->peers[effect->ps].streams[lane];
+    assert(effect->generation > slot->generation); /* an older stream is never begun again */
+    slot->generation = effect->generation;
+    struct rpc_channel *channel = client_channel(client, effect->ps, (int)lane);
+    struct stream_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
         *tag = (struct stream_tag){
-            .client = client, .ps = ps, .lane = lane, .generation = slot->generation};
+            .client = client, .ps = effect->ps, .lane = lane, .generation = slot->generation};
     if (slot->call != NULL)
         rpc_call_cancel(slot->call); /* an older stream that has not noticed yet */
     slot->call = NULL;
-    const unsigned method = lane == SESSION_PUSH_STREAM ? TRANSFER_PUSH : TRANSFER_PULL;
-    if (channel == NULL || tag == NULL ||
+    const unsigned method = lane == SESSION_PUSH_STREAM ? WIRE_TRANSFER_PUSH : WIRE_TRANSFER_PULL;
+    if (channel != NULL && tag != NULL &&
         rpc_channel_call(
-            channel, &sumac__v1__transfer__descriptor, method, NULL, 0, false,
-            &stream_handlers[lane], tag, &slot->call) != SUMAC_OK) {
-        free(tag);
-        slot->call = NULL;
-        slot->open_at_us = client_now_us() + RETRY_US;
-        client_timer(client, slot->open_at_us);
-    }
+            channel, WIRE_TRANSFER, method, NULL, 0, false, &stream_handlers[lane], tag,
+            &slot->call) == SUMAC_OK)
+        return true;
+    free(tag);
+    slot->call = NULL;
+    return false;
 }
 
-/* ---- joins, renewals, leaves */
+/* ---- calls */
 
+/* From its beginning until it is closed. */
 struct call_tag {
+    struct call_tag *next;
     struct sumac_client *client;
-    enum session_call call;
+    struct rpc_call *call;
+    uint64_t number; /* the session's */
+    uint32_t ps;
+    const wire_service *service;
+    unsigned method;
     bool answered;
 };
 
@@ -161,18 +161,15 @@ static void call_answered(struct rpc_call *call, const struct wire_received *rec
 {
     struct call_tag *tag = rpc_call_user(call);
     struct sumac_error error;
-    struct session_event event = {.kind = SESSION_EVENT_RENEWED};
-    if (tag->call == SESSION_CALL_JOIN) {
-        event.kind = SESSION_EVENT_JOINED;
-        event.join_reply = (const wire_join_reply *)received->message;
-        if (learn_peers(tag->client, event.join_reply, &error) != SUMAC_OK)
-            event = (struct session_event){
-                .kind = SESSION_EVENT_CALL_FAILED, .call = tag->call, .error = &error};
-    } else if (tag->call == SESSION_CALL_LEAVE) {
-        event.kind = SESSION_EVENT_LEFT;
+    struct session_event event = {
+        .kind = SESSION_EVENT_CALL_ANSWERED, .call = tag->number, .reply = received->message};
+    if (tag->service == WIRE_SESSIONS && tag->method == WIRE_SESSIONS_JOIN &&
+        learn_peers(tag->client, (const wire_join_reply *)received->message, &error) != SUMAC_OK) {
+        event.kind = SESSION_EVENT_CALL_FAILED;
+        event.error = &error;
     }
     tag->answered = true;
-    tag->client->peers[0].heard_us = client_now_us();
+    tag->client->peers[tag->ps].heard_us = client_now_us();
     client_step(tag->client, &event);
 }
 
@@ -180,15 +177,22 @@ static void call_closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct call_tag *tag = rpc_call_user(call);
     struct sumac_client *client = tag->client;
-    client->calls[tag->call].call = NULL;
+    struct call_tag **at = &client->calls;
+    while (*at != tag)
+        at = &(*at)->next;
+    *at = tag->next;
     if (!tag->answered) {
         struct sumac_error none;
         if (error->status == SUMAC_OK) {
-            fail(&none, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "ps 0 gave no answer");
+            fail(
+                &none, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+                "ps %" PRIu32
+                " at %s ended a call well and did not answer it: is it a ps of this release?",
+                tag->ps, client->peers[tag->ps].address);
             error = &none;
         }
         struct session_event event = {
-            .kind = SESSION_EVENT_CALL_FAILED, .call = tag->call, .error = error};
+            .kind = SESSION_EVENT_CALL_FAILED, .call = tag->number, .error = error};
         client_step(client, &event);
     }
     free(tag);
@@ -196,104 +200,48 @@ static void call_closed(struct rpc_call *call, const struct sumac_error *error)
 
 static const struct rpc_handler call_handler = {.message = call_answered, .closed = call_closed};
 
-/* A request is kept packed until its time: the session lends it only until its next step. */
-static bool keep_request(struct session_call_slot *slot, const wire_message *message)
+/* False: there is no memory. */
+static bool make_call(struct sumac_client *client, const struct session_effect *effect)
 {
-    const size_t bytes = wire_packed_bytes(message, 0);
-    uint8_t *packed = malloc(bytes + 1);
-    free(slot->packed); /* an older request is not sent for this one */
-    slot->packed = packed;
-    if (packed == NULL)
+    assert(client->session != NULL);
+    assert(effect->ps < client->peer_count);
+    struct rpc_channel *channel = client_channel(client, effect->ps, SESSION_PULL_STREAM);
+    struct call_tag *tag = malloc(sizeof *tag);
+    if (tag != NULL)
+        *tag = (struct call_tag){
+            .next = client->calls,
+            .client = client,
+            .number = effect->call,
+            .ps = effect->ps,
+            .service = effect->service,
+            .method = effect->method};
+    if (channel == NULL || tag == NULL ||
+        rpc_channel_call(
+            channel, effect->service, effect->method, effect->request, effect->at_us, false,
+            &call_handler, tag, &tag->call) != SUMAC_OK) {
+        free(tag);
         return false;
-    wire_pack(message, 0, packed);
-    slot->packed_bytes = bytes;
+    }
+    client->calls = tag;
     return true;
 }
 
-static const wire_message *unpack_request(struct sumac_client *client, enum session_call kind)
+static void cancel_call(struct sumac_client *client, uint64_t number)
 {
-    const struct session_call_slot *slot = &client->calls[kind];
-    const struct span packed = {.data = slot->packed, .bytes = slot->packed_bytes};
-    struct wire_received received;
-    arena_reset(&client->call_arena);
-    const wire_type *type = sumac__v1__sessions__descriptor.methods[kind].input;
-    assert(slot->packed != NULL);
-    if (wire_unpack(type, &packed, 1, &client->call_arena, &received, NULL) != SUMAC_OK)
-        return NULL;
-    return received.message;
-}
-
-/* There was no memory to keep the request in: the session makes another when it sees fit. */
-static void ask_for_another(struct sumac_client *client, enum session_call kind)
-{
-    struct sumac_error error;
-    fail(&error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "no memory for a call to ps 0");
-    struct session_event event = {.kind = SESSION_EVENT_CALL_FAILED, .call = kind, .error = &error};
-    client_step(client, &event);
-}
-
-static void begin_call(struct sumac_client *client, enum session_call kind)
-{
-    assert(client->session != NULL);
-    struct session_call_slot *slot = &client->calls[kind];
-    slot->at_us = NEVER_US;
-    if (slot->packed == NULL) {
-        ask_for_another(client, kind);
-        return;
-    }
-    struct call_tag *tag = malloc(sizeof(*tag));
-    struct rpc_channel *channel = client_channel(client, 0, SESSION_PULL_STREAM);
-    const wire_message *message = unpack_request(client, kind);
+    assert(number > 0);
+    struct call_tag *tag = client->calls;
+    while (tag != NULL && tag->number != number)
+        tag = tag->next;
     if (tag != NULL)
-        *tag = (struct call_tag){.client = client, .call = kind};
-    const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
-    if (tag == NULL || channel == NULL || message == NULL ||
-        rpc_channel_call(
-            channel, &sumac__v1__sessions__descriptor, (unsigned)kind, message, until_us, false,
-            &call_handler, tag, &slot->call) != SUMAC_OK) {
-        free(tag);
-        slot->call = NULL;
-        slot->at_us = client_now_us() + RETRY_US;
-        client_timer(client, slot->at_us);
-    }
+        rpc_call_cancel(tag->call);
 }
 
 /* ---- effects */
-
-static void do_call(struct sumac_client *client, const struct session_effect *effect)
-{
-    struct session_call_slot *slot = &client->calls[effect->call];
-    const wire_message *message = effect->call == SESSION_CALL_JOIN    ? &effect->join->base
-                                  : effect->call == SESSION_CALL_RENEW ? &effect->renew->base
-                                                                       : &effect->leave->base;
-    const bool kept = keep_request(slot, message);
-    if (kept && effect->delay_ms == 0) {
-        begin_call(client, effect->call);
-        return;
-    }
-    slot->at_us = client_now_us() + (kept ? (uint64_t)effect->delay_ms * 1000 : RETRY_US);
-    client_timer(client, slot->at_us);
-}
-
-static void do_open_stream(struct sumac_client *client, const struct session_effect *effect)
-{
-    assert(effect->ps < client->peer_count);
-    struct stream_slot *slot = &client->peers[effect->ps].streams[effect->lane];
-    assert(effect->generation > slot->generation); /* an older stream is never begun again */
-    slot->generation = effect->generation;
-    if (effect->delay_ms == 0) {
-        begin_stream(client, effect->ps, effect->lane);
-        return;
-    }
-    slot->open_at_us = client_now_us() + (uint64_t)effect->delay_ms * 1000;
-    client_timer(client, slot->open_at_us);
-}
 
 static void do_close_stream(struct sumac_client *client, const struct session_effect *effect)
 {
     assert(effect->ps < client->peer_count);
     struct stream_slot *slot = &client->peers[effect->ps].streams[effect->lane];
-    slot->open_at_us = NEVER_US;
     if (slot->call != NULL)
         rpc_call_cancel(slot->call);
     slot->call = NULL;
@@ -373,18 +321,20 @@ static void do_ended(struct sumac_client *client, const struct sumac_error *erro
     client_log(client, "the session ended: %s", error->text);
 }
 
-static void do_effect(struct sumac_client *client, const struct session_effect *effect)
+/* False: it could not be begun. */
+static bool do_effect(struct sumac_client *client, const struct session_effect *effect)
 {
     switch (effect->kind) {
     case SESSION_EFFECT_CALL:
-        do_call(client, effect);
+        return make_call(client, effect);
+    case SESSION_EFFECT_CANCEL_CALL:
+        cancel_call(client, effect->call);
         break;
     case SESSION_EFFECT_JOINED:
         client->joined = true;
         break;
     case SESSION_EFFECT_OPEN_STREAM:
-        do_open_stream(client, effect);
-        break;
+        return open_stream(client, effect);
     case SESSION_EFFECT_CLOSE_STREAM:
         do_close_stream(client, effect);
         break;
@@ -409,11 +359,11 @@ static void do_effect(struct sumac_client *client, const struct session_effect *
         client_log(client, "%s", effect->text);
         break;
     case SESSION_EFFECT_WAKE:
-        if (effect->at_us < client->tick_us)
-            client->tick_us = effect->at_us;
-        client_timer(client, effect->at_us);
+        if (effect->at_us < client->wake_us)
+            client->wake_us = effect->at_us;
         break;
     }
+    return true;
 }
 
 void client_step(struct sumac_client *client, struct session_event *event)
@@ -430,36 +380,14 @@ void client_step(struct sumac_client *client, struct session_event *event)
     event->random[0] = random_bits(client);
     event->random[1] = random_bits(client);
     session_step(client->session, event, &effects);
-    for (uint32_t i = 0; i < effects.count; i++)
-        do_effect(client, &effects.items[i]);
-    client->stepping = false;
-}
-
-static void run_due(struct sumac_client *client, uint64_t now_us)
-{
-    if (now_us >= client->tick_us) {
-        client->tick_us = NEVER_US;
-        client_step(client, &(struct session_event){.kind = SESSION_EVENT_TICK, .now_us = now_us});
+    bool undone = false;
+    for (uint32_t i = 0; i < effects.count; i++) {
+        effects.items[i].undone = !do_effect(client, &effects.items[i]);
+        undone = undone || effects.items[i].undone;
     }
-    for (uint32_t i = 0; i < client->peer_count; i++)
-        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
-            if (now_us >= client->peers[i].streams[lane].open_at_us)
-                begin_stream(client, i, (enum session_lane)lane);
-    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
-        if (now_us >= client->calls[kind].at_us)
-            begin_call(client, (enum session_call)kind);
-}
-
-void client_run_timers(struct sumac_client *client, uint64_t now_us)
-{
-    assert(client_is_locked(client));
-    run_due(client, now_us);
-    client->timer_us = client->tick_us;
-    for (uint32_t i = 0; i < client->peer_count; i++)
-        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
-            client_timer(client, client->peers[i].streams[lane].open_at_us);
-    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
-        client_timer(client, client->calls[kind].at_us);
+    client->stepping = false;
+    if (undone) /* it is tried again when the session sees fit */
+        client_step(client, &(struct session_event){.kind = SESSION_EVENT_UNDONE});
 }
 
 void client_hang_up(struct sumac_client *client)
@@ -471,6 +399,5 @@ void client_hang_up(struct sumac_client *client)
             rpc_channel_close(peer->channels[lane]);
             peer->channels[lane] = NULL;
             peer->streams[lane].call = NULL;
-            peer->streams[lane].open_at_us = NEVER_US;
         }
 }

@@ -27,14 +27,17 @@ take_names(struct session *session, uint32_t count, wire_task_name ***pointers)
     return *pointers == NULL ? NULL : names;
 }
 
-static wire_join_request *make_join(struct session *session)
+static const wire_message *compose_join(struct session *session, const struct call *call)
 {
+    assert(session->phase == PHASE_JOINING);
     const struct session_config *config = &session->config;
     wire_join_request *join = step_take(session, sizeof(*join));
     wire_task_name **members;
     wire_task_name *names = take_names(session, config->member_count + 1, &members);
     if (join == NULL || names == NULL)
         return NULL;
+    if (call->failures > 0 && !holds(session, RULE_join_nonce))
+        mint_nonce(session);
     *join = (wire_join_request)WIRE_JOIN_REQUEST_INIT;
     join->protocol_version = WIRE_PROTOCOL_VERSION;
     join->nonce = (wire_bytes){.data = session->nonce, .len = sizeof(session->nonce)};
@@ -55,19 +58,7 @@ static wire_join_request *make_join(struct session *session)
     join->members = members;
     join->members_partial = config->members_partial;
     join->cluster_id = config->cluster_id;
-    return join;
-}
-
-static void call_join(struct session *session, uint32_t delay_ms)
-{
-    assert(session->phase == PHASE_JOINING);
-    const wire_join_request *join = make_join(session);
-    if (join == NULL)
-        return;
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
-    effect->call = SESSION_CALL_JOIN;
-    effect->join = join;
-    effect->delay_ms = delay_ms;
+    return &join->base;
 }
 
 static bool make_links(struct session *session, uint32_t count)
@@ -102,20 +93,6 @@ static void open_reader(struct session *session)
     effect_add(session, SESSION_EFFECT_JOINED);
 }
 
-void join_start(struct session *session)
-{
-    if (session->phase != PHASE_NEW)
-        return;
-    if (session->config.reader) {
-        open_reader(session);
-        return;
-    }
-    session->phase = PHASE_JOINING;
-    session->calling_us = session->now_us;
-    mint_nonce(session);
-    call_join(session, 0);
-}
-
 /* The addresses that the configuration leaves open are the answer's. */
 static void keep_addresses(struct session *session, const wire_join_reply *reply)
 {
@@ -138,10 +115,10 @@ static void keep_addresses(struct session *session, const wire_join_reply *reply
     session->config.ps_count = (uint32_t)count;
 }
 
-void join_done(struct session *session, const wire_join_reply *reply)
+static void joined(struct session *session, const wire_message *message)
 {
-    if (session->phase != PHASE_JOINING)
-        return;
+    assert(session->phase == PHASE_JOINING);
+    const wire_join_reply *reply = (const wire_join_reply *)message;
     if (reply->session_id.len != sizeof(session->session_id) || reply->n_ps_addresses == 0 ||
         reply->n_ps_addresses > SESSION_PS_MAX) {
         struct sumac_error error;
@@ -166,103 +143,114 @@ void join_done(struct session *session, const wire_join_reply *reply)
     if (reply->ps_lost_ms > 0)
         session->config.ps_lost_ms = reply->ps_lost_ms;
     session->sent_us = session->now_us;
-    session->call_failures = 0;
     session->phase = PHASE_OPEN;
     effect_add(session, SESSION_EFFECT_JOINED);
     for (uint32_t i = 0; i < session->link_count; i++) {
         if (i < reply->n_ps_incarnations)
             session->links[i].incarnation = reply->ps_incarnations[i];
-        stream_open(session, &session->links[i], SESSION_PUSH_STREAM, 0);
+        stream_open(session, &session->links[i], SESSION_PUSH_STREAM);
     }
     effect_wake(session, session->now_us + (uint64_t)session->lease_ms * 1000 / 3);
     links_check(session);
 }
 
-/* May the same call, made again, come to something else? The remedy is told by the reason; without
- * one, by the status. */
-static bool is_worth_retrying(const struct sumac_error *error)
+static uint64_t patience_us(const struct session *session)
 {
-    if (error->reason != SUMAC_REASON_UNSPECIFIED)
-        return error->reason >= SUMAC_REASON_PS_MISSING &&
-               error->reason < SUMAC_REASON_SESSION_UNKNOWN &&
-               error->reason != SUMAC_REASON_NOT_COORDINATOR;
-    return error->status == SUMAC_UNAVAILABLE || error->status == SUMAC_DEADLINE_EXCEEDED ||
-           error->status == SUMAC_CANCELLED || error->status == SUMAC_ABORTED ||
-           error->status == SUMAC_UNKNOWN || error->status == SUMAC_INTERNAL;
+    assert(session->config.ps_lost_ms > 0);
+    return (uint64_t)session->config.ps_lost_ms * 1000;
 }
 
-static bool has_patience(const struct session *session)
-{
-    return session->now_us < session->calling_us + (uint64_t)session->config.ps_lost_ms * 1000;
-}
-
+/* Whoever was tried in vain for so long is told by its address. */
 static void join_failed(struct session *session, const struct sumac_error *error)
 {
-    if (session->phase != PHASE_JOINING)
-        return;
-    if (!is_worth_retrying(error)) {
-        session_end(session, error, NULL);
-        return;
-    }
-    if (!has_patience(session)) {
-        struct sumac_error named = *error;
-        if (error->reason == SUMAC_REASON_UNSPECIFIED)
-            fail(
-                &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-                "ps 0 at %s did not open a session within %s (%.200s)", ps_address(session, 0),
-                text_time_ms(session->config.ps_lost_ms).text, error->text);
-        session_end(session, &named, NULL);
-        return;
-    }
-    if (!holds(session, RULE_join_nonce))
-        mint_nonce(session);
-    call_join(session, backoff_ms(session, session->call_failures++));
+    assert(session->phase == PHASE_JOINING);
+    struct sumac_error named = *error;
+    if (error->reason == SUMAC_REASON_UNSPECIFIED && is_worth_retrying(error))
+        fail(
+            &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+            "ps 0 at %s did not open a session within %s (%.200s)", ps_address(session, 0),
+            text_time_ms(session->config.ps_lost_ms).text, error->text);
+    session_end(session, &named, NULL);
 }
 
-static void call_leave(struct session *session, uint32_t delay_ms)
+static const struct call_kind join_call = {
+    .service = WIRE_SESSIONS,
+    .method = WIRE_SESSIONS_JOIN,
+    .compose = compose_join,
+    .answered = joined,
+    .failed = join_failed};
+
+void join_start(struct session *session)
 {
+    if (session->phase != PHASE_NEW)
+        return;
+    if (session->config.reader) {
+        open_reader(session);
+        return;
+    }
+    session->phase = PHASE_JOINING;
+    mint_nonce(session);
+    call_begin(session, &join_call, 0, session->now_us + patience_us(session));
+}
+
+static const wire_message *compose_leave(struct session *session, const struct call *call)
+{
+    (void)call;
     assert(session->phase == PHASE_LEAVING);
     wire_leave_request *leave = step_take(session, sizeof(*leave));
     if (leave == NULL)
-        return;
+        return NULL;
     *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
     leave->session_id =
         (wire_bytes){.data = session->session_id, .len = sizeof(session->session_id)};
     leave->done = session->leave_done;
     leave->last_sequence = session->last_sequence;
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
-    effect->call = SESSION_CALL_LEAVE;
-    effect->leave = leave;
-    effect->delay_ms = delay_ms;
+    return &leave->base;
+}
+
+static void left(struct session *session)
+{
+    assert(session->phase == PHASE_LEAVING);
+    session->phase = PHASE_OVER;
+    fail(
+        &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+        "the session has left; open another client");
+    pulls_end(session);
+    streams_close(session);
+    calls_drop(session);
+    effect_add(session, SESSION_EFFECT_LEFT);
+}
+
+static void leave_answered(struct session *session, const wire_message *message)
+{
+    (void)message;
+    left(session);
 }
 
 /* What the leave was to do has been done when the session is closed, whoever's answer was lost. */
+static bool is_closed(const struct session *session) { return session->closed_seen; }
+
 static void leave_failed(struct session *session, const struct sumac_error *error)
 {
-    if (session->phase != PHASE_LEAVING)
-        return;
+    assert(session->phase == PHASE_LEAVING);
     if (session->closed_seen)
         left(session);
-    else if (!is_worth_retrying(error) || !has_patience(session))
-        session_end(session, error, NULL);
     else
-        call_leave(session, backoff_ms(session, session->call_failures++));
+        session_end(session, error, NULL);
 }
+
+static const struct call_kind leave_call = {
+    .service = WIRE_SESSIONS,
+    .method = WIRE_SESSIONS_LEAVE,
+    .compose = compose_leave,
+    .answered = leave_answered,
+    .failed = leave_failed,
+    .is_idle = is_closed};
 
 static uint64_t third_of_lease_us(const struct session *session)
 {
     assert(!session->config.reader);
     return (uint64_t)session->lease_ms * 1000 / 3;
-}
-
-/* Nothing was heard of this session: the next renewal is due soon, and not after another third of the lease. */
-static void renew_soon(struct session *session)
-{
-    const uint64_t due_us = session->now_us + 1000 * (uint64_t)backoff_ms(session, 4);
-    const uint64_t third_us = third_of_lease_us(session);
-    if (due_us > third_us && due_us - third_us < session->sent_us)
-        session->sent_us = due_us - third_us;
-    effect_wake(session, due_us);
 }
 
 /* A ps 0 that does not know the session, and whose stream is gone, is another one than the session was opened at. */
@@ -287,10 +275,18 @@ static void closed_without_end(struct session *session, const struct sumac_error
         "%.300s (which of the pushes under way count was not said)", error->text);
 }
 
+/* The next renewal is due a third of the lease after this one was said. */
+static void end_renewal(struct session *session)
+{
+    assert(session->renewing);
+    session->renewing = false;
+    effect_wake(session, session->sent_us + third_of_lease_us(session));
+}
+
 /* The lease is not renewed: by no fault of ours, or because the session is no more. */
 static void renew_failed(struct session *session, const struct sumac_error *error)
 {
-    session->renewing = false;
+    end_renewal(session);
     if (session->phase != PHASE_OPEN)
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
@@ -299,41 +295,45 @@ static void renew_failed(struct session *session, const struct sumac_error *erro
         return;
     else if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
         session_end(session, error, NULL);
-    else
-        renew_soon(session);
 }
 
-void call_failed(struct session *session, const struct session_event *event)
+static void renewed(struct session *session, const wire_message *message)
 {
-    switch (event->call) {
-    case SESSION_CALL_JOIN:
-        join_failed(session, event->error);
-        break;
-    case SESSION_CALL_RENEW:
-        renew_failed(session, event->error);
-        break;
-    case SESSION_CALL_LEAVE:
-        leave_failed(session, event->error);
-        break;
-    }
+    (void)message;
+    end_renewal(session);
 }
 
-static void call_renew(struct session *session)
+static bool is_not_open(const struct session *session) { return session->phase != PHASE_OPEN; }
+
+static const wire_message *compose_renew(struct session *session, const struct call *call)
 {
-    assert(!session->renewing);
-    assert(session->phase == PHASE_OPEN);
+    (void)call;
+    assert(session->renewing);
     wire_renew_request *renew = step_take(session, sizeof(*renew));
     if (renew == NULL)
-        return;
+        return NULL;
     *renew = (wire_renew_request)WIRE_RENEW_REQUEST_INIT;
     renew->session_id =
         (wire_bytes){.data = session->session_id, .len = sizeof(session->session_id)};
     renew->clock = session->clock;
-    session->renewing = true;
     session->sent_us = session->now_us;
-    struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
-    effect->call = SESSION_CALL_RENEW;
-    effect->renew = renew;
+    return &renew->base;
+}
+
+static const struct call_kind renew_call = {
+    .service = WIRE_SESSIONS,
+    .method = WIRE_SESSIONS_RENEW,
+    .compose = compose_renew,
+    .answered = renewed,
+    .failed = renew_failed,
+    .is_idle = is_not_open};
+
+static void renew(struct session *session)
+{
+    assert(!session->renewing);
+    assert(session->phase == PHASE_OPEN);
+    session->renewing = true;
+    call_begin(session, &renew_call, 0, session->now_us + patience_us(session));
 }
 
 /* A third of the lease without a word to any ps: say so. And a settle that is never decided is not
@@ -343,14 +343,14 @@ void lease_check(struct session *session)
     if (session->config.reader || session->phase < PHASE_OPEN)
         return;
     const uint64_t third_us = third_of_lease_us(session);
-    const uint64_t lost_us = (uint64_t)session->config.ps_lost_ms * 1000;
-    if (session->phase == PHASE_SETTLING && session->now_us >= session->settling_us + lost_us) {
+    if (session->phase == PHASE_SETTLING &&
+        session->now_us >= session->settling_us + patience_us(session)) {
         session_end(session, &session->end, NULL);
         return;
     }
     if (session->phase == PHASE_OPEN && !session->renewing &&
         session->now_us >= session->sent_us + third_us)
-        call_renew(session);
+        renew(session);
     const bool silent = session->phase == PHASE_OPEN && !session->renewing;
     effect_wake(session, (silent ? session->sent_us : session->now_us) + third_us);
 }
@@ -368,22 +368,7 @@ void leave_when_done(struct session *session)
         return;
     session->leave_called = true;
     session->phase = PHASE_LEAVING;
-    session->calling_us = session->now_us;
-    session->call_failures = 0;
-    call_leave(session, 0);
-}
-
-void left(struct session *session)
-{
-    if (session->phase != PHASE_LEAVING)
-        return;
-    session->phase = PHASE_OVER;
-    fail(
-        &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-        "the session has left; open another client");
-    pulls_end(session);
-    streams_close(session);
-    effect_add(session, SESSION_EFFECT_LEFT);
+    call_begin(session, &leave_call, 0, session->now_us + patience_us(session));
 }
 
 void session_closed(struct session *session, const wire_closed *closed)
@@ -413,7 +398,7 @@ void session_closed(struct session *session, const wire_closed *closed)
         "ps 0 closed this session%s, and did not say which of the pushes under way count; join "
         "again",
         wire_close_cause_print(&cause, text));
-    effect_wake(session, session->now_us + (uint64_t)session->config.ps_lost_ms * 1000);
+    effect_wake(session, session->now_us + patience_us(session));
 }
 
 void session_end(
@@ -428,5 +413,6 @@ void session_end(
     pushes_end(session, closed);
     pulls_end(session);
     streams_close(session);
+    calls_drop(session);
     effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
 }

@@ -177,7 +177,7 @@ void compose_pulls(struct session *session, struct link *link)
 {
     struct stream *stream = &link->streams[SESSION_PULL_STREAM];
     if (stream->state == STREAM_SHUT && link->first_request != NULL)
-        stream_open(session, link, SESSION_PULL_STREAM, 0);
+        stream_open(session, link, SESSION_PULL_STREAM);
     if (stream->state != STREAM_OPEN || !stream->writable)
         return;
     if (link->cancels_due == 0 && link->request_cursor == NULL)

@@ -78,6 +78,7 @@ struct session *session_create(const struct session_config *config, const struct
     pool_init(&session->pulls, &session->memory, sizeof(struct pull), 64);
     pool_init(&session->requests, &session->memory, sizeof(struct request), 64);
     pool_init(&session->errors, &session->memory, sizeof(struct sumac_error), 8);
+    pool_init(&session->calls, &session->memory, sizeof(struct call), 8);
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;
     if (!keep_config(session, config)) {
@@ -95,6 +96,7 @@ void session_destroy(struct session *session)
     pushes_release(session);
     pulls_release(session);
     memory_give(&memory, session->links, session->link_count * sizeof(*session->links));
+    pool_deinit(&session->calls);
     pool_deinit(&session->errors);
     pool_deinit(&session->requests);
     pool_deinit(&session->pulls);
@@ -126,6 +128,8 @@ static void tick(struct session *session)
     if (session->now_us >= session->wake_us)
         session->wake_us = NEVER;
     pulls_check(session);
+    calls_check(session);
+    streams_check(session);
     if (session->phase != PHASE_OVER)
         lease_check(session);
     if (session->phase != PHASE_OVER)
@@ -147,14 +151,30 @@ static void handle_answer(struct session *session, const struct session_event *e
         pull_answer(session, link, event);
 }
 
+/* The last step's effects lie where they did until this one has some of its own. */
+static void note_undone(struct session *session)
+{
+    assert(session->event == NULL);
+    for (uint32_t i = 0; i < session->effect_count; i++) {
+        const struct session_effect *effect = &session->effects[i];
+        if (!effect->undone)
+            continue;
+        assert(effect->kind == SESSION_EFFECT_CALL || effect->kind == SESSION_EFFECT_OPEN_STREAM);
+        if (effect->kind == SESSION_EFFECT_CALL)
+            call_undone(session, effect->call);
+        else
+            session->links[effect->ps].streams[effect->lane].undone = session->phase != PHASE_OVER;
+    }
+}
+
 static void handle(struct session *session, const struct session_event *event)
 {
     switch (event->kind) {
     case SESSION_EVENT_START:
         join_start(session);
         break;
-    case SESSION_EVENT_JOINED:
-        join_done(session, event->join_reply);
+    case SESSION_EVENT_CALL_ANSWERED:
+        call_answered(session, event);
         break;
     case SESSION_EVENT_CALL_FAILED:
         call_failed(session, event);
@@ -172,12 +192,6 @@ static void handle(struct session *session, const struct session_event *event)
         session->leave_wanted = true;
         session->leave_done = event->done;
         break;
-    case SESSION_EVENT_LEFT:
-        left(session);
-        break;
-    case SESSION_EVENT_RENEWED:
-        session->renewing = false;
-        break;
     case SESSION_EVENT_STREAM_WRITABLE:
         if (is_current(session, link_of(session, event->ps), event->lane, event->generation))
             stream_writable(session, event);
@@ -190,6 +204,7 @@ static void handle(struct session *session, const struct session_event *event)
         handle_answer(session, event);
         break;
     case SESSION_EVENT_TICK:
+    case SESSION_EVENT_UNDONE:
         tick(session);
         break;
     }
@@ -223,6 +238,7 @@ static void end_exhausted(struct session *session)
 {
     assert(session->exhausted);
     session->phase = PHASE_OVER;
+    calls_forget(session);
     fail(
         &session->end, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "the session has no memory left for one step; pushes under way are lost to it");
@@ -250,6 +266,8 @@ void session_step(
     struct session *session, const struct session_event *event, struct session_effects *effects)
 {
     const bool was_over = session->phase == PHASE_OVER;
+    if (event->kind == SESSION_EVENT_UNDONE)
+        note_undone(session);
     arena_reset(&session->step);
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;

@@ -89,22 +89,19 @@ struct session_pull {
 
 enum session_event_kind {
     SESSION_EVENT_START,           /* join (or, of a reader, open streams as they are needed) */
-    SESSION_EVENT_JOINED,          /* join_reply */
-    SESSION_EVENT_CALL_FAILED,     /* error; of the join, the renew or the leave named by `call` */
+    SESSION_EVENT_CALL_ANSWERED,   /* call, reply */
+    SESSION_EVENT_CALL_FAILED,     /* call, error */
     SESSION_EVENT_PUSH,            /* push */
     SESSION_EVENT_PULL,            /* pull */
     SESSION_EVENT_CANCEL_PULL,     /* token */
     SESSION_EVENT_LEAVE,           /* done: all pushes that are not done are waited for first */
-    SESSION_EVENT_LEFT,            /* the leave was answered */
-    SESSION_EVENT_RENEWED,         /* the renew was answered */
     SESSION_EVENT_STREAM_WRITABLE, /* ps, lane, generation: opened, or the last message is out */
     SESSION_EVENT_STREAM_LOST,     /* ps, lane, generation, error */
     SESSION_EVENT_PUSH_ANSWER,     /* ps, generation, push_answer */
     SESSION_EVENT_PULL_ANSWER,     /* ps, generation, pull_answer, payload */
     SESSION_EVENT_TICK,
+    SESSION_EVENT_UNDONE, /* of the last step's effects some are `undone`, for want of memory */
 };
-
-enum session_call { SESSION_CALL_JOIN, SESSION_CALL_RENEW, SESSION_CALL_LEAVE };
 
 struct session_event {
     enum session_event_kind kind;
@@ -115,12 +112,12 @@ struct session_event {
     enum session_lane lane;
     uint64_t generation;
     bool done;
-    enum session_call call;
+    uint64_t call;
     uint64_t token;
     const struct sumac_error *error;
     const struct session_push *push;
     const struct session_pull *pull;
-    const wire_join_reply *join_reply;
+    const wire_message *reply;
     const wire_push_answer *push_answer;
     const wire_pull_answer *pull_answer;
     const struct span *payload;
@@ -128,10 +125,11 @@ struct session_event {
 };
 
 enum session_effect_kind {
-    SESSION_EFFECT_CALL,   /* call, and join, renew or leave: make it, at ps 0, after delay_ms */
-    SESSION_EFFECT_JOINED, /* the session is open: session_state has the facts */
-    SESSION_EFFECT_OPEN_STREAM,  /* ps, lane, generation, delay_ms; the hello is sent when it is
-                                    writable */
+    SESSION_EFFECT_CALL, /* call, ps, service, method, request, at_us: make this unary call, which
+                            ends at that time */
+    SESSION_EFFECT_CANCEL_CALL,  /* call: what becomes of it is not asked any more */
+    SESSION_EFFECT_JOINED,       /* the session is open: session_state has the facts */
+    SESSION_EFFECT_OPEN_STREAM,  /* ps, lane, generation; the hello is sent when it is writable */
     SESSION_EFFECT_CLOSE_STREAM, /* ps, lane, generation */
     SESSION_EFFECT_SEND_PUSH, /* ps, generation, push_request, payload: the stream is not writable
                                  until told */
@@ -155,19 +153,19 @@ struct session_bytes {
 /* Lent until the next session_step. */
 struct session_effect {
     enum session_effect_kind kind;
+    bool undone; /* set by whoever could not open the stream or make the call: EVENT_UNDONE */
     uint32_t ps;
     enum session_lane lane;
     uint64_t generation;
-    uint32_t delay_ms;
     uint64_t at_us;
     uint64_t token;
-    enum session_call call;
+    uint64_t call; /* one try; a session numbers them 1, 2, 3 … */
+    const wire_service *service;
+    unsigned method;
+    const wire_message *request;
     struct sumac_error error;
     const uint64_t *versions;
     uint32_t version_count;
-    const wire_join_request *join;
-    const wire_renew_request *renew;
-    const wire_leave_request *leave;
     const wire_push_request *push_request;
     const wire_pull_request *pull_request;
     const struct session_bytes *payload;

@@ -250,6 +250,52 @@ static void check_pulls(struct sums *sums)
     check_same(sums->check, sums->open_requests, open, "requests of pulls", "all ps");
 }
 
+/* ---- time */
+
+static void check_due(struct sums *sums, const char *what, uint64_t due_us)
+{
+    if (sums->session->wake_us > due_us)
+        check_object(
+            sums->check, "%s is due at %llu us, and the next tick is asked for at %llu us", what,
+            (unsigned long long)due_us, (unsigned long long)sums->session->wake_us);
+}
+
+static void check_calls(struct sums *sums)
+{
+    const struct session *session = sums->session;
+    uint32_t count = 0;
+
+    for (const struct call *call = session->live_calls.first; call != NULL;
+         call = call->links.next, count++) {
+        if ((call->number != 0) != (call->due_us == NEVER) || call->number > session->last_call)
+            check_object(
+                sums->check, "call %llu is neither due nor under way, or both",
+                (unsigned long long)call->number);
+        check_due(sums, "a call", call->due_us);
+        check_due(sums, "the end of a call", call->until_us);
+    }
+    check_same(sums->check, session->calls.used, count, "calls", "the session");
+}
+
+/* Whatever is to be done at a time has its tick. */
+static void check_wake(struct sums *sums)
+{
+    const struct session *session = sums->session;
+
+    for (uint32_t i = 0; i < session->link_count; i++)
+        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
+            const struct stream *stream = &session->links[i].streams[lane];
+            if (stream->state == STREAM_DUE)
+                check_due(sums, "a stream", stream->due_us);
+        }
+    for (const struct pull *pull = session->first_pull; pull != NULL; pull = pull->next)
+        check_due(sums, "the end of a pull", pull->deadline_us);
+    if (session->stopping_until_us != 0)
+        check_due(sums, "the end of the session", session->stopping_until_us);
+    if (session->phase == PHASE_OPEN && !session->config.reader && !session->renewing)
+        check_due(sums, "a renewal", session->sent_us + (uint64_t)session->lease_ms * 1000 / 3);
+}
+
 void session_check(const struct session *session, struct check *check)
 {
     struct sums sums = {.session = session, .check = check};
@@ -266,4 +312,6 @@ void session_check(const struct session *session, struct check *check)
     check_waiting(&sums);
     check_links(&sums);
     check_pulls(&sums);
+    check_calls(&sums);
+    check_wake(&sums);
 }

@@ -4,6 +4,7 @@
  *
  *   session.c  create, destroy, one event in
  *   join.c     join, lease, leave, the end
+ *   call.c     unary calls: made when due, answered, made again, given up
  *   stream.c   opened, lost, greeted, given up
  *   push.c     a push is taken in, numbered, over
  *   answer.c   what a ps says about pushes; the commit advances
@@ -32,6 +33,8 @@
 #define NEVER UINT64_MAX
 
 struct link;
+struct call;
+struct session;
 
 /* What one push has for one ps. */
 struct part {
@@ -106,10 +109,38 @@ struct pull {
     uint64_t deadline_us;
 };
 
-enum stream_state { STREAM_SHUT, STREAM_OPENING, STREAM_OPEN };
+/* What is called, and what becomes of it. */
+struct call_kind {
+    const wire_service *service;
+    unsigned method;
+    /* The request of a try, made when it is due, in the step's arena; NULL: there is no memory. */
+    const wire_message *(*compose)(struct session *session, const struct call *call);
+    void (*answered)(struct session *session, const wire_message *reply);
+    /* For good: the error that the last try came to. */
+    void (*failed)(struct session *session, const struct sumac_error *error);
+    /* Is it of no use any more? NULL: it always is. */
+    bool (*is_idle)(const struct session *session);
+};
+
+/* A call that is to be answered: its next try is due, or one is under way. */
+struct call {
+    LINKS(struct call) links; /* in the session's list */
+    const struct call_kind *kind;
+    uint64_t number; /* of the try under way; 0: none is */
+    uint64_t due_us; /* of the next one; NEVER: one is under way */
+    uint64_t until_us;
+    uint32_t ps;
+    uint32_t failures;
+    bool undone; /* the try was not begun */
+};
+
+/* SHUT ──► DUE ──► OPENING ──► OPEN, or without DUE; any ──► SHUT. */
+enum stream_state { STREAM_SHUT, STREAM_DUE, STREAM_OPENING, STREAM_OPEN };
 
 struct stream {
     enum stream_state state;
+    bool undone;     /* it was not begun */
+    uint64_t due_us; /* of one that is DUE */
     uint64_t generation;
     uint32_t failures; /* since the last greeting */
     bool writable;
@@ -167,7 +198,7 @@ struct session {
     struct arena texts;       /* the config's */
     struct arena step;        /* what the last step gave */
     struct sized_pool blocks; /* the pieces of pushes and pulls */
-    struct pool pushes, pulls, requests, errors;
+    struct pool pushes, pulls, requests, errors, calls;
     struct session_effect *effects;
     uint32_t effect_count, effect_capacity;
     struct session_effect spare; /* takes what finds no memory */
@@ -183,9 +214,9 @@ struct session {
     uint8_t nonce[16], session_id[16];
     uint64_t cluster_id, epoch, attempt, membership_epoch, previous_final;
     uint32_t lease_ms;
-    uint64_t sent_us;    /* anything, to any ps */
-    uint64_t calling_us; /* since when the join or the leave is tried */
-    uint32_t call_failures;
+    uint64_t sent_us; /* anything, to any ps */
+    LIST(struct call) live_calls;
+    uint64_t last_call; /* the number of the last try */
     bool renewing;
     bool leave_wanted, leave_done, leave_called;
     bool closed_seen;
@@ -233,11 +264,28 @@ void *step_take(struct session *session, size_t bytes);
 void link_touch(struct session *session, struct link *link);
 uint32_t backoff_ms(const struct session *session, uint32_t failures);
 
+/* call.c */
+/* From now on, until it is answered, fails for good or the time is over. */
+void call_begin(
+    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us);
+void call_answered(struct session *session, const struct session_event *event);
+void call_failed(struct session *session, const struct session_event *event);
+/* The try that the last step asked for was not begun; the next check says what becomes of it. */
+void call_undone(struct session *session, uint64_t number);
+/* Those that are due are made, those whose time is over fail. */
+void calls_check(struct session *session);
+/* The session is over: what is not answered yet is cancelled, or, without a word, nobody's. */
+void calls_drop(struct session *session);
+void calls_forget(struct session *session);
+/* May the same call, made again, come to something else? The remedy is told by the reason; without one, by the status. */
+bool is_worth_retrying(const struct sumac_error *error);
+
 /* stream.c */
 /* Where it listens, for a text. Lends  valid with the session. */
 const char *ps_address(const struct session *session, uint32_t ps);
-void stream_open(
-    struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms);
+void stream_open(struct session *session, struct link *link, enum session_lane lane);
+/* Those that are due are opened; those that were not begun are due again later. */
+void streams_check(struct session *session);
 void stream_writable(struct session *session, const struct session_event *event);
 void stream_lost(struct session *session, const struct session_event *event);
 /* False: the session is over by what the greeting says. */
@@ -298,11 +346,8 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
 
 /* join.c */
 void join_start(struct session *session);
-void join_done(struct session *session, const wire_join_reply *reply);
-void call_failed(struct session *session, const struct session_event *event);
 void lease_check(struct session *session);
 void leave_when_done(struct session *session);
-void left(struct session *session);
 void session_closed(struct session *session, const wire_closed *closed);
 /* The session is over: pushes and pulls end with this error, or as `closed` says. */
 void session_end(

@@ -17,28 +17,59 @@ const char *ps_address(const struct session *session, uint32_t ps)
     return address[0] == '\0' ? "an unknown address" : address;
 }
 
-void stream_open(
-    struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms)
+/* The next one: what the one before it still delivers is dropped from now on. */
+static void advance(struct stream *stream)
 {
-    struct stream *stream = &link->streams[lane];
-    assert(stream->state == STREAM_SHUT || link->gone);
-    if (link->gone)
-        return;
-    stream->state = STREAM_OPENING;
+    assert(stream->state == STREAM_SHUT);
+    stream->state = STREAM_DUE;
     stream->generation++;
     stream->writable = stream->hello_sent = stream->greeted = false;
+}
+
+static void begin(struct session *session, struct link *link, enum session_lane lane)
+{
+    struct stream *stream = &link->streams[lane];
+    assert(stream->state == STREAM_DUE);
+    stream->state = STREAM_OPENING;
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_OPEN_STREAM);
     effect->ps = link->ps;
     effect->lane = lane;
     effect->generation = stream->generation;
-    effect->delay_ms = delay_ms;
+}
+
+void stream_open(struct session *session, struct link *link, enum session_lane lane)
+{
+    assert(link->streams[lane].state == STREAM_SHUT);
+    if (link->gone)
+        return;
+    advance(&link->streams[lane]);
+    begin(session, link, lane);
+}
+
+static void
+open_later(struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms)
+{
+    struct stream *stream = &link->streams[lane];
+    assert(delay_ms > 0);
+    if (link->gone)
+        return;
+    advance(stream);
+    stream->due_us = session->now_us + 1000 * (uint64_t)delay_ms;
+    effect_wake(session, stream->due_us);
+}
+
+static void shut(struct stream *stream)
+{
+    assert(stream->state >= STREAM_OPENING);
+    stream->state = STREAM_SHUT;
+    stream->writable = stream->greeted = false;
 }
 
 void stream_writable(struct session *session, const struct session_event *event)
 {
     struct link *link = &session->links[event->ps];
     struct stream *stream = &link->streams[event->lane];
-    if (stream->generation != event->generation)
+    if (stream->generation != event->generation || stream->state < STREAM_OPENING)
         return;
     if (stream->hello_sent)
         link->heard_us = session->now_us; /* the ps takes what we send */
@@ -162,23 +193,17 @@ static bool is_final(struct session *session, struct link *link, const struct su
     return true;
 }
 
-void stream_lost(struct session *session, const struct session_event *event)
+/* It broke, or was not opened: the next one is due after a while. */
+static void
+break_stream(struct session *session, struct link *link, enum session_lane lane, const char *why)
 {
-    if (event->ps >= session->link_count || session->phase == PHASE_OVER)
-        return;
-    struct link *link = &session->links[event->ps];
-    struct stream *stream = &link->streams[event->lane];
-    if (stream->generation != event->generation || stream->state == STREAM_SHUT)
-        return;
-    stream->state = STREAM_SHUT;
-    stream->writable = stream->greeted = false;
-    if (is_final(session, link, event->error))
-        return;
+    struct stream *stream = &link->streams[lane];
+    assert(stream->state == STREAM_SHUT);
     const uint32_t delay_ms = backoff_ms(session, stream->failures++);
-    if (event->lane == SESSION_PULL_STREAM) {
+    if (lane == SESSION_PULL_STREAM) {
         requests_rewind(session, link);
         if (link->first_request != NULL)
-            stream_open(session, link, SESSION_PULL_STREAM, delay_ms);
+            open_later(session, link, SESSION_PULL_STREAM, delay_ms);
         return;
     }
     if (link->unreached_us == NEVER || (!link->knows_grant && stream->failures == 1)) {
@@ -186,12 +211,50 @@ void stream_lost(struct session *session, const struct session_event *event)
             link->unreached_us = session->now_us;
         effect_log(
             session, "ps %" PRIu32 " at %s: the push stream broke: %s", link->ps,
-            ps_address(session, link->ps),
-            event->error != NULL ? event->error->text : "no reason given");
+            ps_address(session, link->ps), why);
     }
     rewind_pushes(session, link);
-    stream_open(session, link, SESSION_PUSH_STREAM, delay_ms);
+    open_later(session, link, SESSION_PUSH_STREAM, delay_ms);
     links_check(session); /* it asks for the tick at which this ps is given up */
+}
+
+void stream_lost(struct session *session, const struct session_event *event)
+{
+    if (event->ps >= session->link_count || session->phase == PHASE_OVER)
+        return;
+    struct link *link = &session->links[event->ps];
+    struct stream *stream = &link->streams[event->lane];
+    if (stream->generation != event->generation || stream->state < STREAM_OPENING)
+        return;
+    shut(stream);
+    if (!is_final(session, link, event->error))
+        break_stream(
+            session, link, event->lane,
+            event->error != NULL ? event->error->text : "no reason given");
+}
+
+static void check_stream(struct session *session, struct link *link, enum session_lane lane)
+{
+    struct stream *stream = &link->streams[lane];
+    assert(!stream->undone || stream->state == STREAM_OPENING);
+    if (stream->undone) {
+        stream->undone = false;
+        shut(stream);
+        break_stream(session, link, lane, "this process had no memory to open it");
+    } else if (stream->state == STREAM_DUE && link->gone) {
+        stream->state = STREAM_SHUT;
+    } else if (stream->state == STREAM_DUE && session->now_us >= stream->due_us) {
+        begin(session, link, lane);
+    } else if (stream->state == STREAM_DUE) {
+        effect_wake(session, stream->due_us);
+    }
+}
+
+void streams_check(struct session *session)
+{
+    for (uint32_t i = 0; i < session->link_count && session->phase != PHASE_OVER; i++)
+        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
+            check_stream(session, &session->links[i], (enum session_lane)lane);
 }
 
 void stream_hello(
@@ -307,10 +370,11 @@ void streams_close(struct session *session)
     for (uint32_t i = 0; i < session->link_count; i++)
         for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
             struct stream *stream = &session->links[i].streams[lane];
-            if (stream->state == STREAM_SHUT)
-                continue;
+            const bool had_begun = stream->state >= STREAM_OPENING;
             stream->state = STREAM_SHUT;
-            stream->writable = stream->greeted = false;
+            stream->writable = stream->greeted = stream->undone = false;
+            if (!had_begun)
+                continue;
             struct session_effect *effect = effect_add(session, SESSION_EFFECT_CLOSE_STREAM);
             effect->ps = i;
             effect->lane = (enum session_lane)lane;
@@ -365,14 +429,14 @@ void links_check(struct session *session)
         fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32 " at %s was not reached for %s and is lost with its state; start the run "
-                          "again (what it had not answered may or "
+            "again (what it had not answered may or "
             "may not have been applied)",
             ps, ps_address(session, ps), silent.text);
     else
         fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32 " at %s never answered this session's pushes, for %s: it is lost with "
-                          "its state, or is not reached from here; start the run again, or "
+            "its state, or is not reached from here; start the run again, or "
             "look at its address and at the network between",
             ps, ps_address(session, ps), silent.text);
     session_end(session, &error, NULL);

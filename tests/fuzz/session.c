@@ -53,7 +53,8 @@ struct world {
     uint64_t now_us, drawn, tokens;
     struct asked asked[TOKENS_MAX];
     struct peer peers[PS];
-    bool joins, ended; /* a join is under way */
+    uint64_t calls[WIRE_SESSIONS_METHODS]; /* the call of each method that is under way; 0: none */
+    bool ended, scarce;                    /* there is no memory to open a stream or make a call */
 };
 
 static void *take(void *context, size_t bytes)
@@ -140,11 +141,21 @@ static void note_pull(struct world *world, const struct session_effect *effect)
 
 static void carry_out(struct world *world, const struct session_effect *effect)
 {
+    static const wire_type *const types[] = {
+        &sumac__v1__join_request__descriptor, &sumac__v1__renew_request__descriptor,
+        &sumac__v1__leave_request__descriptor};
     struct peer *peer = effect->ps < PS ? &world->peers[effect->ps] : NULL;
 
     switch (effect->kind) {
     case SESSION_EFFECT_CALL:
-        world->joins = world->joins || effect->call == SESSION_CALL_JOIN;
+        MUST(effect->call > 0 && effect->request->descriptor == types[effect->method]);
+        world->calls[effect->method] = effect->call;
+        break;
+    case SESSION_EFFECT_CANCEL_CALL:
+        MUST(effect->call > 0);
+        for (uint32_t method = 0; method < WIRE_SESSIONS_METHODS; method++)
+            if (world->calls[method] == effect->call)
+                world->calls[method] = 0;
         break;
     case SESSION_EFFECT_OPEN_STREAM:
         MUST(peer != NULL);
@@ -186,14 +197,23 @@ static void carry_out(struct world *world, const struct session_effect *effect)
 static void step(struct world *world, struct session_event *event)
 {
     struct session_effects effects;
+    bool undone = false;
 
     event->now_us = world->now_us;
     event->wall_us = world->now_us;
     event->random[0] = ++world->drawn;
     event->random[1] = ++world->drawn;
     session_step(world->session, event, &effects);
-    for (uint32_t i = 0; i < effects.count; i++)
-        carry_out(world, &effects.items[i]);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        const enum session_effect_kind kind = effects.items[i].kind;
+        effects.items[i].undone =
+            world->scarce && (kind == SESSION_EFFECT_CALL || kind == SESSION_EFFECT_OPEN_STREAM);
+        undone = undone || effects.items[i].undone;
+        if (!effects.items[i].undone)
+            carry_out(world, &effects.items[i]);
+    }
+    if (undone)
+        step(world, &(struct session_event){.kind = SESSION_EVENT_UNDONE});
 }
 
 static bool follow_one(struct world *world)
@@ -240,11 +260,14 @@ static void joined(struct world *world, struct input *input)
     static uint8_t id[17] = {7};
     uint64_t incarnations[] = {100, 101, 102};
     wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
-    struct session_event event = {.kind = SESSION_EVENT_JOINED, .join_reply = &reply};
+    struct session_event event = {
+        .kind = SESSION_EVENT_CALL_ANSWERED,
+        .call = world->calls[WIRE_SESSIONS_JOIN],
+        .reply = &reply.base};
 
-    if (!world->joins)
+    if (event.call == 0)
         return;
-    world->joins = false;
+    world->calls[WIRE_SESSIONS_JOIN] = 0;
     reply.cluster_id = CLUSTER_ID;
     reply.epoch = 1;
     reply.session_id = (wire_bytes){.len = 16, .data = id};
@@ -265,6 +288,22 @@ static void joined(struct world *world, struct input *input)
     world_step(world, &event);
 }
 
+/* A renewal or a leave is answered. */
+static void called(struct world *world, unsigned method)
+{
+    const wire_renew_reply renewed = WIRE_RENEW_REPLY_INIT;
+    const wire_leave_reply left = WIRE_LEAVE_REPLY_INIT;
+    struct session_event event = {
+        .kind = SESSION_EVENT_CALL_ANSWERED,
+        .call = world->calls[method],
+        .reply = method == WIRE_SESSIONS_RENEW ? &renewed.base : &left.base};
+
+    if (event.call == 0)
+        return;
+    world->calls[method] = 0;
+    world_step(world, &event);
+}
+
 static void call_failed(struct world *world, struct input *input)
 {
     static const uint64_t statuses[] = {
@@ -274,13 +313,13 @@ static void call_failed(struct world *world, struct input *input)
         .status = (enum sumac_status)one_of(input, statuses, 5),
         .reason = (enum sumac_reason)below(input, 70),
         .text = "it failed"};
-    struct session_event event = {
-        .kind = SESSION_EVENT_CALL_FAILED,
-        .call = (enum session_call)below(input, 3),
-        .error = &error};
+    struct session_event event = {.kind = SESSION_EVENT_CALL_FAILED, .error = &error};
+    const uint32_t method = below(input, WIRE_SESSIONS_METHODS);
 
-    if (event.call == SESSION_CALL_JOIN && !world->joins)
+    event.call = world->calls[method];
+    if (event.call == 0)
         return;
+    world->calls[method] = 0;
     world_step(world, &event);
 }
 
@@ -506,11 +545,11 @@ static void caller(struct world *world, struct input *input)
         event.done = below(input, 2) == 1;
         break;
     case 2:
-        event.kind = SESSION_EVENT_RENEWED;
-        break;
+        called(world, WIRE_SESSIONS_RENEW);
+        return;
     case 3:
-        event.kind = sometimes(input) ? SESSION_EVENT_LEFT : SESSION_EVENT_RENEWED;
-        break;
+        called(world, sometimes(input) ? WIRE_SESSIONS_LEAVE : WIRE_SESSIONS_RENEW);
+        return;
     default:
         event.kind = SESSION_EVENT_TICK;
         break;
@@ -538,6 +577,9 @@ static void turn_a_knob(struct world *world, struct input *input)
     case 4:
         world->peers[1].held = !world->peers[1].held;
         world_step(world, &tick_event);
+        break;
+    case 5:
+        world->scarce = !world->scarce;
         break;
     default:
         tick(world, one_of(input, times_us, 6));
@@ -569,6 +611,7 @@ static void begin(struct world *world)
 static void end(struct world *world)
 {
     world->takes_left = UINT64_MAX;
+    world->scarce = false;
     world->peers[0].held = world->peers[1].held = false;
     for (int i = 0; i < 60 && !world->ended; i++)
         tick(world, 3000000);
@@ -613,7 +656,7 @@ static void any_event(struct world *world, struct input *input)
         caller(world, input);
         break;
     default:
-        if (world->joins)
+        if (world->calls[WIRE_SESSIONS_JOIN] != 0)
             joined(world, input);
         else
             call_failed(world, input);

@@ -113,14 +113,31 @@ void call_fail(struct world *world, struct call *call, const struct sumac_error 
 }
 
 /* The caller hears nothing more of it; the ps, if it has it, that the caller is gone. */
+static void cancel(struct world *world, struct call *call)
+{
+    assert(!call->over_at_caller);
+    call->over_at_caller = true;
+    call->cancelled = true;
+    world_after(world, 4 * world_delay_us(world), 0, told_cancelled, call->id, NULL);
+}
+
+void call_cancel(struct world *world, uint32_t caller, uint64_t token)
+{
+    struct network *network = world->network;
+    for (uint32_t i = 0; i < network->call_count; i++) {
+        struct call *call = network->calls[i];
+        if (call->caller == caller && call->caller_life == world->processes[caller].life &&
+            call->token == token && !call->over_at_caller)
+            cancel(world, call);
+    }
+}
+
 static void abandon(struct world *world, struct call *call, const struct sumac_error *why)
 {
     trace_say(
         world, "%s loses its call %llu: %s", world->processes[call->caller].name,
         (unsigned long long)call->id, why->text);
-    call->over_at_caller = true;
-    call->cancelled = true;
-    world_after(world, 4 * world_delay_us(world), 0, told_cancelled, call->id, NULL);
+    cancel(world, call);
     client_call_over(world, call, NULL, why);
 }
 

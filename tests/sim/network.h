@@ -92,6 +92,8 @@ void network_close_at_caller(struct world *world, struct stream *stream);
 struct call *call_make(
     struct world *world, uint32_t caller, enum lane_call_kind kind, uint64_t token,
     const wire_message *message);
+/* Its caller asks no more. */
+void call_cancel(struct world *world, uint32_t caller, uint64_t token);
 struct call *call_find(struct world *world, uint64_t id);
 /* One that comes from nowhere: `caller` is SIM_NO_PROCESS. */
 struct call *call_make_local(struct world *world, enum lane_call_kind kind);

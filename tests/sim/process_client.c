@@ -48,71 +48,39 @@ static void wake(struct world *world, struct client *client, uint64_t at_us)
     world_at(world, due_us, process_number(client), tick, client->index, NULL);
 }
 
-/* A call that is made after a while. */
-struct plan_to_call {
-    enum lane_call_kind kind;
-    enum session_call token;
-    struct letter *letter;
-};
-
-static void call_due(struct world *world, const struct event *event)
+/* The request's type says which call it is. */
+static enum lane_call_kind kind_of(const wire_message *request)
 {
-    struct client *client = world->clients[event->number];
-    const struct plan_to_call *plan = event->data;
-    const struct wire_received *received = letter_open(world, plan->letter);
-    assert(received != NULL);
-    call_make(world, process_number(client), plan->kind, plan->token, received->message);
+    static const struct {
+        const wire_type *request;
+        enum lane_call_kind kind;
+    } kinds[] = {
+        {&sumac__v1__join_request__descriptor, LANE_CALL_JOIN},
+        {&sumac__v1__renew_request__descriptor, LANE_CALL_RENEW},
+        {&sumac__v1__leave_request__descriptor, LANE_CALL_LEAVE},
+    };
+    size_t i = 0;
+
+    while (kinds[i].request != request->descriptor)
+        assert(++i < sizeof kinds / sizeof *kinds);
+    return kinds[i].kind;
 }
 
 static void
-plan_call(struct world *world, struct client *client, const struct session_effect *effect)
+make_call(struct world *world, struct client *client, const struct session_effect *effect)
 {
-    struct plan_to_call *plan = world_take(world, sizeof *plan);
-    const wire_message *message = NULL;
-    plan->token = effect->call;
-    switch (effect->call) {
-    case SESSION_CALL_JOIN:
-        plan->kind = LANE_CALL_JOIN;
-        message = &effect->join->base;
-        break;
-    case SESSION_CALL_RENEW:
-        plan->kind = LANE_CALL_RENEW;
-        message = &effect->renew->base;
-        break;
-    case SESSION_CALL_LEAVE:
-        plan->kind = LANE_CALL_LEAVE;
-        message = &effect->leave->base;
-        break;
-    }
-    plan->letter = letter_make(world, message, NULL, 0);
-    world_after(
-        world, effect->delay_ms * 1000ull, process_number(client), call_due, client->index, plan);
-}
-
-/* A stream that is opened after a while. */
-struct plan_to_open {
-    uint32_t ps;
-    enum session_lane lane;
-    uint64_t generation;
-};
-
-static void open_due(struct world *world, const struct event *event)
-{
-    struct client *client = world->clients[event->number];
-    const struct plan_to_open *plan = event->data;
-    client->streams[plan->ps][plan->lane] = network_open(
-        world, process_number(client), plan->ps,
-        plan->lane == SESSION_PUSH_STREAM ? LANE_STREAM_PUSH : LANE_STREAM_PULL, plan->generation);
+    call_make(
+        world, process_number(client), kind_of(effect->request), effect->call, effect->request);
 }
 
 static void
-plan_open(struct world *world, struct client *client, const struct session_effect *effect)
+open_stream(struct world *world, struct client *client, const struct session_effect *effect)
 {
     assert(effect->ps < world->ps_count);
-    struct plan_to_open *plan = world_take(world, sizeof *plan);
-    *plan = (struct plan_to_open){effect->ps, effect->lane, effect->generation};
-    world_after(
-        world, effect->delay_ms * 1000ull, process_number(client), open_due, client->index, plan);
+    client->streams[effect->ps][effect->lane] = network_open(
+        world, process_number(client), effect->ps,
+        effect->lane == SESSION_PUSH_STREAM ? LANE_STREAM_PUSH : LANE_STREAM_PULL,
+        effect->generation);
 }
 
 static struct stream *stream_of(struct client *client, const struct session_effect *effect)
@@ -150,10 +118,13 @@ carry_out(struct world *world, struct client *client, const struct session_effec
     struct stream *stream;
     switch (effect->kind) {
     case SESSION_EFFECT_CALL:
-        plan_call(world, client, effect);
+        make_call(world, client, effect);
+        break;
+    case SESSION_EFFECT_CANCEL_CALL:
+        call_cancel(world, process_number(client), effect->call);
         break;
     case SESSION_EFFECT_OPEN_STREAM:
-        plan_open(world, client, effect);
+        open_stream(world, client, effect);
         break;
     case SESSION_EFFECT_CLOSE_STREAM:
         stream = stream_of(client, effect);
@@ -361,14 +332,11 @@ void client_call_over(
         program_created(world, client, (const wire_create_reply *)reply, error);
         return;
     }
-    struct session_event event = {.kind = SESSION_EVENT_CALL_FAILED, .error = error};
-    event.call = (enum session_call)call->token;
-    if (reply != NULL && call->kind == LANE_CALL_JOIN) {
-        event.kind = SESSION_EVENT_JOINED;
-        event.join_reply = (const wire_join_reply *)reply;
-    } else if (reply != NULL) {
-        event.kind = call->kind == LANE_CALL_LEAVE ? SESSION_EVENT_LEFT : SESSION_EVENT_RENEWED;
-    }
+    struct session_event event = {
+        .kind = reply == NULL ? SESSION_EVENT_CALL_FAILED : SESSION_EVENT_CALL_ANSWERED,
+        .call = call->token,
+        .reply = reply,
+        .error = error};
     client_step(world, client, &event);
 }
 

@@ -60,7 +60,7 @@ static void create(struct world *world, struct client *client)
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
     request.variable = &variable;
     client->creating = true;
-    call_make(world, process_number(client), LANE_CALL_CREATE, client->variable, &request.base);
+    call_make(world, process_number(client), LANE_CALL_CREATE, UINT64_MAX, &request.base);
 }
 
 static void create_again(struct world *world, const struct event *event)
@@ -447,6 +447,7 @@ void program_effect(struct world *world, struct client *client, const struct ses
         end(world, client);
         break;
     case SESSION_EFFECT_CALL:
+    case SESSION_EFFECT_CANCEL_CALL:
     case SESSION_EFFECT_OPEN_STREAM:
     case SESSION_EFFECT_CLOSE_STREAM:
     case SESSION_EFFECT_SEND_PUSH:

@@ -360,7 +360,7 @@ static void a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back
     know(&known);
     rpc_init();
     assert_int_equal(rpc_poller_create(&known.client.poller), SUMAC_OK);
-    known.client.timer_us = NEVER_US;
+    known.client.wake_us = NEVER_US;
     struct transfer *const transfer = transfer_take(&known.client);
     atomic_store(&transfer->lent, 1);
     assert_int_equal(pthread_create(&other, NULL, give_back, transfer), 0);
@@ -711,7 +711,7 @@ static void the_error_of_a_join_that_is_not_answered_names_ps_0(void **state)
     struct sumac_error error = {0};
     struct peer peer = {.address = (char[]){"h0.example:2222"}, .incarnation = 7};
     struct sumac_client client = {
-        .peers = &peer, .peer_count = 1, .timer_us = NEVER_US, .timeout_ms = 0};
+        .peers = &peer, .peer_count = 1, .wake_us = NEVER_US, .timeout_ms = 0};
     client_lock(&client);
 
     assert_int_equal(client_join(&client, &error), SUMAC_UNAVAILABLE);

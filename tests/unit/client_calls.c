@@ -31,7 +31,7 @@ serve(struct served *served, void (*message)(struct rpc_call *, const struct wir
 
     *served = (struct served){.peer = {.address = served->address}};
     served->client =
-        (struct sumac_client){.peers = &served->peer, .peer_count = 1, .timer_us = NEVER_US};
+        (struct sumac_client){.peers = &served->peer, .peer_count = 1, .wake_us = NEVER_US};
     served->handlers[WIRE_VARIABLES_DELETE].message = message;
     rpc_init();
     assert_int_equal(rpc_poller_create(&served->client.poller), SUMAC_OK);
@@ -167,39 +167,37 @@ void *__wrap_malloc(size_t bytes);
 
 void *__wrap_malloc(size_t bytes) { return is_scarce ? NULL : __real_malloc(bytes); }
 
-/* The session lends its request only until its next step; nobody would be asked to let this client in. */
-static void a_join_that_could_not_be_kept_is_made_anew(void **state)
+/* Nobody would be asked to let this client in. */
+static void a_join_that_there_was_no_memory_for_is_made_when_there_is_some(void **state)
 {
     (void)state;
-    const char *const addresses[] = {"h0:1"};
+    const char *const addresses[] = {"127.0.0.1:1"};
     const struct session_config config = {
         .role = WIRE_ROLE_MEMBER, .job = "worker", .ps_addresses = addresses, .ps_count = 1};
-    struct peer peer = {.address = (char[]){""}};
-    struct sumac_client client = {
-        .peers = &peer, .peer_count = 1, .timer_us = NEVER_US, .tick_us = NEVER_US};
-    struct session_call_slot *const join = &client.calls[SESSION_CALL_JOIN];
-    for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
-        peer.streams[lane].open_at_us = NEVER_US;
-    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
-        client.calls[kind].at_us = NEVER_US;
-    arena_init(&client.call_arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    struct peer peer = {.address = (char[]){"127.0.0.1:1"}};
+    struct sumac_client client = {.peers = &peer, .peer_count = 1, .wake_us = NEVER_US};
     client.session = session_create(&config, &memory_heap);
     assert_non_null(client.session);
+    rpc_init();
+    assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
     client_lock(&client);
     is_scarce = true;
     client_step(&client, &(struct session_event){.kind = SESSION_EVENT_START});
     is_scarce = false;
-    assert_null(join->packed);
-    assert_true(join->at_us != NEVER_US);
+    assert_null(client.calls);
+    assert_true(client.wake_us != NEVER_US);
 
-    client_run_timers(&client, join->at_us);
+    struct session_event due = {.kind = SESSION_EVENT_TICK, .now_us = client.wake_us};
+    client_step(&client, &due);
 
-    assert_non_null(join->packed);
-    assert_true(join->at_us != NEVER_US);
+    assert_non_null(client.calls);
+    struct session *const session = client.session;
+    client.session = NULL;
+    client_hang_up(&client);
     client_unlock(&client);
-    session_destroy(client.session);
-    free(join->packed);
-    arena_deinit(&client.call_arena);
+    rpc_poller_destroy(client.poller);
+    rpc_deinit();
+    session_destroy(session);
 }
 
 /* ---- who polls */
@@ -212,7 +210,7 @@ static bool is_never(void *context)
 
 static bool has_ticked(void *context)
 {
-    return ((const struct sumac_client *)context)->tick_us == NEVER_US;
+    return ((const struct sumac_client *)context)->wake_us == NEVER_US;
 }
 
 static void *wait_for_tick(void *context)
@@ -230,7 +228,7 @@ static void *wait_for_tick(void *context)
 static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place(void **state)
 {
     (void)state;
-    struct sumac_client client = {.timer_us = NEVER_US, .tick_us = NEVER_US - 1};
+    struct sumac_client client = {.wake_us = NEVER_US - 1};
     pthread_condattr_t monotonic;
     pthread_t other;
     void *ticked = NULL;
@@ -238,8 +236,6 @@ static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&client.happened, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
-        client.calls[kind].at_us = NEVER_US;
     rpc_init();
     assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
     client_lock(&client);
@@ -247,7 +243,7 @@ static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_
 
     while (client.waiters == 0)
         client_wait(&client, is_never, NULL, client_now_us() + 1000);
-    client.tick_us = client.timer_us = client_now_us();
+    client.wake_us = client_now_us();
     client_unlock(&client);
 
     assert_int_equal(pthread_join(other, &ticked), 0);
@@ -259,7 +255,7 @@ static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_
 
 static bool has_no_timer(void *context)
 {
-    return ((const struct sumac_client *)context)->timer_us == NEVER_US;
+    return ((const struct sumac_client *)context)->wake_us == NEVER_US;
 }
 
 /* A thread that polls may have begun to before a shorter wait was asked for, and nothing may come for it. */
@@ -272,14 +268,12 @@ static void a_timer_is_kept_while_another_thread_polls(void **state)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&client.happened, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    for (int kind = SESSION_CALL_JOIN; kind <= SESSION_CALL_LEAVE; kind++)
-        client.calls[kind].at_us = NEVER_US;
-    client.tick_us = client.timer_us = client_now_us() + 1000;
+    client.wake_us = client_now_us() + 1000;
     const uint64_t until_us = client_now_us() + UINT64_C(20000000);
 
     client_lock(&client);
     const bool kept = client_wait(&client, has_no_timer, &client, until_us); /* when */
-    client.tick_us = client.timer_us = client_now_us();
+    client.wake_us = client_now_us();
     client_poll_once(&client);
     client_unlock(&client);
 
@@ -294,7 +288,7 @@ int main(void)
         cmocka_unit_test(a_call_that_ends_well_without_an_answer_has_failed),
         cmocka_unit_test(a_call_that_reached_nobody_is_made_again),
         cmocka_unit_test(a_call_that_a_ps_refused_is_not_made_again),
-        cmocka_unit_test(a_join_that_could_not_be_kept_is_made_anew),
+        cmocka_unit_test(a_join_that_there_was_no_memory_for_is_made_when_there_is_some),
         cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
         cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_again.c -- what a ps was told on a stream that broke it is told again: nobody knows whether it had heard it. */
+/* session_again.c -- streams that break, and what is said again on the next one: nobody knows what was heard. */
 #include "session_talk.h"
 
 /* Whether the ps has it nobody knows: its answer may have been lost, or the commit itself. */
@@ -14,7 +14,7 @@ static void after_a_reconnect_a_commit_that_was_said_is_said_again(void **state)
     talk_staged(&talk, 1, 1);
     assert_int_equal(talk_request(&talk, 0)->commit->commit_through, 1); /* given */
 
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
 
@@ -38,7 +38,7 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
     talk_done(&talk, 0, 1);
     assert_int_equal(talk_request(&talk, 1)->commit->clock, 1); /* given */
 
-    talk_lost(&talk, 1, SESSION_PUSH_STREAM);
+    talk_broke(&talk, 1, SESSION_PUSH_STREAM);
     talk_hello(&talk, 1);
     talk_greet(&talk, 1);
 
@@ -47,11 +47,150 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
     talk_close(&talk);
 }
 
+static void after_a_reconnect_all_that_is_not_done_is_sent_again_in_order(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+    talk_writable(&talk, 0);
+    talk_push_to(&talk, 2, 3);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1); /* given: 1 is committed, and not known to be done */
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    const uint64_t lost_us = talk.now_us;
+    talk_tick_when_due(&talk);
+    const struct session_effect *open = talk_find(&talk, SESSION_EFFECT_OPEN_STREAM);
+    assert_non_null(open);
+    assert_int_equal(open->generation, 2);
+    assert_in_range(talk.now_us - lost_us, 1000, 20000);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_int_equal(request->n_parts, 2);
+    assert_int_equal(request->parts[0]->sequence, 1);
+    assert_true(request->parts[0]->first);
+    assert_int_equal(request->parts[1]->sequence, 2);
+    assert_int_equal(request->commit->commit_through, 1);
+    talk_close(&talk);
+}
+
+static void a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+    config.chunk_bytes = 64;
+    talk_open_with(&talk, &config);
+    uint8_t data[200];
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    talk_push(&talk, 1, &piece, 1);
+    talk_writable(&talk, 0);
+
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+
+    const wire_part *part = talk_request(&talk, 0)->parts[0];
+    assert_true(part->first);
+    assert_int_equal(part->pieces[0]->offset_bytes, 0);
+    talk_close(&talk);
+}
+
+static void what_an_older_stream_still_delivers_is_dropped(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_push_to(&talk, 1, 1);
+    const uint64_t old = talk.generation[0][SESSION_PUSH_STREAM];
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+    const uint64_t current = talk.generation[0][SESSION_PUSH_STREAM];
+
+    talk.generation[0][SESSION_PUSH_STREAM] = old;
+    talk_done(&talk, 0, 1);
+    assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* nor does its end count once more */
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk.generation[0][SESSION_PUSH_STREAM] = current;
+    talk_close(&talk);
+}
+
+static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+    config.chunk_bytes = 64;
+    talk_open_with(&talk, &config);
+    uint8_t data[200];
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    talk_push(&talk, 1, &piece, 1);
+
+    talk_done(&talk, 0, 1); /* another stream had brought it whole */
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
+    talk_push_to(&talk, 2, 1);
+    talk_writable(&talk, 0);
+
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_int_equal(request->n_parts, 2);
+    assert_int_equal(request->parts[0]->sequence, 1);
+    assert_true(request->parts[0]->last);
+    assert_int_equal(request->parts[0]->n_pieces, 0);
+    assert_int_equal(request->parts[1]->sequence, 2);
+    talk_close(&talk);
+}
+
+/* As a stream that broke, which the session hears of in the same way. */
+static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_when_due(&talk);
+    assert_int_equal(talk.generation[0][SESSION_PUSH_STREAM], 2);
+
+    talk_undone(&talk, SESSION_EFFECT_OPEN_STREAM);
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_tick_when_due(&talk);
+
+    assert_int_equal(talk.generation[0][SESSION_PUSH_STREAM], 3);
+    talk_close(&talk);
+}
+
+static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    for (int i = 0; i < 9; i++)
+        talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    const uint64_t lost_us = talk.now_us;
+    while (talk_find(&talk, SESSION_EFFECT_OPEN_STREAM) == NULL)
+        talk_tick_when_due(&talk);
+
+    assert_in_range(talk.now_us - lost_us, 1000000, 2000000);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_reconnect_a_commit_that_was_said_is_said_again),
         cmocka_unit_test(after_a_reconnect_the_clock_is_said_again),
+        cmocka_unit_test(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order),
+        cmocka_unit_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
+        cmocka_unit_test(what_an_older_stream_still_delivers_is_dropped),
+        cmocka_unit_test(a_part_done_while_it_is_sent_again_is_cut_short),
+        cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
+        cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,8 +36,9 @@ static void a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does(voi
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
+    talk_tick_after(&talk, LEASE_MS / 3);
     talk_call_failed(
-        &talk, SESSION_CALL_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED);
+        &talk, WIRE_SESSIONS_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED);
 
     talk_tick_after(&talk, 8000);
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));

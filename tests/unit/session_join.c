@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_join.c -- how a session begins, keeps its lease, leaves and ends. */
+/* session_join.c -- how a session begins, leaves and ends. */
 #include "session_talk.h"
 
 static void start(struct talk *talk, const struct session_config *config)
@@ -23,18 +23,17 @@ static void a_member_joins_with_its_task_and_all_it_knows(void **state)
 
     start(&talk, &config);
 
-    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
-    assert_int_equal(call->call, SESSION_CALL_JOIN);
-    assert_int_equal(call->delay_ms, 0);
-    assert_int_equal(call->join->protocol_version, 1);
-    assert_int_equal(call->join->nonce.len, 16);
-    assert_string_equal(call->join->task->job, "worker");
-    assert_int_equal(call->join->task->index, 3);
-    assert_int_equal(call->join->local_replicas, 1);
-    assert_int_equal(call->join->n_ps_addresses, 2);
-    assert_string_equal(call->join->ps_addresses[1], "h1:2222");
-    assert_int_equal(call->join->n_members, 2);
-    assert_string_equal(call->join->members[0]->job, "chief");
+    const wire_join_request *join = talk_join(&talk);
+    assert_non_null(join);
+    assert_int_equal(join->protocol_version, 1);
+    assert_int_equal(join->nonce.len, 16);
+    assert_string_equal(join->task->job, "worker");
+    assert_int_equal(join->task->index, 3);
+    assert_int_equal(join->local_replicas, 1);
+    assert_int_equal(join->n_ps_addresses, 2);
+    assert_string_equal(join->ps_addresses[1], "h1:2222");
+    assert_int_equal(join->n_members, 2);
+    assert_string_equal(join->members[0]->job, "chief");
     talk_close(&talk);
 }
 
@@ -45,13 +44,65 @@ static void a_join_is_tried_again_with_the_same_nonce(void **state)
     const struct session_config config = talk_member(1);
     start(&talk, &config);
     uint8_t nonce[16];
-    memcpy(nonce, talk_find(&talk, SESSION_EFFECT_CALL)->join->nonce.data, 16);
+    memcpy(nonce, talk_join(&talk)->nonce.data, 16);
 
-    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
 
-    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
-    assert_memory_equal(call->join->nonce.data, nonce, 16);
-    assert_in_range(call->delay_ms, 1, 20);
+    assert_null(talk_join(&talk));
+    const uint64_t failed_us = talk.now_us;
+    talk_tick_when_due(&talk);
+
+    assert_non_null(talk_join(&talk));
+    assert_memory_equal(talk_join(&talk)->nonce.data, nonce, 16);
+    assert_in_range(talk.now_us - failed_us, 1000, 20000);
+    talk_close(&talk);
+}
+
+static void a_join_that_there_was_no_memory_for_is_made_later(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    start(&talk, &config);
+
+    talk_undone(&talk, SESSION_EFFECT_CALL);
+    assert_null(talk_join(&talk));
+    talk_tick_when_due(&talk);
+
+    assert_non_null(talk_join(&talk));
+    talk_close(&talk);
+}
+
+/* gRPC says so of a ps that is short of memory, or has too many calls. */
+static void a_join_that_a_ps_has_no_room_for_is_tried_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    start(&talk, &config);
+
+    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED);
+    talk_tick_when_due(&talk);
+
+    assert_non_null(talk_join(&talk));
+    talk_close(&talk);
+}
+
+/* Whoever carries out the calls may forget one. */
+static void a_join_that_is_never_answered_ends_with_its_time(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    start(&talk, &config);
+
+    talk_tick_after(&talk, LOST_MS - 1);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(&talk, 1);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_PS_MISSING);
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, talk.calls[WIRE_SESSIONS_JOIN]);
     talk_close(&talk);
 }
 
@@ -63,11 +114,12 @@ static void without_join_nonce_a_retried_join_has_another(void **state)
     config.broken = 1u << RULE_join_nonce;
     start(&talk, &config);
     uint8_t nonce[16];
-    memcpy(nonce, talk_find(&talk, SESSION_EFFECT_CALL)->join->nonce.data, 16);
+    memcpy(nonce, talk_join(&talk)->nonce.data, 16);
 
-    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_tick_when_due(&talk);
 
-    assert_memory_not_equal(talk_find(&talk, SESSION_EFFECT_CALL)->join->nonce.data, nonce, 16);
+    assert_memory_not_equal(talk_join(&talk)->nonce.data, nonce, 16);
     talk_close(&talk);
 }
 
@@ -78,7 +130,7 @@ static void a_join_that_another_try_will_not_mend_ends_the_session(void **state)
     const struct session_config config = talk_member(1);
     start(&talk, &config);
 
-    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
 
     assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
     assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_RUN_ENDED);
@@ -94,7 +146,7 @@ static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
     start(&talk, &config);
     talk.now_us += (uint64_t)LOST_MS * 1000;
 
-    talk_call_failed(&talk, SESSION_CALL_JOIN, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
 
     const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
     assert_non_null(ended);
@@ -144,78 +196,6 @@ static void the_hello_says_who_is_meant_and_who_speaks(void **state)
     talk_close(&talk);
 }
 
-/* ---- lease */
-
-static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
-{
-    (void)state;
-    struct talk talk;
-    talk_open(&talk, 2);
-
-    talk_tick_after(&talk, LEASE_MS / 3 - 1);
-    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
-    talk_tick_after(&talk, 1);
-
-    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
-    assert_int_equal(call->call, SESSION_CALL_RENEW);
-    assert_int_equal(call->renew->session_id.len, 16);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_RENEWED});
-    talk_tick_after(&talk, LEASE_MS / 3);
-    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CALL)->call, SESSION_CALL_RENEW);
-    talk_close(&talk);
-}
-
-/* Two that are lost would be a lost session. */
-static void a_renewal_that_failed_is_tried_again_soon(void **state)
-{
-    (void)state;
-    struct talk talk;
-    talk_open(&talk, 2);
-    talk_tick_after(&talk, LEASE_MS / 3);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_CALL));
-
-    talk_call_failed(&talk, SESSION_CALL_RENEW, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
-    const struct session_effect *wake = talk_find(&talk, SESSION_EFFECT_WAKE);
-    assert_non_null(wake);
-    assert_true(wake->at_us <= talk.now_us + 1000000);
-    talk_tick_after(&talk, (uint32_t)((wake->at_us - talk.now_us + 999) / 1000));
-
-    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
-    assert_non_null(call);
-    assert_int_equal(call->call, SESSION_CALL_RENEW);
-    talk_close(&talk);
-}
-
-static void a_session_that_pushes_needs_no_renewal(void **state)
-{
-    (void)state;
-    struct talk talk;
-    talk_open(&talk, 2);
-    talk.now_us += 2000000;
-    talk_push_to(&talk, 1, 1);
-    talk_done(&talk, 0, 1);
-
-    talk_tick_after(&talk, 1500);
-
-    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
-    talk_close(&talk);
-}
-
-static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
-{
-    (void)state;
-    struct talk talk;
-    talk_open(&talk, 1);
-    for (int i = 0; i < 100; i++) {
-        talk_tick_after(&talk, LEASE_MS / 3);
-        const struct session_effect *wake = talk_find(&talk, SESSION_EFFECT_WAKE);
-        assert_non_null(wake);
-        assert_true(wake->at_us > talk.now_us);
-        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_RENEWED});
-    }
-    talk_close(&talk);
-}
-
 /* ---- leave */
 
 static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **state)
@@ -229,13 +209,14 @@ static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **sta
     assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
     talk_done(&talk, 0, 1);
 
-    const struct session_effect *call = talk_find(&talk, SESSION_EFFECT_CALL);
-    assert_int_equal(call->call, SESSION_CALL_LEAVE);
-    assert_true(call->leave->done);
-    assert_int_equal(call->leave->last_sequence, 1);
+    const wire_message *message = talk_called(&talk, WIRE_SESSIONS_LEAVE);
+    assert_non_null(message);
+    const wire_leave_request *leave = (const wire_leave_request *)message;
+    assert_true(leave->done);
+    assert_int_equal(leave->last_sequence, 1);
     talk_closed(&talk, 0, true, 1, 0); /* the settle that the leave brings about */
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEFT});
+    talk_left(&talk);
     assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
     assert_non_null(talk_find(&talk, SESSION_EFFECT_CLOSE_STREAM));
     talk_close(&talk);
@@ -249,7 +230,7 @@ static void a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed(voi
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
     talk_closed(&talk, 0, true, 0, 0);
 
-    talk_call_failed(&talk, SESSION_CALL_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
 
     assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
     talk_close(&talk);
@@ -352,9 +333,10 @@ static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
+    talk_tick_after(&talk, LEASE_MS / 3);
     talk_lost(&talk, 0, SESSION_PUSH_STREAM);
 
-    talk_call_failed(&talk, SESSION_CALL_RENEW, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN);
+    talk_call_failed(&talk, WIRE_SESSIONS_RENEW, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN);
 
     const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
     assert_int_equal(ended->error.reason, SUMAC_REASON_STATE_LOST);
@@ -392,7 +374,7 @@ static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
     struct talk talk;
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
-    talk_lost(&talk, 1, SESSION_PUSH_STREAM);
+    talk_broke(&talk, 1, SESSION_PUSH_STREAM);
     talk_hello(&talk, 1);
 
     talk_greet_as(&talk, 1, 1, 999, GRANT);
@@ -425,7 +407,7 @@ static void a_ps_that_comes_back_in_another_cluster_has_lost_its_state(void **st
     struct talk talk;
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
 
     lost_with(&talk, SUMAC_REASON_WRONG_CLUSTER);
 
@@ -442,7 +424,7 @@ static void another_epoch_ends_the_session(void **state)
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
     talk_hello(&talk, 0);
 
     talk_greet_as(&talk, 0, 2, 100, GRANT);
@@ -651,7 +633,7 @@ static void a_ps_that_was_terminated_does_not_make_a_leave_good(void **state)
     lost_with(&talk, SUMAC_REASON_TERMINATED);
     assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_call_failed(&talk, SESSION_CALL_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED);
+    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED);
 
     assert_null(talk_find(&talk, SESSION_EFFECT_LEFT));
     assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
@@ -667,7 +649,7 @@ static void a_run_that_ends_with_the_leave_is_no_error(void **state)
 
     lost_with(&talk, SUMAC_REASON_RUN_ENDED);
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEFT});
+    talk_left(&talk);
 
     assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
     talk_close(&talk);
@@ -697,15 +679,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_member_joins_with_its_task_and_all_it_knows),
         cmocka_unit_test(a_join_is_tried_again_with_the_same_nonce),
+        cmocka_unit_test(a_join_that_there_was_no_memory_for_is_made_later),
+        cmocka_unit_test(a_join_that_a_ps_has_no_room_for_is_tried_again),
+        cmocka_unit_test(a_join_that_is_never_answered_ends_with_its_time),
         cmocka_unit_test(without_join_nonce_a_retried_join_has_another),
         cmocka_unit_test(a_join_that_another_try_will_not_mend_ends_the_session),
         cmocka_unit_test(a_join_is_given_up_after_the_time_a_ps_may_be_away),
         cmocka_unit_test(a_join_opens_a_push_stream_to_every_ps_of_the_answer),
         cmocka_unit_test(the_hello_says_who_is_meant_and_who_speaks),
-        cmocka_unit_test(a_silent_session_renews_its_lease_every_third_of_it),
-        cmocka_unit_test(a_renewal_that_failed_is_tried_again_soon),
-        cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
-        cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
         cmocka_unit_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
         cmocka_unit_test(a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed),
         cmocka_unit_test(a_push_after_the_leave_is_refused),

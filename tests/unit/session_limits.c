@@ -6,7 +6,7 @@
 /* A stream of the next generation whose greeting says what this ps takes. */
 static void greet_with(struct talk *talk, const wire_limits *limits)
 {
-    talk_lost(talk, 0, SESSION_PUSH_STREAM);
+    talk_broke(talk, 0, SESSION_PUSH_STREAM);
     talk_hello(talk, 0);
     wire_greeting greeting = WIRE_GREETING_INIT;
     greeting.epoch = 1;

@@ -337,7 +337,7 @@ static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
     const uint64_t request = asked(&talk)->request;
     answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
 
-    talk_lost(&talk, 0, SESSION_PULL_STREAM);
+    talk_broke(&talk, 0, SESSION_PULL_STREAM);
     assert_int_equal(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)->generation, 2);
     pull_writable(&talk, 0);
     assert_int_equal(asked(&talk)->hello->generation, 2);

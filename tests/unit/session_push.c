@@ -539,116 +539,6 @@ static void the_next_push_after_a_thousand_in_flight_is_refused(void **state)
     talk_close(&talk);
 }
 
-/* ---- streams that break */
-
-static void after_a_reconnect_all_that_is_not_done_is_sent_again_in_order(void **state)
-{
-    (void)state;
-    struct talk talk;
-    talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_push_to(&talk, 2, 3);
-    talk_staged(&talk, 0, 1);
-    talk_staged(&talk, 1, 1); /* given: 1 is committed, and not known to be done */
-
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    const struct session_effect *open = talk_find(&talk, SESSION_EFFECT_OPEN_STREAM);
-    assert_int_equal(open->generation, 2);
-    assert_in_range(open->delay_ms, 1, 20);
-    talk_hello(&talk, 0);
-    talk_greet(&talk, 0);
-
-    const wire_push_request *request = talk_request(&talk, 0);
-    assert_int_equal(request->n_parts, 2);
-    assert_int_equal(request->parts[0]->sequence, 1);
-    assert_true(request->parts[0]->first);
-    assert_int_equal(request->parts[1]->sequence, 2);
-    assert_int_equal(request->commit->commit_through, 1);
-    talk_close(&talk);
-}
-
-static void a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk(void **state)
-{
-    (void)state;
-    struct talk talk;
-    struct session_config config = talk_member(1);
-    config.chunk_bytes = 64;
-    talk_open_with(&talk, &config);
-    uint8_t data[200];
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
-    talk_push(&talk, 1, &piece, 1);
-    talk_writable(&talk, 0);
-
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    talk_hello(&talk, 0);
-    talk_greet(&talk, 0);
-
-    const wire_part *part = talk_request(&talk, 0)->parts[0];
-    assert_true(part->first);
-    assert_int_equal(part->pieces[0]->offset_bytes, 0);
-    talk_close(&talk);
-}
-
-static void what_an_older_stream_still_delivers_is_dropped(void **state)
-{
-    (void)state;
-    struct talk talk;
-    talk_open(&talk, 1);
-    talk_push_to(&talk, 1, 1);
-    const uint64_t old = talk.generation[0][SESSION_PUSH_STREAM];
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-    const uint64_t current = talk.generation[0][SESSION_PUSH_STREAM];
-
-    talk.generation[0][SESSION_PUSH_STREAM] = old;
-    talk_done(&talk, 0, 1);
-    assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* nor does its end count once more */
-
-    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
-    talk.generation[0][SESSION_PUSH_STREAM] = current;
-    talk_close(&talk);
-}
-
-static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
-{
-    (void)state;
-    struct talk talk;
-    struct session_config config = talk_member(1);
-    config.chunk_bytes = 64;
-    talk_open_with(&talk, &config);
-    uint8_t data[200];
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
-    talk_push(&talk, 1, &piece, 1);
-
-    talk_done(&talk, 0, 1); /* another stream had brought it whole */
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    talk_push_to(&talk, 2, 1);
-    talk_writable(&talk, 0);
-
-    const wire_push_request *request = talk_request(&talk, 0);
-    assert_int_equal(request->n_parts, 2);
-    assert_int_equal(request->parts[0]->sequence, 1);
-    assert_true(request->parts[0]->last);
-    assert_int_equal(request->parts[0]->n_pieces, 0);
-    assert_int_equal(request->parts[1]->sequence, 2);
-    talk_close(&talk);
-}
-
-static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
-{
-    (void)state;
-    struct talk talk;
-    talk_open(&talk, 1);
-    for (int i = 0; i < 20; i++)
-        talk_lost(&talk, 0, SESSION_PUSH_STREAM);
-
-    const struct session_effect *open = talk_find(&talk, SESSION_EFFECT_OPEN_STREAM);
-
-    assert_in_range(open->delay_ms, 1000, 2000);
-    talk_close(&talk);
-}
-
 /* ---- room */
 
 static void a_staged_part_gives_way_when_it_is_not_committed(void **state)
@@ -726,7 +616,7 @@ static void without_generation_an_older_stream_counts(void **state)
     struct talk talk = open_without(RULE_generation, 1);
     talk_push_to(&talk, 1, 1);
     const uint64_t old = talk.generation[0][SESSION_PUSH_STREAM];
-    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
 
     talk.generation[0][SESSION_PUSH_STREAM] = old;
     talk_done(&talk, 0, 1);
@@ -772,11 +662,6 @@ int main(void)
         cmocka_unit_test(what_has_no_bytes_takes_of_the_grant_too),
         cmocka_unit_test(parts_beyond_the_grant_wait_until_others_are_done),
         cmocka_unit_test(the_next_push_after_a_thousand_in_flight_is_refused),
-        cmocka_unit_test(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order),
-        cmocka_unit_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
-        cmocka_unit_test(what_an_older_stream_still_delivers_is_dropped),
-        cmocka_unit_test(a_part_done_while_it_is_sent_again_is_cut_short),
-        cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
         cmocka_unit_test(a_staged_part_gives_way_when_it_is_not_committed),
         cmocka_unit_test(without_eager_only_when_alone_any_push_to_one_ps_is_eager),
         cmocka_unit_test(without_commit_when_staged_everywhere_one_ps_is_enough),

@@ -24,9 +24,18 @@ struct talk {
     uint64_t now_us;
     uint64_t random;
     uint64_t generation[4][2]; /* of the streams that the session asked for last, by ps and lane */
+    uint64_t calls[WIRE_SESSIONS_METHODS]; /* the last call of each method of Sessions */
 };
 
 static const char *const talk_addresses[] = {"h0:2222", "h1:2222", "h2:2222", "h3:2222"};
+
+static inline void talk_note(struct talk *talk, const struct session_effect *effect)
+{
+    if (effect->kind == SESSION_EFFECT_OPEN_STREAM)
+        talk->generation[effect->ps][effect->lane] = effect->generation;
+    if (effect->kind == SESSION_EFFECT_CALL && effect->service == WIRE_SESSIONS)
+        talk->calls[effect->method] = effect->call;
+}
 
 static inline void talk_step(struct talk *talk, struct session_event event)
 {
@@ -40,9 +49,7 @@ static inline void talk_step(struct talk *talk, struct session_event event)
     if (!check_is_good(&check))
         fail_msg("%s", check.text);
     for (uint32_t i = 0; i < talk->effects.count; i++)
-        if (talk->effects.items[i].kind == SESSION_EFFECT_OPEN_STREAM)
-            talk->generation[talk->effects.items[i].ps][talk->effects.items[i].lane] =
-                talk->effects.items[i].generation;
+        talk_note(talk, &talk->effects.items[i]);
 }
 
 /* The n-th effect of that kind, from 0; NULL: there is none. */
@@ -59,6 +66,55 @@ static inline const struct session_effect *
 talk_find(const struct talk *talk, enum session_effect_kind kind)
 {
     return talk_nth(talk, kind, 0);
+}
+
+/* The request of that method of Sessions that is called now; NULL: it is not. */
+static inline const wire_message *talk_called(const struct talk *talk, unsigned method)
+{
+    for (uint32_t i = 0; i < talk->effects.count; i++) {
+        const struct session_effect *effect = &talk->effects.items[i];
+        if (effect->kind == SESSION_EFFECT_CALL && effect->service == WIRE_SESSIONS &&
+            effect->method == method)
+            return effect->request;
+    }
+    return NULL;
+}
+
+static inline const wire_join_request *talk_join(const struct talk *talk)
+{
+    return (const wire_join_request *)talk_called(talk, WIRE_SESSIONS_JOIN);
+}
+
+static inline void talk_called_back(struct talk *talk, unsigned method, const wire_message *reply)
+{
+    talk_step(
+        talk,
+        (struct session_event){
+            .kind = SESSION_EVENT_CALL_ANSWERED, .call = talk->calls[method], .reply = reply});
+}
+
+static inline void talk_renewed(struct talk *talk)
+{
+    const wire_renew_reply reply = WIRE_RENEW_REPLY_INIT;
+    talk_called_back(talk, WIRE_SESSIONS_RENEW, &reply.base);
+}
+
+static inline void talk_left(struct talk *talk)
+{
+    const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+    talk_called_back(talk, WIRE_SESSIONS_LEAVE, &reply.base);
+}
+
+/* There was no memory for the first such effect of the last event. */
+static inline void talk_undone(struct talk *talk, enum session_effect_kind kind)
+{
+    struct session_effect *items = talk->effects.items;
+    uint32_t i = 0;
+    while (i < talk->effects.count && items[i].kind != kind)
+        i++;
+    assert_true(i < talk->effects.count);
+    items[i].undone = true;
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_UNDONE});
 }
 
 /* The message that the last event sent to this ps; NULL: none. */
@@ -109,7 +165,7 @@ static inline void talk_joined_with(struct talk *talk, uint32_t ps_count, uint32
     reply.n_ps_incarnations = ps_count;
     reply.ps_incarnations = incarnations;
     reply.ps_lost_ms = lost_ms;
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_JOINED, .join_reply = &reply});
+    talk_called_back(talk, WIRE_SESSIONS_JOIN, &reply.base);
 }
 
 static inline void talk_joined(struct talk *talk, uint32_t ps_count)
@@ -299,20 +355,43 @@ static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_lane l
                   .error = &error});
 }
 
+/* A tick at the time that the last event asked for first. */
+static inline void talk_tick_when_due(struct talk *talk)
+{
+    const struct session_effect *wake = NULL;
+    for (uint32_t i = 0; i < talk->effects.count; i++)
+        if (talk->effects.items[i].kind == SESSION_EFFECT_WAKE)
+            wake = &talk->effects.items[i];
+    assert_non_null(wake); /* each is earlier than the one before it */
+    if (wake->at_us > talk->now_us)
+        talk->now_us = wake->at_us;
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_TICK});
+}
+
 static inline void talk_tick_after(struct talk *talk, uint32_t ms)
 {
     talk->now_us += (uint64_t)ms * 1000;
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_TICK});
 }
 
+/* The stream breaks, and the next one is opened when it is due. */
+static inline void talk_broke(struct talk *talk, uint32_t ps, enum session_lane lane)
+{
+    const uint64_t broken = talk->generation[ps][lane];
+    talk_lost(talk, ps, lane);
+    for (int i = 0; i < 250 && talk->generation[ps][lane] == broken; i++)
+        talk_tick_after(talk, 10);
+    assert_true(talk->generation[ps][lane] > broken);
+}
+
 static inline void talk_call_failed(
-    struct talk *talk, enum session_call call, enum sumac_status status, enum sumac_reason reason)
+    struct talk *talk, unsigned method, enum sumac_status status, enum sumac_reason reason)
 {
     const struct sumac_error error = {
         .status = status, .reason = reason, .text = "the call failed"};
     talk_step(
-        talk,
-        (struct session_event){.kind = SESSION_EVENT_CALL_FAILED, .call = call, .error = &error});
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_CALL_FAILED, .call = talk->calls[method], .error = &error});
 }
 
 #endif

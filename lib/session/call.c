@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.c -- unary calls: each is made when it is due, and again, after a wait that doubles, while another try may come to
+ * something and there is time. */
+#include "state.h"
+
+#include <assert.h>
+
+#include "error.h"
+
+bool is_worth_retrying(const struct sumac_error *error)
+{
+    assert(error->status != SUMAC_OK);
+    if (error->reason != SUMAC_REASON_UNSPECIFIED)
+        return error->reason >= SUMAC_REASON_PS_MISSING &&
+               error->reason < SUMAC_REASON_SESSION_UNKNOWN &&
+               error->reason != SUMAC_REASON_NOT_COORDINATOR;
+    return error->status == SUMAC_UNAVAILABLE || error->status == SUMAC_DEADLINE_EXCEEDED ||
+           error->status == SUMAC_CANCELLED || error->status == SUMAC_ABORTED ||
+           error->status == SUMAC_UNKNOWN || error->status == SUMAC_INTERNAL ||
+           error->status == SUMAC_RESOURCE_EXHAUSTED;
+}
+
+static void try_call(struct session *session, struct call *call)
+{
+    assert(call->number == 0);
+    assert(call->due_us <= session->now_us);
+    const wire_message *request = call->kind->compose(session, call);
+    if (request == NULL)
+        return;
+    call->number = ++session->last_call;
+    call->due_us = NEVER;
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
+    effect->call = call->number;
+    effect->ps = call->ps;
+    effect->service = call->kind->service;
+    effect->method = call->kind->method;
+    effect->request = request;
+    effect->at_us = call->until_us;
+    effect_wake(session, call->until_us);
+}
+
+void call_begin(
+    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us)
+{
+    assert(until_us > session->now_us);
+    struct call *call = pool_take(&session->calls);
+    if (call == NULL) {
+        session->exhausted = true;
+        return;
+    }
+    call->kind = kind;
+    call->ps = ps;
+    call->due_us = session->now_us;
+    call->until_us = until_us;
+    LIST_APPEND(&session->live_calls, call, links);
+    try_call(session, call);
+}
+
+/* It is over: nothing is heard of it any more. */
+static void drop(struct session *session, struct call *call)
+{
+    LIST_REMOVE(&session->live_calls, call, links);
+    if (call->number != 0)
+        effect_add(session, SESSION_EFFECT_CANCEL_CALL)->call = call->number;
+    pool_give(&session->calls, call);
+}
+
+static struct call *find(const struct session *session, uint64_t number)
+{
+    assert(number <= session->last_call);
+    struct call *call = session->live_calls.first;
+    while (call != NULL && (call->number != number || number == 0))
+        call = call->links.next;
+    return call;
+}
+
+void call_answered(struct session *session, const struct session_event *event)
+{
+    struct call *call = find(session, event->call);
+    if (call == NULL)
+        return;
+    const struct call_kind *kind = call->kind;
+    call->number = 0;
+    drop(session, call);
+    kind->answered(session, event->reply);
+}
+
+/* This try has failed: another one is due, or it has for good. */
+static void fail_try(struct session *session, struct call *call, const struct sumac_error *error)
+{
+    const struct call_kind *kind = call->kind;
+    const uint64_t wait_us = 1000 * (uint64_t)backoff_ms(session, call->failures++);
+    call->number = 0;
+    call->undone = false;
+    if (is_worth_retrying(error) && session->now_us + wait_us < call->until_us &&
+        !(kind->is_idle != NULL && kind->is_idle(session))) {
+        call->due_us = session->now_us + wait_us;
+        effect_wake(session, call->due_us);
+        return;
+    }
+    drop(session, call);
+    kind->failed(session, error);
+}
+
+void call_failed(struct session *session, const struct session_event *event)
+{
+    struct call *call = find(session, event->call);
+    if (call != NULL)
+        fail_try(session, call, event->error);
+}
+
+void call_undone(struct session *session, uint64_t number)
+{
+    struct call *call = find(session, number);
+    if (call != NULL)
+        call->undone = true;
+}
+
+static void time_out(struct session *session, struct call *call)
+{
+    assert(session->now_us >= call->until_us);
+    const struct call_kind *kind = call->kind;
+    struct sumac_error error;
+    fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
+    drop(session, call);
+    kind->failed(session, &error);
+}
+
+/* The first that is due, or whose time is over, or that could not be begun; NULL: none is. */
+static struct call *find_due(const struct session *session)
+{
+    struct call *call = session->live_calls.first;
+    while (call != NULL && !call->undone && session->now_us < call->due_us &&
+           session->now_us < call->until_us)
+        call = call->links.next;
+    return call;
+}
+
+void calls_check(struct session *session)
+{
+    struct sumac_error undone;
+    struct call *call;
+    fail(
+        &undone, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+        "this process had no memory for a call to a ps");
+    while (!session->exhausted && (call = find_due(session)) != NULL) {
+        if (session->now_us >= call->until_us)
+            time_out(session, call);
+        else if (call->undone)
+            fail_try(session, call, &undone);
+        else
+            try_call(session, call);
+    }
+    for (call = session->live_calls.first; call != NULL; call = call->links.next)
+        effect_wake(session, call->due_us < call->until_us ? call->due_us : call->until_us);
+}
+
+void calls_forget(struct session *session)
+{
+    assert(session->phase == PHASE_OVER);
+    while (session->live_calls.first != NULL) {
+        session->live_calls.first->number = 0;
+        drop(session, session->live_calls.first);
+    }
+}
+
+void calls_drop(struct session *session)
+{
+    assert(session->phase == PHASE_OVER);
+    while (session->live_calls.first != NULL)
+        drop(session, session->live_calls.first);
+}

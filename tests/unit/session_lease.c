@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_lease.c -- how a session keeps its lease. */
+#include "session_talk.h"
+
+static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+
+    talk_tick_after(&talk, LEASE_MS / 3 - 1);
+    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
+    talk_tick_after(&talk, 1);
+
+    const wire_message *renew = talk_called(&talk, WIRE_SESSIONS_RENEW);
+    assert_non_null(renew);
+    assert_int_equal(((const wire_renew_request *)renew)->session_id.len, 16);
+    talk_renewed(&talk);
+    talk_tick_after(&talk, LEASE_MS / 3);
+    assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
+    talk_close(&talk);
+}
+
+/* Two that are lost would be a lost session. */
+static void a_renewal_that_failed_is_tried_again_soon(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk_tick_after(&talk, LEASE_MS / 3);
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_CALL));
+
+    talk_call_failed(&talk, WIRE_SESSIONS_RENEW, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+    const uint64_t failed_us = talk.now_us;
+    talk_tick_when_due(&talk);
+
+    assert_in_range(talk.now_us - failed_us, 1, 1000000);
+    assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
+    talk_close(&talk);
+}
+
+/* While it is on its way the ticks are those of the renewal that would follow. */
+static void a_renewal_that_was_answered_late_makes_the_next_one_no_later(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_tick_after(&talk, LEASE_MS / 3);
+    assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
+    talk_tick_after(
+        &talk, LEASE_MS / 3); /* given: the next one was due, and this one is on its way */
+    const uint64_t due_us = talk.now_us;
+
+    talk_renewed(&talk);
+    talk_tick_when_due(&talk);
+
+    assert_int_equal(talk.now_us, due_us);
+    assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
+    talk_close(&talk);
+}
+
+static void a_session_that_pushes_needs_no_renewal(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 2);
+    talk.now_us += 2000000;
+    talk_push_to(&talk, 1, 1);
+    talk_done(&talk, 0, 1);
+
+    talk_tick_after(&talk, 1500);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
+    talk_close(&talk);
+}
+
+static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    for (int i = 0; i < 100; i++) {
+        talk_tick_after(&talk, LEASE_MS / 3);
+        const struct session_effect *wake = talk_find(&talk, SESSION_EFFECT_WAKE);
+        assert_non_null(wake);
+        assert_true(wake->at_us > talk.now_us);
+        talk_renewed(&talk);
+    }
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_session_renews_its_lease_every_third_of_it),
+        cmocka_unit_test(a_renewal_that_failed_is_tried_again_soon),
+        cmocka_unit_test(a_renewal_that_was_answered_late_makes_the_next_one_no_later),
+        cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
+        cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
