@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "dtype.h"
 #include "json.h"
 #include "nearest.h"
 #include "options.h"
@@ -55,13 +56,12 @@ static bool is_applied_to(const struct update_function *function, enum sumac_dty
 static void print_dtypes(const struct update_function *function)
 {
     const char *separator = "  data types: ";
-#define X(name, number, bytes, text, numpy)                                                        \
-    if (is_applied_to(function, (enum sumac_dtype)(number))) {                                     \
-        printf("%s%s", separator, text);                                                           \
-        separator = ", ";                                                                          \
+    for (unsigned dtype = 1; dtype <= DTYPES_MAX; dtype++) {
+        if (!is_applied_to(function, (enum sumac_dtype)dtype))
+            continue;
+        printf("%s%s", separator, sumac_dtype_name((enum sumac_dtype)dtype));
+        separator = ", ";
     }
-    SUMAC_DTYPE_LIST(X)
-#undef X
     putchar('\n');
 }
 
@@ -94,11 +94,9 @@ static void print_function(const struct update_function *function)
 static struct value *dtypes_value(const struct update_function *function)
 {
     struct value *dtypes = value_array();
-#define X(name, number, bytes, text, numpy)                                                        \
-    if (is_applied_to(function, (enum sumac_dtype)(number)))                                       \
-        value_add(dtypes, value_text(text));
-    SUMAC_DTYPE_LIST(X)
-#undef X
+    for (unsigned dtype = 1; dtype <= DTYPES_MAX; dtype++)
+        if (is_applied_to(function, (enum sumac_dtype)dtype))
+            value_add(dtypes, value_text(sumac_dtype_name((enum sumac_dtype)dtype)));
     return dtypes;
 }
 

@@ -18,31 +18,21 @@ static void print_float(const struct sumac_tensor *tensor, uint64_t index, FILE 
 
 static void print_element(const struct sumac_tensor *tensor, uint64_t index, FILE *file)
 {
-    const uint8_t *at =
-        (const uint8_t *)sumac_tensor_data(tensor) + index * sumac_dtype_bytes(tensor->dtype);
-    if (sumac_dtype_is_float(tensor->dtype)) {
+    const uint8_t *bools = sumac_tensor_data(tensor);
+    char text[NUMBER_BYTES];
+    switch (sumac_dtype_kind(tensor->dtype)) {
+    case SUMAC_KIND_HALF:
+    case SUMAC_KIND_FLOAT:
         print_float(tensor, index, file);
-        return;
-    }
-    switch (tensor->dtype) {
-#define INTEGER(name, type, format)                                                                \
-    case SUMAC_##name: {                                                                           \
-        type value;                                                                                \
-        memcpy(&value, at, sizeof value);                                                          \
-        fprintf(file, "%" format, value);                                                          \
-        return;                                                                                    \
-    }
-        INTEGER(INT8, int8_t, PRId8)
-        INTEGER(INT16, int16_t, PRId16)
-        INTEGER(INT32, int32_t, PRId32)
-        INTEGER(INT64, int64_t, PRId64)
-        INTEGER(UINT8, uint8_t, PRIu8)
-        INTEGER(UINT16, uint16_t, PRIu16)
-        INTEGER(UINT32, uint32_t, PRIu32)
-        INTEGER(UINT64, uint64_t, PRIu64)
-#undef INTEGER
-    default:
-        fputs(*at != 0 ? "true" : "false", file);
+        break;
+    case SUMAC_KIND_INT:
+    case SUMAC_KIND_UINT:
+        fputs(number_print_integer(tensor, index, text), file);
+        break;
+    case SUMAC_KIND_BOOL:
+    case SUMAC_KIND_NONE:
+        fputs(bools[index] != 0 ? "true" : "false", file);
+        break;
     }
 }
 

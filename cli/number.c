@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.c -- floating numbers of a tensor, and their shortest text.
+/* number.c -- numbers of a tensor, and their shortest text.
  *
  * Digits are tried from the most that every decimal number of so many survives in the dtype (FLT_DIG): where fewer are enough, %g
  * leaves them out itself. Below the smallest normal number they are fewer, and all are tried.
@@ -7,66 +7,116 @@
 #include "number.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "half.h"
 #include "text.h"
 
+/* A float dtype's: the number at `at`; is the text that number again? */
+#define NUMBER_FLOAT(name, type, parse)                                                            \
+    static double read_##name(const uint8_t *at)                                                   \
+    {                                                                                              \
+        type value;                                                                                \
+        memcpy(&value, at, sizeof value);                                                          \
+        return (double)value;                                                                      \
+    }                                                                                              \
+    static bool reads_as_##name(const char *text, double value)                                    \
+    {                                                                                              \
+        return parse(text, NULL) == (type)value;                                                   \
+    }
+#define NUMBER_HALF(name)                                                                          \
+    static double read_##name(const uint8_t *at)                                                   \
+    {                                                                                              \
+        uint16_t half;                                                                             \
+        memcpy(&half, at, sizeof half);                                                            \
+        return (double)HALF_WIDEN_##name(half);                                                    \
+    }                                                                                              \
+    static bool reads_as_##name(const char *text, double value)                                    \
+    {                                                                                              \
+        return HALF_NARROW_##name((float)strtod(text, NULL)) == HALF_NARROW_##name((float)value);  \
+    }
+NUMBER_HALF(float16)
+NUMBER_HALF(bfloat16)
+NUMBER_FLOAT(float32, float, strtof)
+NUMBER_FLOAT(float64, double, strtod)
+
+/* Of each float dtype: decimal digits that every number of so many survives in it, and its smallest normal number. */
+#define DIGITS_float16 3, 0x1p-14
+#define DIGITS_bfloat16 2, (double)FLT_MIN
+#define DIGITS_float32 FLT_DIG, (double)FLT_MIN
+#define DIGITS_float64 DBL_DIG, DBL_MIN
+#define ROW_BOOL(name)                                                                             \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#define ROW_INT(name)                                                                              \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#define ROW_UINT(name)                                                                             \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#define ROW_HALF(name)                                                                             \
+    {                                                                                              \
+        read_##name, reads_as_##name, DIGITS_##name                                                \
+    }
+#define ROW_FLOAT(name)                                                                            \
+    {                                                                                              \
+        read_##name, reads_as_##name, DIGITS_##name                                                \
+    }
+static const struct {
+    double (*read)(const uint8_t *at);
+    bool (*reads_as)(const char *text, double value);
+    int digits;
+    double normal_min;
+} floats[DTYPES_MAX + 1] = {
+#define X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name),
+    SUMAC_DTYPE_LIST(X)
+#undef X
+};
+
+static const uint8_t *place_of(const struct sumac_tensor *tensor, uint64_t element)
+{
+    return (const uint8_t *)sumac_tensor_data(tensor) + element * sumac_dtype_bytes(tensor->dtype);
+}
+
 double number_at(const struct sumac_tensor *tensor, uint64_t element)
 {
-    const uint8_t *at =
-        (const uint8_t *)sumac_tensor_data(tensor) + element * sumac_dtype_bytes(tensor->dtype);
-    uint16_t half = 0;
-    float single = 0;
-    double value = 0;
-    switch (tensor->dtype) {
-    case SUMAC_FLOAT16:
-        memcpy(&half, at, sizeof half);
-        return (double)float32_of_float16(half);
-    case SUMAC_BFLOAT16:
-        memcpy(&half, at, sizeof half);
-        return (double)float32_of_bfloat16(half);
-    case SUMAC_FLOAT32:
-        memcpy(&single, at, sizeof single);
-        return (double)single;
-    default:
-        memcpy(&value, at, sizeof value);
-        return value;
-    }
+    return floats[tensor->dtype].read(place_of(tensor, element));
 }
 
 bool number_reads_as(enum sumac_dtype dtype, const char *text, double value)
 {
-    const double read = strtod(text, NULL);
-    switch (dtype) {
-    case SUMAC_FLOAT16:
-        return float16_of_float32((float)read) == float16_of_float32((float)value);
-    case SUMAC_BFLOAT16:
-        return bfloat16_of_float32((float)read) == bfloat16_of_float32((float)value);
-    case SUMAC_FLOAT32:
-        return strtof(text, NULL) == (float)value;
-    default:
-        return read == value;
-    }
+    return floats[dtype].reads_as(text, value);
 }
 
-/* The fewest digits worth a try, and the smallest normal number. */
+/* Little-endian, as everything is that a ps has: the bytes that are not there are the sign's. */
+const char *
+number_print_integer(const struct sumac_tensor *tensor, uint64_t element, char text[NUMBER_BYTES])
+{
+    const uint32_t bytes = sumac_dtype_bytes(tensor->dtype);
+    const uint8_t *at = place_of(tensor, element);
+    const bool negative =
+        sumac_dtype_kind(tensor->dtype) == SUMAC_KIND_INT && (at[bytes - 1] & 0x80u) != 0;
+    uint64_t bits = negative ? UINT64_MAX : 0;
+    memcpy(&bits, at, bytes);
+    if (negative)
+        text_print(text, NUMBER_BYTES, "%" PRId64, (int64_t)bits);
+    else
+        text_print(text, NUMBER_BYTES, "%" PRIu64, bits);
+    return text;
+}
+
+/* The fewest digits worth a try. */
 static int first_digits(enum sumac_dtype dtype, double value)
 {
-    const double magnitude = fabs(value);
-    switch (dtype) {
-    case SUMAC_FLOAT16:
-        return magnitude < 0x1p-14 ? 1 : 3;
-    case SUMAC_BFLOAT16:
-        return magnitude < (double)FLT_MIN ? 1 : 2;
-    case SUMAC_FLOAT32:
-        return magnitude < (double)FLT_MIN ? 1 : FLT_DIG;
-    default:
-        return magnitude < DBL_MIN ? 1 : DBL_DIG;
-    }
+    return fabs(value) < floats[dtype].normal_min ? 1 : floats[dtype].digits;
 }
 
 const char *number_print(enum sumac_dtype dtype, double value, char text[NUMBER_BYTES])

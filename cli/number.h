@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.h -- floating numbers of a tensor, and their shortest text. */
+/* number.h -- numbers of a tensor, and their shortest text. */
 #ifndef CLI_NUMBER_H
 #define CLI_NUMBER_H
 
@@ -12,6 +12,10 @@
 
 /* The element, of a dtype that is a float; its place is HOST. */
 double number_at(const struct sumac_tensor *tensor, uint64_t element);
+
+/* The element, of a dtype that is an integer. Lends  text. */
+const char *
+number_print_integer(const struct sumac_tensor *tensor, uint64_t element, char text[NUMBER_BYTES]);
 
 /* Is the text the number again, in its dtype? */
 bool number_reads_as(enum sumac_dtype dtype, const char *text, double value);

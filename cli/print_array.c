@@ -74,29 +74,20 @@ static int write_float(const struct layout *layout, double value, char text[ELEM
 
 static int write_element(const struct printer *printer, uint64_t element, char text[ELEMENT_BYTES])
 {
-    const enum sumac_dtype dtype = printer->tensor->dtype;
-    const uint8_t *at = printer->data + element * sumac_dtype_bytes(dtype);
-    if (sumac_dtype_is_float(dtype))
-        return write_float(&printer->layout, number_at(printer->tensor, element), text);
-    switch (dtype) {
-#define INTEGER(name, type, format)                                                                \
-    case SUMAC_##name: {                                                                           \
-        type value;                                                                                \
-        memcpy(&value, at, sizeof value);                                                          \
-        return snprintf(text, ELEMENT_BYTES, "%" format, value);                                   \
+    const struct sumac_tensor *tensor = printer->tensor;
+    char number[NUMBER_BYTES];
+    switch (sumac_dtype_kind(tensor->dtype)) {
+    case SUMAC_KIND_HALF:
+    case SUMAC_KIND_FLOAT:
+        return write_float(&printer->layout, number_at(tensor, element), text);
+    case SUMAC_KIND_INT:
+    case SUMAC_KIND_UINT:
+        return snprintf(text, ELEMENT_BYTES, "%s", number_print_integer(tensor, element, number));
+    case SUMAC_KIND_BOOL:
+    case SUMAC_KIND_NONE:
+        break;
     }
-        INTEGER(INT8, int8_t, PRId8)
-        INTEGER(INT16, int16_t, PRId16)
-        INTEGER(INT32, int32_t, PRId32)
-        INTEGER(INT64, int64_t, PRId64)
-        INTEGER(UINT8, uint8_t, PRIu8)
-        INTEGER(UINT16, uint16_t, PRIu16)
-        INTEGER(UINT32, uint32_t, PRIu32)
-        INTEGER(UINT64, uint64_t, PRIu64)
-#undef INTEGER
-    default:
-        return snprintf(text, ELEMENT_BYTES, *at != 0 ? "True" : "False");
-    }
+    return snprintf(text, ELEMENT_BYTES, printer->data[element] != 0 ? "True" : "False");
 }
 
 /* ---- the elements that are shown */
@@ -166,7 +157,7 @@ static void lay_out(struct printer *printer)
     }
     printer->visit = see_width;
     visit_all(printer, 0, 0);
-    if (printer->tensor->dtype == SUMAC_BOOL)
+    if (sumac_dtype_kind(printer->tensor->dtype) == SUMAC_KIND_BOOL)
         printer->layout.width = (int)strlen("False"); /* even when all are True */
 }
 

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "dtype.h"
 #include "half.h"
 
 /* Elements that are reduced over all replicas before the next ones are: the partial result stays in
@@ -14,7 +15,8 @@
 
 bool reduce_has(enum sumac_reduce_op op, enum sumac_dtype dtype)
 {
-    if (sumac_dtype_bytes(dtype) == 0 || dtype == SUMAC_BOOL)
+    const enum sumac_dtype_kind kind = sumac_dtype_kind(dtype);
+    if (kind == SUMAC_KIND_NONE || kind == SUMAC_KIND_BOOL)
         return false;
     return op == SUMAC_REDUCE_SUM || sumac_dtype_is_float(dtype);
 }
@@ -29,10 +31,10 @@ bool reduce_has(enum sumac_reduce_op op, enum sumac_dtype dtype)
         for (size_t i = 0; i < count; i++)                                                         \
             sum[i] = (type)(sum[i] + g[i]);                                                        \
     }
-ADD(bits8, uint8_t)
-ADD(bits16, uint16_t)
-ADD(bits32, uint32_t)
-ADD(bits64, uint64_t)
+ADD(bytes1, uint8_t)
+ADD(bytes2, uint16_t)
+ADD(bytes4, uint32_t)
+ADD(bytes8, uint64_t)
 ADD(float32, float)
 ADD(float64, double)
 #undef ADD
@@ -65,44 +67,60 @@ MEAN(float32, float)
 MEAN(float64, double)
 #undef MEAN
 
-static void widen(enum sumac_dtype dtype, const void *from, float *restrict to, size_t count)
-{
-    const uint16_t *half = from;
-    if (dtype == SUMAC_FLOAT16)
-        for (size_t i = 0; i < count; i++)
-            to[i] = float32_of_float16(half[i]);
-    else
-        for (size_t i = 0; i < count; i++)
-            to[i] = float32_of_bfloat16(half[i]);
-}
+/* Half types go through float32, a run at a time. */
+#define HALF(name)                                                                                 \
+    static void widen_##name(const void *from, float *restrict to, size_t count)                   \
+    {                                                                                              \
+        const uint16_t *half = from;                                                               \
+        for (size_t i = 0; i < count; i++)                                                         \
+            to[i] = HALF_WIDEN_##name(half[i]);                                                    \
+    }                                                                                              \
+    static void narrow_##name(const float *restrict from, void *to, size_t count)                  \
+    {                                                                                              \
+        uint16_t *half = to;                                                                       \
+        for (size_t i = 0; i < count; i++)                                                         \
+            half[i] = HALF_NARROW_##name(from[i]);                                                 \
+    }
+HALF(float16)
+HALF(bfloat16)
+#undef HALF
 
-static void narrow(enum sumac_dtype dtype, const float *restrict from, void *to, size_t count)
-{
-    uint16_t *half = to;
-    if (dtype == SUMAC_FLOAT16)
-        for (size_t i = 0; i < count; i++)
-            half[i] = float16_of_float32(from[i]);
-    else
-        for (size_t i = 0; i < count; i++)
-            half[i] = bfloat16_of_float32(from[i]);
-}
+/* A dtype's arithmetic; NULL: it has none, or it is a half's, which has only the last two. */
+struct arithmetic {
+    void (*add)(void *restrict to, const void *restrict from, size_t count);
+    void (*scale)(void *to, double weight, size_t count);
+    void (*divide)(void *to, double weights, size_t count);
+    void (*add_scaled)(void *restrict to, const void *restrict from, double weight, size_t count);
+    void (*widen)(const void *from, float *restrict to, size_t count);
+    void (*narrow)(const float *restrict from, void *to, size_t count);
+};
 
-static void add(enum sumac_dtype dtype, void *to, const void *from, size_t count)
-{
-    assert(dtype != SUMAC_BOOL);
-    if (dtype == SUMAC_FLOAT32)
-        add_float32(to, from, count);
-    else if (dtype == SUMAC_FLOAT64)
-        add_float64(to, from, count);
-    else if (sumac_dtype_bytes(dtype) == 1)
-        add_bits8(to, from, count);
-    else if (sumac_dtype_bytes(dtype) == 2)
-        add_bits16(to, from, count);
-    else if (sumac_dtype_bytes(dtype) == 4)
-        add_bits32(to, from, count);
-    else
-        add_bits64(to, from, count);
-}
+#define ROW_BOOL(name, bytes)                                                                      \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#define ROW_INT(name, bytes)                                                                       \
+    {                                                                                              \
+        .add = add_bytes##bytes                                                                    \
+    }
+#define ROW_UINT(name, bytes)                                                                      \
+    {                                                                                              \
+        .add = add_bytes##bytes                                                                    \
+    }
+#define ROW_HALF(name, bytes)                                                                      \
+    {                                                                                              \
+        .widen = widen_##name, .narrow = narrow_##name                                             \
+    }
+#define ROW_FLOAT(name, bytes)                                                                     \
+    {                                                                                              \
+        .add = add_##name, .scale = scale_##name, .divide = divide_##name,                         \
+        .add_scaled = add_scaled_##name                                                            \
+    }
+static const struct arithmetic arithmetics[DTYPES_MAX + 1] = {
+#define X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name, bytes),
+    SUMAC_DTYPE_LIST(X)
+#undef X
+};
 
 /* Reduce elements first … first + count - 1. `weights` is NULL for a sum; `total` is theirs. */
 static void reduce_run(
@@ -112,21 +130,21 @@ static void reduce_run(
     assert(count <= input->elements - first);
     const uint64_t offset = first * sumac_dtype_bytes(input->dtype);
     uint8_t *to = (uint8_t *)input->gradients[0] + offset;
-    const bool wide = input->dtype == SUMAC_FLOAT64;
+    const struct arithmetic *own = &arithmetics[input->dtype];
     if (weights != NULL)
-        (wide ? scale_float64 : scale_float32)(to, weights[0], count);
+        own->scale(to, weights[0], count);
     for (uint32_t i = 1; i < input->replicas; i++) {
         const uint8_t *from = (const uint8_t *)input->gradients[i] + offset;
         if (weights == NULL)
-            add(input->dtype, to, from, count);
+            own->add(to, from, count);
         else
-            (wide ? add_scaled_float64 : add_scaled_float32)(to, from, weights[i], count);
+            own->add_scaled(to, from, weights[i], count);
     }
     if (weights != NULL)
-        (wide ? divide_float64 : divide_float32)(to, total, count);
+        own->divide(to, total, count);
 }
 
-/* The same for float16 and bfloat16: through float32, a run at a time. */
+/* The same for a half type. */
 static void reduce_half_run(
     const struct reduce_input *input, const double *weights, double total, uint64_t first,
     size_t count)
@@ -134,16 +152,17 @@ static void reduce_half_run(
     assert(count <= ELEMENTS_AT_ONCE);
     float sum[ELEMENTS_AT_ONCE], g[ELEMENTS_AT_ONCE];
     uint16_t *to = (uint16_t *)input->gradients[0] + first;
-    widen(input->dtype, to, sum, count);
+    const struct arithmetic *own = &arithmetics[input->dtype];
+    own->widen(to, sum, count);
     if (weights != NULL)
         scale_float32(sum, weights[0], count);
     for (uint32_t i = 1; i < input->replicas; i++) {
-        widen(input->dtype, (const uint16_t *)input->gradients[i] + first, g, count);
+        own->widen((const uint16_t *)input->gradients[i] + first, g, count);
         add_scaled_float32(sum, g, weights == NULL ? 1.0 : weights[i], count);
     }
     if (weights != NULL)
         divide_float32(sum, total, count);
-    narrow(input->dtype, sum, to, count);
+    own->narrow(sum, to, count);
 }
 
 void reduce_gradients(enum sumac_reduce_op op, const struct reduce_input *input)
@@ -157,7 +176,7 @@ void reduce_gradients(enum sumac_reduce_op op, const struct reduce_input *input)
     for (uint32_t i = 0; weights != NULL && i < input->replicas; i++)
         total += weights[i];
     assert(weights == NULL || total > 0);
-    const bool half = input->dtype == SUMAC_FLOAT16 || input->dtype == SUMAC_BFLOAT16;
+    const bool half = sumac_dtype_kind(input->dtype) == SUMAC_KIND_HALF;
     for (uint64_t first = 0; first < input->elements; first += ELEMENTS_AT_ONCE) {
         const uint64_t left = input->elements - first;
         const size_t run = left < ELEMENTS_AT_ONCE ? (size_t)left : ELEMENTS_AT_ONCE;

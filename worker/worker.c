@@ -121,8 +121,8 @@ check_reductions(const struct sumac_worker_options *options, struct sumac_error 
                 "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",
                 sumac_variable_name(options->variables[i]),
                 options->reduce == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM", sumac_dtype_name(dtype),
-                dtype == SUMAC_BOOL ? "push it apart from the worker"
-                                    : "reduce by SUM, or make it a float");
+                sumac_dtype_kind(dtype) == SUMAC_KIND_BOOL ? "push it apart from the worker"
+                                                           : "reduce by SUM, or make it a float");
     }
     return SUMAC_OK;
 }

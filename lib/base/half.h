@@ -12,6 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
+/* By the names of SUMAC_DTYPE_LIST, for tables that are filled from it. */
+#define HALF_WIDEN_float16 float32_of_float16
+#define HALF_WIDEN_bfloat16 float32_of_bfloat16
+#define HALF_NARROW_float16 float16_of_float32
+#define HALF_NARROW_bfloat16 bfloat16_of_float32
+
 static inline uint32_t bits_of_float32(float value)
 {
     uint32_t bits;

@@ -4,23 +4,23 @@
 
 #include <string.h>
 
+#include "dtype.h"
 #include "text.h"
 
 #define PREAMBLE_BYTES 10u
 #define ALIGNMENT_BYTES 64u
 
+/* By the dtype's number. */
+static const char *const descriptors[DTYPES_MAX + 1] = {
+    "",
+#define X(NAME, number, bytes, kind, name, numpy) [number] = numpy,
+    SUMAC_DTYPE_LIST(X)
+#undef X
+};
+
 static const char *descriptor(enum sumac_dtype dtype)
 {
-    switch (dtype) {
-    case SUMAC_DTYPE_UNSPECIFIED:
-        break;
-#define X(name, number, bytes, text, numpy)                                                        \
-    case SUMAC_##name:                                                                             \
-        return numpy;
-        SUMAC_DTYPE_LIST(X)
-#undef X
-    }
-    return "";
+    return (unsigned)dtype <= DTYPES_MAX ? descriptors[dtype] : "";
 }
 
 size_t npy_header(

@@ -3,51 +3,56 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "sumac/tensor.h"
+#include "dtype.h"
 #include "text.h"
 
-uint32_t sumac_dtype_bytes(enum sumac_dtype dtype)
-{
-    switch (dtype) {
-    case SUMAC_DTYPE_UNSPECIFIED:
-        break;
-#define X(name, number, bytes, text, numpy)                                                        \
-    case SUMAC_##name:                                                                             \
-        return bytes;
-        SUMAC_DTYPE_LIST(X)
+/* By number; 0 is no dtype. */
+static const struct {
+    const char *name;
+    uint32_t bytes;
+    enum sumac_dtype_kind kind;
+} dtypes[] = {
+    {"unspecified", 0, SUMAC_KIND_NONE},
+#define X(NAME, number, bytes, kind, name, numpy) [number] = {#name, bytes, SUMAC_KIND_##kind},
+    SUMAC_DTYPE_LIST(X)
 #undef X
-    }
-    return 0;
+};
+_Static_assert(
+    sizeof dtypes / sizeof dtypes[0] == DTYPES_MAX + 1, "the dtypes' numbers have no gaps");
+
+static unsigned row_of(enum sumac_dtype dtype)
+{
+    return (unsigned)dtype <= DTYPES_MAX ? (unsigned)dtype : SUMAC_DTYPE_UNSPECIFIED;
 }
 
-const char *sumac_dtype_name(enum sumac_dtype dtype)
+uint32_t sumac_dtype_bytes(enum sumac_dtype dtype) { return dtypes[row_of(dtype)].bytes; }
+
+const char *sumac_dtype_name(enum sumac_dtype dtype) { return dtypes[row_of(dtype)].name; }
+
+enum sumac_dtype_kind sumac_dtype_kind(enum sumac_dtype dtype)
 {
-    switch (dtype) {
-    case SUMAC_DTYPE_UNSPECIFIED:
-        break;
-#define X(name, number, bytes, text, numpy)                                                        \
-    case SUMAC_##name:                                                                             \
-        return text;
-        SUMAC_DTYPE_LIST(X)
-#undef X
-    }
-    return "unspecified";
+    return dtypes[row_of(dtype)].kind;
 }
 
 enum sumac_dtype sumac_dtype_parse(const char *name)
 {
-#define X(dtype, number, bytes, text, numpy)                                                       \
-    if (name != NULL && strcmp(name, text) == 0)                                                   \
-        return SUMAC_##dtype;
-    SUMAC_DTYPE_LIST(X)
-#undef X
+    for (unsigned number = 1; name != NULL && number <= DTYPES_MAX; number++)
+        if (strcmp(name, dtypes[number].name) == 0)
+            return (enum sumac_dtype)number;
     return SUMAC_DTYPE_UNSPECIFIED;
 }
 
 bool sumac_dtype_is_float(enum sumac_dtype dtype)
 {
-    return dtype == SUMAC_FLOAT16 || dtype == SUMAC_BFLOAT16 || dtype == SUMAC_FLOAT32 ||
-           dtype == SUMAC_FLOAT64;
+    const enum sumac_dtype_kind kind = sumac_dtype_kind(dtype);
+    return kind == SUMAC_KIND_HALF || kind == SUMAC_KIND_FLOAT;
+}
+
+const char *dtype_list_print(char *text, size_t text_bytes)
+{
+    text_print(
+        text, text_bytes, "1 (%s) to %u (%s)", dtypes[1].name, DTYPES_MAX, dtypes[DTYPES_MAX].name);
+    return text;
 }
 
 /* The extents other than 0 are multiplied even when the shape is empty, as NumPy does: the size of

@@ -14,9 +14,11 @@
 #include "loops.h"
 
 #define BIT(number) (1u << (number))
-#define X(name, number, bytes, text, numpy) | BIT(number)
+#define X(NAME, number, bytes, kind, name, numpy) | BIT(number)
 #define EVERY_DTYPE (0u SUMAC_DTYPE_LIST(X))
-#define WIDE_FLOATS (BIT(SUMAC_FLOAT32) | BIT(SUMAC_FLOAT64))
+#define FLOAT_BIT(NAME, number, bytes, kind, name, numpy)                                          \
+    | (SUMAC_KIND_##kind == SUMAC_KIND_FLOAT ? BIT(number) : 0)
+#define WIDE_FLOATS (0u SUMAC_DTYPE_LIST(FLOAT_BIT))
 #define HAS(name) BIT(UPDATE_HYPERPARAMETER_##name)
 
 static void prepare_momentum(const double *rounded, uint64_t step, struct update_slice *slice)

@@ -6,26 +6,57 @@
 #include <math.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "error.h"
 #include "half.h"
 #include "random.h"
 
 #define RUN_ELEMENTS 256u /* drawn at once, even */
 
-/* `value` rounded to a float type. */
-static double rounded(enum sumac_dtype dtype, double value)
-{
-    switch (dtype) {
-    case SUMAC_FLOAT16:
-        return (double)float32_of_float16(float16_of_float32((float)value));
-    case SUMAC_BFLOAT16:
-        return (double)float32_of_bfloat16(bfloat16_of_float32((float)value));
-    case SUMAC_FLOAT32:
-        return (double)(float)value;
-    default:
-        return value;
+/* The type of an element as it lies in memory, and an element made of a number that fits. */
+#define FLOAT_float32 float
+#define FLOAT_float64 double
+#define ELEMENT_BOOL(name) uint8_t
+#define ELEMENT_INT(name) name##_t
+#define ELEMENT_UINT(name) name##_t
+#define ELEMENT_HALF(name) uint16_t
+#define ELEMENT_FLOAT(name) FLOAT_##name
+#define MADE_BOOL(name, value) (uint8_t)(value)
+#define MADE_INT(name, value) (name##_t)(value)
+#define MADE_UINT(name, value) (name##_t)(value)
+#define MADE_HALF(name, value) HALF_NARROW_##name((float)(value))
+#define MADE_FLOAT(name, value) (FLOAT_##name)(value)
+#define NUMBER_BOOL(name, element) (double)(element)
+#define NUMBER_INT(name, element) (double)(element)
+#define NUMBER_UINT(name, element) (double)(element)
+#define NUMBER_HALF(name, element) (double)HALF_WIDEN_##name(element)
+#define NUMBER_FLOAT(name, element) (double)(element)
+
+/* A dtype's: a number that fits, as its element has it; and elements one after the other. */
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
+    static double rounded_##NAME(double value)                                                     \
+    {                                                                                              \
+        const ELEMENT_##kind(name) element = MADE_##kind(name, value);                             \
+        return NUMBER_##kind(name, element);                                                       \
+    }                                                                                              \
+    static void store_##NAME(const double *restrict values, size_t count, uint8_t *restrict out)   \
+    {                                                                                              \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const ELEMENT_##kind(name) element = MADE_##kind(name, values[i]);                     \
+            memcpy(out + i * sizeof element, &element, sizeof element);                            \
+        }                                                                                          \
     }
-}
+SUMAC_DTYPE_LIST(X)
+#undef X
+
+static const struct {
+    double (*rounded)(double value);
+    void (*store)(const double *restrict values, size_t count, uint8_t *restrict out);
+} elements[DTYPES_MAX + 1] = {
+#define X(NAME, number, bytes, kind, name, numpy) [number] = {rounded_##NAME, store_##NAME},
+    SUMAC_DTYPE_LIST(X)
+#undef X
+};
 
 /* May an element of `dtype` be made of this number without losing more than a float's rounding
  * does? */
@@ -33,11 +64,12 @@ static bool fits(enum sumac_dtype dtype, double value)
 {
     if (!isfinite(value))
         return false;
-    if (sumac_dtype_is_float(dtype))
-        return isfinite(rounded(dtype, value));
-    if (dtype == SUMAC_BOOL)
+    const enum sumac_dtype_kind kind = sumac_dtype_kind(dtype);
+    if (kind == SUMAC_KIND_HALF || kind == SUMAC_KIND_FLOAT)
+        return isfinite(elements[dtype].rounded(value));
+    if (kind == SUMAC_KIND_BOOL)
         return value == 0 || value == 1;
-    const bool has_sign = dtype >= SUMAC_INT8 && dtype <= SUMAC_INT64;
+    const bool has_sign = kind == SUMAC_KIND_INT;
     const int bits = 8 * (int)sumac_dtype_bytes(dtype);
     const double beyond = ldexp(1, has_sign ? bits - 1 : bits);
     return value == floor(value) && value < beyond && value >= (has_sign ? -beyond : 0);
@@ -95,48 +127,6 @@ enum sumac_status initializer_check(
     }
 }
 
-/* Elements as they lie in memory, of any type; a number that fits. */
-static void
-store(enum sumac_dtype dtype, const double *restrict values, size_t count, uint8_t *restrict out)
-{
-#define STORE(type, element)                                                                       \
-    for (size_t i = 0; i < count; i++) {                                                           \
-        const type stored = (element);                                                             \
-        memcpy(out + i * sizeof stored, &stored, sizeof stored);                                   \
-    }                                                                                              \
-    break
-    switch (dtype) {
-    case SUMAC_INT8:
-        STORE(int8_t, (int8_t)values[i]);
-    case SUMAC_INT16:
-        STORE(int16_t, (int16_t)values[i]);
-    case SUMAC_INT32:
-        STORE(int32_t, (int32_t)values[i]);
-    case SUMAC_INT64:
-        STORE(int64_t, (int64_t)values[i]);
-    case SUMAC_BOOL:
-    case SUMAC_UINT8:
-        STORE(uint8_t, (uint8_t)values[i]);
-    case SUMAC_UINT16:
-        STORE(uint16_t, (uint16_t)values[i]);
-    case SUMAC_UINT32:
-        STORE(uint32_t, (uint32_t)values[i]);
-    case SUMAC_UINT64:
-        STORE(uint64_t, (uint64_t)values[i]);
-    case SUMAC_FLOAT16:
-        STORE(uint16_t, float16_of_float32((float)values[i]));
-    case SUMAC_BFLOAT16:
-        STORE(uint16_t, bfloat16_of_float32((float)values[i]));
-    case SUMAC_FLOAT32:
-        STORE(float, (float)values[i]);
-    case SUMAC_FLOAT64:
-        STORE(double, values[i]);
-    default:
-        assert(false);
-    }
-#undef STORE
-}
-
 /* Elements 2·pair, 2·pair + 1, …: `count` of them, even. */
 static void draw(
     const wire_initializer *initializer, enum sumac_dtype dtype, uint64_t pair,
@@ -154,7 +144,7 @@ static void draw(
     for (size_t i = 0; i < count; i += 2)
         random_uniform_pair(seed, pair + i / 2, &values[i]);
     for (size_t i = 0; i < count; i++) {
-        const double value = rounded(dtype, a + (b - a) * values[i]);
+        const double value = elements[dtype].rounded(a + (b - a) * values[i]);
         /* The interval is open at b, but rounding may arrive there. */
         values[i] = value < b ? value : a;
     }
@@ -173,7 +163,7 @@ static void fill_random(
                                  : RUN_ELEMENTS;
         const size_t used = count < drawn - skipped ? (size_t)count : drawn - skipped;
         draw(initializer, dtype, first / 2, values, drawn);
-        store(dtype, values + skipped, used, out);
+        elements[dtype].store(values + skipped, used, out);
         first += used;
         count -= used;
         out += used * element_bytes;
@@ -187,7 +177,7 @@ static void fill_constant(double value, enum sumac_dtype dtype, uint64_t count, 
         values[i] = value;
     while (count > 0) {
         const size_t used = count < RUN_ELEMENTS ? (size_t)count : RUN_ELEMENTS;
-        store(dtype, values, used, out);
+        elements[dtype].store(values, used, out);
         count -= used;
         out += used * sumac_dtype_bytes(dtype);
     }

@@ -8,10 +8,11 @@
 #ifndef UPDATE_LOOPS_H
 #define UPDATE_LOOPS_H
 
+#include "dtype.h"
 #include "update.h"
 
 #define LOOPS_FUNCTIONS (UPDATE_FUNCTIONS_MAX + 1) /* by number, as on the wire */
-#define LOOPS_DTYPES 14                            /* DataType's, likewise */
+#define LOOPS_DTYPES (DTYPES_MAX + 1)              /* likewise */
 
 typedef void update_loop(const struct update_slice *slice);
 typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);

@@ -57,14 +57,14 @@ typedef double IN_MEMORY element_float64;
         for (size_t i = 0; i < count; i++)                                                         \
             out[i] = (element)(in[i] operator gradient[i]);                                        \
     }
-INTEGER_LOOP(assign_add_8, element8, +)
-INTEGER_LOOP(assign_add_16, element16, +)
-INTEGER_LOOP(assign_add_32, element32, +)
-INTEGER_LOOP(assign_add_64, element64, +)
-INTEGER_LOOP(assign_sub_8, element8, -)
-INTEGER_LOOP(assign_sub_16, element16, -)
-INTEGER_LOOP(assign_sub_32, element32, -)
-INTEGER_LOOP(assign_sub_64, element64, -)
+INTEGER_LOOP(assign_add_bytes1, element8, +)
+INTEGER_LOOP(assign_add_bytes2, element16, +)
+INTEGER_LOOP(assign_add_bytes4, element32, +)
+INTEGER_LOOP(assign_add_bytes8, element64, +)
+INTEGER_LOOP(assign_sub_bytes1, element8, -)
+INTEGER_LOOP(assign_sub_bytes2, element16, -)
+INTEGER_LOOP(assign_sub_bytes4, element32, -)
+INTEGER_LOOP(assign_sub_bytes8, element64, -)
 
 /* Half types compute in float32 and round once. */
 #define HALF_LOOP(name, half, operator)                                                            \
@@ -120,44 +120,44 @@ FINITE_LOOPS(bfloat16, uint16_t, element16, 0x7f80u, 0x0080u)
 FINITE_LOOPS(float32, uint32_t, element32, 0x7f800000u, 0x00800000u)
 FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x0010000000000000u)
 
-#define FOR_EVERY_TYPE_BUT_BOOL(name)                                                              \
-    {                                                                                              \
-        [SUMAC_INT8] = name##_8, [SUMAC_INT16] = name##_16, [SUMAC_INT32] = name##_32,             \
-        [SUMAC_INT64] = name##_64, [SUMAC_UINT8] = name##_8, [SUMAC_UINT16] = name##_16,           \
-        [SUMAC_UINT32] = name##_32, [SUMAC_UINT64] = name##_64, [SUMAC_FLOAT16] = name##_float16,  \
-        [SUMAC_BFLOAT16] = name##_bfloat16, [SUMAC_FLOAT32] = name##_float32,                      \
-        [SUMAC_FLOAT64] = name##_float64,                                                          \
-    }
-#define FOR_WIDE_FLOATS(name)                                                                      \
-    {                                                                                              \
-        [SUMAC_FLOAT32] = name##_float32, [SUMAC_FLOAT64] = name##_float64,                        \
-    }
+/* A table's row of a dtype, by its kind: NULL where the function is not for it. */
+#define SUM_BOOL(loop, name, bytes) NULL
+#define SUM_INT(loop, name, bytes) loop##_bytes##bytes
+#define SUM_UINT(loop, name, bytes) loop##_bytes##bytes
+#define SUM_HALF(loop, name, bytes) loop##_##name
+#define SUM_FLOAT(loop, name, bytes) loop##_##name
+#define FLOAT_BOOL(loop, name) NULL
+#define FLOAT_INT(loop, name) NULL
+#define FLOAT_UINT(loop, name) NULL
+#define FLOAT_HALF(loop, name) NULL
+#define FLOAT_FLOAT(loop, name) loop##_##name
+#define FINITE_BOOL(loop, name) NULL
+#define FINITE_INT(loop, name) NULL
+#define FINITE_UINT(loop, name) NULL
+#define FINITE_HALF(loop, name) loop##_##name
+#define FINITE_FLOAT(loop, name) loop##_##name
 
-#define X(name, number, bytes, text, numpy) [number] = assign,
+#define ASSIGN(NAME, number, bytes, kind, name, numpy) [number] = assign,
+#define ASSIGN_ADD(NAME, number, bytes, kind, name, numpy)                                         \
+    [number] = SUM_##kind(assign_add, name, bytes),
+#define ASSIGN_SUB(NAME, number, bytes, kind, name, numpy)                                         \
+    [number] = SUM_##kind(assign_sub, name, bytes),
+#define SGD(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(sgd, name),
+#define MOMENTUM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(momentum, name),
+#define ADAM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adam, name),
+#define COPY_FINITE(NAME, number, bytes, kind, name, numpy)                                        \
+    [number] = FINITE_##kind(copy_finite, name),
+#define ALL_FINITE(NAME, number, bytes, kind, name, numpy)                                         \
+    [number] = FINITE_##kind(all_finite, name),
+
 const struct loops LOOPS_TABLE = {
     .name = LOOPS_NAME,
     .run =
         {
-            [UPDATE_ASSIGN] = {SUMAC_DTYPE_LIST(X)},
-            [UPDATE_ASSIGN_ADD] = FOR_EVERY_TYPE_BUT_BOOL(assign_add),
-            [UPDATE_ASSIGN_SUB] = FOR_EVERY_TYPE_BUT_BOOL(assign_sub),
-            [UPDATE_SGD] = FOR_WIDE_FLOATS(sgd),
-            [UPDATE_MOMENTUM] = FOR_WIDE_FLOATS(momentum),
-            [UPDATE_ADAM] = FOR_WIDE_FLOATS(adam),
-        },
-    .copy_finite =
-        {
-            [SUMAC_FLOAT16] = copy_finite_float16,
-            [SUMAC_BFLOAT16] = copy_finite_bfloat16,
-            [SUMAC_FLOAT32] = copy_finite_float32,
-            [SUMAC_FLOAT64] = copy_finite_float64,
-        },
-    .all_finite =
-        {
-            [SUMAC_FLOAT16] = all_finite_float16,
-            [SUMAC_BFLOAT16] = all_finite_bfloat16,
-            [SUMAC_FLOAT32] = all_finite_float32,
-            [SUMAC_FLOAT64] = all_finite_float64,
-        },
-};
+#define X(function) [UPDATE_##function] = {SUMAC_DTYPE_LIST(function)},
+            UPDATE_FUNCTION_LIST(X)
 #undef X
+        },
+    .copy_finite = {SUMAC_DTYPE_LIST(COPY_FINITE)},
+    .all_finite = {SUMAC_DTYPE_LIST(ALL_FINITE)},
+};

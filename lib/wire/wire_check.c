@@ -4,9 +4,9 @@
 #include "sumac/tensor.h"
 #include "wire.h"
 
-#define X(name, number, bytes, text, numpy)                                                        \
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
     _Static_assert(                                                                                \
-        (int)SUMAC_##name == (int)SUMAC__V1__DATA_TYPE__DATA_TYPE_##name,                          \
+        (int)SUMAC_##NAME == (int)SUMAC__V1__DATA_TYPE__DATA_TYPE_##NAME,                          \
         "enum DataType in proto/sumac/v1/types.proto");
 SUMAC_DTYPE_LIST(X)
 #undef X

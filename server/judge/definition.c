@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "error.h"
 #include "text.h"
 
@@ -95,6 +96,7 @@ static enum sumac_status read_shape(
 static enum sumac_status read_kinds(
     const wire_variable *variable, struct judge_definition *definition, struct sumac_error *error)
 {
+    char known[64];
     definition->dtype = (enum sumac_dtype)variable->data_type;
     definition->aggregation = (uint32_t)variable->aggregation;
     definition->synchronization = (uint32_t)variable->synchronization;
@@ -102,13 +104,13 @@ static enum sumac_status read_kinds(
     if (variable->data_type == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s: its data type (dtype) is not set; types are 1 (bool) to 13 (float64)",
-            variable->name);
+            "%s: its data type (dtype) is not set; types are %s", variable->name,
+            dtype_list_print(known, sizeof known));
     if (sumac_dtype_bytes(definition->dtype) == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s: data type %u is none; types are 1 (bool) to 13 (float64)", variable->name,
-            (uint32_t)variable->data_type);
+            "%s: data type %u is none; types are %s", variable->name, (uint32_t)variable->data_type,
+            dtype_list_print(known, sizeof known));
     if (definition->aggregation > SUMAC__V1__AGGREGATION__AGGREGATION_ONLY_FIRST_REPLICA)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED, "%s: aggregation %u is none",

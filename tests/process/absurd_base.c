@@ -107,6 +107,7 @@ static void try_shapes(void)
         sumac_dtype_name, "-1",
         strcmp(sumac_dtype_name((enum sumac_dtype) - 1), "unspecified") == 0);
     HOLDS(sumac_dtype_parse, "NULL", sumac_dtype_parse(NULL) == SUMAC_DTYPE_UNSPECIFIED);
+    HOLDS(sumac_dtype_kind, "77", sumac_dtype_kind((enum sumac_dtype)77) == SUMAC_KIND_NONE);
     HOLDS(sumac_dtype_is_float, "77", !sumac_dtype_is_float((enum sumac_dtype)77));
 }
 

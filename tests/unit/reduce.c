@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
+#include "dtype.h"
 #include "half.h"
 #include "reduce.h"
+#include "update.h"
 
 #define MANY                                                                                       \
     5000 /* more than two of the runs that a reduction works in, and not a multiple of one */
@@ -145,6 +147,34 @@ static void a_sum_is_for_all_but_bool_and_a_mean_for_floats_only(void **state)
     assert_false(reduce_has(SUMAC_REDUCE_SUM, (enum sumac_dtype)99));
 }
 
+/* 1 + 1 in every dtype that has a sum, and the mean of 1 and 3 in every one that has a mean: no row is missing, and none is
+ * another dtype's. */
+static void every_dtype_has_arithmetic_of_its_own(void **state)
+{
+    (void)state;
+    for (unsigned number = 1; number <= DTYPES_MAX; number++) {
+        const enum sumac_dtype dtype = (enum sumac_dtype)number;
+        uint64_t element[4][1]; /* 0, 1, 2, 3 */
+        wire_initializer constant = WIRE_INITIALIZER_INIT;
+        constant.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_CONSTANT;
+        for (int op = SUMAC_REDUCE_SUM; op <= SUMAC_REDUCE_MEAN; op++) {
+            if (!reduce_has((enum sumac_reduce_op)op, dtype))
+                continue;
+            for (int i = 1; i <= 3; i++) { /* given */
+                constant.a = i;
+                initializer_fill(&constant, dtype, 0, 1, element[i]);
+            }
+            uint64_t other = op == SUMAC_REDUCE_SUM ? element[1][0] : element[3][0];
+
+            reduced(/* when */
+                    (enum sumac_reduce_op)op, dtype, (void *[]){element[1], &other},
+                    (double[]){1, 1}, 2, 1);
+
+            assert_memory_equal(element[1], element[2], sumac_dtype_bytes(dtype)); /* then */
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +186,7 @@ int main(void)
         cmocka_unit_test(integers_of_every_width_are_summed_and_wrap),
         cmocka_unit_test(half_types_are_summed_in_float32_and_rounded_once),
         cmocka_unit_test(half_types_have_a_weighted_mean),
+        cmocka_unit_test(every_dtype_has_arithmetic_of_its_own),
         cmocka_unit_test(a_sum_is_for_all_but_bool_and_a_mean_for_floats_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-sumac_unit_test(reduce USES worker)
+sumac_unit_test(reduce USES worker update)

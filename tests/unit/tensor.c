@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "dtype.h"
 #include "half.h"
 #include "sumac/tensor.h"
 
@@ -15,9 +16,11 @@ static void every_dtype_has_a_name_that_leads_back_to_it(void **state)
 {
     (void)state;
     size_t count = 0;
-#define X(name, number, bytes, text, numpy)                                                        \
-    assert_int_equal(sumac_dtype_parse(sumac_dtype_name(SUMAC_##name)), number);                   \
-    assert_int_equal(sumac_dtype_bytes(SUMAC_##name), bytes);                                      \
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
+    assert_int_equal(sumac_dtype_parse(sumac_dtype_name(SUMAC_##NAME)), number);                   \
+    assert_string_equal(sumac_dtype_name(SUMAC_##NAME), #name);                                    \
+    assert_int_equal(sumac_dtype_bytes(SUMAC_##NAME), bytes);                                      \
+    assert_int_equal(sumac_dtype_kind(SUMAC_##NAME), SUMAC_KIND_##kind);                           \
     count++;
     SUMAC_DTYPE_LIST(X)
 #undef X
@@ -31,6 +34,33 @@ static void a_number_or_name_that_is_no_dtype_is_unspecified(void **state)
     assert_int_equal(sumac_dtype_bytes(SUMAC_DTYPE_UNSPECIFIED), 0);
     assert_int_equal(sumac_dtype_bytes((enum sumac_dtype)14), 0);
     assert_string_equal(sumac_dtype_name((enum sumac_dtype)14), "unspecified");
+}
+
+/* What the name of a type begins with says what it is. */
+static void a_dtype_is_of_the_kind_that_its_name_says(void **state)
+{
+    (void)state;
+    for (unsigned number = 1; number <= DTYPES_MAX; number++) {
+        const enum sumac_dtype dtype = (enum sumac_dtype)number;
+        const char *name = sumac_dtype_name(dtype);
+        const enum sumac_dtype_kind kind = strcmp(name, "bool") == 0       ? SUMAC_KIND_BOOL
+                                           : strncmp(name, "int", 3) == 0  ? SUMAC_KIND_INT
+                                           : strncmp(name, "uint", 4) == 0 ? SUMAC_KIND_UINT
+                                           : sumac_dtype_bytes(dtype) == 2 ? SUMAC_KIND_HALF
+                                                                           : SUMAC_KIND_FLOAT;
+        assert_int_equal(sumac_dtype_kind(dtype), kind);
+        assert_int_equal(sumac_dtype_is_float(dtype), strstr(name, "float") != NULL);
+    }
+    assert_int_equal(sumac_dtype_kind(SUMAC_DTYPE_UNSPECIFIED), SUMAC_KIND_NONE);
+    assert_int_equal(sumac_dtype_kind((enum sumac_dtype)(DTYPES_MAX + 1)), SUMAC_KIND_NONE);
+    assert_int_equal(sumac_dtype_kind((enum sumac_dtype) - 1), SUMAC_KIND_NONE);
+}
+
+static void the_dtypes_are_listed_from_the_first_to_the_last(void **state)
+{
+    (void)state;
+    char text[64];
+    assert_string_equal(dtype_list_print(text, sizeof text), "1 (bool) to 13 (float64)");
 }
 
 static void four_dtypes_are_floats(void **state)
@@ -333,6 +363,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_has_a_name_that_leads_back_to_it),
         cmocka_unit_test(a_number_or_name_that_is_no_dtype_is_unspecified),
+        cmocka_unit_test(a_dtype_is_of_the_kind_that_its_name_says),
+        cmocka_unit_test(the_dtypes_are_listed_from_the_first_to_the_last),
         cmocka_unit_test(four_dtypes_are_floats),
         cmocka_unit_test(a_shape_takes_the_product_of_its_extents),
         cmocka_unit_test(a_scalar_has_one_element),

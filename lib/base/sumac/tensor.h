@@ -16,25 +16,36 @@
 
 #define SUMAC_RANK_MAX 8
 
-/* The numbers are those of enum DataType on the wire. X(NAME, number, bytes of an element, text, NumPy's descriptor) */
+/* What an element is, and so how it is computed with. */
+enum sumac_dtype_kind {
+    SUMAC_KIND_NONE = 0, /* of a number that is no dtype */
+    SUMAC_KIND_BOOL = 1, /* 0 or 1 */
+    SUMAC_KIND_INT = 2,  /* two's complement; wraps around */
+    SUMAC_KIND_UINT = 3,
+    SUMAC_KIND_HALF = 4,  /* computed in float32, and rounded once */
+    SUMAC_KIND_FLOAT = 5, /* with arithmetic of its own */
+};
+
+/* The numbers are those of enum DataType on the wire.
+ * X(NAME, number, bytes of an element, its kind, its name, NumPy's descriptor) */
 #define SUMAC_DTYPE_LIST(X)                                                                        \
-    X(BOOL, 1, 1, "bool", "|b1")                                                                   \
-    X(INT8, 2, 1, "int8", "|i1")                                                                   \
-    X(INT16, 3, 2, "int16", "<i2")                                                                 \
-    X(INT32, 4, 4, "int32", "<i4")                                                                 \
-    X(INT64, 5, 8, "int64", "<i8")                                                                 \
-    X(UINT8, 6, 1, "uint8", "|u1")                                                                 \
-    X(UINT16, 7, 2, "uint16", "<u2")                                                               \
-    X(UINT32, 8, 4, "uint32", "<u4")                                                               \
-    X(UINT64, 9, 8, "uint64", "<u8")                                                               \
-    X(FLOAT16, 10, 2, "float16", "<f2")                                                            \
-    X(BFLOAT16, 11, 2, "bfloat16", "<u2")                                                          \
-    X(FLOAT32, 12, 4, "float32", "<f4")                                                            \
-    X(FLOAT64, 13, 8, "float64", "<f8")
+    X(BOOL, 1, 1, BOOL, bool, "|b1")                                                               \
+    X(INT8, 2, 1, INT, int8, "|i1")                                                                \
+    X(INT16, 3, 2, INT, int16, "<i2")                                                              \
+    X(INT32, 4, 4, INT, int32, "<i4")                                                              \
+    X(INT64, 5, 8, INT, int64, "<i8")                                                              \
+    X(UINT8, 6, 1, UINT, uint8, "|u1")                                                             \
+    X(UINT16, 7, 2, UINT, uint16, "<u2")                                                           \
+    X(UINT32, 8, 4, UINT, uint32, "<u4")                                                           \
+    X(UINT64, 9, 8, UINT, uint64, "<u8")                                                           \
+    X(FLOAT16, 10, 2, HALF, float16, "<f2")                                                        \
+    X(BFLOAT16, 11, 2, HALF, bfloat16, "<u2")                                                      \
+    X(FLOAT32, 12, 4, FLOAT, float32, "<f4")                                                       \
+    X(FLOAT64, 13, 8, FLOAT, float64, "<f8")
 
 enum sumac_dtype {
     SUMAC_DTYPE_UNSPECIFIED = 0,
-#define X(name, number, bytes, text, numpy) SUMAC_##name = number,
+#define X(NAME, number, bytes, kind, name, numpy) SUMAC_##NAME = number,
     SUMAC_DTYPE_LIST(X)
 #undef X
 };
@@ -86,7 +97,10 @@ SUMAC_API const char *sumac_dtype_name(enum sumac_dtype dtype);
 /* The type of that name, "float32", or SUMAC_DTYPE_UNSPECIFIED. Threads  any. */
 SUMAC_API enum sumac_dtype sumac_dtype_parse(const char *name);
 
-/* float16, bfloat16, float32, float64? Threads  any. */
+/* SUMAC_KIND_NONE for an unknown type. Threads  any. */
+SUMAC_API enum sumac_dtype_kind sumac_dtype_kind(enum sumac_dtype dtype);
+
+/* Of kind HALF or FLOAT: float16, bfloat16, float32, float64? Threads  any. */
 SUMAC_API bool sumac_dtype_is_float(enum sumac_dtype dtype);
 
 /* Elements, and bytes, that a shape takes up, in this order (NULL: not wanted). A scalar has one element.

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dtype.h -- tables by dtype: how long they are, and how a row follows from SUMAC_DTYPE_LIST.
+ *
+ * A table has a macro for each kind, ROW_BOOL(name, bytes) … ROW_FLOAT(name, bytes), and is filled by
+ * X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name, bytes): a kind that it has
+ * forgotten, or a float whose loop nobody wrote, does not compile.
+ */
+#ifndef BASE_DTYPE_H
+#define BASE_DTYPE_H
+
+#include <stddef.h>
+
+#include "sumac/tensor.h"
+
+/* The largest number of a dtype: they have no gaps. A table by dtype has one row more, for 0. */
+#define X(NAME, number, bytes, kind, name, numpy) +1
+enum { DTYPES_MAX = 0 SUMAC_DTYPE_LIST(X) };
+#undef X
+
+/* "1 (bool) to 13 (float64)", for whoever has named another number. Lends  text. */
+const char *dtype_list_print(char *text, size_t text_bytes);
+
+#endif
