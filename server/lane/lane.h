@@ -25,6 +25,7 @@
 #define LANE_INLINE_BYTES 262144u
 #define LANE_COPIED_PULL_BYTES_MAX 262144u
 #define LANE_PULL_CHUNK_BYTES 262144u
+#define LANE_GATHERED_BYTES_MAX 16384u /* a run of a pull that is copied rather than lent */
 #define LANE_PIECES_PER_PART_MAX 65536u
 #define LANE_VOIDED_PER_SESSION_MAX                                                                \
     1024u /* remembered by a ps until acked_through: as many may be under way */
@@ -70,7 +71,7 @@ struct lane_config {
     uint32_t connections_max, calls_max; /* likewise */
     bool records; /* emit RECORD and make answers wait for them (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
-    uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
+    uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
     uint32_t broken; /* rules.h */
 };
 

@@ -416,6 +416,12 @@ static inline uint32_t lane_copied_pull_bytes_max(const struct lane *lane)
                                                    : lane->config.copied_pull_bytes_max;
 }
 
+static inline uint32_t lane_gathered_bytes_max(const struct lane *lane)
+{
+    return lane->config.gathered_bytes_max == 0 ? LANE_GATHERED_BYTES_MAX
+                                                : lane->config.gathered_bytes_max;
+}
+
 static inline uint32_t lane_pull_chunk_bytes(const struct lane *lane)
 {
     return lane->config.pull_chunk_bytes == 0 ? LANE_PULL_CHUNK_BYTES

@@ -16,8 +16,6 @@
 
 #include "error.h"
 
-#define GATHERED_BYTES_MAX 16384u /* what is copied rather than lent */
-
 /* A message as it is put together. */
 struct message {
     wire_pull_answer *answer;
@@ -51,7 +49,7 @@ static bool add_bytes(
         message->payload_count == 0 ? NULL : &message->payload[message->payload_count - 1];
 
     assert(block != NULL);
-    if (bytes <= GATHERED_BYTES_MAX) {
+    if (bytes <= lane_gathered_bytes_max(lane)) {
         if (message->gathered == NULL)
             message->gathered = arena_take(&lane->arena, message->gathered_capacity);
         if (message->gathered == NULL)
@@ -69,7 +67,7 @@ static bool add_bytes(
     assert(message->payload_count < message->payload_capacity);
     struct lane_bytes *added = &message->payload[message->payload_count];
     *added = (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
-    if (message->lends && bytes > GATHERED_BYTES_MAX) {
+    if (message->lends && bytes > lane_gathered_bytes_max(lane)) {
         struct hold *hold = pool_take(&lane->holds_pool);
         if (hold == NULL)
             return false;

@@ -331,12 +331,15 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         checker_violation(world, "a pull is answered without its versions");
         return;
     }
-    if (effect->error.reason == SUMAC_REASON_TIMED_OUT)
+    if (effect->error.reason == SUMAC_REASON_TIMED_OUT && !pull->hurried)
         checker_violation(world, "a pull is never answered");
+    made_if(world, MADE_pull_timed_out, effect->error.reason == SUMAC_REASON_TIMED_OUT);
+    made_if(world, MADE_pull_cancelled, effect->error.status == SUMAC_CANCELLED);
+    const bool wanted = !pull->cancelled || effect->error.status != SUMAC_CANCELLED;
     const enum sumac_reason reason = effect->error.reason;
     if (effect->error.status != SUMAC_OK) {
-        if (reason != SUMAC_REASON_VIEW_ENDED && reason < SUMAC_REASON_SESSION_UNKNOWN &&
-            !checker->ps_exited && !checker->terminated)
+        if (wanted && reason != SUMAC_REASON_TIMED_OUT && reason != SUMAC_REASON_VIEW_ENDED &&
+            reason < SUMAC_REASON_SESSION_UNKNOWN && !checker->ps_exited && !checker->terminated)
             checker_violation(world, "a pull fails");
         return;
     }
@@ -344,9 +347,8 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
     for (uint32_t ps = 0; ps < world->ps_count; ps++) {
         if ((pull->asked >> ps & 1) == 0)
             continue;
-        memcpy(
-            pull->snapshots[ps].versions, &effect->versions[pull->versions_at[ps]],
-            sizeof pull->snapshots[ps].versions);
+        for (uint32_t row = 0; row < 2; row++)
+            pull->snapshots[ps].versions[row] = effect->versions[pull->versions_at[ps][row]];
         pull->snapshots[ps].has_versions = true;
         check_pulled(world, pull, ps);
     }

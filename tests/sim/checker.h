@@ -6,7 +6,7 @@
  * bytes say exactly which pushes are applied to it, and how often: the `ledger` (int64) has two
  * rows on each ps, a shard each, and so has `grad` (float32, where a value that is not finite can
  * make a ps refuse the part). Each session owns an element of `last`, which each of its pushes
- * assigns its own number to: it says in what order they were applied. `seed` is assigned once.
+ * assigns its own number to: it says in what order they were applied. `seed` is assigned once; `slow` and `adam` are slots.h's.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
@@ -22,9 +22,9 @@
 #define SEED_VALUE 7
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
-#define PIECES_MAX (5u * SIM_PS_MAX)
+#define PIECES_MAX (8u * SIM_PS_MAX)
 
-enum variable { LEDGER, LAST, GRAD, SEED, VARIABLES };
+enum variable { LEDGER, LAST, GRAD, SLOW, ADAM, SEED, VARIABLES };
 
 struct sim_shard {
     uint64_t id;
@@ -71,6 +71,8 @@ struct sim_push {
     uint8_t participants;                         /* bit per ps */
     uint8_t ledger[SIM_PS_MAX], grad[SIM_PS_MAX]; /* rows: bit 0 and 1 */
     bool wide;
+    bool slotted; /* to the variables with slots, and narrow to the others */
+    bool in_runs; /* its column of the ledger in several pieces */
     enum defect defect;
     uint32_t bad_ps;
     enum fate fate;
@@ -90,8 +92,10 @@ struct snapshot {
     int64_t last[LIVES_MAX];
     float grad[2][COLUMNS];
     int64_t seed[SEED_COLUMNS];
+    float slow[COLUMNS];
+    double adam[COLUMNS];
     uint64_t versions[2]; /* of the ledger's rows */
-    bool has_versions, has_seed;
+    bool has_versions, has_seed, has_slots;
 };
 
 struct sim_pull {
@@ -104,7 +108,8 @@ struct sim_pull {
     uint64_t mine;             /* the session's own, likewise */
     uint64_t seen[SIM_PS_MAX]; /* what earlier pulls have seen there */
     struct snapshot snapshots[SIM_PS_MAX];
-    uint32_t versions_at[SIM_PS_MAX]; /* the first ledger piece of that ps */
+    uint32_t versions_at[SIM_PS_MAX][2]; /* a piece of that row of the ledger */
+    bool hurried, cancelled; /* it may end by its deadline; its client does not want it any more */
     uint32_t piece_count;
 };
 

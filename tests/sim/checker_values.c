@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "slots.h"
 
 /* How often a push is applied to what it touches: the least and the most. */
 struct times {
@@ -104,6 +105,8 @@ values_examine(struct world *world, uint32_t ps, const struct snapshot *snapshot
     examine_order(world, ps, snapshot, applied);
     if (snapshot->has_versions)
         examine_versions(world, ps, snapshot, applied);
+    if (snapshot->has_slots)
+        slots_examine(world, ps, snapshot, applied);
     for (uint32_t i = 0; snapshot->has_seed && i < SEED_COLUMNS; i++)
         if (snapshot->seed[i] != SEED_VALUE)
             checker_violation(world, "a variable is not as its creator assigned it");
@@ -129,6 +132,9 @@ bool values_peek(struct world *world, uint32_t ps, struct snapshot *snapshot)
         whole &= peek(world, ps, GRAD, row, snapshot->grad[row], sizeof snapshot->grad[row]);
     }
     whole &= peek(world, ps, LAST, 0, snapshot->last, sizeof snapshot->last);
+    snapshot->has_slots = world->slotted;
+    whole &= peek(world, ps, SLOW, 0, snapshot->slow, sizeof snapshot->slow);
+    whole &= peek(world, ps, ADAM, 0, snapshot->adam, sizeof snapshot->adam);
     if (world->checker->seed_assigned) {
         snapshot->has_seed = true;
         whole &= peek(world, ps, SEED, 0, snapshot->seed, sizeof snapshot->seed);

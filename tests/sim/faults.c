@@ -42,6 +42,7 @@ void faults_draw(struct world *world)
     static const uint32_t copied[] = {0, 1, 512};
     static const uint32_t pull_chunks[] = {0, 16, 96};
     static const uint32_t blocks[] = {0, 64};
+    static const uint32_t gathered[] = {0, 1, 64};
     const bool storm = world->plan->name[0] == 's' && world->plan->name[2] == 'o';
     const bool small =
         !storm && world_chance(world, 50); /* short traces; large ones have rare orders */
@@ -68,6 +69,8 @@ void faults_draw(struct world *world)
     world->copied_pull_bytes_max = one_of(world, copied, 3);
     world->pull_chunk_bytes = one_of(world, pull_chunks, 3);
     world->block_bytes = one_of(world, blocks, 2);
+    world->gathered_bytes_max = one_of(world, gathered, 3);
+    world->slotted = world_chance(world, 50);
 }
 
 /* ---- faults */

@@ -8,7 +8,9 @@
 
 #define LINE_COLUMNS 100
 
-void made(struct world *world, enum made what) { world->made.of[what]++; }
+void made(struct world *world, enum made what) { made_if(world, what, true); }
+
+void made_if(struct world *world, enum made what, bool it_is) { world->made.of[what] += it_is; }
 
 bool made_print(const struct made_counts *counts)
 {

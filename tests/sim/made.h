@@ -24,6 +24,12 @@
     X(duplicate, "calls that came twice")                                                          \
     X(commit_first, "commits that overtook a part")                                                \
     X(call_timed_out, "calls that met their deadline")                                             \
+    X(slotted, "parts for slots")                                                                  \
+    X(in_runs, "pieces in several runs")                                                           \
+    X(in_ranges, "rows pulled in ranges")                                                          \
+    X(pull_cancelled, "pulls cancelled")                                                           \
+    X(pull_timed_out, "timed out")                                                                 \
+    X(lent, "spans lent")                                                                          \
     X(deaf, "messages held up by one that takes nothing")
 
 enum made {
@@ -40,6 +46,7 @@ struct made_counts {
 struct world;
 
 void made(struct world *world, enum made what);
+void made_if(struct world *world, enum made what, bool it_is);
 /* Print the counts. Returns whether none is 0. */
 bool made_print(const struct made_counts *counts);
 

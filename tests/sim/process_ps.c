@@ -76,6 +76,7 @@ static void configure(struct world *world, struct ps *ps)
         .copied_pull_bytes_max = world->copied_pull_bytes_max,
         .pull_chunk_bytes = world->pull_chunk_bytes,
         .block_bytes = world->block_bytes,
+        .gathered_bytes_max = world->gathered_bytes_max,
         .broken = world->broken,
     };
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "process_client.h"
+#include "program_transfers.h"
+#include "slots.h"
 
-#define PULL_TIMEOUT_MS 250000u
 #define CREATE_RETRY_US 200000u
 #define DRAIN_POLL_US 300000u
 
@@ -30,10 +31,13 @@ static void act_later(struct world *world, struct client *client)
 
 static void create(struct world *world, struct client *client)
 {
-    static const char *const names[VARIABLES] = {"ledger", "last", "grad", "seed"};
-    static const uint64_t columns[VARIABLES] = {COLUMNS, LIVES_MAX, COLUMNS, SEED_COLUMNS};
+    static const char *const names[VARIABLES] = {"ledger", "last", "grad", "slow", "adam", "seed"};
+    static const uint64_t columns[VARIABLES] = {COLUMNS, LIVES_MAX, COLUMNS,
+                                                COLUMNS, COLUMNS,   SEED_COLUMNS};
+    static const enum sumac_dtype dtypes[VARIABLES] = {SUMAC_INT64,   SUMAC_INT64,   SUMAC_FLOAT32,
+                                                       SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_INT64};
     const enum variable which = (enum variable)client->variable;
-    const uint64_t rows = which == SEED ? world->ps_count : 2 * world->ps_count;
+    const uint64_t rows = which >= SLOW ? world->ps_count : 2 * world->ps_count;
     uint64_t shape[2] = {rows, columns[which]};
     struct session_state state;
     session_read(client->session, &state);
@@ -50,13 +54,13 @@ static void create(struct world *world, struct client *client)
                             ? SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD
                             : SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
     variable.name = (char *)(uintptr_t)names[which];
-    variable.data_type = (Sumac__V1__DataType)(which == GRAD ? SUMAC_FLOAT32 : SUMAC_INT64);
+    variable.data_type = (Sumac__V1__DataType)dtypes[which];
     variable.n_shape = 2;
     variable.shape = shape;
     variable.trainable = true;
     variable.initializer = &initializer;
     variable.partitioner = &partitioner;
-    variable.function = &function;
+    variable.function = which == SLOW || which == ADAM ? slots_function(world, which) : &function;
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
     request.variable = &variable;
     client->creating = true;
@@ -73,67 +77,14 @@ static void create_again(struct world *world, const struct event *event)
 static void create_next(struct world *world, struct client *client)
 {
     const uint32_t count = world->seeded ? VARIABLES : SEED;
+    if (client->variable == SLOW && !world->slotted)
+        client->variable = SEED;
     if (client->variable < count) {
         create(world, client);
         return;
     }
     client->phase = PHASE_WORKING;
     act_later(world, client);
-}
-
-static void put_piece(
-    struct sim_push *push, const struct sim_shard *shard, uint64_t offset_bytes, uint64_t bytes,
-    uint8_t *data)
-{
-    assert(push->piece_count < PIECES_MAX);
-    push->pieces[push->piece_count++] = (struct session_piece){
-        .ps = shard->ps,
-        .shard_id = shard->id,
-        .layout_epoch = shard->layout_epoch,
-        .kind = WIRE_PIECE_VALUES,
-        .offset_bytes = offset_bytes,
-        .bytes = bytes,
-        .data = data,
-    };
-    push->participants |= (uint8_t)(1u << shard->ps);
-}
-
-static void submit(
-    struct world *world, struct client *client, struct sim_push *push,
-    wire_function *const *functions, uint32_t function_count)
-{
-    const struct session_push wanted = {
-        .token = push->token,
-        .pieces = push->pieces,
-        .piece_count = push->piece_count,
-        .functions = functions,
-        .function_count = function_count,
-        .weight = 1,
-        .finishes_step = world_chance(world, 50),
-    };
-    struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
-    client->pushes_open++;
-    client_step(world, client, &event);
-}
-
-/* The creator's value, to every shard. */
-static void push_seed(struct world *world, struct client *client)
-{
-    struct sim_push *push = checker_push(world, client->life);
-    if (push == NULL)
-        return;
-    push->seed = true;
-    push->sequence = ++client->life->sequence;
-    push->data_bytes = world->ps_count * SEED_COLUMNS * sizeof(int64_t);
-    push->data = world_take(world, push->data_bytes);
-    for (uint32_t i = 0; i < world->ps_count * SEED_COLUMNS; i++)
-        ((int64_t *)(void *)push->data)[i] = SEED_VALUE;
-    for (uint32_t i = 0; i < world->checker->variables[SEED].rows; i++)
-        put_piece(
-            push, &world->checker->variables[SEED].shards[i], 0, SEED_COLUMNS * sizeof(int64_t),
-            push->data + i * SEED_COLUMNS * sizeof(int64_t));
-    trace_say(world, "worker %u assigns the seed: push %u", client->index, push->number);
-    submit(world, client, push, NULL, 0);
 }
 
 void program_created(
@@ -155,184 +106,10 @@ void program_created(
     checker_created(world, (enum variable)client->variable, reply->variable);
     client->variable++;
     if (reply->assign)
-        push_seed(world, client);
+        program_push_seed(world, client);
     else if (client->variable == VARIABLES)
         world->checker->seed_assigned = true;
     create_next(world, client);
-}
-
-/* ---- pushing */
-
-static uint8_t *put_number(struct sim_push *push, uint8_t *data, int64_t number)
-{
-    memcpy(data, &number, sizeof number);
-    push->data_bytes += sizeof number;
-    return data + sizeof number;
-}
-
-/* 1 in its column: the element alone, or in a whole row of zeros. Returns where its data ends. */
-static uint8_t *put_one(
-    struct world *world, struct sim_push *push, enum variable variable,
-    const struct sim_shard *shard, uint8_t *data)
-{
-    const bool real = variable == GRAD;
-    const size_t element = real ? sizeof(float) : sizeof(int64_t);
-    const size_t bytes = push->wide ? COLUMNS * element : element;
-    uint8_t *at = push->wide ? data + push->number * element : data;
-    const float one_real =
-        push->defect == DEFECT_NON_FINITE && push->bad_ps == shard->ps ? 1e30f * 1e30f : 1.0f;
-    const int64_t one_whole = 1;
-    memset(data, 0, bytes);
-    memcpy(at, real ? (const void *)&one_real : (const void *)&one_whole, element);
-    put_piece(push, shard, push->wide ? 0 : push->number * element, bytes, data);
-    push->data_bytes += bytes;
-    (void)world;
-    return data + bytes;
-}
-
-static uint8_t *put_part(struct world *world, struct sim_push *push, uint32_t ps, uint8_t *data)
-{
-    const bool all = push->defect == DEFECT_TOO_LARGE && push->bad_ps == ps;
-    const bool wide = push->wide;
-    push->ledger[ps] = (uint8_t)(all ? 3 : world_between(world, 1, 3));
-    push->grad[ps] = (uint8_t)(all ? 3 : world_chance(world, 50) ? world_below(world, 4) : 0);
-    if (push->defect == DEFECT_NON_FINITE && push->bad_ps == ps)
-        push->grad[ps] |= 1;
-    for (uint32_t row = 0; row < 2; row++) {
-        push->wide = all || (wide && row == 0);
-        if ((push->ledger[ps] >> row & 1) != 0)
-            data = put_one(world, push, LEDGER, checker_shard(world, LEDGER, ps, row), data);
-        if ((push->grad[ps] >> row & 1) != 0)
-            data = put_one(world, push, GRAD, checker_shard(world, GRAD, ps, row), data);
-    }
-    push->wide = wide;
-    put_piece(
-        push, checker_shard(world, LAST, ps, 0), push->session->number * sizeof(int64_t),
-        sizeof(int64_t), data);
-    return put_number(push, data, push->number + 1);
-}
-
-/* Spoil one piece on the ps that is to refuse. */
-static void put_defect(struct world *world, struct sim_push *push)
-{
-    for (uint32_t i = 0; i < push->piece_count; i++) {
-        struct session_piece *piece = &push->pieces[i];
-        if (piece->ps != push->bad_ps || piece->bytes == 0)
-            continue;
-        if (push->defect == DEFECT_UNKNOWN_SHARD)
-            piece->shard_id += 1000;
-        else if (push->defect == DEFECT_STALE_LAYOUT)
-            piece->layout_epoch += 1;
-        else if (push->defect == DEFECT_BEYOND_THE_END)
-            piece->offset_bytes = checker_shard(world, LEDGER, piece->ps, 0)->bytes;
-        else if (push->defect == DEFECT_WRONG_DATA_TYPE)
-            piece->function = 1;
-        return;
-    }
-}
-
-static uint32_t some_ps(struct world *world)
-{
-    uint32_t chosen = 0;
-    while (chosen == 0)
-        chosen = world_below(world, 1u << world->ps_count);
-    return world_chance(world, 30) ? 1u << world_below(world, world->ps_count) : chosen;
-}
-
-static void push(struct world *world, struct client *client)
-{
-    static wire_hyperparameter *no_hyperparameters[1];
-    struct sim_push *push = checker_push(world, client->life);
-    client->pushes_left--;
-    if (push == NULL)
-        return;
-    const uint32_t chosen = some_ps(world);
-    push->wide = world_chance(world, 30);
-    if (world_has(world, FAULT_REFUSE) && world_chance(world, 30))
-        push->defect = (enum defect)world_between(world, 1, DEFECTS - 1);
-    do
-        push->bad_ps = world_below(world, world->ps_count);
-    while ((chosen >> push->bad_ps & 1) == 0);
-    uint8_t *data = push->data = world_take(world, 4096u * world->ps_count);
-    for (uint32_t ps = 0; ps < world->ps_count; ps++)
-        if ((chosen >> ps & 1) != 0)
-            data = put_part(world, push, ps, data);
-    put_defect(world, push);
-    if (push->defect != DEFECT_TOO_LARGE)
-        push->sequence = ++client->life->sequence;
-    trace_say(
-        world, "%s pushes %u to ps set %x%s", world->processes[process_number(client)].name,
-        push->number, push->participants,
-        push->defect == DEFECT_NONE ? "" : ", with a fault that one will refuse");
-    wire_function *adam = world_take(world, sizeof *adam);
-    wire_function **functions = world_take(world, sizeof *functions);
-    *adam = (wire_function)WIRE_FUNCTION_INIT;
-    adam->function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM;
-    adam->hyperparameters = no_hyperparameters;
-    functions[0] = adam;
-    submit(world, client, push, functions, push->defect == DEFECT_WRONG_DATA_TYPE ? 1 : 0);
-}
-
-/* ---- pulling */
-
-static void
-want(struct session_piece *pieces, uint32_t *count, const struct sim_shard *shard, void *data)
-{
-    pieces[(*count)++] = (struct session_piece){
-        .ps = shard->ps,
-        .shard_id = shard->id,
-        .layout_epoch = shard->layout_epoch,
-        .kind = WIRE_PIECE_VALUES,
-        .bytes = shard->bytes,
-        .data = data,
-    };
-}
-
-static void
-want_ps(struct world *world, struct sim_pull *pull, uint32_t ps, struct session_piece *pieces)
-{
-    struct snapshot *snapshot = &pull->snapshots[ps];
-    pull->asked |= (uint8_t)(1u << ps);
-    pull->versions_at[ps] = pull->piece_count;
-    memset(snapshot, 0xee, sizeof *snapshot);
-    for (uint32_t row = 0; row < 2; row++)
-        want(
-            pieces, &pull->piece_count, checker_shard(world, LEDGER, ps, row),
-            snapshot->ledger[row]);
-    for (uint32_t row = 0; row < 2; row++)
-        want(pieces, &pull->piece_count, checker_shard(world, GRAD, ps, row), snapshot->grad[row]);
-    want(pieces, &pull->piece_count, checker_shard(world, LAST, ps, 0), snapshot->last);
-    snapshot->has_seed = world->checker->seed_assigned;
-    if (snapshot->has_seed)
-        want(pieces, &pull->piece_count, checker_shard(world, SEED, ps, 0), snapshot->seed);
-}
-
-static void pull(struct world *world, struct client *client)
-{
-    struct sim_pull *pull = checker_pull(world, client->life);
-    struct session_piece pieces[6 * SIM_PS_MAX];
-    client->pulls_left--;
-    if (pull == NULL)
-        return;
-    const uint32_t chosen = some_ps(world);
-    for (uint32_t ps = 0; ps < world->ps_count; ps++)
-        if ((chosen >> ps & 1) != 0)
-            want_ps(world, pull, ps, pieces);
-    pull->own = world_chance(world, 75);
-    trace_say(
-        world, "%s pulls from ps set %x%s: pull %llu",
-        world->processes[process_number(client)].name, pull->asked,
-        pull->own ? ", its own pushes included" : "", (unsigned long long)pull->token);
-    const struct session_pull wanted = {
-        .token = pull->token,
-        .pieces = pieces,
-        .piece_count = pull->piece_count,
-        .after_own_pushes = pull->own,
-        .timeout_ms = PULL_TIMEOUT_MS,
-    };
-    struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &wanted};
-    client->pulls_open++;
-    client_step(world, client, &event);
 }
 
 /* ---- what it does next */
@@ -375,9 +152,9 @@ static void act(struct world *world, const struct event *event)
         const bool may_push = client->pushes_left > 0 && client->pushes_open < client->window;
         const bool may_pull = client->pulls_left > 0 && client->pulls_open < 3;
         if (may_push && (!may_pull || world_chance(world, 60)))
-            push(world, client);
+            program_push(world, client);
         else if (may_pull)
-            pull(world, client);
+            program_pull(world, client);
         act_later(world, client);
     } else if (client->phase == PHASE_DRAINING) {
         const bool open = client->pushes_open + client->pulls_open > 0;

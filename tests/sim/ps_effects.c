@@ -309,6 +309,7 @@ static struct cargo *cargo_of(struct world *world, const struct lane_effect *eff
     struct cargo *cargo = world_take(world, effect->payload_count * sizeof *cargo);
     for (uint32_t i = 0; i < effect->payload_count; i++) {
         cargo[i] = (struct cargo){effect->payload[i].bytes, effect->payload[i].hold};
+        made_if(world, MADE_lent, cargo[i].hold != 0);
         if (cargo[i].hold != 0)
             continue;
         uint8_t *copy = world_take(world, cargo[i].bytes.bytes);

@@ -107,12 +107,13 @@ struct world {
     uint32_t member_count; /* the first clients; the others are observers */
     uint32_t pushes_max;   /* of one client */
     uint32_t chunk_bytes;  /* of the sessions; and of the lanes: */
-    uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes;
+    uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
     bool records;
     bool shuffles;        /* parts overtake each other */
     bool twin_waits;      /* to be started while another attempt is at work */
     bool twin;            /* the last client is another attempt of a member's task */
     bool ps0_told_itself; /* and nobody else: whom there are it learns of those who join */
+    bool slotted;         /* there are variables with slots */
     bool seeded;          /* there is a variable whose value its creator assigns */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */

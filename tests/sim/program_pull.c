@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_pull.c -- what a client pulls: all that is pushed to on some ps, in one moment of each; it may not wait for it. */
+#include <string.h>
+
+#include "process_client.h"
+#include "program_transfers.h"
+#include "slots.h"
+
+#define PULL_TIMEOUT_MS 250000u
+#define HURRY_MS_MAX 300u
+
+static void
+want(struct session_piece *pieces, uint32_t *count, const struct sim_shard *shard, void *data)
+{
+    pieces[(*count)++] = (struct session_piece){
+        .ps = shard->ps,
+        .shard_id = shard->id,
+        .layout_epoch = shard->layout_epoch,
+        .kind = WIRE_PIECE_VALUES,
+        .bytes = shard->bytes,
+        .data = data,
+    };
+}
+
+/* A row of the ledger, whole or in two ranges. */
+static void want_row(
+    struct world *world, struct sim_pull *pull, uint32_t ps, uint32_t row,
+    struct session_piece *pieces)
+{
+    const struct sim_shard *shard = checker_shard(world, LEDGER, ps, row);
+    uint8_t *data = (uint8_t *)pull->snapshots[ps].ledger[row];
+
+    pull->versions_at[ps][row] = pull->piece_count;
+    want(pieces, &pull->piece_count, shard, data);
+    if (!world_chance(world, 30))
+        return;
+    made(world, MADE_in_ranges);
+    const uint64_t first = world_between(world, 1, COLUMNS - 1) * sizeof(int64_t);
+    pieces[pull->piece_count - 1].bytes = first;
+    want(pieces, &pull->piece_count, shard, data + first);
+    pieces[pull->piece_count - 1].offset_bytes = first;
+    pieces[pull->piece_count - 1].bytes -= first;
+}
+
+static void
+want_ps(struct world *world, struct sim_pull *pull, uint32_t ps, struct session_piece *pieces)
+{
+    struct snapshot *snapshot = &pull->snapshots[ps];
+    pull->asked |= (uint8_t)(1u << ps);
+    memset(snapshot, 0xee, sizeof *snapshot);
+    for (uint32_t row = 0; row < 2; row++)
+        want_row(world, pull, ps, row, pieces);
+    for (uint32_t row = 0; row < 2; row++)
+        want(pieces, &pull->piece_count, checker_shard(world, GRAD, ps, row), snapshot->grad[row]);
+    want(pieces, &pull->piece_count, checker_shard(world, LAST, ps, 0), snapshot->last);
+    snapshot->has_slots = world->slotted && world_chance(world, 60);
+    if (snapshot->has_slots) {
+        want(pieces, &pull->piece_count, checker_shard(world, SLOW, ps, 0), snapshot->slow);
+        want(pieces, &pull->piece_count, checker_shard(world, ADAM, ps, 0), snapshot->adam);
+    }
+    snapshot->has_seed = world->checker->seed_assigned;
+    if (snapshot->has_seed)
+        want(pieces, &pull->piece_count, checker_shard(world, SEED, ps, 0), snapshot->seed);
+}
+
+/* Whether it is over by then or not. */
+static void cancel(struct world *world, const struct event *event)
+{
+    struct sim_pull *pull = checker_find_pull(world, event->number);
+    struct session_event forget = {.kind = SESSION_EVENT_CANCEL_PULL, .token = pull->token};
+
+    pull->cancelled = true;
+    client_step(world, event->data, &forget);
+}
+
+void program_pull(struct world *world, struct client *client)
+{
+    struct sim_pull *pull = checker_pull(world, client->life);
+    struct session_piece pieces[10 * SIM_PS_MAX];
+    client->pulls_left--;
+    if (pull == NULL)
+        return;
+    const uint32_t chosen = program_some_ps(world);
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        if ((chosen >> ps & 1) != 0)
+            want_ps(world, pull, ps, pieces);
+    pull->own = world_chance(world, 75);
+    pull->hurried = world_chance(world, 8);
+    trace_say(
+        world, "%s pulls from ps set %x%s: pull %llu",
+        world->processes[process_of_client(client->index)].name, pull->asked,
+        pull->own ? ", its own pushes included" : "", (unsigned long long)pull->token);
+    const struct session_pull wanted = {
+        .token = pull->token,
+        .pieces = pieces,
+        .piece_count = pull->piece_count,
+        .after_own_pushes = pull->own,
+        .timeout_ms = pull->hurried ? world_between(world, 1, HURRY_MS_MAX) : PULL_TIMEOUT_MS,
+    };
+    struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &wanted};
+    client->pulls_open++;
+    client_step(world, client, &event);
+    if (world_chance(world, 10))
+        world_after(
+            world, world_below(world, 6 * world->delay_us_max), process_of_client(client->index),
+            cancel, pull->token, client);
+}

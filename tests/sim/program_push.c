@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_push.c -- what a client pushes: its column in some rows, whole or in several runs, now and then with a fault. */
+#include <assert.h>
+#include <string.h>
+
+#include "process_client.h"
+#include "program_transfers.h"
+#include "slots.h"
+
+struct session_piece *program_put_piece(
+    struct sim_push *push, const struct sim_shard *shard, uint64_t offset_bytes, uint64_t bytes,
+    uint8_t *data)
+{
+    assert(push->piece_count < PIECES_MAX);
+    push->pieces[push->piece_count++] = (struct session_piece){
+        .ps = shard->ps,
+        .shard_id = shard->id,
+        .layout_epoch = shard->layout_epoch,
+        .kind = WIRE_PIECE_VALUES,
+        .offset_bytes = offset_bytes,
+        .bytes = bytes,
+        .based_on = push->number % 3, /* counts for the statistics only */
+        .data = data,
+    };
+    push->participants |= (uint8_t)(1u << shard->ps);
+    return &push->pieces[push->piece_count - 1];
+}
+
+static void submit(
+    struct world *world, struct client *client, struct sim_push *push,
+    wire_function *const *functions, uint32_t function_count)
+{
+    const struct session_push wanted = {
+        .token = push->token,
+        .pieces = push->pieces,
+        .piece_count = push->piece_count,
+        .functions = functions,
+        .function_count = function_count,
+        .weight = 1,
+        .finishes_step = world_chance(world, 50),
+    };
+    struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
+    client->pushes_open++;
+    client_step(world, client, &event);
+}
+
+/* The creator's value, to every shard. */
+void program_push_seed(struct world *world, struct client *client)
+{
+    struct sim_push *push = checker_push(world, client->life);
+    if (push == NULL)
+        return;
+    push->seed = true;
+    push->sequence = ++client->life->sequence;
+    push->data_bytes = world->ps_count * SEED_COLUMNS * sizeof(int64_t);
+    push->data = world_take(world, push->data_bytes);
+    for (uint32_t i = 0; i < world->ps_count * SEED_COLUMNS; i++)
+        ((int64_t *)(void *)push->data)[i] = SEED_VALUE;
+    for (uint32_t i = 0; i < world->checker->variables[SEED].rows; i++)
+        program_put_piece(
+            push, &world->checker->variables[SEED].shards[i], 0, SEED_COLUMNS * sizeof(int64_t),
+            push->data + i * SEED_COLUMNS * sizeof(int64_t));
+    trace_say(world, "worker %u assigns the seed: push %u", client->index, push->number);
+    submit(world, client, push, NULL, 0);
+}
+
+enum named { NAMED_ADAM = 1, NAMED_ASSIGN, NAMED_SUBTRACT, NAMED };
+
+static uint8_t *put_number(struct sim_push *push, uint8_t *data, int64_t number)
+{
+    memcpy(data, &number, sizeof number);
+    push->data_bytes += sizeof number;
+    return data + sizeof number;
+}
+
+/* 1 in its column: the element alone, or in a whole row of zeros. Returns where its data ends. */
+static uint8_t *put_one(
+    struct world *world, struct sim_push *push, enum variable variable,
+    const struct sim_shard *shard, uint8_t *data)
+{
+    const bool real = variable == GRAD;
+    const size_t element = real ? sizeof(float) : sizeof(int64_t);
+    const size_t bytes = push->wide ? COLUMNS * element : element;
+    uint8_t *at = push->wide ? data + push->number * element : data;
+    const float one_real =
+        push->defect == DEFECT_NON_FINITE && push->bad_ps == shard->ps ? 1e30f * 1e30f : 1.0f;
+    const int64_t one_whole = 1;
+    memset(data, 0, bytes);
+    memcpy(at, real ? (const void *)&one_real : (const void *)&one_whole, element);
+    program_put_piece(push, shard, push->wide ? 0 : push->number * element, bytes, data);
+    push->data_bytes += bytes;
+    (void)world;
+    return data + bytes;
+}
+
+/* The same 1 in several runs: 3 are added and 2 taken away; or 0 is added to the next column, right behind the 1 that is
+ * assigned. */
+static uint8_t *
+put_runs(struct world *world, struct sim_push *push, const struct sim_shard *shard, uint8_t *data)
+{
+    const uint64_t at = push->number * sizeof(int64_t);
+    const bool is_assigned = world_chance(world, 50) && push->number + 1 < COLUMNS;
+    const int64_t first = is_assigned ? 1 : 3, second = is_assigned ? 0 : 2;
+
+    made(world, MADE_in_runs);
+    memcpy(data, &first, sizeof first);
+    memcpy(data + sizeof first, &second, sizeof second);
+    program_put_piece(push, shard, at, sizeof first, data)->function =
+        is_assigned ? NAMED_ASSIGN : 0;
+    program_put_piece(
+        push, shard, is_assigned ? at + sizeof first : at, sizeof second, data + sizeof first)
+        ->function = is_assigned ? 0 : NAMED_SUBTRACT;
+    push->data_bytes += sizeof first + sizeof second;
+    return data + sizeof first + sizeof second;
+}
+
+static uint8_t *put_slotted(struct world *world, struct sim_push *push, uint32_t ps, uint8_t *data)
+{
+    push->ledger[ps] = 1;
+    data = put_one(world, push, LEDGER, checker_shard(world, LEDGER, ps, 0), data);
+    data = slots_put(world, push, ps, data);
+    program_put_piece(
+        push, checker_shard(world, LAST, ps, 0), push->session->number * sizeof(int64_t),
+        sizeof(int64_t), data);
+    return put_number(push, data, push->number + 1);
+}
+
+static uint8_t *put_part(struct world *world, struct sim_push *push, uint32_t ps, uint8_t *data)
+{
+    if (push->slotted)
+        return put_slotted(world, push, ps, data);
+    const bool all = push->defect == DEFECT_TOO_LARGE && push->bad_ps == ps;
+    const bool wide = push->wide;
+    push->ledger[ps] = (uint8_t)(all ? 3 : world_between(world, 1, 3));
+    push->grad[ps] = (uint8_t)(all ? 3 : world_chance(world, 50) ? world_below(world, 4) : 0);
+    if (push->defect == DEFECT_NON_FINITE && push->bad_ps == ps)
+        push->grad[ps] |= 1;
+    for (uint32_t row = 0; row < 2; row++) {
+        push->wide = all || (wide && row == 0);
+        if ((push->ledger[ps] >> row & 1) != 0 && push->in_runs && row == 0)
+            data = put_runs(world, push, checker_shard(world, LEDGER, ps, row), data);
+        else if ((push->ledger[ps] >> row & 1) != 0)
+            data = put_one(world, push, LEDGER, checker_shard(world, LEDGER, ps, row), data);
+        if ((push->grad[ps] >> row & 1) != 0)
+            data = put_one(world, push, GRAD, checker_shard(world, GRAD, ps, row), data);
+    }
+    push->wide = wide;
+    program_put_piece(
+        push, checker_shard(world, LAST, ps, 0), push->session->number * sizeof(int64_t),
+        sizeof(int64_t), data);
+    return put_number(push, data, push->number + 1);
+}
+
+/* Spoil one piece on the ps that is to refuse. */
+static void put_defect(struct world *world, struct sim_push *push)
+{
+    for (uint32_t i = 0; i < push->piece_count; i++) {
+        struct session_piece *piece = &push->pieces[i];
+        if (piece->ps != push->bad_ps || piece->bytes == 0)
+            continue;
+        if (push->defect == DEFECT_UNKNOWN_SHARD)
+            piece->shard_id += 1000;
+        else if (push->defect == DEFECT_STALE_LAYOUT)
+            piece->layout_epoch += 1;
+        else if (push->defect == DEFECT_BEYOND_THE_END)
+            piece->offset_bytes = checker_shard(world, LEDGER, piece->ps, 0)->bytes;
+        else if (push->defect == DEFECT_WRONG_DATA_TYPE)
+            piece->function = NAMED_ADAM;
+        return;
+    }
+}
+
+uint32_t program_some_ps(struct world *world)
+{
+    uint32_t chosen = 0;
+    while (chosen == 0)
+        chosen = world_below(world, 1u << world->ps_count);
+    return world_chance(world, 30) ? 1u << world_below(world, world->ps_count) : chosen;
+}
+
+/* The functions that pieces may name, by number. */
+static wire_function *const *name_functions(struct world *world)
+{
+    static const uint32_t kinds[NAMED - 1] = {
+        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM,
+        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN,
+        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_SUB};
+    wire_function **functions = world_take(world, (NAMED - 1) * sizeof *functions);
+
+    for (uint32_t i = 0; i < NAMED - 1; i++) {
+        functions[i] = world_take(world, sizeof *functions[i]);
+        *functions[i] = (wire_function)WIRE_FUNCTION_INIT;
+        functions[i]->function = (Sumac__V1__UpdateFunction)kinds[i];
+    }
+    return functions;
+}
+
+void program_push(struct world *world, struct client *client)
+{
+    struct sim_push *push = checker_push(world, client->life);
+    client->pushes_left--;
+    if (push == NULL)
+        return;
+    const uint32_t chosen = program_some_ps(world);
+    push->wide = world_chance(world, 30);
+    if (world_has(world, FAULT_REFUSE) && world_chance(world, 30))
+        push->defect = (enum defect)world_between(world, 1, DEFECTS - 1);
+    push->slotted = push->defect == DEFECT_NONE && world->slotted && world_chance(world, 30);
+    push->wide = push->wide && !push->slotted;
+    push->in_runs =
+        push->defect == DEFECT_NONE && !push->wide && !push->slotted && world_chance(world, 25);
+    do
+        push->bad_ps = world_below(world, world->ps_count);
+    while ((chosen >> push->bad_ps & 1) == 0);
+    uint8_t *data = push->data = world_take(world, 4096u * world->ps_count);
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        if ((chosen >> ps & 1) != 0)
+            data = put_part(world, push, ps, data);
+    put_defect(world, push);
+    if (push->defect != DEFECT_TOO_LARGE)
+        push->sequence = ++client->life->sequence;
+    trace_say(
+        world, "%s pushes %u to ps set %x%s",
+        world->processes[process_of_client(client->index)].name, push->number, push->participants,
+        push->defect == DEFECT_NONE ? "" : ", with a fault that one will refuse");
+    submit(
+        world, client, push, name_functions(world),
+        push->defect == DEFECT_WRONG_DATA_TYPE ? NAMED_ADAM
+        : push->in_runs                        ? NAMED - 1
+                                               : 0);
+}

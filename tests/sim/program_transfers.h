@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_transfers.h -- one push, or one pull, of a client's program. */
+#ifndef SIM_PROGRAM_TRANSFERS_H
+#define SIM_PROGRAM_TRANSFERS_H
+
+#include "process_client.h"
+
+void program_push(struct world *world, struct client *client);
+/* The creator's value, to every shard. */
+void program_push_seed(struct world *world, struct client *client);
+void program_pull(struct world *world, struct client *client);
+
+/* One piece more of a push. */
+struct session_piece *program_put_piece(
+    struct sim_push *push, const struct sim_shard *shard, uint64_t offset_bytes, uint64_t bytes,
+    uint8_t *data);
+/* One ps or several, a bit each. */
+uint32_t program_some_ps(struct world *world);
+
+#endif
