@@ -59,7 +59,7 @@ static void split(struct judge *judge, struct judge_variable *variable)
         shard->ps = placement_next_ps(&judge->shards_placed, judge->ps_count);
         shard->rows = placement_rows(rows, variable->shard_count, i);
         shard->bytes = shard->rows.count * row_bytes;
-        if (variable->definition.initializer.kind == WIRE_INITIALIZER_ASSIGNED && shard->bytes > 0)
+        if (definition_is_assigned(&variable->definition) && shard->bytes > 0)
             judge_mask_add(&variable->unassigned, shard->ps);
     }
 }
@@ -115,7 +115,7 @@ static enum sumac_status take_record(
 }
 
 enum sumac_status judge_variable_make(
-    struct judge *judge, const char *name, const struct judge_definition *definition,
+    struct judge *judge, const char *name, const struct definition *definition,
     struct judge_variable **variable, struct sumac_error *error)
 {
     assert(judge_variable_find(judge, name) == NULL);
@@ -173,60 +173,6 @@ static void *make(struct judge *judge, size_t bytes)
     return arena_take_zeroed(judge->out->arena, bytes);
 }
 
-static wire_function *
-function_message(struct judge *judge, const struct judge_definition *definition)
-{
-    wire_function *message = make(judge, sizeof(*message));
-    wire_hyperparameter *values = make(judge, UPDATE_HYPERPARAMETERS_MAX * sizeof(*values));
-    wire_hyperparameter **pointers = make(judge, UPDATE_HYPERPARAMETERS_MAX * sizeof(*pointers));
-    if (message == NULL || values == NULL || pointers == NULL)
-        return NULL;
-    *message = (wire_function)WIRE_FUNCTION_INIT;
-    message->function = (Sumac__V1__UpdateFunction)definition->function->number;
-    message->hyperparameters = pointers;
-    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
-        if ((definition->function->hyperparameters >> i & 1u) == 0)
-            continue;
-        wire_hyperparameter *value = &values[message->n_hyperparameters];
-        *value = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
-        value->name = (Sumac__V1__HyperparameterName)i;
-        value->value = definition->hyperparameters.value[i];
-        pointers[message->n_hyperparameters++] = value;
-    }
-    assert(message->n_hyperparameters <= UPDATE_HYPERPARAMETERS_MAX);
-    return message;
-}
-
-static wire_initializer *
-initializer_message(struct judge *judge, const struct judge_definition *definition)
-{
-    wire_initializer *message = make(judge, sizeof(*message));
-    if (message == NULL)
-        return NULL;
-    *message = (wire_initializer)WIRE_INITIALIZER_INIT;
-    message->kind = (Sumac__V1__Initializer__Kind)definition->initializer.kind;
-    message->a = definition->initializer.a;
-    message->b = definition->initializer.b;
-    message->seed = definition->initializer.seed;
-    return message;
-}
-
-static wire_partitioner *
-partitioner_message(struct judge *judge, const struct judge_definition *definition)
-{
-    const struct placement_rule *rule = &definition->partitioner;
-    wire_partitioner *message = make(judge, sizeof(*message));
-    if (message == NULL)
-        return NULL;
-    *message = (wire_partitioner)WIRE_PARTITIONER_INIT;
-    message->kind = (Sumac__V1__Partitioner__Kind)rule->kind;
-    message->num_shards = (uint64_t)rule->num_shards;
-    message->min_shard_bytes = (uint64_t)rule->min_shard_bytes;
-    message->max_shard_bytes = (uint64_t)rule->max_shard_bytes;
-    message->max_shards = rule->max_shards == PLACEMENT_NO_CAP ? 0 : (uint64_t)rule->max_shards;
-    return message;
-}
-
 static wire_shard **shard_messages(struct judge *judge, const struct judge_variable *variable)
 {
     wire_shard *messages = make(judge, variable->shard_count * sizeof(*messages));
@@ -249,28 +195,15 @@ static wire_shard **shard_messages(struct judge *judge, const struct judge_varia
 
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable)
 {
-    const struct judge_definition *definition = &variable->definition;
     wire_variable *message = make(judge, sizeof(*message));
-    uint64_t *shape = make(judge, SUMAC_RANK_MAX * sizeof(*shape));
-    if (message == NULL || shape == NULL)
+    if (message == NULL)
         return NULL;
-    memcpy(shape, definition->shape.extent, SUMAC_RANK_MAX * sizeof(*shape));
     *message = (wire_variable)WIRE_VARIABLE_INIT;
     message->name = out_text(judge->out, "%s", variable->name);
     message->variable_id = variable->id;
-    message->data_type = (Sumac__V1__DataType)definition->dtype;
-    message->n_shape = definition->shape.rank;
-    message->shape = shape;
-    message->aggregation = (Sumac__V1__Aggregation)definition->aggregation;
-    message->synchronization = (Sumac__V1__Synchronization)definition->synchronization;
-    message->trainable = definition->trainable;
-    message->initializer = initializer_message(judge, definition);
-    message->partitioner = partitioner_message(judge, definition);
-    message->function = function_message(judge, definition);
     message->shards = shard_messages(judge, variable);
     message->n_shards = message->shards == NULL ? 0 : variable->shard_count;
     message->published = variable->state == JUDGE_VARIABLE_PUBLISHED;
-    const bool whole = message->initializer != NULL && message->partitioner != NULL &&
-                       message->function != NULL && message->shards != NULL;
-    return whole ? message : NULL;
+    const bool whole = definition_write(&variable->definition, judge->out->arena, message);
+    return whole && message->shards != NULL ? message : NULL;
 }

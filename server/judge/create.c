@@ -311,13 +311,13 @@ static enum sumac_status find_or_make(
     struct judge *judge, const wire_variable *wanted, struct judge_variable **variable,
     struct sumac_error *error)
 {
-    struct judge_definition definition;
-    enum sumac_status status = judge_definition_read(wanted, &definition, error);
+    struct definition definition;
+    enum sumac_status status = definition_read(wanted, &definition, error);
     if (status != SUMAC_OK)
         return status;
     *variable = judge_variable_find(judge, wanted->name);
     if (*variable != NULL)
-        return judge_definition_compare(wanted->name, &(*variable)->definition, &definition, error);
+        return definition_compare(wanted->name, &(*variable)->definition, &definition, error);
     status = judge_variable_make(judge, wanted->name, &definition, variable, error);
     if (status != SUMAC_OK)
         return status;

@@ -25,7 +25,7 @@
 #include "lane.h"
 #include "memory.h"
 #include "out.h"
-#include "placement.h"
+#include "definition.h"
 #include "refused_joins.h"
 #include "sumac/tensor.h"
 #include "update.h"
@@ -42,7 +42,6 @@
     256u /* sessions remembered after their settle, for retried leaves and joins */
 #define JUDGE_VARIABLES_MAX 65536u
 #define JUDGE_SHARDS_MAX 4096u /* of one variable */
-#define JUDGE_NAME_BYTES_MAX 1024u
 #define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
 #define JUDGE_VOIDED_MAX (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps */
@@ -195,23 +194,6 @@ struct judge_shard {
     uint64_t bytes;
 };
 
-/* How a variable is defined: what a later, equal create must give again. */
-struct judge_definition {
-    enum sumac_dtype dtype;
-    struct sumac_shape shape;
-    uint32_t aggregation;
-    uint32_t synchronization;
-    bool trainable;
-    struct {
-        uint32_t kind;
-        double a, b;
-        uint64_t seed;
-    } initializer; /* unused parameters are 0 */
-    struct placement_rule partitioner;
-    const struct update_function *function;
-    struct update_hyperparameters hyperparameters;
-};
-
 enum judge_variable_state {
     JUDGE_VARIABLE_ADDING,
     JUDGE_VARIABLE_PUBLISHING,
@@ -225,7 +207,7 @@ struct judge_variable {
     size_t record_bytes;
     uint64_t id;
     enum judge_variable_state state;
-    struct judge_definition definition;
+    struct definition definition;
     struct judge_session *creator; /* the session that is to assign it; NULL: none */
     uint32_t orders;               /* in the list that name it */
     struct judge_mask unassigned;  /* ps that have not reported its shards as assigned */
@@ -459,20 +441,11 @@ void judge_leases_tick(struct judge *judge);
 void judge_leaves_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
 
-/* definition.c */
-enum sumac_status judge_name_check(const char *name, struct sumac_error *error);
-enum sumac_status judge_definition_read(
-    const wire_variable *variable, struct judge_definition *definition, struct sumac_error *error);
-/* OK, or ALREADY_EXISTS naming the first field that differs, with both values. */
-enum sumac_status judge_definition_compare(
-    const char *name, const struct judge_definition *existing, const struct judge_definition *given,
-    struct sumac_error *error);
-
 /* catalogue.c */
 struct judge_variable *judge_variable_find(const struct judge *judge, const char *name);
 struct judge_variable *judge_variable_by_id(const struct judge *judge, uint64_t id);
 enum sumac_status judge_variable_make(
-    struct judge *judge, const char *name, const struct judge_definition *definition,
+    struct judge *judge, const char *name, const struct definition *definition,
     struct judge_variable **variable, struct sumac_error *error);
 void judge_variable_hide(struct judge *judge, struct judge_variable *variable);
 void judge_variable_free(struct judge *judge, struct judge_variable *variable);

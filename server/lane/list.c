@@ -36,66 +36,6 @@ static wire_shard *pack_shard(struct lane *lane, const struct placement *placeme
     return shard;
 }
 
-/* With every hyperparameter filled in. */
-static wire_function *pack_function(struct lane *lane, const struct variable *variable)
-{
-    wire_function *function = arena_take(&lane->arena, sizeof *function);
-    wire_hyperparameter *values =
-        arena_take(&lane->arena, UPDATE_HYPERPARAMETERS_MAX * sizeof *values);
-    wire_hyperparameter **pointers =
-        arena_take(&lane->arena, UPDATE_HYPERPARAMETERS_MAX * sizeof *pointers);
-
-    if (function == NULL || values == NULL || pointers == NULL)
-        return NULL;
-    *function = (wire_function)WIRE_FUNCTION_INIT;
-    function->function = (Sumac__V1__UpdateFunction)variable->function->number;
-    function->hyperparameters = pointers;
-    for (uint32_t name = 1; name <= UPDATE_HYPERPARAMETERS_MAX; name++) {
-        if ((variable->hyperparameters.set >> name & 1u) == 0)
-            continue;
-        wire_hyperparameter *value = &values[function->n_hyperparameters];
-        *value = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
-        value->name = (Sumac__V1__HyperparameterName)name;
-        value->value = variable->hyperparameters.value[name];
-        pointers[function->n_hyperparameters++] = value;
-    }
-    assert(function->n_hyperparameters <= UPDATE_HYPERPARAMETERS_MAX);
-    return function;
-}
-
-static bool
-pack_initializer(struct lane *lane, const struct variable *variable, wire_variable *message)
-{
-    wire_initializer *initializer = arena_take(&lane->arena, sizeof *initializer);
-
-    if (initializer == NULL)
-        return false;
-    *initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
-    initializer->kind = (Sumac__V1__Initializer__Kind)variable->initializer_kind;
-    initializer->a = variable->initializer_a;
-    initializer->b = variable->initializer_b;
-    initializer->seed = variable->initializer_seed;
-    message->initializer = initializer;
-    return true;
-}
-
-static bool
-pack_partitioner(struct lane *lane, const struct variable *variable, wire_variable *message)
-{
-    wire_partitioner *partitioner = arena_take(&lane->arena, sizeof *partitioner);
-
-    if (partitioner == NULL)
-        return false;
-    *partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
-    partitioner->kind = (Sumac__V1__Partitioner__Kind)variable->partitioner_kind;
-    partitioner->num_shards = variable->num_shards;
-    partitioner->min_shard_bytes = variable->min_shard_bytes;
-    partitioner->max_shards = variable->max_shards;
-    partitioner->max_shard_bytes = variable->max_shard_bytes;
-    message->partitioner = partitioner;
-    return true;
-}
-
 /* NULL: the arena is full. */
 static wire_variable *pack_variable(struct lane *lane, struct variable *variable)
 {
@@ -107,13 +47,6 @@ static wire_variable *pack_variable(struct lane *lane, struct variable *variable
     *message = (wire_variable)WIRE_VARIABLE_INIT;
     message->name = variable->name;
     message->variable_id = variable->id;
-    message->data_type = (Sumac__V1__DataType)variable->dtype;
-    message->n_shape = variable->shape.rank;
-    message->shape = variable->shape.extent;
-    message->aggregation = (Sumac__V1__Aggregation)variable->aggregation;
-    message->synchronization = (Sumac__V1__Synchronization)variable->synchronization;
-    message->trainable = variable->trainable;
-    message->function = pack_function(lane, variable);
     message->published = variable->published;
     message->shards = shards;
     for (uint32_t i = 0; i < variable->placement_count; i++) {
@@ -123,9 +56,7 @@ static wire_variable *pack_variable(struct lane *lane, struct variable *variable
         shards[message->n_shards++] = shard;
     }
     assert(message->n_shards == variable->placement_count);
-    const bool complete = message->function != NULL && pack_initializer(lane, variable, message) &&
-                          pack_partitioner(lane, variable, message);
-    return complete ? message : NULL;
+    return definition_write(&variable->definition, &lane->arena, message) ? message : NULL;
 }
 
 /* ---- an answer ---- */

@@ -47,7 +47,7 @@ static void note_assigned(struct lane *lane, const struct part *part, const stru
     struct shard *shard = part->entries[run->entry].shard;
     struct variable *variable = shard->variable;
 
-    assert((int)variable->initializer_kind == WIRE_INITIALIZER_ASSIGNED);
+    assert(definition_is_assigned(&variable->definition));
     if (slices_function(part, run)->number != UPDATE_ASSIGN)
         return;
     store_assigned(&lane->store, shard, run->offset, run->bytes);
@@ -83,7 +83,7 @@ static void complete_part(struct lane *lane, struct part *part)
     for (uint32_t i = 0; i < part->run_count; i++) {
         const struct run *run = &part->runs[i];
         const struct variable *variable = part->entries[run->entry].shard->variable;
-        if ((int)variable->initializer_kind == WIRE_INITIALIZER_ASSIGNED && !variable->assigned)
+        if (definition_is_assigned(&variable->definition) && !variable->assigned)
             note_assigned(lane, part, run);
     }
     for (uint32_t i = 0; i < part->entry_count; i++) {

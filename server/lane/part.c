@@ -335,8 +335,9 @@ static bool check_rows(struct lane *lane, struct part *part, const struct run *r
 {
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;
-    const struct update_function *function =
-        run->function == 0 ? variable->function : part->functions[run->function - 1].function;
+    const struct update_function *function = run->function == 0
+                                                 ? variable->definition.function
+                                                 : part->functions[run->function - 1].function;
 
     assert(run->entry < part->entry_count);
     assert(run->function <= part->function_count);

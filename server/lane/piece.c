@@ -132,7 +132,7 @@ check_function(struct lane *lane, struct part *part, const struct shard *shard, 
     const struct variable *variable = shard->variable;
     struct sumac_error error;
 
-    assert(shard->variable->function != NULL);
+    assert(shard->variable->definition.function != NULL);
     if (function == 0)
         return true;
     if (function > part->function_count) {
@@ -144,10 +144,10 @@ check_function(struct lane *lane, struct part *part, const struct shard *shard, 
     }
     const struct part_function *named = &part->functions[function - 1];
     if (update_check(
-            named->function, variable->function, variable->dtype, variable->name, &error) ==
-            SUMAC_OK &&
-        update_hyperparameters_check(named->function, variable->dtype, &named->given, &error) ==
-            SUMAC_OK)
+            named->function, variable->definition.function, variable->definition.dtype,
+            variable->name, &error) == SUMAC_OK &&
+        update_hyperparameters_check(
+            named->function, variable->definition.dtype, &named->given, &error) == SUMAC_OK)
         return true;
     lane_part_refuse_as(lane, part, &error);
     return false;
@@ -156,7 +156,7 @@ check_function(struct lane *lane, struct part *part, const struct shard *shard, 
 static bool check_range(
     struct lane *lane, struct part *part, const struct shard *shard, const wire_piece *piece)
 {
-    const uint64_t element = sumac_dtype_bytes(shard->variable->dtype);
+    const uint64_t element = sumac_dtype_bytes(shard->variable->definition.dtype);
     const bool whole = piece->bytes % element == 0 && piece->offset_bytes % element == 0;
     const bool inside =
         piece->offset_bytes <= shard->bytes && piece->bytes <= shard->bytes - piece->offset_bytes;
@@ -169,7 +169,7 @@ static bool check_range(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
         "variable %s: %llu bytes at %llu of a shard of %llu bytes of %s%s", shard->variable->name,
         (unsigned long long)piece->bytes, (unsigned long long)piece->offset_bytes,
-        (unsigned long long)shard_bytes, sumac_dtype_name(shard->variable->dtype),
+        (unsigned long long)shard_bytes, sumac_dtype_name(shard->variable->definition.dtype),
         whole ? "" : " are not whole elements");
     lane_part_expected(part, "within %llu bytes", (unsigned long long)shard_bytes);
     lane_part_given(

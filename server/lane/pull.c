@@ -178,7 +178,7 @@ read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct
             variable->name, (int)given->kind, (int)given->codec, lane->index);
         return false;
     }
-    const uint64_t element = sumac_dtype_bytes(variable->dtype);
+    const uint64_t element = sumac_dtype_bytes(variable->definition.dtype);
     const uint64_t left =
         given->offset_bytes > shard->bytes ? 0 : shard->bytes - given->offset_bytes;
     const uint64_t bytes = given->bytes == 0 ? left : given->bytes;
@@ -188,7 +188,7 @@ read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
             "variable %s: %llu bytes at %llu of a shard of %llu bytes of %s", variable->name,
             (unsigned long long)given->bytes, (unsigned long long)given->offset_bytes,
-            (unsigned long long)shard->bytes, sumac_dtype_name(variable->dtype));
+            (unsigned long long)shard->bytes, sumac_dtype_name(variable->definition.dtype));
         return false;
     }
     store_use(shard);
@@ -383,7 +383,7 @@ static bool waits_for_creator(const struct pull *pull, const struct variable *va
 
 void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
 {
-    if ((int)variable->initializer_kind != WIRE_INITIALIZER_ASSIGNED || variable->assigned)
+    if (!definition_is_assigned(&variable->definition) || variable->assigned)
         return;
     assert(!variable->deleted);
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {

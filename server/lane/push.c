@@ -162,7 +162,7 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
     }
     assert(run->entry < part->entry_count);
     const struct payload before = *payload;
-    const enum sumac_dtype dtype = part->entries[run->entry].shard->variable->dtype;
+    const enum sumac_dtype dtype = part->entries[run->entry].shard->variable->definition.dtype;
     if (!lane_staging_copy(lane, part, payload, piece->bytes, dtype, &finite)) {
         lane_part_refuse_memory(lane, part);
         *payload = before;

@@ -9,7 +9,7 @@ const struct update_function *slices_function(const struct part *part, const str
 {
     assert(run->entry < part->entry_count);
     assert(run->function <= part->function_count);
-    return run->function == 0 ? part->entries[run->entry].shard->variable->function
+    return run->function == 0 ? part->entries[run->entry].shard->variable->definition.function
                               : part->functions[run->function - 1].function;
 }
 
@@ -19,11 +19,11 @@ merge(const struct part *part, const struct run *run, struct update_hyperparamet
 {
     const struct variable *variable = part->entries[run->entry].shard->variable;
 
-    *merged = variable->hyperparameters;
+    *merged = variable->definition.hyperparameters;
     if (run->function == 0)
         return;
     const struct part_function *named = &part->functions[run->function - 1];
-    if (named->function != variable->function) {
+    if (named->function != variable->definition.function) {
         *merged = named->given; /* given over the defaults already */
         return;
     }
@@ -38,7 +38,7 @@ static struct update_slice prepare(const struct part *part, const struct run *ru
 {
     const struct shard *shard = part->entries[run->entry].shard;
     struct update_slice slice = {
-        .function = slices_function(part, run), .dtype = shard->variable->dtype};
+        .function = slices_function(part, run), .dtype = shard->variable->definition.dtype};
     struct update_hyperparameters merged;
 
     assert(shard->variable->filled);

@@ -12,15 +12,15 @@ static uint64_t words_of(uint64_t elements) { return (elements + 63) / 64; }
 
 uint64_t store_assignable_bytes(const struct variable *variable, uint64_t shard_bytes)
 {
-    const bool assigned = (int)variable->initializer_kind == WIRE_INITIALIZER_ASSIGNED;
+    const bool assigned = definition_is_assigned(&variable->definition);
 
-    assert(sumac_dtype_bytes(variable->dtype) > 0);
-    return assigned ? words_of(shard_bytes / sumac_dtype_bytes(variable->dtype)) * 8 : 0;
+    assert(sumac_dtype_bytes(variable->definition.dtype) > 0);
+    return assigned ? words_of(shard_bytes / sumac_dtype_bytes(variable->definition.dtype)) * 8 : 0;
 }
 
 bool store_assignable(struct store *store, struct shard *shard)
 {
-    const uint64_t elements = shard->bytes / sumac_dtype_bytes(shard->variable->dtype);
+    const uint64_t elements = shard->bytes / sumac_dtype_bytes(shard->variable->definition.dtype);
     const uint64_t bytes = store_assignable_bytes(shard->variable, shard->bytes);
 
     assert(shard->unassigned == NULL);
@@ -54,7 +54,7 @@ void store_assigned_drop(struct store *store, struct shard *shard)
 
 void store_assigned(struct store *store, struct shard *shard, uint64_t offset, uint64_t bytes)
 {
-    const uint64_t element_bytes = sumac_dtype_bytes(shard->variable->dtype);
+    const uint64_t element_bytes = sumac_dtype_bytes(shard->variable->definition.dtype);
     const uint64_t beyond = (offset + bytes) / element_bytes;
 
     assert(offset + bytes <= shard->bytes);

@@ -17,6 +17,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include "definition.h"
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
@@ -53,17 +54,7 @@ struct variable {
     struct key_entry by_name;
     char *name;
     uint64_t id;
-    struct sumac_shape shape;
-    enum sumac_dtype dtype;
-    uint32_t aggregation, synchronization;
-    bool trainable;
-    uint32_t initializer_kind;
-    double initializer_a, initializer_b;
-    uint64_t initializer_seed;
-    uint32_t partitioner_kind;
-    uint64_t num_shards, min_shard_bytes, max_shards, max_shard_bytes;
-    const struct update_function *function;
-    struct update_hyperparameters hyperparameters;
+    struct definition definition;
     struct placement *placements; /* in the order of their rows */
     struct shard *shards;         /* those here, held_count of them, in one piece of memory */
     uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of), … */

@@ -77,7 +77,7 @@ static void check_shard(
     struct check *check)
 {
     const struct variable *variable = shard->variable;
-    const uint32_t slots = variable->function->slot_count;
+    const uint32_t slots = variable->definition.function->slot_count;
 
     sums->shards++;
     sums->state_bytes += shard->bytes * (1 + slots);

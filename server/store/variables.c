@@ -53,7 +53,7 @@ drop_blocks(struct store *store, struct shard *shard, struct block **blocks, uin
 
 static void free_shard(struct store *store, struct shard *shard)
 {
-    const uint32_t slots = shard->variable->function->slot_count;
+    const uint32_t slots = shard->variable->definition.function->slot_count;
 
     assert(shard->users == 0 && shard->views == 0);
     store_assigned_drop(store, shard);
@@ -150,31 +150,6 @@ static bool copy_name(struct store *store, struct variable *variable, const wire
     return true;
 }
 
-static void copy_definition(struct variable *variable, const wire_variable *given)
-{
-    variable->id = given->variable_id;
-    variable->shape.rank = (uint32_t)given->n_shape;
-    if (given->n_shape > 0)
-        memcpy(variable->shape.extent, given->shape, given->n_shape * sizeof *given->shape);
-    variable->dtype = (enum sumac_dtype)given->data_type;
-    variable->aggregation = (uint32_t)given->aggregation;
-    variable->synchronization = (uint32_t)given->synchronization;
-    variable->trainable = given->trainable != 0;
-    if (given->initializer != NULL) {
-        variable->initializer_kind = (uint32_t)given->initializer->kind;
-        variable->initializer_a = given->initializer->a;
-        variable->initializer_b = given->initializer->b;
-        variable->initializer_seed = given->initializer->seed;
-    }
-    if (given->partitioner != NULL) {
-        variable->partitioner_kind = (uint32_t)given->partitioner->kind;
-        variable->num_shards = given->partitioner->num_shards;
-        variable->min_shard_bytes = given->partitioner->min_shard_bytes;
-        variable->max_shards = given->partitioner->max_shards;
-        variable->max_shard_bytes = given->partitioner->max_shard_bytes;
-    }
-}
-
 static struct block **take_blocks(struct store *store, uint32_t count)
 {
     struct block **blocks = sized_pool_take(&store->bytes, count * sizeof(struct block *));
@@ -190,13 +165,13 @@ static bool make_shard(
     struct shard *shard)
 {
     bool complete = true;
-    const uint32_t slots = variable->function->slot_count;
+    const uint32_t slots = variable->definition.function->slot_count;
     *shard = (struct shard){
         .id = placement->shard_id,
         .layout_epoch = placement->layout_epoch,
         .variable = variable,
         .bytes = placement->bytes};
-    const uint64_t element_bytes = sumac_dtype_bytes(variable->dtype);
+    const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);
     assert(element_bytes > 0);
     shard->row_bytes = placement->rows == 0 ? 0 : placement->bytes / placement->rows;
     shard->first_element = placement->first_row * (shard->row_bytes / element_bytes);
@@ -252,19 +227,15 @@ static bool make_placements(
     return true;
 }
 
-/* What a catalogue that ps 0 has checked always fulfils; a peer that says otherwise is not obeyed.
- */
-static enum sumac_status check(const wire_variable *given, struct sumac_error *error)
+/* What ps 0 has placed always makes up the variable; a peer that says otherwise is not obeyed. */
+static enum sumac_status check_shards(
+    const wire_variable *given, const struct definition *definition, struct sumac_error *error)
 {
-    struct sumac_shape shape = {.rank = (uint32_t)given->n_shape};
-    uint64_t elements, bytes, sum = 0;
-    bool sound = given->n_shape <= SUMAC_RANK_MAX && given->n_shards <= PLACEMENTS_MAX &&
-                 sumac_dtype_bytes((enum sumac_dtype)given->data_type) > 0;
+    uint64_t elements, bytes = 0, sum = 0;
+    bool sound =
+        given->n_shards <= PLACEMENTS_MAX &&
+        sumac_shape_size(&definition->shape, definition->dtype, &elements, &bytes) == SUMAC_OK;
 
-    if (sound && given->n_shape > 0)
-        memcpy(shape.extent, given->shape, given->n_shape * sizeof *given->shape);
-    sound = sound && sumac_shape_size(
-                         &shape, (enum sumac_dtype)given->data_type, &elements, &bytes) == SUMAC_OK;
     for (size_t i = 0; sound && i < given->n_shards; i++) {
         const wire_shard *shard = given->shards[i];
         sound = shard->bytes <= bytes - sum &&
@@ -275,36 +246,7 @@ static enum sumac_status check(const wire_variable *given, struct sumac_error *e
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "variable %s: its shards do not make up its shape", given->name);
-    if (given->initializer == NULL)
-        return SUMAC_OK;
-    return initializer_check(given->initializer, (enum sumac_dtype)given->data_type, error);
-}
-
-static enum sumac_status
-read_function(struct variable *variable, const wire_variable *given, struct sumac_error *error)
-{
-    wire_function assign = WIRE_FUNCTION_INIT;
-    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
-    const bool none =
-        given->function == NULL ||
-        given->function->function == SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_UNSPECIFIED;
-    const wire_function *function = none ? &assign : given->function;
-
-    variable->function = update_find((uint32_t)function->function);
-    if (variable->function == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-            "variable %s: update function number %d is not known here", given->name,
-            (int)function->function);
-    const enum sumac_dtype dtype = (enum sumac_dtype)given->data_type;
-    enum sumac_status status = update_hyperparameters_read(
-        variable->function, NULL, function, &variable->hyperparameters, error);
-    if (status == SUMAC_OK)
-        status = update_check(variable->function, variable->function, dtype, given->name, error);
-    if (status == SUMAC_OK)
-        status = update_hyperparameters_check(
-            variable->function, dtype, &variable->hyperparameters, error);
-    return status;
+    return SUMAC_OK;
 }
 
 /* The bits of what its creator is to assign here: they are of the state until it has. */
@@ -325,7 +267,7 @@ static uint64_t own_bytes_of(
     const struct store *store, const struct variable *variable, const wire_variable *given,
     uint32_t this_ps)
 {
-    const uint64_t lists = 1 + variable->function->slot_count;
+    const uint64_t lists = 1 + variable->definition.function->slot_count;
     uint64_t bytes =
         VARIABLE_OWN_BYTES + strlen(given->name) + given->n_shards * PLACEMENT_OWN_BYTES;
 
@@ -347,8 +289,8 @@ static enum sumac_status check_room(
     const struct store *store, const struct variable *variable, const wire_variable *given,
     uint32_t this_ps, struct sumac_error *error)
 {
-    assert(variable->function != NULL);
-    const uint64_t lists = 1 + variable->function->slot_count;
+    assert(variable->definition.function != NULL);
+    const uint64_t lists = 1 + variable->definition.function->slot_count;
     uint64_t bytes = 0;
     for (size_t i = 0; i < given->n_shards; i++)
         bytes += given->shards[i]->ps == this_ps ? given->shards[i]->bytes : 0;
@@ -372,7 +314,7 @@ static enum sumac_status check_room(
 /* What this variable, which may be half made, takes of the state by what is in use. */
 static uint64_t in_use_by(const struct variable *variable)
 {
-    const uint64_t lists = 1 + variable->function->slot_count;
+    const uint64_t lists = 1 + variable->definition.function->slot_count;
     uint64_t bytes = variable->own_bytes;
 
     for (uint32_t i = 0; i < variable->placement_count; i++) {
@@ -437,20 +379,21 @@ enum sumac_status store_add(
     struct store *store, const wire_variable *given, uint32_t this_ps, struct variable **added,
     struct sumac_error *error)
 {
-    const enum sumac_status sound = check(given, error);
+    struct definition definition;
     const uint64_t in_use_bytes = store->state_bytes + store->own_bytes;
-    if (sound != SUMAC_OK)
-        return sound;
+    enum sumac_status known = definition_read(given, &definition, error);
+    if (known == SUMAC_OK)
+        known = check_shards(given, &definition, error);
+    if (known != SUMAC_OK)
+        return known;
     store->ps = this_ps;
     struct variable *variable = sized_pool_take_zeroed(&store->bytes, sizeof *variable);
     if (variable == NULL)
         return refuse_memory(store, given->name, in_use_bytes, error);
-    enum sumac_status known = read_function(variable, given, error);
-    if (known == SUMAC_OK) {
-        copy_definition(variable, given);
-        variable->own_bytes = own_bytes_of(store, variable, given, this_ps);
-        known = check_room(store, variable, given, this_ps, error);
-    }
+    variable->id = given->variable_id;
+    variable->definition = definition;
+    variable->own_bytes = own_bytes_of(store, variable, given, this_ps);
+    known = check_room(store, variable, given, this_ps, error);
     if (known != SUMAC_OK) {
         sized_pool_give(&store->bytes, variable, sizeof *variable);
         return known;
@@ -483,7 +426,7 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     const uint64_t start = within % store->block_bytes;
 
     assert(index < shard->block_count);
-    assert(list <= variable->function->slot_count);
+    assert(list <= variable->definition.function->slot_count);
     if (start == 0) {
         blocks[index] = store_block_take(store, shard, index);
         if (blocks[index] == NULL)
@@ -494,19 +437,20 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     uint64_t bytes = blocks[index]->bytes - start;
     if (bytes > FILL_SLICE_BYTES)
         bytes = FILL_SLICE_BYTES;
-    const uint64_t element_bytes = sumac_dtype_bytes(variable->dtype);
+    const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);
     if (list > 0) {
         update_fill_slot(
-            variable->function, list - 1, variable->dtype, bytes / element_bytes, data);
+            variable->definition.function, list - 1, variable->definition.dtype,
+            bytes / element_bytes, data);
         return bytes;
     }
     wire_initializer initializer = WIRE_INITIALIZER_INIT;
-    initializer.kind = (Sumac__V1__Initializer__Kind)variable->initializer_kind;
-    initializer.a = variable->initializer_a;
-    initializer.b = variable->initializer_b;
-    initializer.seed = variable->initializer_seed;
+    initializer.kind = (Sumac__V1__Initializer__Kind)variable->definition.initializer.kind;
+    initializer.a = variable->definition.initializer.a;
+    initializer.b = variable->definition.initializer.b;
+    initializer.seed = variable->definition.initializer.seed;
     initializer_fill(
-        &initializer, variable->dtype, shard->first_element + within / element_bytes,
+        &initializer, variable->definition.dtype, shard->first_element + within / element_bytes,
         bytes / element_bytes, data);
     return bytes;
 }
@@ -514,7 +458,7 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
 enum sumac_status store_fill(
     struct store *store, struct variable *variable, uint64_t bytes_max, struct sumac_error *error)
 {
-    const uint32_t lists = 1 + variable->function->slot_count;
+    const uint32_t lists = 1 + variable->definition.function->slot_count;
     uint64_t done = 0;
 
     assert(!variable->filled);

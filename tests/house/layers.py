@@ -20,10 +20,11 @@ MAY_INCLUDE = {
     "lib/session": ["lib/base", "lib/wire"],
     "lib/client": ["lib/base", "lib/wire", "lib/update/update.h", "lib/rpc", "lib/session", "lib/cluster"],
     "worker": ["lib/base", "lib/client", "lib/cluster"],
-    "server/store": ["lib/base", "lib/wire", "lib/update"],
-    "server/lane": ["lib/base", "lib/wire", "lib/update", "server/store", "server/judge/judge.h",
+    "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
+    "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
+    "server/lane": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "server/judge/judge.h",
                     "server/judge/judge_check.h", "lib/session/rules.h"],
-    "server/judge": ["lib/base", "lib/wire", "lib/update", "server/lane", "lib/session/rules.h"],
+    "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane", "lib/session/rules.h"],
     "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/lane"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "lib/update/update.h"],
     "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac"],
@@ -41,7 +42,7 @@ DOORS = {
 }
 
 # Events in, effects out: nothing of the machine is named here.
-CORES = ("lib/session/", "server/judge/", "server/lane/", "server/store/", "lib/update/")
+CORES = ("lib/session/", "server/catalogue/", "server/judge/", "server/lane/", "server/store/", "lib/update/")
 CORES_CALL_NO = r"malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|memory_heap|clock_gettime|gettimeofday|time|" \
                 r"nanosleep|rand|srand|getenv|socket|send|recv|open|read|write|close|fopen|printf|fprintf|abort|exit|" \
                 r"pthread_\w+|thrd_\w+|mtx_\w+|atomic_\w+"
@@ -53,7 +54,7 @@ PRINTERS = r"v?snprintf|strncpy|strncat"
 PRINTERS_FOLDERS = ("lib/", "server/", "worker/")
 PRINTERS_DOOR = "lib/base/text.c"
 # An error that is made here is told to a peer; elsewhere those that a call is finished with are.
-TELL_PEERS = ("server/judge/", "server/lane/", "server/store/", "lib/update/", "lib/wire/")
+TELL_PEERS = ("server/catalogue/", "server/judge/", "server/lane/", "server/store/", "lib/update/", "lib/wire/")
 # CMocka's compare by a difference, and that of a NaN is never too large.
 NO_TEST_CALLS = r"assert_(?:not_)?(?:float|double)_(?:not_)?equal"
 NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"

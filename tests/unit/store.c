@@ -162,11 +162,11 @@ static void slots_start_from_what_their_function_says(void **state)
             &fixture->store, 3, ELEMENTS, UPDATE_ADAM, SUMAC__V1__INITIALIZER__KIND__KIND_ONES,
             &added),
         SUMAC_OK);
-    added->function = &ramp; /* given */
+    added->definition.function = &ramp; /* given */
 
     assert_int_equal(store_fill(&fixture->store, added, UINT64_MAX, &error), SUMAC_OK); /* when */
 
-    added->function = adam;
+    added->definition.function = adam;
     const struct shard *shard = store_shard(&fixture->store, 3);
     assert_number_equal(first_of(shard->value[2]), 1); /* then */
     assert_number_equal(first_of(shard->slot[0][2]), 0);

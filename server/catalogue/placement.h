@@ -7,8 +7,8 @@
  * places those of ParameterServerStrategyV2's round-robin (parameter_server_strategy_v2.py,
  * _create_variable_round_robin). Pure arithmetic.
  */
-#ifndef JUDGE_PLACEMENT_H
-#define JUDGE_PLACEMENT_H
+#ifndef CATALOGUE_PLACEMENT_H
+#define CATALOGUE_PLACEMENT_H
 
 #include <stdint.h>
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* definition.h -- how a variable is defined: what a create says of it, and what a later, equal create must say again.
+ *
+ * ps 0 reads it from a create and compares it, every ps reads it from ps 0's order, and both write it into their answers. What a
+ * variable has beyond that (its number, its shards) is not of its definition.
+ */
+#ifndef CATALOGUE_DEFINITION_H
+#define CATALOGUE_DEFINITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "memory.h"
+#include "placement.h"
+#include "sumac/status.h"
+#include "sumac/tensor.h"
+#include "update.h"
+#include "wire.h"
+
+#define DEFINITION_NAME_BYTES_MAX 1024u
+
+/* An attribute is a member here, a row of definition.c, and a field of the message. */
+struct definition {
+    enum sumac_dtype dtype;
+    struct sumac_shape shape;
+    uint32_t aggregation;
+    uint32_t synchronization;
+    bool trainable;
+    struct {
+        uint32_t kind;
+        double a, b;
+        uint64_t seed;
+    } initializer; /* unused parameters are 0 */
+    struct placement_rule partitioner;
+    const struct update_function *function;
+    struct update_hyperparameters hyperparameters; /* all that the function takes */
+};
+
+enum sumac_status definition_name_check(const char *name, struct sumac_error *error);
+
+/* The name, and every attribute, with the defaults of what is left out. Fails  INVALID_ARGUMENT, naming the variable and what is
+ * wrong with it; *definition is left alone. */
+enum sumac_status definition_read(
+    const wire_variable *message, struct definition *definition, struct sumac_error *error);
+
+/* OK, or ALREADY_EXISTS naming the first attribute that differs, with both values. */
+enum sumac_status definition_compare(
+    const char *name, const struct definition *existing, const struct definition *given,
+    struct sumac_error *error);
+
+/* Every attribute into the message, as copies in `arena`. False: it is full, and the message is not to be used. */
+bool definition_write(
+    const struct definition *definition, struct arena *arena, wire_variable *message);
+
+/* Its creator gives it its value. */
+static inline bool definition_is_assigned(const struct definition *definition)
+{
+    return definition->initializer.kind == WIRE_INITIALIZER_ASSIGNED;
+}
+
+#endif

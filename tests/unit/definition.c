@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* definition.c -- how a variable is defined: read from a message, written into one, compared. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "definition.h"
+#include "memory.h"
+
+/* A message in which every attribute is given, and none as its default. */
+struct given {
+    uint64_t extents[3];
+    wire_initializer initializer;
+    wire_partitioner partitioner;
+    wire_hyperparameter rate;
+    wire_hyperparameter *hyperparameters[1];
+    wire_function function;
+    wire_variable variable;
+};
+
+static wire_variable *give(struct given *given)
+{
+    static char name[] = "W";
+    *given = (struct given){
+        .extents = {30, 4, 5},
+        .initializer = WIRE_INITIALIZER_INIT,
+        .partitioner = WIRE_PARTITIONER_INIT,
+        .rate = WIRE_HYPERPARAMETER_INIT,
+        .function = WIRE_FUNCTION_INIT,
+        .variable = WIRE_VARIABLE_INIT,
+    };
+    given->initializer.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_UNIFORM;
+    given->initializer.a = -0.5;
+    given->initializer.b = 0.25;
+    given->initializer.seed = 7;
+    given->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_MIN_SIZE;
+    given->partitioner.min_shard_bytes = 100;
+    given->partitioner.max_shards = 3;
+    given->rate.name = (Sumac__V1__HyperparameterName)UPDATE_HYPERPARAMETER_LEARNING_RATE;
+    given->rate.value = 0.125;
+    given->hyperparameters[0] = &given->rate;
+    given->function.function = (Sumac__V1__UpdateFunction)UPDATE_ADAM;
+    given->function.n_hyperparameters = 1;
+    given->function.hyperparameters = given->hyperparameters;
+    wire_variable *variable = &given->variable;
+    variable->name = name;
+    variable->data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
+    variable->shape = given->extents;
+    variable->n_shape = 3;
+    variable->aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_MEAN;
+    variable->synchronization = SUMAC__V1__SYNCHRONIZATION__SYNCHRONIZATION_ON_READ;
+    variable->trainable = true;
+    variable->initializer = &given->initializer;
+    variable->partitioner = &given->partitioner;
+    variable->function = &given->function;
+    return variable;
+}
+
+static struct definition read(const wire_variable *variable)
+{
+    struct definition definition;
+    struct sumac_error error = {0};
+
+    assert_int_equal(definition_read(variable, &definition, &error), SUMAC_OK);
+    return definition;
+}
+
+/* What definition_compare says of the message as it is and as `change` has made it. */
+static const char *compared_after(void (*change)(struct given *given))
+{
+    static struct sumac_error error;
+    struct given given;
+    const struct definition before = read(give(&given));
+    change(&given);
+    const struct definition after = read(&given.variable);
+
+    error = (struct sumac_error){0};
+    assert_int_equal(definition_compare("W", &before, &after, &error), SUMAC_ALREADY_EXISTS);
+    assert_int_equal(error.reason, SUMAC_REASON_ALREADY_EXISTS);
+    return error.text;
+}
+
+static void what_is_written_is_read_as_the_same(void **state)
+{
+    (void)state;
+    struct given given;
+    struct arena arena;
+    wire_variable message = WIRE_VARIABLE_INIT;
+    const struct definition definition = read(give(&given));
+    arena_init(&arena, &memory_heap, 1 << 16);
+    message.name = given.variable.name;
+
+    assert_true(definition_write(&definition, &arena, &message));
+
+    const struct definition again = read(&message);
+    assert_int_equal(definition_compare("W", &definition, &again, NULL), SUMAC_OK);
+    assert_memory_equal(&again.shape, &definition.shape, sizeof again.shape);
+    assert_int_equal(again.hyperparameters.set, definition.hyperparameters.set);
+    arena_deinit(&arena);
+}
+
+static void what_there_is_no_room_for_is_not_written(void **state)
+{
+    (void)state;
+    struct given given;
+    const struct definition definition = read(give(&given));
+    size_t needed = 0;
+
+    for (size_t bytes_max = 16;; bytes_max += 16) {
+        struct arena arena;
+        wire_variable message = WIRE_VARIABLE_INIT;
+        arena_init(&arena, &memory_heap, bytes_max);
+        const bool whole = definition_write(&definition, &arena, &message);
+        needed = arena.bytes_used;
+        arena_deinit(&arena);
+        if (whole)
+            break;
+        assert_true(bytes_max < 4096);
+    }
+    assert_true(needed > 64);
+}
+
+static void other_dtype(struct given *given)
+{
+    given->variable.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+}
+static void other_shape(struct given *given) { given->extents[2] = 6; }
+static void other_aggregation(struct given *given)
+{
+    given->variable.aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_SUM;
+}
+static void other_synchronization(struct given *given)
+{
+    given->variable.synchronization = SUMAC__V1__SYNCHRONIZATION__SYNCHRONIZATION_ON_WRITE;
+}
+static void other_trainable(struct given *given) { given->variable.trainable = false; }
+static void other_seed(struct given *given) { given->initializer.seed = 8; }
+static void other_partitioner(struct given *given) { given->partitioner.max_shards = 4; }
+static void other_rate(struct given *given) { given->rate.value = 0.25; }
+static void other_function(struct given *given)
+{
+    given->function.function = (Sumac__V1__UpdateFunction)UPDATE_SGD;
+}
+
+static void each_attribute_that_differs_is_named_with_both_values(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        compared_after(other_dtype), "W exists with data_type float64, this create says float32");
+    assert_string_equal(
+        compared_after(other_shape), "W exists with shape [30, 4, 5], this create says [30, 4, 6]");
+    assert_string_equal(
+        compared_after(other_aggregation), "W exists with aggregation MEAN, this create says SUM");
+    assert_string_equal(
+        compared_after(other_synchronization),
+        "W exists with synchronization ON_READ, this create says ON_WRITE");
+    assert_string_equal(
+        compared_after(other_trainable), "W exists with trainable true, this create says false");
+    assert_string_equal(
+        compared_after(other_seed),
+        "W exists with initializer uniform(-0.5, 0.25, seed 7), this create says "
+        "uniform(-0.5, 0.25, seed 8)");
+    assert_string_equal(
+        compared_after(other_partitioner),
+        "W exists with partitioner min_size(100 bytes, at most 3), this create says "
+        "min_size(100 bytes, at most 4)");
+    assert_string_equal(
+        compared_after(other_function), "W exists with function adam, this create says sgd");
+    assert_string_equal(
+        compared_after(other_rate), "W exists with learning_rate 0.125, this create says 0.25");
+}
+
+/* What is refused leaves the caller's definition as it was. */
+static void what_is_refused_is_not_read(void **state)
+{
+    (void)state;
+    struct given given;
+    struct sumac_error error = {0};
+    struct definition definition = {.synchronization = 77};
+    give(&given)->function->function = (Sumac__V1__UpdateFunction)99;
+
+    assert_int_equal(definition_read(&given.variable, &definition, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
+    assert_int_equal(definition.synchronization, 77);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read_as_the_same),
+        cmocka_unit_test(what_there_is_no_room_for_is_not_written),
+        cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
+        cmocka_unit_test(what_is_refused_is_not_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
