@@ -161,16 +161,22 @@ static uint64_t patience_us(const struct session *session)
 }
 
 /* Whoever was tried in vain for so long is told by its address. */
-static void join_failed(struct session *session, const struct sumac_error *error)
+static void end_unanswered(
+    struct session *session, const char *what_it_did_not, const struct sumac_error *error)
 {
-    assert(session->phase == PHASE_JOINING);
     struct sumac_error named = *error;
     if (error->reason == SUMAC_REASON_UNSPECIFIED && is_worth_retrying(error))
         fail(
             &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps 0 at %s did not open a session within %s (%.200s)", ps_address(session, 0),
+            "ps 0 at %s did not %s within %s (%.200s)", ps_address(session, 0), what_it_did_not,
             text_time_ms(session->config.ps_lost_ms).text, error->text);
     session_end(session, &named, NULL);
+}
+
+static void join_failed(struct session *session, const struct sumac_error *error)
+{
+    assert(session->phase == PHASE_JOINING);
+    end_unanswered(session, "open a session", error);
 }
 
 static const struct call_kind join_call = {
@@ -236,7 +242,7 @@ static void leave_failed(struct session *session, const struct sumac_error *erro
     if (session->closed_seen)
         left(session);
     else
-        session_end(session, error, NULL);
+        end_unanswered(session, "answer the leave", error);
 }
 
 static const struct call_kind leave_call = {

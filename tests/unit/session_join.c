@@ -236,6 +236,23 @@ static void a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed(voi
     talk_close(&talk);
 }
 
+static void a_leave_that_is_not_answered_ends_with_the_name_of_ps_0(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk.now_us += (uint64_t)LOST_MS * 1000;
+
+    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_non_null(ended);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(ended->error.text, "ps 0 at h0:2222 did not answer the leave"));
+    talk_close(&talk);
+}
+
 static void a_push_after_the_leave_is_refused(void **state)
 {
     (void)state;
@@ -689,6 +706,7 @@ int main(void)
         cmocka_unit_test(the_hello_says_who_is_meant_and_who_speaks),
         cmocka_unit_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
         cmocka_unit_test(a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed),
+        cmocka_unit_test(a_leave_that_is_not_answered_ends_with_the_name_of_ps_0),
         cmocka_unit_test(a_push_after_the_leave_is_refused),
         cmocka_unit_test(a_closed_session_knows_the_fate_of_each_push),
         cmocka_unit_test(a_session_being_settled_says_nothing_until_it_is_decided),
