@@ -89,6 +89,7 @@ static uint64_t passage_us(struct world *world, const struct call *call)
 {
     const uint64_t at_us = world->now_us + world_delay_us(world);
     const uint64_t stalled_us = network_stalled_until_us(world, call->caller, 0);
+    checker_took(world, call->caller, at_us - world->now_us);
     return at_us < stalled_us ? stalled_us : at_us;
 }
 
@@ -134,6 +135,7 @@ void call_cancel(struct world *world, uint32_t caller, uint64_t token)
 
 static void abandon(struct world *world, struct call *call, const struct sumac_error *why)
 {
+    checker_befell(world, call->caller, world->now_us);
     trace_say(
         world, "%s loses its call %llu: %s", world->processes[call->caller].name,
         (unsigned long long)call->id, why->text);

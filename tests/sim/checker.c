@@ -7,6 +7,8 @@
 
 #include "process_client.h"
 
+#define PATIENCE_US 60000000u /* of a client with a join */
+
 struct checker *checker_make(struct world *world)
 {
     return world_take(world, sizeof(struct checker));
@@ -15,8 +17,6 @@ struct checker *checker_make(struct world *world)
 void checker_violation(struct world *world, const char *text)
 {
     struct checker *checker = world->checker;
-    if (checker->state_lost && !checker->at_rest)
-        return;
     if (checker->violations++ == 0)
         snprintf(checker->first, sizeof checker->first, "%s", text);
     trace_say(world, "VIOLATION: %s", text);
@@ -68,6 +68,12 @@ bool checker_over(struct world *world)
 
 /* ---- sessions */
 
+bool checker_of_lost_run(const struct world *world, const struct sim_session *life)
+{
+    const struct checker *checker = world->checker;
+    return checker->state_lost && life->joined && life->joined_us < checker->lost_us;
+}
+
 struct sim_session *checker_life(struct world *world, uint32_t client)
 {
     struct checker *checker = world->checker;
@@ -75,6 +81,8 @@ struct sim_session *checker_life(struct world *world, uint32_t client)
     struct sim_session *life = world_take(world, sizeof *life);
     life->number = checker->life_count;
     life->client = client;
+    life->began_us = world->now_us;
+    life->process_life = world->processes[process_of_client(client)].life;
     checker->lives[checker->life_count++] = life;
     return life;
 }
@@ -84,8 +92,10 @@ void checker_joined(
 {
     const struct checker *checker = world->checker;
     life->joined = true;
+    life->joined_us = world->now_us;
     life->attempt = state->attempt;
     life->previous_final = state->previous_final;
+    life->speaks_by_us = world->now_us + SIM_LEASE_MS * 1000ull / 3 + 1000;
     memcpy(life->id, state->session_id, sizeof life->id);
     for (uint32_t i = 0; i < checker->life_count; i++) {
         const struct sim_session *other = checker->lives[i];
@@ -101,50 +111,61 @@ static bool says_what_came(const struct sumac_error *error)
            strstr(error->text, "was not said") == NULL;
 }
 
+/* Whoever ends for want of a ps names it, and it is one that has crashed. */
+static bool is_of_a_loss(const struct world *world, const struct sumac_error *error)
+{
+    bool named = false;
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        named = named ||
+                (world->ps[ps]->crashed && strstr(error->text, world->processes[ps].name) != NULL);
+    return error->reason == SUMAC_REASON_SESSION_UNKNOWN ||
+           (named &&
+            (error->reason == SUMAC_REASON_STATE_LOST || error->reason == SUMAC_REASON_PS_MISSING));
+}
+
+/* Or finds a ps gone that it had not heard of it from. */
+static bool is_of_sigterm(const struct sumac_error *error)
+{
+    return error->reason == SUMAC_REASON_TERMINATED || error->reason == SUMAC_REASON_STATE_LOST ||
+           error->reason == SUMAC_REASON_PS_MISSING || error->reason == SUMAC_REASON_RUN_ENDED;
+}
+
+/* The run does not wait for observers, and for nobody who has not joined: they may find it ended, or gone, or give up. */
+static bool is_too_late(
+    const struct world *world, const struct sim_session *life, const struct sumac_error *error)
+{
+    const bool holds_up_the_end = life->joined && world->clients[life->client]->member;
+    const struct checker *checker = world->checker;
+    const bool gone = checker->ps_exited || checker->state_lost || checker->terminated;
+    return !holds_up_the_end &&
+           (error->reason == SUMAC_REASON_RUN_ENDED || error->reason == SUMAC_REASON_TERMINATED ||
+            (gone && error->reason == SUMAC_REASON_PS_MISSING) ||
+            (!life->joined && world->now_us >= life->began_us + PATIENCE_US));
+}
+
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)
 {
+    const struct checker *checker = world->checker;
+    const bool lost = checker->state_lost;
     life->ended = true;
-    if (!says_what_came(error) && !world->checker->ps_exited)
+    if (!says_what_came(error) && !world->checker->ps_exited && !lost)
         checker_violation(world, "a live client is not told what came of its session");
-    checker_heard(world, life);
-    const bool holds_up_the_end = life->joined && world->clients[life->client]->member;
-    const bool of_the_end =
-        error->reason == SUMAC_REASON_RUN_ENDED || error->reason == SUMAC_REASON_TERMINATED;
-    const bool too_late = !holds_up_the_end && of_the_end;
-    if (world->checker->ps_exited || world->checker->terminated || life->excused || too_late)
+    life->excused = checker_may_be_closed(world, life);
+    if (life->excused || is_too_late(world, life, error) || (lost && is_of_a_loss(world, error)) ||
+        (checker->terminated && is_of_sigterm(error)))
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
         checker_violation(world, "a session is closed though its client was heard from");
-    else
+    else if (checker_of_lost_run(world, life))
+        checker_violation(world, "a session ends without the name of the ps that crashed");
+    else if (!lost)
         checker_violation(world, "a session ends for no reason");
-}
-
-/* A client says something each third of its lease; who is silent for half of it has lost a call, and may be closed. */
-void checker_heard(struct world *world, struct sim_session *life)
-{
-    const uint64_t now_us = world_awake_us(world);
-    if (life->heard_us != 0 && now_us > life->heard_us + SIM_LEASE_MS * 500u)
-        life->excused = true;
-    life->heard_us = now_us;
-}
-
-void checker_rivalled(
-    struct world *world, const struct client *client, const struct sim_session *life)
-{
-    const struct checker *checker = world->checker;
-    for (uint32_t i = 0; i < checker->life_count; i++) {
-        const struct client *other = world->clients[checker->lives[i]->client];
-        if (checker->lives[i] != life && client->member && other->member &&
-            other->task == client->task)
-            checker->lives[i]->excused = true;
-    }
 }
 
 void checker_died(struct world *world, struct sim_session *life)
 {
     (void)world;
     life->dead = true;
-    life->excused = true;
 }
 
 /* ---- variables */
@@ -306,6 +327,8 @@ static uint64_t with_part_on(const struct world *world, uint64_t pushes, uint32_
 static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps)
 {
     struct checker *checker = world->checker;
+    if (checker->state_lost && !checker_of_lost_run(world, pull->session))
+        return; /* of another run, on a ps that has lost the state of this one */
     const uint64_t applied = values_examine(world, ps, &pull->snapshots[ps], false);
     checker->seen[ps] |= applied;
     if ((with_part_on(world, pull->due, ps) & ~applied) != 0)
@@ -337,9 +360,11 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
     made_if(world, MADE_pull_cancelled, effect->error.status == SUMAC_CANCELLED);
     const bool wanted = !pull->cancelled || effect->error.status != SUMAC_CANCELLED;
     const enum sumac_reason reason = effect->error.reason;
+    const bool gone = checker->ps_exited || checker->state_lost || checker->terminated;
+    const bool missing = gone && reason == SUMAC_REASON_PS_MISSING;
     if (effect->error.status != SUMAC_OK) {
         if (wanted && reason != SUMAC_REASON_TIMED_OUT && reason != SUMAC_REASON_VIEW_ENDED &&
-            reason < SUMAC_REASON_SESSION_UNKNOWN && !checker->ps_exited && !checker->terminated)
+            reason < SUMAC_REASON_SESSION_UNKNOWN && !missing)
             checker_violation(world, "a pull fails");
         return;
     }

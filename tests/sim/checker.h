@@ -57,8 +57,17 @@ struct sim_session {
     uint8_t id[16];
     uint64_t attempt, previous_final;
     bool joined, ended, left, left_done, dead;
-    bool excused;      /* it was silent, or its task joined again: it may be closed */
-    uint64_t heard_us; /* a ps got something of it, in the time that ps 0 was awake for */
+    bool rivalled; /* its task joined again */
+    uint32_t process_life;
+    uint64_t began_us, joined_us;
+    /* The client says something by then, or has said that it was silent; a renewal of it is under way; some ps has told it of
+     * its session's end. */
+    uint64_t speaks_by_us;
+    bool was_silent, renewing, told_closed;
+    /* When ps 0 has heard of it, how long it had slept by then, and its longest silence since its lease was renewed. */
+    uint64_t heard_us, heard_slept_us, silent_us, silent_since_us;
+    bool leave_heard;
+    bool excused;      /* its session ended, and might have */
     bool decided;      /* some ps was told where it ended */
     uint64_t sequence; /* of its last push */
 };
@@ -139,11 +148,15 @@ struct checker {
         uint64_t attempt;
     } members[SIM_PS_MAX][LIVES_MAX];
     uint32_t member_count[SIM_PS_MAX];
-    uint64_t slowest[SIM_PS_MAX]; /* … and the clock of the slowest */
+    uint64_t slowest[SIM_PS_MAX];            /* … and the clock of the slowest */
+    uint64_t befell_until_us[SIM_PROCESSES]; /* that process, or what it says and hears */
+    uint64_t ps0_slept_us,
+        ps0_wakes_us; /* half a lease or more at a time, and the end of the last */
     bool ps_exited;
-    bool state_lost; /* a ps has crashed: only the waits must end */
-    bool terminated; /* a ps was told to: what it had not finished in time goes with it */
-    bool at_rest;
+    bool state_lost;  /* a ps has crashed, */
+    uint64_t lost_us; /* the first one then: what was joined before must end */
+    uint32_t unread;  /* bit per ps: nobody can say what it holds at the end */
+    bool terminated;  /* a ps was told to: what it had not finished in time goes with it */
     uint64_t gone_us; /* since when all clients are gone */
     bool leave_asked; /* by a member, as done */
     bool unrested;    /* the run was broken off */
@@ -162,15 +175,31 @@ void checker_memory(struct world *world);
 
 /* Sessions. */
 struct sim_session *checker_life(struct world *world, uint32_t client);
+/* Was it joined before a ps crashed? */
+bool checker_of_lost_run(const struct world *world, const struct sim_session *life);
 void checker_joined(
     struct world *world, struct sim_session *life, const struct session_state *state);
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error);
-/* A ps has got a message of this client. */
-/* This life of the client joins, or (NULL) one that is dead: other sessions of its task may be closed. */
-void checker_rivalled(
-    struct world *world, const struct client *client, const struct sim_session *life);
-void checker_heard(struct world *world, struct sim_session *life);
 void checker_died(struct world *world, struct sim_session *life);
+
+/* checker_lease.c: silence, and its causes. Something befalls a process until then: what it says may be lost, or late. */
+void checker_befell(struct world *world, uint32_t process, uint64_t until_us);
+/* A message of it, or to it, takes so long. */
+void checker_took(struct world *world, uint32_t process, uint64_t delay_us);
+void checker_sleeps(struct world *world, uint32_t process, uint64_t until_us);
+void checker_client_wakes(struct world *world, const struct client *client);
+void checker_client_says(
+    struct world *world, const struct client *client, const struct session_effect *effect);
+/* A renewal is over; `error` NULL: well. */
+void checker_client_renewed(
+    struct world *world, const struct client *client, const struct sumac_error *error);
+void checker_heard_stream(struct world *world, const struct stream *stream);
+void checker_heard_report(struct world *world, const wire_peer_report *report);
+void checker_heard_call(struct world *world, const struct call *call, const wire_message *request);
+/* ps 0 renews the lease. */
+void checker_renewed(struct world *world, const struct call *call);
+/* May ps 0 close the session, or have closed it? */
+bool checker_may_be_closed(const struct world *world, const struct sim_session *life);
 
 /* Variables, pushes, pulls. */
 void checker_created(struct world *world, enum variable variable, const wire_variable *made);
@@ -199,7 +228,6 @@ void checker_parts_came(
 void checker_parts_taken(
     struct world *world, const struct ps *ps, const struct stream *stream, bool greets,
     uint64_t made_before);
-void checker_called(struct world *world, const struct call *call, const wire_message *request);
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message);
 void checker_ps_crashed(struct world *world);

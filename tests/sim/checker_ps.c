@@ -91,7 +91,8 @@ static void check_join(struct world *world, const struct call *call, const wire_
     for (uint32_t i = 0; i < checker->nonce_count; i++) {
         if (memcmp(checker->nonces[i].nonce, call->key, 16) != 0)
             continue;
-        if (memcmp(checker->nonces[i].session_id, reply->session_id.data, 16) != 0)
+        if (memcmp(checker->nonces[i].session_id, reply->session_id.data, 16) != 0 &&
+            !checker->state_lost)
             checker_violation(world, "one nonce has two sessions");
         return;
     }
@@ -109,6 +110,8 @@ void checker_replied(
         check_stats(world, ps->index, (const wire_stats_reply *)message);
     else if (call->kind == LANE_CALL_JOIN)
         check_join(world, call, (const wire_join_reply *)message);
+    else if (call->kind == LANE_CALL_RENEW)
+        checker_renewed(world, call);
 }
 
 /* ---- answers and records */
@@ -170,6 +173,15 @@ static void check_refusals(
     }
 }
 
+/* Of a session that was opened before it crashed a ps knows nothing any more. */
+static void
+check_reborn(struct world *world, const struct stream *stream, const wire_push_answer *answer)
+{
+    const struct sim_session *life = session_of(world, stream);
+    if (checker_of_lost_run(world, life) && answer->n_staged + answer->n_done > 0)
+        checker_violation(world, "a ps takes a push of a session that it has lost");
+}
+
 static void check_push_answer(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect)
@@ -229,6 +241,13 @@ static void note_decided(struct world *world, const wire_decide_session *decide)
             checker->lives[i]->decided = true;
 }
 
+/* Its client says nothing more. */
+static void note_told(const struct world *world, const struct stream *stream)
+{
+    struct sim_session *life = world->clients[stream->caller - SIM_PS_MAX]->life;
+    life->told_closed = true;
+}
+
 void checker_effect(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect)
@@ -237,6 +256,10 @@ void checker_effect(
         checker_violation(world, "an effect waits for a record that was never made");
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL)
         note_decided(world, effect->order->decide);
+    if (effect->kind == LANE_EFFECT_ANSWER && effect->push_answer->closed != NULL)
+        note_told(world, stream);
+    if (effect->kind == LANE_EFFECT_ANSWER && ps->crashed)
+        check_reborn(world, stream, effect->push_answer);
     if (effect->kind == LANE_EFFECT_ANSWER)
         check_refusals(world, ps, stream, effect->push_answer);
     if (!world->records)
@@ -249,22 +272,14 @@ void checker_effect(
         check_report(world, ps, effect);
 }
 
-void checker_called(struct world *world, const struct call *call, const wire_message *request)
-{
-    const struct client *client = world->clients[call->caller - SIM_PS_MAX];
-    const bool alive = world_alive(world, call->caller, call->caller_life);
-    if (alive)
-        checker_heard(world, client->life);
-    if (call->kind == LANE_CALL_JOIN)
-        checker_rivalled(world, client, alive ? client->life : NULL);
-    if (call->kind == LANE_CALL_LEAVE && ((const wire_leave_request *)request)->done &&
-        client->member)
-        world->checker->leave_asked = true;
-}
-
 /* ---- the end */
 
-void checker_ps_crashed(struct world *world) { world->checker->state_lost = true; }
+void checker_ps_crashed(struct world *world)
+{
+    struct checker *checker = world->checker;
+    checker->lost_us = checker->state_lost ? checker->lost_us : world->now_us;
+    checker->state_lost = true;
+}
 
 void checker_terminated(struct world *world) { world->checker->terminated = true; }
 
@@ -276,8 +291,8 @@ void checker_ps_exited(struct world *world, struct ps *ps)
         const struct client *client = world->clients[i];
         const bool open = client->phase == PHASE_CREATING || client->phase == PHASE_WORKING ||
                           client->phase == PHASE_DRAINING;
-        if (client->member && open && !client->hung && !client->life->excused &&
-            !world->checker->terminated)
+        if (client->member && open && !client->hung && !world->checker->state_lost &&
+            !world->checker->terminated && !checker_may_be_closed(world, client->life))
             checker_violation(world, "a ps dies");
     }
 }

@@ -71,12 +71,15 @@ static void check_values(struct world *world, uint32_t ps)
 {
     struct checker *checker = world->checker;
     struct snapshot snapshot;
-    if (world->ps[ps]->lane == NULL)
+    checker->unread |= 1u << ps;
+    if (world->ps[ps]->lane == NULL || world->ps[ps]->crashed)
         return;
     if (!values_peek(world, ps, &snapshot)) {
-        checker_violation(world, "a shard is not there, or busy, at the end");
+        if (!checker->state_lost) /* who ends for want of another finishes nothing */
+            checker_violation(world, "a shard is not there, or busy, at the end");
         return;
     }
+    checker->unread &= ~(1u << ps);
     checker->applied[ps] = values_examine(world, ps, &snapshot, true);
     if ((checker->seen[ps] & ~checker->applied[ps]) != 0)
         checker_violation(world, "a pull has seen a push that is not applied");
@@ -142,18 +145,30 @@ static void check_survivors(struct world *world)
         checker_violation(world, "the run never comes to rest");
 }
 
+/* A ps has crashed: what was acknowledged is still applied on every other. */
+static void check_kept(struct world *world, const struct sim_push *push)
+{
+    if (push->seed || push->fate != FATE_OK)
+        return;
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        if ((push->participants >> ps & 1) != 0 && (world->checker->unread >> ps & 1) == 0 &&
+            (world->checker->applied[ps] >> push->number & 1) == 0)
+            checker_violation(world, "an acknowledged push is not applied");
+}
+
 void checker_at_rest(struct world *world)
 {
     struct checker *checker = world->checker;
-    checker->at_rest = true;
     for (uint32_t i = 0; i < world->client_count; i++)
         program_check_waits(world, world->clients[i]);
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        check_values(world, ps);
     if (checker->state_lost) {
+        for (uint32_t i = 0; i < checker->push_count; i++)
+            check_kept(world, checker->pushes[i]);
         check_survivors(world);
         return;
     }
-    for (uint32_t ps = 0; ps < world->ps_count; ps++)
-        check_values(world, ps);
     for (uint32_t i = 0; i < checker->push_count; i++) {
         check_push(world, checker->pushes[i]);
         check_final(world, checker->pushes[i]);

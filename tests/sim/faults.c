@@ -110,7 +110,6 @@ static void kill_client(struct world *world, struct client *client)
 
 static void suspend_client(struct world *world, struct client *client)
 {
-    client->life->excused = true;
     const bool for_ever = world_chance(world, 20);
     const uint64_t us = SECOND_US * world_between(world, 9, 30);
     client->hung = for_ever;
@@ -127,7 +126,6 @@ static void suspend_client(struct world *world, struct client *client)
 static void isolate_client(struct world *world, struct client *client)
 {
     const uint32_t process = process_of_client(client->index);
-    client->life->excused = true;
     trace_say(world, "nothing passes between %s and any ps", world->processes[process].name);
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         network_stall(world, process, ps, world->now_us + SECOND_US * world_between(world, 9, 14));

@@ -36,7 +36,7 @@ struct found {
 
 /* What the runs were made of. */
 struct tally {
-    uint64_t pushes, acknowledged, refused, closed, pulls, lives, events;
+    uint64_t pushes, acknowledged, refused, closed, pulls, lives, silent, rivalled, events;
 };
 
 static void count(struct tally *tally, const struct world *world)
@@ -52,6 +52,10 @@ static void count(struct tally *tally, const struct world *world)
     for (uint32_t i = 0; i < checker->pull_count; i++)
         tally->pulls += checker->pulls[i]->answered;
     tally->lives += checker->life_count;
+    for (uint32_t i = 0; i < checker->life_count; i++)
+        tally->rivalled += checker->lives[i]->excused && checker->lives[i]->rivalled;
+    for (uint32_t i = 0; i < checker->life_count; i++)
+        tally->silent += checker->lives[i]->excused && !checker->lives[i]->rivalled;
     tally->events += world->events_run;
 }
 
@@ -111,9 +115,10 @@ static int run_seeds(struct world *world, const struct options *options)
         fflush(stdout);
     }
     printf(
-        "%llu events, %llu sessions, %llu pushes (%llu acknowledged, %llu refused, %llu lost with "
-        "their session), %llu pulls\n",
+        "%llu events, %llu sessions (%llu ended after a silence, %llu for another of their task), "
+        "%llu pushes (%llu acknowledged, %llu refused, %llu lost with their session), %llu pulls\n",
         (unsigned long long)tally.events, (unsigned long long)tally.lives,
+        (unsigned long long)tally.silent, (unsigned long long)tally.rivalled,
         (unsigned long long)tally.pushes, (unsigned long long)tally.acknowledged,
         (unsigned long long)tally.refused, (unsigned long long)tally.closed,
         (unsigned long long)tally.pulls);

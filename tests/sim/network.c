@@ -73,6 +73,7 @@ post(struct world *world, struct stream *stream, enum way way, event_handler *ha
 {
     struct channel *channel = &stream->channels[way];
     channel->clear_us = arrival_us(world, stream, way);
+    checker_took(world, stream->caller, channel->clear_us - world->now_us);
     channel->under_way++;
     const uint32_t process = receiver(stream, way);
     if (way == WAY_TO_CALLER && !caller_lives(world, stream))
@@ -431,6 +432,7 @@ void network_cut(struct world *world, struct stream *stream)
     if (stream->over)
         return;
     stream->over = true;
+    checker_befell(world, stream->caller, world->now_us + PS_LEARNS_US_MAX);
     trace_say(
         world, "the connection of %s to %s breaks (stream %llu)",
         world->processes[stream->caller].name, world->processes[stream->ps].name,
@@ -512,6 +514,7 @@ void network_process_hung(struct world *world, uint32_t process)
 void network_stall(struct world *world, uint32_t caller, uint32_t ps, uint64_t until_us)
 {
     world->network->stalled_until_us[caller][ps] = until_us;
+    checker_befell(world, caller, until_us);
 }
 
 uint64_t network_stalled_until_us(const struct world *world, uint32_t caller, uint32_t ps)

@@ -159,6 +159,7 @@ void client_step(struct world *world, struct client *client, struct session_even
     struct check check = {.text = ""};
     if (client->session == NULL)
         return;
+    checker_client_wakes(world, client);
     event->now_us = world->now_us + client->clock_offset_us;
     event->wall_us = world->now_us + 1700000000000000u;
     event->random[0] = world_bits(world);
@@ -166,8 +167,10 @@ void client_step(struct world *world, struct client *client, struct session_even
     session_step(client->session, event, &effects);
     session_check(client->session, &check);
     checker_state(world, world->processes[SIM_PS_MAX + client->index].name, &check);
-    for (uint32_t i = 0; i < effects.count; i++)
+    for (uint32_t i = 0; i < effects.count; i++) {
+        checker_client_says(world, client, &effects.items[i]);
         carry_out(world, client, &effects.items[i]);
+    }
 }
 
 /* ---- life */
@@ -337,6 +340,8 @@ void client_call_over(
         .call = call->token,
         .reply = reply,
         .error = error};
+    if (call->kind == LANE_CALL_RENEW)
+        checker_client_renewed(world, client, reply == NULL ? error : NULL);
     client_step(world, client, &event);
 }
 

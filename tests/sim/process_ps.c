@@ -182,8 +182,6 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
         event.pull_request = (const wire_pull_request *)received->message;
     else
         event.order = (const wire_peer_order *)received->message;
-    if (stream->kind != LANE_STREAM_PEER && world_alive(world, stream->caller, stream->caller_life))
-        checker_heard(world, world->clients[stream->caller - SIM_PS_MAX]->life);
     if (stream->kind == LANE_STREAM_PUSH)
         checker_parts_came(world, ps, stream, event.push_request, ps->records_made);
     const uint64_t made_before = ps->records_made;
@@ -194,6 +192,7 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
     }
     const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
     ps_step(world, ps, &event);
+    checker_heard_stream(world, stream);
     if (stream->kind == LANE_STREAM_PUSH)
         checker_parts_taken(world, ps, stream, greets, made_before);
     if (order != NULL)
@@ -217,7 +216,7 @@ void ps_call(struct world *world, uint32_t index, struct call *call, struct lett
     trace_message(
         world, world->processes[call->caller].name, world->processes[index].name, "call",
         received->message);
-    checker_called(world, call, received->message);
+    checker_heard_call(world, call, received->message);
     struct lane_event event = {
         .kind = LANE_EVENT_CALL,
         .call = call->id,
@@ -259,6 +258,7 @@ void peer_message(struct world *world, struct stream *stream, struct letter *let
         .ps = stream->ps,
         .report = (const wire_peer_report *)received->message,
     };
+    checker_heard_report(world, event.report);
     ps_step(world, ps, &event);
 }
 

@@ -174,6 +174,7 @@ void world_suspend(struct world *world, uint32_t process, uint64_t until_us)
         world->ps0_sleeps_us = world_awake_us(world);
         world->ps0_slept_us += until_us - world->now_us;
     }
+    checker_sleeps(world, process, until_us);
     sleeper->suspended_until_us = until_us;
 }
 
