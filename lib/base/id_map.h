@@ -15,6 +15,9 @@ struct id_map_slot {
     void *value;
 };
 
+/* For each entry of a map that grows: the slots are at least three eighths full. */
+#define ID_MAP_ENTRY_BYTES_MAX (3 * sizeof(struct id_map_slot))
+
 struct id_map {
     const struct memory *memory;
     struct id_map_slot *slots;

@@ -18,6 +18,7 @@ static uint64_t hash(const void *key, size_t key_bytes)
 
 void key_map_init(struct key_map *map, const struct memory *memory)
 {
+    map->count = 0;
     id_map_init(&map->hashes, memory);
 }
 
@@ -38,7 +39,10 @@ bool key_map_put(struct key_map *map, struct key_entry *entry)
     assert(entry->value != NULL);
     const uint64_t hashed = hash(entry->key, entry->key_bytes);
     entry->next = id_map_get(&map->hashes, hashed);
-    return id_map_put(&map->hashes, hashed, entry);
+    if (!id_map_put(&map->hashes, hashed, entry))
+        return false;
+    map->count++;
+    return true;
 }
 
 void key_map_remove(struct key_map *map, struct key_entry *entry)
@@ -47,6 +51,8 @@ void key_map_remove(struct key_map *map, struct key_entry *entry)
     struct key_entry *before = id_map_get(&map->hashes, hashed);
 
     assert(before != NULL);
+    assert(map->count > 0);
+    map->count--;
     if (before == entry) {
         if (entry->next == NULL)
             id_map_remove(&map->hashes, hashed);

@@ -21,6 +21,7 @@ struct key_entry {
 
 struct key_map {
     struct id_map hashes;
+    size_t count; /* entries: of one hash there may be several */
 };
 
 void key_map_init(struct key_map *map, const struct memory *memory);

@@ -95,7 +95,8 @@ check_listed(struct judge *judge, const wire_join_request *request, struct sumac
 static uint32_t count_listed(const struct judge *judge)
 {
     uint32_t count = 0;
-    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next)
         count += task->listed;
     assert(count <= judge->tasks_pool.used);
     return count;
@@ -139,8 +140,8 @@ check_names(struct judge *judge, const wire_join_request *request, struct sumac_
 static void
 count_others(const struct judge *judge, const struct judge_task *task, struct places *places)
 {
-    for (const struct judge_session *other = judge->first_session; other != NULL;
-         other = other->next) {
+    for (const struct judge_session *other = judge->sessions.first; other != NULL;
+         other = other->in_judge.next) {
         if (other->state == JUDGE_SESSION_SETTLED || (task != NULL && other->task == task))
             continue;
         places->taken++;

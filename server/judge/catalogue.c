@@ -7,40 +7,14 @@
 
 #include "error.h"
 
-/* FNV-1a, 32 bits. */
-static uint32_t hash_name(const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (const char *at = name; *at != '\0'; at++)
-        hash = (hash ^ (uint8_t)*at) * 16777619u;
-    return hash;
-}
-
-static struct judge_variable **name_bucket(const struct judge *judge, uint32_t hash)
-{
-    return &judge->by_name[hash & (JUDGE_BUCKETS - 1)];
-}
-
-static struct judge_variable **id_bucket(const struct judge *judge, uint64_t id)
-{
-    return &judge->by_id[id & (JUDGE_BUCKETS - 1)];
-}
-
 struct judge_variable *judge_variable_find(const struct judge *judge, const char *name)
 {
-    const uint32_t hash = hash_name(name);
-    struct judge_variable *variable = *name_bucket(judge, hash);
-    while (variable != NULL && (variable->name_hash != hash || strcmp(variable->name, name) != 0))
-        variable = variable->next_by_name;
-    return variable;
+    return key_map_get(&judge->variables_by_name, name, strlen(name));
 }
 
 struct judge_variable *judge_variable_by_id(const struct judge *judge, uint64_t id)
 {
-    struct judge_variable *variable = *id_bucket(judge, id);
-    while (variable != NULL && variable->id != id)
-        variable = variable->next_by_id;
-    return variable;
+    return id_map_get(&judge->variables_by_id, id);
 }
 
 /* ---- making one ---- */
@@ -64,23 +38,28 @@ static void split(struct judge *judge, struct judge_variable *variable)
     }
 }
 
-static void enlist(struct judge *judge, struct judge_variable *variable)
+/* So that it is found. False: no memory. */
+static bool enlist(struct judge *judge, struct judge_variable *variable)
 {
-    assert(variable->previous == NULL);
     assert(judge_variable_by_id(judge, variable->id) == NULL);
-    struct judge_variable **name = name_bucket(judge, variable->name_hash);
-    struct judge_variable **id = id_bucket(judge, variable->id);
-    variable->next_by_name = *name;
-    *name = variable;
-    variable->next_by_id = *id;
-    *id = variable;
-    variable->previous = judge->last_variable;
-    if (judge->last_variable == NULL)
-        judge->first_variable = variable;
-    else
-        judge->last_variable->next = variable;
-    judge->last_variable = variable;
+    variable->by_name = (struct key_entry){
+        .key = variable->name, .key_bytes = strlen(variable->name), .value = variable};
+    if (!id_map_put(&judge->variables_by_id, variable->id, variable))
+        return false;
+    if (!key_map_put(&judge->variables_by_name, &variable->by_name)) {
+        id_map_remove(&judge->variables_by_id, variable->id);
+        return false;
+    }
+    LIST_APPEND(&judge->variables, variable, in_judge);
     judge->variable_count++;
+    return true;
+}
+
+static enum sumac_status fail_for_memory(const char *name, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "%s: ps 0 has no memory for another variable", name);
 }
 
 static enum sumac_status take_record(
@@ -100,14 +79,11 @@ static enum sumac_status take_record(
     const size_t name_bytes = strlen(name) + 1;
     struct judge_variable *record = memory_take(judge->memory, fixed + name_bytes);
     if (record == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "%s: ps 0 has no memory for another variable", name);
+        return fail_for_memory(name, error);
     memset(record, 0, fixed);
     memcpy((char *)record + fixed, name, name_bytes);
     record->record_bytes = fixed + name_bytes;
     record->name = (char *)record + fixed;
-    record->name_hash = hash_name(name);
     record->shard_count = (uint32_t)shard_count;
     *variable = record;
     assert(record->shard_count <= JUDGE_SHARDS_MAX);
@@ -128,8 +104,12 @@ enum sumac_status judge_variable_make(
         return status;
     (*variable)->definition = *definition;
     (*variable)->id = ++judge->variables_made;
+    if (!enlist(judge, *variable)) {
+        memory_give(judge->memory, *variable, (*variable)->record_bytes);
+        *variable = NULL;
+        return fail_for_memory(name, error);
+    }
     split(judge, *variable);
-    enlist(judge, *variable);
     return SUMAC_OK;
 }
 
@@ -139,10 +119,7 @@ void judge_variable_hide(struct judge *judge, struct judge_variable *variable)
 {
     assert(variable->state == JUDGE_VARIABLE_DELETING);
     assert(judge_variable_find(judge, variable->name) == variable);
-    struct judge_variable **link = name_bucket(judge, variable->name_hash);
-    while (*link != variable)
-        link = &(*link)->next_by_name;
-    *link = variable->next_by_name;
+    key_map_remove(&judge->variables_by_name, &variable->by_name);
 }
 
 void judge_variable_free(struct judge *judge, struct judge_variable *variable)
@@ -150,18 +127,9 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable)
     assert(variable->state == JUDGE_VARIABLE_DELETING);
     assert(variable->orders == 0);
     assert(judge->variable_count > 0);
-    struct judge_variable **link = id_bucket(judge, variable->id);
-    while (*link != variable)
-        link = &(*link)->next_by_id;
-    *link = variable->next_by_id;
-    if (variable->previous == NULL)
-        judge->first_variable = variable->next;
-    else
-        variable->previous->next = variable->next;
-    if (variable->next == NULL)
-        judge->last_variable = variable->previous;
-    else
-        variable->next->previous = variable->previous;
+    assert(variable->waiting.first == NULL);
+    id_map_remove(&judge->variables_by_id, variable->id);
+    LIST_REMOVE(&judge->variables, variable, in_judge);
     judge->variable_count--;
     memory_give(judge->memory, variable, variable->record_bytes);
 }

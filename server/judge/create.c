@@ -41,22 +41,18 @@ static void wait_call(struct judge *judge, const struct judge_call *wanted)
         return;
     }
     *call = *wanted;
-    struct judge_call **link = &judge->first_call;
-    while (*link != NULL)
-        link = &(*link)->next;
-    *link = call;
+    LIST_APPEND(&judge->calls, call, in_judge);
+    LIST_APPEND(&call->variable->waiting, call, of_variable);
     out_wake(judge->out, call->until_us + judge->slept_us);
 }
 
 static struct judge_call *drop_call(struct judge *judge, struct judge_call *call)
 {
     assert(judge->calls_pool.used > 0);
-    assert(judge->first_call != NULL);
-    struct judge_call *next = call->next;
-    struct judge_call **link = &judge->first_call;
-    while (*link != call)
-        link = &(*link)->next;
-    *link = next;
+    assert(judge->calls.first != NULL);
+    struct judge_call *next = call->in_judge.next;
+    LIST_REMOVE(&judge->calls, call, in_judge);
+    LIST_REMOVE(&call->variable->waiting, call, of_variable);
     pool_give(&judge->calls_pool, call);
     return next;
 }
@@ -67,13 +63,12 @@ static void fail_calls_of(
     const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);
-    for (struct judge_call *call = judge->first_call; call != NULL;) {
-        if (call->variable != variable || call->kind != kind) {
-            call = call->next;
+    for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
+        next = call->of_variable.next;
+        if (call->kind != kind)
             continue;
-        }
         out_fail(judge->out, call->call, error->status, error->reason, "%s", error->text);
-        call = drop_call(judge, call);
+        (void)drop_call(judge, call);
     }
 }
 
@@ -81,7 +76,7 @@ void judge_calls_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
 {
     assert(status != SUMAC_OK);
-    struct judge_call *call = judge->first_call;
+    struct judge_call *call = judge->calls.first;
     while (call != NULL) {
         out_fail(judge->out, call->call, status, reason, "%s", text);
         call = drop_call(judge, call);
@@ -90,17 +85,17 @@ void judge_calls_fail(
 
 void judge_call_forget(struct judge *judge, uint64_t number)
 {
-    struct judge_call *call = judge->first_call;
+    struct judge_call *call = judge->calls.first;
     while (call != NULL)
-        call = call->call == number ? drop_call(judge, call) : call->next;
+        call = call->call == number ? drop_call(judge, call) : call->in_judge.next;
 }
 
 void judge_calls_of_session_fail(struct judge *judge, const struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_CLOSING);
-    for (struct judge_call *call = judge->first_call; call != NULL;) {
+    for (struct judge_call *call = judge->calls.first; call != NULL;) {
         if (call->session != session) {
-            call = call->next;
+            call = call->in_judge.next;
             continue;
         }
         out_fail(
@@ -113,7 +108,8 @@ void judge_calls_of_session_fail(struct judge *judge, const struct judge_session
 /* The first ps that has not answered the order that this variable waits for; ps_count: none. */
 static uint32_t find_slow_ps(const struct judge *judge, const struct judge_variable *variable)
 {
-    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+    for (const struct judge_order *order = judge->orders.first; order != NULL;
+         order = order->in_judge.next)
         for (uint32_t ps = 0; order->variable == variable && ps < judge->ps_count; ps++)
             if (judge_mask_has(&order->pending, ps))
                 return ps;
@@ -143,9 +139,9 @@ const char *judge_call_wait(const struct judge *judge, const struct judge_call *
 
 void judge_calls_tick(struct judge *judge)
 {
-    for (struct judge_call *call = judge->first_call; call != NULL;) {
+    for (struct judge_call *call = judge->calls.first; call != NULL;) {
         if (judge->now_us < call->until_us) {
-            call = call->next;
+            call = call->in_judge.next;
             continue;
         }
         out_fail(
@@ -195,12 +191,11 @@ static bool try_answer(
 
 static void answer_waiting(struct judge *judge, struct judge_variable *variable)
 {
-    for (struct judge_call *call = judge->first_call; call != NULL;) {
-        const bool concerned = call->variable == variable && call->kind == JUDGE_CALL_CREATE;
-        if (concerned && try_answer(judge, call->call, call->session, variable))
-            call = drop_call(judge, call);
-        else
-            call = call->next;
+    for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
+        next = call->of_variable.next;
+        if (call->kind == JUDGE_CALL_CREATE &&
+            try_answer(judge, call->call, call->session, variable))
+            (void)drop_call(judge, call);
     }
 }
 
@@ -219,8 +214,8 @@ void judge_assigned(struct judge *judge, uint32_t ps, uint64_t variable_id)
 void judge_creator_settled(struct judge *judge, const struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_SETTLED);
-    for (struct judge_variable *variable = judge->first_variable; variable != NULL;
-         variable = variable->next) {
+    for (struct judge_variable *variable = judge->variables.first; variable != NULL;
+         variable = variable->in_judge.next) {
         if (variable->creator != session)
             continue;
         variable->creator = NULL;
@@ -274,16 +269,13 @@ void judge_publish_complete(struct judge *judge, struct judge_variable *variable
 void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
 {
     assert(variable->state == JUDGE_VARIABLE_DELETING);
-    for (struct judge_call *call = judge->first_call; call != NULL;) {
-        if (call->variable != variable) {
-            call = call->next;
-            continue;
-        }
+    for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
+        next = call->of_variable.next;
         wire_delete_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
         if (reply != NULL)
             *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
         out_reply_or_fail(judge->out, call->call, reply == NULL ? NULL : &reply->base, 0);
-        call = drop_call(judge, call);
+        (void)drop_call(judge, call);
     }
     assert(variable->orders == 0);
     judge_variable_free(judge, variable);

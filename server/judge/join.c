@@ -25,9 +25,9 @@ static bool is_earlier(const struct judge_session *other, const struct judge_ses
 static const struct judge_session *
 find_earlier(const struct judge *judge, const struct judge_session *session)
 {
-    const struct judge_session *other = judge->first_session;
+    const struct judge_session *other = judge->sessions.first;
     while (other != NULL && !is_earlier(other, session))
-        other = other->next;
+        other = other->in_judge.next;
     return other;
 }
 
@@ -142,8 +142,8 @@ void judge_joins_go_on(struct judge *judge)
 {
     if (judge->phase != JUDGE_RUNNING || !judge_peers_all_met(judge))
         return;
-    for (struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next)
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
         if (session->state == JUDGE_SESSION_WAITING && find_earlier(judge, session) == NULL)
             open_session(judge, session);
 }
@@ -276,8 +276,8 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
     assert(session->task != NULL);
     assert(session->state == JUDGE_SESSION_WAITING);
     struct judge_session *next = NULL;
-    for (struct judge_session *other = judge->first_session; other != NULL; other = next) {
-        next = other->next;
+    for (struct judge_session *other = judge->sessions.first; other != NULL; other = next) {
+        next = other->in_judge.next;
         if (!is_earlier(other, session))
             continue;
         refuse(
@@ -379,8 +379,8 @@ void judge_joins_fail(
 {
     assert(status != SUMAC_OK);
     struct judge_session *next = NULL;
-    for (struct judge_session *session = judge->first_session; session != NULL; session = next) {
-        next = session->next;
+    for (struct judge_session *session = judge->sessions.first; session != NULL; session = next) {
+        next = session->in_judge.next;
         refuse(judge, session, status, reason, text);
         if (session->state == JUDGE_SESSION_WAITING)
             judge_session_forget(judge, session);
@@ -392,9 +392,9 @@ void judge_joins_tick(struct judge *judge)
     const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
     const uint32_t missing = judge_peers_missing(judge);
     struct judge_session *next = NULL;
-    for (struct judge_session *session = judge->first_session;
+    for (struct judge_session *session = judge->sessions.first;
          session != NULL && missing < judge->ps_count; session = next) {
-        next = session->next;
+        next = session->in_judge.next;
         if (session->state != JUDGE_SESSION_WAITING || session->task != NULL ||
             judge->now_us - session->heard_us < patience_us)
             continue;

@@ -60,7 +60,6 @@ static void *take_zeroed(const struct memory *memory, size_t bytes)
 }
 
 static const size_t peers_bytes = LANE_PS_MAX * sizeof(struct judge_peer);
-static const size_t index_bytes = JUDGE_BUCKETS * sizeof(struct judge_variable *);
 
 struct judge *judge_create(const struct lane_config *config, const struct memory *memory)
 {
@@ -75,9 +74,11 @@ struct judge *judge_create(const struct lane_config *config, const struct memory
     judge->membership_epoch = 1;
     init_pools(judge, memory);
     judge->peers = take_zeroed(memory, peers_bytes);
-    judge->by_name = take_zeroed(memory, index_bytes);
-    judge->by_id = take_zeroed(memory, index_bytes);
-    if (judge->peers != NULL && judge->by_name != NULL && judge->by_id != NULL)
+    key_map_init(&judge->tasks_by_key, memory);
+    key_map_init(&judge->sessions_by_id, memory);
+    key_map_init(&judge->variables_by_name, memory);
+    id_map_init(&judge->variables_by_id, memory);
+    if (judge->peers != NULL)
         return judge;
     judge_destroy(judge);
     return NULL;
@@ -87,23 +88,25 @@ void judge_destroy(struct judge *judge)
 {
     if (judge == NULL)
         return;
-    while (judge->first_variable != NULL) {
-        struct judge_variable *variable = judge->first_variable;
-        judge->first_variable = variable->next;
+    while (judge->variables.first != NULL) {
+        struct judge_variable *variable = judge->variables.first;
+        LIST_REMOVE(&judge->variables, variable, in_judge);
         memory_give(judge->memory, variable, variable->record_bytes);
     }
-    for (struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+    for (struct judge_task *task = judge->tasks.first; task != NULL; task = task->in_judge.next)
         judge_voided_drop(judge, &task->voided);
-    for (struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next)
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
         judge_voided_drop(judge, &session->voided);
     pool_deinit(&judge->tasks_pool);
     pool_deinit(&judge->sessions_pool);
     pool_deinit(&judge->orders_pool);
     pool_deinit(&judge->calls_pool);
     memory_give(judge->memory, judge->peers, peers_bytes);
-    memory_give(judge->memory, judge->by_name, index_bytes);
-    memory_give(judge->memory, judge->by_id, index_bytes);
+    key_map_deinit(&judge->tasks_by_key);
+    key_map_deinit(&judge->sessions_by_id);
+    key_map_deinit(&judge->variables_by_name);
+    id_map_deinit(&judge->variables_by_id);
     memory_give(judge->memory, judge, sizeof(*judge));
 }
 
@@ -203,8 +206,8 @@ void judge_call(struct judge *judge, const struct lane_event *event, struct out 
 
 void judge_call_cancelled(struct judge *judge, uint64_t call)
 {
-    for (struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next) {
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next) {
         if (session->join_call == call)
             session->join_call = 0;
         if (session->leave_call == call)

@@ -6,48 +6,35 @@
 
 #include "judge_state.h"
 
-#define LOOKED_AT                                                                                  \
-    64u /* buckets of an index, others each time: there are thousands, nearly all empty */
-
 struct sums {
     const struct judge *judge;
     struct check *check;
-    uint32_t first_bucket;
 };
-
-static bool has_task(const struct judge *judge, const struct judge_task *task)
-{
-    const struct judge_task *at = judge->first_task;
-
-    while (at != NULL && at != task)
-        at = at->next;
-    return at != NULL;
-}
 
 static bool has_session(const struct judge *judge, const struct judge_session *session)
 {
-    const struct judge_session *at = judge->first_session;
+    const struct judge_session *at = judge->sessions.first;
 
     while (at != NULL && at != session)
-        at = at->next;
+        at = at->in_judge.next;
     return at != NULL;
 }
 
 static bool has_variable(const struct judge *judge, const struct judge_variable *variable)
 {
-    const struct judge_variable *at = judge->first_variable;
+    const struct judge_variable *at = judge->variables.first;
 
     while (at != NULL && at != variable)
-        at = at->next;
+        at = at->in_judge.next;
     return at != NULL;
 }
 
 static bool has_order(const struct judge *judge, const struct judge_order *order)
 {
-    const struct judge_order *at = judge->first_order;
+    const struct judge_order *at = judge->orders.first;
 
     while (at != NULL && at != order)
-        at = at->next;
+        at = at->in_judge.next;
     return at != NULL;
 }
 
@@ -58,8 +45,8 @@ static void check_tasks(const struct sums *sums)
     const struct judge *judge = sums->judge;
     uint64_t listed = 0;
 
-    for (const struct judge_task *task = judge->first_task;
-         task != NULL && listed <= judge->tasks_pool.used; task = task->next, listed++) {
+    for (const struct judge_task *task = judge->tasks.first;
+         task != NULL && listed <= judge->tasks_pool.used; task = task->in_judge.next, listed++) {
         const wire_task_name name = {.job = (char *)(uintptr_t)task->job, .index = task->index};
         if (judge_task_find(judge, &name) != task)
             check_object(
@@ -68,14 +55,7 @@ static void check_tasks(const struct sums *sums)
             check_object(
                 sums->check, "task %s %u is done and has never joined", task->job, task->index);
     }
-    for (uint32_t i = 0; i < LOOKED_AT; i++) {
-        const uint32_t at = (sums->first_bucket + i) % JUDGE_TASK_BUCKETS;
-        for (const struct judge_task *task = judge->by_task[at]; task != NULL;
-             task = task->next_by_name) {
-            if (!has_task(judge, task))
-                check_object(sums->check, "a task that is not in the list is found by its name");
-        }
-    }
+    check_same(sums->check, judge->tasks_by_key.count, listed, "tasks by name", "the judge");
     check_same(sums->check, judge->tasks_pool.used, listed, "tasks", "the judge");
 }
 
@@ -83,7 +63,8 @@ static uint32_t orders_of(const struct judge *judge, const void *session, const 
 {
     uint32_t count = 0;
 
-    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+    for (const struct judge_order *order = judge->orders.first; order != NULL;
+         order = order->in_judge.next)
         count += (session != NULL && order->session == session) ||
                  (variable != NULL && order->variable == variable);
     return count;
@@ -95,7 +76,8 @@ static void check_others(const struct sums *sums, const struct judge_session *se
     const bool live =
         session->state != JUDGE_SESSION_WAITING && session->state != JUDGE_SESSION_SETTLED;
 
-    for (const struct judge_session *other = session->next; other != NULL; other = other->next) {
+    for (const struct judge_session *other = session->in_judge.next; other != NULL;
+         other = other->in_judge.next) {
         const bool other_live =
             other->state != JUDGE_SESSION_WAITING && other->state != JUDGE_SESSION_SETTLED;
         if (memcmp(other->id, session->id, JUDGE_ID_BYTES) == 0 ||
@@ -135,18 +117,14 @@ static void check_session(const struct sums *sums, const struct judge_session *s
 static void check_sessions(const struct sums *sums)
 {
     const struct judge *judge = sums->judge;
-    uint64_t listed = 0, indexed = 0;
+    uint64_t listed = 0;
 
-    for (const struct judge_session *session = judge->first_session;
-         session != NULL && listed <= judge->sessions_pool.used; session = session->next, listed++)
+    for (const struct judge_session *session = judge->sessions.first;
+         session != NULL && listed <= judge->sessions_pool.used;
+         session = session->in_judge.next, listed++)
         check_session(sums, session);
-    for (uint32_t i = 0; i < JUDGE_SESSION_BUCKETS; i++) {
-        for (const struct judge_session *session = judge->by_session_id[i];
-             session != NULL && indexed <= listed; session = session->next_by_id)
-            indexed++;
-    }
     check_same(sums->check, judge->sessions_pool.used, listed, "sessions", "the judge");
-    check_same(sums->check, listed, indexed, "sessions by id", "the judge");
+    check_same(sums->check, judge->sessions_by_id.count, listed, "sessions by id", "the judge");
 }
 
 /* ---- orders ---- */
@@ -157,7 +135,8 @@ static void check_orders(const struct sums *sums)
     const struct judge_order *before = NULL;
     uint64_t pooled = 0, number = 0;
 
-    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next) {
+    for (const struct judge_order *order = judge->orders.first; order != NULL;
+         order = order->in_judge.next) {
         if (order->number <= number) {
             check_object(
                 sums->check, "order %llu is in the list after order %llu",
@@ -182,7 +161,7 @@ static void check_orders(const struct sums *sums)
         number = order->number;
         before = order;
     }
-    if (judge->last_order != before || number > judge->orders_given)
+    if (judge->orders.last != before || number > judge->orders_given)
         check_object(sums->check, "the last order is not the last of the list");
     check_same(sums->check, judge->orders_pool.used, pooled, "orders", "the judge");
 }
@@ -225,42 +204,29 @@ static void check_variable(const struct sums *sums, const struct judge_variable 
             sums->check, "%.200s is assigned, and its creator is to assign it", variable->name);
 }
 
-/* Whatever the indexes have is in the list. */
-static void check_indexes(const struct sums *sums)
-{
-    const struct judge *judge = sums->judge;
-
-    for (uint32_t i = 0; i < LOOKED_AT; i++) {
-        const uint32_t at = (sums->first_bucket + i) % JUDGE_BUCKETS;
-        const struct judge_variable *named = judge->by_name[at], *numbered = judge->by_id[at];
-        while (named != NULL && has_variable(judge, named))
-            named = named->next_by_name;
-        while (numbered != NULL && has_variable(judge, numbered))
-            numbered = numbered->next_by_id;
-        if (named != NULL || numbered != NULL)
-            check_object(sums->check, "a variable that is not in the list is found by name or id");
-    }
-}
-
 static void check_catalogue(const struct sums *sums)
 {
     const struct judge *judge = sums->judge;
     const struct judge_variable *before = NULL;
-    uint32_t listed = 0;
+    uint32_t listed = 0, named = 0;
 
-    for (const struct judge_variable *variable = judge->first_variable; variable != NULL;
-         variable = variable->next) {
-        if (variable->previous != before || listed++ > judge->variable_count) {
+    for (const struct judge_variable *variable = judge->variables.first; variable != NULL;
+         variable = variable->in_judge.next) {
+        if (variable->in_judge.prev != before || listed++ > judge->variable_count) {
             check_object(sums->check, "the list of variables is broken");
             return;
         }
         check_variable(sums, variable);
+        named += variable->state != JUDGE_VARIABLE_DELETING;
         before = variable;
     }
-    check_indexes(sums);
-    if (judge->last_variable != before)
+    if (judge->variables.last != before)
         check_object(sums->check, "the last variable is not the last of the list");
     check_same(sums->check, judge->variable_count, listed, "variables", "the judge");
+    check_same(
+        sums->check, judge->variables_by_id.count, listed, "variables by number", "the judge");
+    check_same(
+        sums->check, judge->variables_by_name.count, named, "variables by name", "the judge");
 }
 
 static void check_calls(const struct sums *sums)
@@ -268,8 +234,8 @@ static void check_calls(const struct sums *sums)
     const struct judge *judge = sums->judge;
     uint64_t count = 0;
 
-    for (const struct judge_call *call = judge->first_call;
-         call != NULL && count <= judge->calls_pool.used; call = call->next, count++) {
+    for (const struct judge_call *call = judge->calls.first;
+         call != NULL && count <= judge->calls_pool.used; call = call->in_judge.next, count++) {
         if (!has_variable(judge, call->variable) || !has_session(judge, call->session)) {
             check_object(
                 sums->check, "a call waits for a variable, or of a session, that is forgotten");
@@ -286,10 +252,7 @@ static void check_calls(const struct sums *sums)
 
 void judge_check(const struct judge *judge, struct check *check)
 {
-    const struct sums sums = {
-        .judge = judge,
-        .check = check,
-        .first_bucket = (uint32_t)(judge->now_us * 0x9e3779b97f4a7c15u >> 40)};
+    const struct sums sums = {.judge = judge, .check = check};
 
     if (judge->config->broken != 0)
         return;

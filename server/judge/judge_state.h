@@ -26,6 +26,9 @@
 #include "memory.h"
 #include "out.h"
 #include "definition.h"
+#include "id_map.h"
+#include "key_map.h"
+#include "list.h"
 #include "refused_joins.h"
 #include "sumac/tensor.h"
 #include "update.h"
@@ -45,12 +48,9 @@
 #define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
 #define JUDGE_VOIDED_MAX (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps */
-#define JUDGE_AGAIN_MS 1000u      /* what there was no memory for is tried again so much later */
-#define JUDGE_CREATE_MS 60000u    /* of a create or delete that names none */
-#define JUDGE_ALIVE_MS 1000u      /* each ps hears from ps 0 at least so often */
-#define JUDGE_BUCKETS 8192u       /* of the two indexes of variables; a power of two */
-#define JUDGE_SESSION_BUCKETS 64u /* of the index of sessions; a power of two */
-#define JUDGE_TASK_BUCKETS 1024u  /* of the index of tasks; a power of two */
+#define JUDGE_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
+#define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
+#define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
 #define JUDGE_MASK_WORDS (LANE_PS_MAX / 64u)
 
 /* A set of ps. */
@@ -86,8 +86,16 @@ struct judge_voided {
     uint64_t sequence[]; /* ascending */
 };
 
+/* What a task is found by: its bytes up to the end of the job. */
+struct judge_task_key {
+    uint32_t index;
+    char job[JUDGE_JOB_BYTES_MAX + 1];
+};
+
 struct judge_task {
-    struct judge_task *next, *next_by_name;
+    LINKS(struct judge_task) in_judge;
+    struct key_entry by_key;
+    struct judge_task_key key;
     char job[JUDGE_JOB_BYTES_MAX + 1];
     uint32_t index;
     bool listed; /* in the configuration */
@@ -114,7 +122,8 @@ enum judge_session_state {
 };
 
 struct judge_session {
-    struct judge_session *next, *next_by_id;
+    LINKS(struct judge_session) in_judge;
+    struct key_entry by_id;
     uint8_t id[JUDGE_ID_BYTES];
     uint8_t nonce[JUDGE_ID_BYTES];
     enum judge_session_state state;
@@ -151,7 +160,7 @@ enum judge_order_kind {
 };
 
 struct judge_order {
-    struct judge_order *next;
+    LINKS(struct judge_order) in_judge;
     uint64_t number;
     enum judge_order_kind kind;
     struct judge_session *session;   /* of open, close, decide */
@@ -194,6 +203,8 @@ struct judge_shard {
     uint64_t bytes;
 };
 
+struct judge_call;
+
 enum judge_variable_state {
     JUDGE_VARIABLE_ADDING,
     JUDGE_VARIABLE_PUBLISHING,
@@ -202,8 +213,9 @@ enum judge_variable_state {
 };
 
 struct judge_variable {
-    struct judge_variable *next, *previous;
-    struct judge_variable *next_by_name, *next_by_id;
+    LINKS(struct judge_variable) in_judge;
+    struct key_entry by_name;
+    LIST(struct judge_call) waiting; /* calls that are to be answered when it has moved on */
     size_t record_bytes;
     uint64_t id;
     enum judge_variable_state state;
@@ -213,7 +225,6 @@ struct judge_variable {
     struct judge_mask unassigned;  /* ps that have not reported its shards as assigned */
     struct sumac_error failure;    /* of a ps that could not make its shards; OK: none */
     const char *name;              /* in this record */
-    uint32_t name_hash;
     uint32_t shard_count;
     struct judge_shard shards[];
 };
@@ -221,7 +232,8 @@ struct judge_variable {
 enum judge_call_kind { JUDGE_CALL_CREATE, JUDGE_CALL_DELETE };
 
 struct judge_call {
-    struct judge_call *next;
+    LINKS(struct judge_call) in_judge; /* in the order in which they came */
+    LINKS(struct judge_call) of_variable;
     enum judge_call_kind kind;
     uint64_t call;
     struct judge_variable *variable;
@@ -278,25 +290,25 @@ struct judge {
     uint32_t ps_count;        /* 0: not known yet */
     struct judge_peer *peers; /* LANE_PS_MAX of them */
     uint64_t orders_given;    /* the last number */
-    struct judge_order *first_order, *last_order;
+    LIST(struct judge_order) orders;
     struct judge_order end_order; /* kept here: a run ends however short memory is */
 
     bool members_listed; /* by this ps's own configuration */
-    struct judge_task *first_task;
-    struct judge_task *by_task[JUDGE_TASK_BUCKETS];
+    LIST(struct judge_task) tasks;
+    struct key_map tasks_by_key;
     uint64_t
         attempts_forgotten; /* the largest of a task that was forgotten: one that comes back goes on above it */
     uint64_t lists_looked_at;
-    struct judge_session *first_session;
-    /* By their ids: every message of a session looks here. */
-    struct judge_session *by_session_id[JUDGE_SESSION_BUCKETS];
+    LIST(struct judge_session) sessions;
+    struct key_map sessions_by_id; /* every message of a session looks here */
 
-    struct judge_variable *first_variable, *last_variable;
-    struct judge_variable **by_name, **by_id; /* JUDGE_BUCKETS each */
+    LIST(struct judge_variable) variables;
+    struct key_map variables_by_name;
+    struct id_map variables_by_id;
     uint32_t variable_count;
     bool variable_without_order; /* some waits for memory for the order that moves it on */
     uint64_t variables_made, shards_made, shards_placed;
-    struct judge_call *first_call;
+    LIST(struct judge_call) calls;
 };
 
 /* judge.c */

@@ -91,7 +91,8 @@ check_members(struct judge *judge, const wire_join_request *request, struct suma
         else if (!judge->config->members_partial || i >= JUDGE_TASKS_MAX)
             return refuse_members(judge, request, error);
     }
-    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next)
         if (task->listed && task->named != look && !request->members_partial)
             return refuse_members(judge, request, error);
     return SUMAC_OK;

@@ -26,14 +26,10 @@ bool judge_order_room(const struct judge *judge)
 /* The peers that had been given everything are given this next. */
 static void append(struct judge *judge, struct judge_order *order)
 {
-    assert(order->next == NULL);
-    assert(judge->last_order == NULL || judge->last_order->number < order->number);
+    assert(order->in_judge.next == NULL);
+    assert(judge->orders.last == NULL || judge->orders.last->number < order->number);
     assert(!judge_mask_empty(&order->pending));
-    if (judge->last_order == NULL)
-        judge->first_order = order;
-    else
-        judge->last_order->next = order;
-    judge->last_order = order;
+    LIST_APPEND(&judge->orders, order, in_judge);
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         if (judge->peers[ps].next_order == NULL && judge_mask_has(&order->pending, ps))
             judge->peers[ps].next_order = order;
@@ -114,16 +110,16 @@ void judge_order_end(struct judge *judge, const struct judge_mask *pending)
 
 struct judge_order *judge_order_find(const struct judge *judge, uint64_t number)
 {
-    struct judge_order *order = judge->first_order;
+    struct judge_order *order = judge->orders.first;
     while (order != NULL && order->number != number)
-        order = order->next;
+        order = order->in_judge.next;
     return order;
 }
 
 struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps)
 {
     while (order != NULL && !judge_mask_has(&order->pending, ps))
-        order = order->next;
+        order = order->in_judge.next;
     return order;
 }
 
@@ -157,16 +153,8 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
 
 static void take_out(struct judge *judge, struct judge_order *order)
 {
-    assert(judge->first_order != NULL);
-    struct judge_order **link = &judge->first_order;
-    struct judge_order *before = NULL;
-    while (*link != order) {
-        before = *link;
-        link = &before->next;
-    }
-    *link = order->next;
-    if (judge->last_order == order)
-        judge->last_order = before;
+    assert(judge->orders.first != NULL);
+    LIST_REMOVE(&judge->orders, order, in_judge);
 }
 
 static void complete(
@@ -251,7 +239,8 @@ static void put_off(struct judge *judge, struct judge_order *order, uint32_t ps)
 
 uint32_t judge_order_short(const struct judge *judge, const struct judge_session *session)
 {
-    for (const struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+    for (const struct judge_order *order = judge->orders.first; order != NULL;
+         order = order->in_judge.next)
         for (uint32_t ps = 0; order->session == session && ps < judge->ps_count; ps++)
             if (judge_mask_has(&order->again, ps))
                 return ps;
@@ -308,9 +297,9 @@ static void variables_orders_missing(struct judge *judge)
 {
     if (!judge->variable_without_order)
         return;
-    struct judge_variable *variable = judge->first_variable;
+    struct judge_variable *variable = judge->variables.first;
     while (variable != NULL && variable_order_missing(judge, variable))
-        variable = variable->next;
+        variable = variable->in_judge.next;
     judge->variable_without_order = variable != NULL;
 }
 
@@ -318,11 +307,12 @@ void judge_orders_tick(struct judge *judge)
 {
     if (judge->member_joined) /* a first membership goes out with the first session */
         (void)tell_membership(judge);
-    for (struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next)
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
         order_missing(judge, session);
     variables_orders_missing(judge);
-    for (struct judge_order *order = judge->first_order; order != NULL; order = order->next)
+    for (struct judge_order *order = judge->orders.first; order != NULL;
+         order = order->in_judge.next)
         if (order->again_us != 0 && judge->now_us >= order->again_us)
             give_again(judge, order);
 }
@@ -341,7 +331,7 @@ void judge_order_answered(
     judge_mask_remove(&order->again, ps);
     struct judge_peer *peer = &judge->peers[ps];
     if (peer->next_order == order) /* answered on an older stream, before it was given again */
-        peer->next_order = judge_order_next(order->next, ps);
+        peer->next_order = judge_order_next(order->in_judge.next, ps);
     if (!judge_mask_empty(&order->pending))
         return;
     const struct judge_order done = *order;
@@ -423,7 +413,8 @@ pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_
 static bool pack_membership(struct judge *judge, wire_peer_order *message)
 {
     size_t count = 0;
-    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next)
         count += task->member;
     wire_membership *membership = make(judge, sizeof(*membership));
     wire_task_name *names = make(judge, count * sizeof(*names) + 1);
@@ -433,7 +424,7 @@ static bool pack_membership(struct judge *judge, wire_peer_order *message)
     *membership = (wire_membership)WIRE_MEMBERSHIP_INIT;
     membership->membership_epoch = judge->membership_epoch;
     membership->members = pointers;
-    for (struct judge_task *task = judge->first_task; task != NULL; task = task->next) {
+    for (struct judge_task *task = judge->tasks.first; task != NULL; task = task->in_judge.next) {
         if (!task->member)
             continue;
         const size_t i = membership->n_members++;

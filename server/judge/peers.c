@@ -249,7 +249,7 @@ static void give(struct judge *judge, uint32_t ps)
         struct judge_order *order = peer->next_order;
         if (!send_order(judge, ps, judge_order_pack(judge, order)))
             return;
-        peer->next_order = judge_order_next(order->next, ps);
+        peer->next_order = judge_order_next(order->in_judge.next, ps);
     }
 }
 
@@ -337,7 +337,7 @@ static const char *peer_limit(const struct judge *judge, uint32_t ps)
 
 const char *judge_peer_wait(const struct judge *judge, uint32_t ps)
 {
-    const struct judge_order *order = judge_order_next(judge->first_order, ps);
+    const struct judge_order *order = judge_order_next(judge->orders.first, ps);
     const bool told = judge->peers[ps].met && order != NULL;
     return out_text(
         judge->out, "ps 0 waits for %s%s%s; %s", judge_peer_text(judge, ps), told ? ", " : "",
@@ -382,7 +382,7 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
         peer->up_us = judge->now_us;
         peer->hello = 0;
         peer->unanswered = 0;
-        peer->next_order = judge_order_next(judge->first_order, ps);
+        peer->next_order = judge_order_next(judge->orders.first, ps);
         if (peer->silent_us == 0)
             peer->silent_us = judge->now_us;
     }

@@ -104,10 +104,10 @@ void judge_ps_misconfigured(struct judge *judge, const char *text)
 /* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last one's leave. */
 static bool any_settling(const struct judge *judge)
 {
-    const struct judge_session *session = judge->first_session;
+    const struct judge_session *session = judge->sessions.first;
     while (session != NULL && session->state != JUDGE_SESSION_CLOSING &&
            session->state != JUDGE_SESSION_DECIDING)
-        session = session->next;
+        session = session->in_judge.next;
     return session != NULL;
 }
 
@@ -145,7 +145,8 @@ void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
 static bool all_listed_done(const struct judge *judge)
 {
     bool any = false;
-    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next) {
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next) {
         any = any || task->listed;
         if (task->listed && !task->done)
             return false;
@@ -156,9 +157,9 @@ static bool all_listed_done(const struct judge *judge)
 /* Members that are open, or about to be, or not settled yet. */
 bool judge_run_has_members(const struct judge *judge)
 {
-    const struct judge_session *session = judge->first_session;
+    const struct judge_session *session = judge->sessions.first;
     while (session != NULL && (session->task == NULL || session->state == JUDGE_SESSION_SETTLED))
-        session = session->next;
+        session = session->in_judge.next;
     return session != NULL;
 }
 
@@ -234,9 +235,9 @@ void judge_run_check(struct judge *judge)
 
 static struct judge_order *find_end(const struct judge *judge)
 {
-    struct judge_order *order = judge->first_order;
+    struct judge_order *order = judge->orders.first;
     while (order != NULL && order->kind != JUDGE_ORDER_END)
-        order = order->next;
+        order = order->in_judge.next;
     return order;
 }
 

@@ -10,18 +10,25 @@
 
 /* ---- tasks ---- */
 
-/* Of one job there may be thousands, numbered from 0. */
-static uint32_t task_bucket(const char *job, uint32_t index)
+static size_t key_bytes(const struct judge_task_key *key)
 {
-    return (index * 4u + (uint8_t)job[0]) & (JUDGE_TASK_BUCKETS - 1);
+    return offsetof(struct judge_task_key, job) + strlen(key->job);
+}
+
+static struct judge_task_key key_of(const char *job, uint32_t index)
+{
+    assert(strlen(job) <= JUDGE_JOB_BYTES_MAX);
+    struct judge_task_key key = {.index = index};
+    memcpy(key.job, job, strlen(job));
+    return key;
 }
 
 static struct judge_task *find_task(const struct judge *judge, const char *job, uint32_t index)
 {
-    struct judge_task *task = judge->by_task[task_bucket(job, index)];
-    while (task != NULL && (task->index != index || strcmp(task->job, job) != 0))
-        task = task->next_by_name;
-    return task;
+    if (strlen(job) > JUDGE_JOB_BYTES_MAX)
+        return NULL;
+    const struct judge_task_key key = key_of(job, index);
+    return key_map_get(&judge->tasks_by_key, &key, key_bytes(&key));
 }
 
 struct judge_task *judge_task_find(const struct judge *judge, const wire_task_name *name)
@@ -33,8 +40,8 @@ struct judge_task *judge_task_find(const struct judge *judge, const wire_task_na
 static uint64_t mark_tasks_of_sessions(struct judge *judge)
 {
     const uint64_t look = ++judge->lists_looked_at;
-    for (const struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next)
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
         if (session->task != NULL)
             session->task->named = look;
     return look;
@@ -51,7 +58,8 @@ uint32_t judge_tasks_forgettable(struct judge *judge)
 {
     const uint64_t look = mark_tasks_of_sessions(judge);
     uint32_t count = 0;
-    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next)
         count += may_forget(task, look);
     assert(count <= judge->tasks_pool.used);
     return count;
@@ -61,14 +69,8 @@ static void forget_task(struct judge *judge, struct judge_task *task)
 {
     assert(!task->listed);
     assert(task->left || !task->joined);
-    struct judge_task **link = &judge->first_task;
-    while (*link != task)
-        link = &(*link)->next;
-    *link = task->next;
-    link = &judge->by_task[task_bucket(task->job, task->index)];
-    while (*link != task)
-        link = &(*link)->next_by_name;
-    *link = task->next_by_name;
+    LIST_REMOVE(&judge->tasks, task, in_judge);
+    key_map_remove(&judge->tasks_by_key, &task->by_key);
     if (task->attempts > judge->attempts_forgotten)
         judge->attempts_forgotten = task->attempts;
     judge_voided_drop(judge, &task->voided);
@@ -80,7 +82,7 @@ static bool forget_oldest_task(struct judge *judge)
 {
     const uint64_t look = mark_tasks_of_sessions(judge);
     struct judge_task *oldest = NULL;
-    for (struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+    for (struct judge_task *task = judge->tasks.first; task != NULL; task = task->in_judge.next)
         if (may_forget(task, look) && (oldest == NULL || task->left_us < oldest->left_us))
             oldest = task;
     if (oldest != NULL)
@@ -100,22 +102,24 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
     task = pool_take(&judge->tasks_pool);
     if (task == NULL)
         return NULL;
+    task->key = key_of(name->job, name->index);
+    task->by_key =
+        (struct key_entry){.key = &task->key, .key_bytes = key_bytes(&task->key), .value = task};
+    if (!key_map_put(&judge->tasks_by_key, &task->by_key)) {
+        pool_give(&judge->tasks_pool, task);
+        return NULL;
+    }
     text_print(task->job, sizeof(task->job), "%s", name->job);
     task->index = name->index;
     task->attempts = judge->attempts_forgotten;
     assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
-    struct judge_task **link = &judge->first_task;
-    while (*link != NULL)
-        link = &(*link)->next;
-    *link = task;
-    task->next_by_name = judge->by_task[task_bucket(task->job, task->index)];
-    judge->by_task[task_bucket(task->job, task->index)] = task;
+    LIST_APPEND(&judge->tasks, task, in_judge);
     return task;
 }
 
 void judge_tasks_start(struct judge *judge)
 {
-    assert(judge->first_task == NULL);
+    assert(judge->tasks.first == NULL);
     const struct lane_config *config = judge->config;
     judge->members_listed = config->member_count > 0;
     for (uint32_t i = 0; i < config->member_count; i++) {
@@ -144,16 +148,17 @@ static bool is_one_of(const struct judge_task *task, enum judge_tasks which)
 
 bool judge_tasks_any(const struct judge *judge, enum judge_tasks which)
 {
-    const struct judge_task *task = judge->first_task;
+    const struct judge_task *task = judge->tasks.first;
     while (task != NULL && !is_one_of(task, which))
-        task = task->next;
+        task = task->in_judge.next;
     return task != NULL;
 }
 
 const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which)
 {
     struct listing listing = {0};
-    for (const struct judge_task *task = judge->first_task; task != NULL; task = task->next)
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next)
         if (is_one_of(task, which))
             listing_add_task(&listing, task->job, task->index);
     return out_text(judge->out, "%s", listing_end(&listing));
@@ -161,24 +166,18 @@ const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which)
 
 /* ---- sessions ---- */
 
-/* Ids are random bits: any of them will do. */
-static uint32_t bucket(const uint8_t *id) { return id[0] & (JUDGE_SESSION_BUCKETS - 1); }
-
 struct judge_session *judge_session_find(const struct judge *judge, const uint8_t *id, size_t bytes)
 {
     if (bytes != JUDGE_ID_BYTES)
         return NULL;
-    struct judge_session *session = judge->by_session_id[bucket(id)];
-    while (session != NULL && memcmp(session->id, id, JUDGE_ID_BYTES) != 0)
-        session = session->next_by_id;
-    return session;
+    return key_map_get(&judge->sessions_by_id, id, bytes);
 }
 
 struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce)
 {
-    struct judge_session *session = judge->first_session;
+    struct judge_session *session = judge->sessions.first;
     while (session != NULL && memcmp(session->nonce, nonce, JUDGE_ID_BYTES) != 0)
-        session = session->next;
+        session = session->in_judge.next;
     return session;
 }
 
@@ -188,13 +187,14 @@ struct judge_session *judge_session_add(struct judge *judge, const void *id)
     if (session == NULL)
         return NULL;
     assert(judge_session_find(judge, id, JUDGE_ID_BYTES) == NULL);
-    struct judge_session **link = &judge->first_session;
-    while (*link != NULL)
-        link = &(*link)->next;
-    *link = session;
     memcpy(session->id, id, JUDGE_ID_BYTES);
-    session->next_by_id = judge->by_session_id[bucket(session->id)];
-    judge->by_session_id[bucket(session->id)] = session;
+    session->by_id =
+        (struct key_entry){.key = session->id, .key_bytes = JUDGE_ID_BYTES, .value = session};
+    if (!key_map_put(&judge->sessions_by_id, &session->by_id)) {
+        pool_give(&judge->sessions_pool, session);
+        return NULL;
+    }
+    LIST_APPEND(&judge->sessions, session, in_judge);
     return session;
 }
 
@@ -204,14 +204,8 @@ void judge_session_forget(struct judge *judge, struct judge_session *session)
     assert(session->orders == 0);
     assert(session->join_call == 0);
     assert(session->leave_call == 0);
-    struct judge_session **link = &judge->first_session;
-    while (*link != session)
-        link = &(*link)->next;
-    *link = session->next;
-    link = &judge->by_session_id[bucket(session->id)];
-    while (*link != session)
-        link = &(*link)->next_by_id;
-    *link = session->next_by_id;
+    LIST_REMOVE(&judge->sessions, session, in_judge);
+    key_map_remove(&judge->sessions_by_id, &session->by_id);
     judge_voided_drop(judge, &session->voided);
     pool_give(&judge->sessions_pool, session);
 }
@@ -220,8 +214,8 @@ void judge_sessions_forget_oldest(struct judge *judge)
 {
     struct judge_session *oldest = NULL;
     uint32_t settled = 0;
-    for (struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next) {
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next) {
         if (session->state != JUDGE_SESSION_SETTLED || session->orders > 0)
             continue;
         settled++;
@@ -240,14 +234,15 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
     const uint64_t lists = sessions_max + judge->tasks_pool.used + 1;
     return (sessions_max + JUDGE_SETTLED_MAX) * sizeof(struct judge_session) +
            judge->tasks_pool.used * sizeof(struct judge_task) +
+           (sessions_max + JUDGE_SETTLED_MAX + judge->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
            lists * judge_voided_bytes_max(judge);
 }
 
 uint32_t judge_sessions_open(const struct judge *judge)
 {
     uint32_t count = 0;
-    for (const struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next)
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
         count += session->state != JUDGE_SESSION_SETTLED;
     return count;
 }

@@ -202,8 +202,8 @@ void judge_leave(struct judge *judge, const struct lane_event *event)
 void judge_leaves_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
 {
-    for (struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next) {
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next) {
         if (session->leave_call != 0)
             out_fail(judge->out, session->leave_call, status, reason, "%s", text);
         session->leave_call = 0;
@@ -216,8 +216,8 @@ void judge_leases_tick(struct judge *judge)
 {
     const uint64_t lease_us = judge_ms(judge->config->lease_ms);
     struct judge_session *next = NULL;
-    for (struct judge_session *session = judge->first_session; session != NULL; session = next) {
-        next = session->next;
+    for (struct judge_session *session = judge->sessions.first; session != NULL; session = next) {
+        next = session->in_judge.next;
         assert(session->heard_us <= judge->now_us);
         if (judge->now_us - session->heard_us <= lease_us)
             continue;

@@ -59,8 +59,8 @@ static const char *settle_wait(const struct judge *judge, const struct judge_ses
 
 static void say_sessions(const struct judge *judge, struct sentences *sentences)
 {
-    for (const struct judge_session *session = judge->first_session; session != NULL;
-         session = session->next) {
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next) {
         const bool settles =
             session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING;
         if ((session->state < JUDGE_SESSION_OPEN || settles) && has_room(sentences))
@@ -112,7 +112,8 @@ uint32_t judge_waits(
     judge_look(judge, now_us, out);
     say_own(judge, &sentences);
     say_sessions(judge, &sentences);
-    for (const struct judge_call *call = judge->first_call; call != NULL; call = call->next)
+    for (const struct judge_call *call = judge->calls.first; call != NULL;
+         call = call->in_judge.next)
         if (has_room(&sentences))
             say(&sentences, judge_call_wait(judge, call));
     *waits = sentences.items;
