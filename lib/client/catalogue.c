@@ -10,8 +10,6 @@
 #include "error.h"
 #include "text.h"
 
-enum { VARIABLES_CREATE, VARIABLES_DELETE, VARIABLES_LIST }; /* methods of Variables */
-
 #define ANSWER_MS 1000u /* for the way of an answer */
 #define NAME_BYTES_MAX 1024
 
@@ -292,11 +290,10 @@ static enum sumac_status create(
     session_read(client->session, &state);
     memcpy(creation->session_id, state.session_id, sizeof(creation->session_id));
     const struct client_call call = {
-        .service = &sumac__v1__variables__descriptor,
-        .method = VARIABLES_CREATE,
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_CREATE,
         .request = &creation->request.base,
-        .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
-        .retry = true,
+        .needs_session = true,
         .waits_for_others = true,
         .take = take_created,
         .context = creation};
@@ -350,23 +347,6 @@ static enum sumac_status assign_value(
     return status;
 }
 
-/* A reader or a client whose session is over has nothing to create or delete with. */
-static enum sumac_status check_session(struct sumac_client *client, struct sumac_error *error)
-{
-    assert(client_is_locked(client));
-    if (client->ended) {
-        if (error != NULL)
-            *error = client->end;
-        return client->end.status;
-    }
-    if (client->reader || client->left)
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            client->reader ? "a reader has no session; open the client as an observer or a member"
-                           : "the session has left; open another client");
-    return SUMAC_OK;
-}
-
 enum sumac_status sumac_client_create(
     struct sumac_client *client, const struct sumac_variable_options *options,
     struct sumac_variable **variable, struct sumac_error *error)
@@ -382,9 +362,7 @@ enum sumac_status sumac_client_create(
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     client_lock(client);
-    enum sumac_status status = check_session(client, error);
-    if (status == SUMAC_OK)
-        status = check_options(options, error);
+    enum sumac_status status = check_options(options, error);
     if (status == SUMAC_OK)
         status = create(&creation, options, error);
     client_unlock(client);
@@ -424,11 +402,9 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
     request.names = names;
     const struct client_call call = {
         .ps = knowing_ps(client),
-        .service = &sumac__v1__variables__descriptor,
-        .method = VARIABLES_LIST,
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_LIST,
         .request = &request.base,
-        .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
-        .retry = true,
         .take = take_list,
         .context = client};
     return client_call(client, &call, error);
@@ -488,15 +464,14 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
     request.name = (char *)(uintptr_t)name;
     request.timeout_ms = ps_patience_ms(client);
     const struct client_call call = {
-        .service = &sumac__v1__variables__descriptor,
-        .method = VARIABLES_DELETE,
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_DELETE,
         .request = &request.base,
-        .until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000,
+        .needs_session = true,
+        .once = true,
         .waits_for_others = true,
         .take = take_deleted};
-    enum sumac_status status = check_session(client, error);
-    if (status == SUMAC_OK)
-        status = client_call(client, &call, error);
+    const enum sumac_status status = client_call(client, &call, error);
     struct sumac_variable *known = find(client, name);
     if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
         known->deleted = true;

@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "list.h"
 #include "memory.h"
 #include "rpc.h"
 #include "session.h"
@@ -94,6 +95,8 @@ struct sumac_pull {
     struct transfer transfer;
 };
 
+struct unary;
+
 struct sumac_client {
     pthread_mutex_t lock;
     pthread_t holder; /* of the lock, while it is `locked` */
@@ -114,7 +117,8 @@ struct sumac_client {
     struct sumac_error end;
     struct peer *peers;
     uint32_t peer_count;
-    struct call_tag *calls; /* of the session, under way */
+    struct call_tag *calls;     /* of the session, under way */
+    LIST(struct unary) unaries; /* that threads wait for */
     struct sumac_variable *variables;
     struct transfer *free_transfers, *live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
@@ -183,21 +187,22 @@ void client_hang_up(struct sumac_client *client);
 /* unary.c -- with the lock held */
 /* Called with the lock held, for the answer: lent until it returns. */
 typedef void client_take(void *context, const wire_message *reply);
-/* One unary call to a ps, until it is answered or the time is up. `retry`: again while the ps is
- * not there. */
+/* One unary call to a ps, until it is answered or the client's timeout is over. */
 struct client_call {
     uint32_t ps;
     const wire_service *service;
     unsigned method;
     const wire_message *request;
-    uint64_t until_us;
-    bool retry;
-    bool waits_for_others; /* it is answered when every ps has done its part */
+    bool needs_session, once; /* as in struct session_call */
+    bool waits_for_others;    /* it is answered when every ps has done its part */
     client_take *take;
     void *context;
 };
 enum sumac_status
 client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error);
+/* The session has ANSWERED one; or has ended, and says nothing more of those under way. */
+void client_answered(const struct session_effect *effect);
+void client_fail_calls(struct sumac_client *client, const struct sumac_error *error);
 struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int lane);
 /* "ps 1 at h:2222, which was last heard from 40 ms ago" */
 const char *

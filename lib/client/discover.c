@@ -16,8 +16,6 @@
 #include "error.h"
 #include "text.h"
 
-enum { VARIABLES_CREATE, VARIABLES_DELETE, VARIABLES_LIST }; /* methods of Variables */
-
 /* What is known of one ps while it is looked for. */
 struct probe {
     struct search *search;
@@ -137,10 +135,9 @@ static void ask(struct probe *probe, uint64_t until_us)
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     struct rpc_channel *channel = client_channel(client, probe->ps, SESSION_PULL_STREAM);
     request.after_id = UINT64_MAX; /* no variables */
-    if (channel == NULL ||
-        rpc_channel_call(
-            channel, &sumac__v1__variables__descriptor, VARIABLES_LIST, &request.base, until_us,
-            false, &handler, probe, &probe->call) != SUMAC_OK) {
+    if (channel == NULL || rpc_channel_call(
+                               channel, WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base,
+                               until_us, false, &handler, probe, &probe->call) != SUMAC_OK) {
         probe->call = NULL;
         probe->again_us = client_now_us() + CALL_RETRY_MS * 1000;
         fail(

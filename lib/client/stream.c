@@ -318,6 +318,7 @@ static void do_ended(struct sumac_client *client, const struct sumac_error *erro
          transfer = transfer->next_live)
         if (!transfer->over)
             transfer_fail(transfer, error);
+    client_fail_calls(client, error);
     client_log(client, "the session ended: %s", error->text);
 }
 
@@ -347,6 +348,9 @@ static bool do_effect(struct sumac_client *client, const struct session_effect *
     case SESSION_EFFECT_PUSHED:
     case SESSION_EFFECT_PULLED:
         do_transferred(client, effect);
+        break;
+    case SESSION_EFFECT_ANSWERED:
+        client_answered(effect);
         break;
     case SESSION_EFFECT_LEFT:
         assert(!client->left);

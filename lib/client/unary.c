@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unary.c -- one call to one ps, waited for by the thread that makes it. */
+/* unary.c -- one call to one ps, which the session makes, waited for by the thread that wants it. */
 #include "client_state.h"
 
 #include <assert.h>
@@ -8,13 +8,13 @@
 #include "error.h"
 #include "text.h"
 
-/* A call under way; on the stack of the thread that waits. */
+/* A call that a thread waits for; on its stack. */
 struct unary {
+    LINKS(struct unary) links; /* in the client's list */
     struct sumac_client *client;
     const struct client_call *call;
-    struct rpc_call *rpc;
-    bool answered, closed;
-    struct sumac_error error;
+    bool over;
+    struct sumac_error error; /* status OK: it was answered */
 };
 
 struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int lane)
@@ -44,52 +44,27 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
     return text;
 }
 
-static void answered(struct rpc_call *call, const struct wire_received *received)
+void client_answered(const struct session_effect *effect)
 {
-    struct unary *unary = rpc_call_user(call);
-    unary->answered = true;
-    unary->client->peers[unary->call->ps].heard_us = client_now_us();
-    unary->call->take(unary->call->context, received->message);
+    struct unary *unary = (struct unary *)(uintptr_t)effect->token;
+    assert(!unary->over);
+    unary->over = true;
+    unary->error = effect->error;
+    if (effect->error.status == SUMAC_OK)
+        unary->call->take(unary->call->context, effect->reply);
 }
 
-static void closed(struct rpc_call *call, const struct sumac_error *error)
+void client_fail_calls(struct sumac_client *client, const struct sumac_error *error)
 {
-    struct unary *unary = rpc_call_user(call);
-    unary->closed = true;
-    unary->error = *error;
+    assert(client->ended);
+    for (struct unary *unary = client->unaries.first; unary != NULL; unary = unary->links.next)
+        if (!unary->over) {
+            unary->over = true;
+            unary->error = *error;
+        }
 }
 
-static const struct rpc_handler handler = {.message = answered, .closed = closed};
-
-static bool is_closed(void *context) { return ((const struct unary *)context)->closed; }
-
-static bool is_never(void *context)
-{
-    (void)context;
-    return false;
-}
-
-/* One try. The call is over when this returns, whatever it came to. */
-static void try_once(struct unary *unary)
-{
-    struct sumac_client *client = unary->client;
-    const struct client_call *call = unary->call;
-    unary->answered = unary->closed = false;
-    struct rpc_channel *channel = client_channel(client, call->ps, SESSION_PULL_STREAM);
-    if (channel == NULL || rpc_channel_call(
-                               channel, call->service, call->method, call->request, call->until_us,
-                               false, &handler, unary, &unary->rpc) != SUMAC_OK) {
-        fail(
-            &unary->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a call to ps %" PRIu32, call->ps);
-        return;
-    }
-    if (client_wait(client, is_closed, unary, call->until_us))
-        return;
-    rpc_call_cancel(unary->rpc);
-    client_wait(client, is_closed, unary, NEVER_US); /* what is cancelled ends at once */
-    assert(unary->closed);                           /* it lies on this thread's stack */
-}
+static bool is_over(void *context) { return ((const struct unary *)context)->over; }
 
 /* The address is told with what a connection came to; what a ps answers stands as it is. */
 static enum sumac_status
@@ -98,13 +73,7 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
     char peer[192];
     const struct sumac_error *given = &unary->error;
     const uint32_t ps = unary->call->ps;
-    assert(!unary->answered || given->status != SUMAC_OK); /* that would be no failure */
-    if (given->status == SUMAC_OK)
-        return fail(
-            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "ps %" PRIu32
-            " at %s ended a call well and did not answer it: is it a ps of this release?",
-            ps, client->peers[ps].address);
+    assert(given->status != SUMAC_OK); /* that would be no failure */
     if (given->reason == SUMAC_REASON_UNSPECIFIED && client->ended)
         given = &client->end; /* the session knows why nobody answers */
     if (given->reason != SUMAC_REASON_UNSPECIFIED) {
@@ -126,22 +95,27 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
         given->text);
 }
 
+/* The session sees to it that it is over in time. */
 enum sumac_status
 client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error)
 {
     assert(call->take != NULL);
-    assert(!client->stepping); /* its callbacks step the session */
+    assert(client->session != NULL);
     struct unary unary = {.client = client, .call = call};
-    for (;;) {
-        try_once(&unary);
-        if (unary.answered && unary.error.status == SUMAC_OK)
-            return SUMAC_OK;
-        const uint64_t again_us = client_now_us() + CALL_RETRY_MS * 1000;
-        const bool again = call->retry && unary.error.status == SUMAC_UNAVAILABLE &&
-                           unary.error.reason == SUMAC_REASON_UNSPECIFIED &&
-                           again_us < call->until_us && !client->ended;
-        if (!again)
-            return explain(client, &unary, error);
-        client_wait(client, is_never, NULL, again_us);
-    }
+    const struct session_call wanted = {
+        .token = (uintptr_t)&unary,
+        .ps = call->ps,
+        .service = call->service,
+        .method = call->method,
+        .request = call->request,
+        .timeout_ms = client->timeout_ms,
+        .needs_session = call->needs_session,
+        .once = call->once};
+    LIST_APPEND(&client->unaries, &unary, links);
+    client_step(
+        client, &(struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &wanted});
+    client_wait(client, is_over, &unary, NEVER_US);
+    LIST_REMOVE(&client->unaries, &unary, links);
+    assert(unary.over); /* it lies on this thread's stack */
+    return unary.error.status == SUMAC_OK ? SUMAC_OK : explain(client, &unary, error);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c -- unary calls: each is made when it is due, and again, after a wait that doubles, while another try may come to
- * something and there is time. */
+/* call.c -- unary calls, the session's own and the caller's: each is made when it is due, and again, after a wait that doubles,
+ * while another try may come to something and there is time. */
 #include "state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "error.h"
 
@@ -31,34 +32,48 @@ static void try_call(struct session *session, struct call *call)
     call->due_us = NEVER;
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_CALL);
     effect->call = call->number;
-    effect->ps = call->ps;
-    effect->service = call->kind->service;
-    effect->method = call->kind->method;
+    effect->ps = call->wanted.ps;
+    effect->service = call->wanted.service;
+    effect->method = call->wanted.method;
     effect->request = request;
     effect->at_us = call->until_us;
     effect_wake(session, call->until_us);
 }
 
-void call_begin(
-    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us)
+static struct call *
+take_call(struct session *session, const struct call_kind *kind, uint64_t until_us)
 {
     assert(until_us > session->now_us);
     struct call *call = pool_take(&session->calls);
+    if (call == NULL)
+        return NULL;
+    call->kind = kind;
+    call->due_us = session->now_us;
+    call->until_us = until_us;
+    LIST_APPEND(&session->live_calls, call, links);
+    return call;
+}
+
+void call_begin(
+    struct session *session, const struct call_kind *kind, uint32_t ps, uint64_t until_us)
+{
+    assert(kind->service != NULL);
+    struct call *call = take_call(session, kind, until_us);
     if (call == NULL) {
         session->exhausted = true;
         return;
     }
-    call->kind = kind;
-    call->ps = ps;
-    call->due_us = session->now_us;
-    call->until_us = until_us;
-    LIST_APPEND(&session->live_calls, call, links);
+    call->wanted.ps = ps;
+    call->wanted.service = kind->service;
+    call->wanted.method = kind->method;
     try_call(session, call);
 }
 
 /* It is over: nothing is heard of it any more. */
 static void drop(struct session *session, struct call *call)
 {
+    assert(call->wanted.token == 0 || session->given_calls > 0);
+    session->given_calls -= call->wanted.token != 0;
     LIST_REMOVE(&session->live_calls, call, links);
     if (call->number != 0)
         effect_add(session, SESSION_EFFECT_CANCEL_CALL)->call = call->number;
@@ -79,27 +94,27 @@ void call_answered(struct session *session, const struct session_event *event)
     struct call *call = find(session, event->call);
     if (call == NULL)
         return;
-    const struct call_kind *kind = call->kind;
     call->number = 0;
+    const struct call over = *call;
     drop(session, call);
-    kind->answered(session, event->reply);
+    over.kind->answered(session, &over, event->reply);
 }
 
 /* This try has failed: another one is due, or it has for good. */
 static void fail_try(struct session *session, struct call *call, const struct sumac_error *error)
 {
-    const struct call_kind *kind = call->kind;
     const uint64_t wait_us = 1000 * (uint64_t)backoff_ms(session, call->failures++);
     call->number = 0;
     call->undone = false;
     if (is_worth_retrying(error) && session->now_us + wait_us < call->until_us &&
-        !(kind->is_idle != NULL && kind->is_idle(session))) {
+        (call->kind->gives_up == NULL || !call->kind->gives_up(session, call, error))) {
         call->due_us = session->now_us + wait_us;
         effect_wake(session, call->due_us);
         return;
     }
+    const struct call over = *call;
     drop(session, call);
-    kind->failed(session, error);
+    over.kind->failed(session, &over, error);
 }
 
 void call_failed(struct session *session, const struct session_event *event)
@@ -119,11 +134,11 @@ void call_undone(struct session *session, uint64_t number)
 static void time_out(struct session *session, struct call *call)
 {
     assert(session->now_us >= call->until_us);
-    const struct call_kind *kind = call->kind;
+    const struct call over = *call;
     struct sumac_error error;
     fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
     drop(session, call);
-    kind->failed(session, &error);
+    over.kind->failed(session, &over, &error);
 }
 
 /* The first that is due, or whose time is over, or that could not be begun; NULL: none is. */
@@ -164,9 +179,109 @@ void calls_forget(struct session *session)
     }
 }
 
-void calls_drop(struct session *session)
+/* ---- the caller's */
+
+static void answer(
+    struct session *session, uint64_t token, const wire_message *reply,
+    const struct sumac_error *error)
+{
+    assert((reply == NULL) != (error == NULL));
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_ANSWERED);
+    effect->token = token;
+    effect->reply = reply;
+    if (error != NULL)
+        effect->error = *error;
+}
+
+static const wire_message *lend_request(struct session *session, const struct call *call)
+{
+    (void)session;
+    assert(call->wanted.token != 0);
+    return call->wanted.request;
+}
+
+static void
+was_answered(struct session *session, const struct call *call, const wire_message *reply)
+{
+    answer(session, call->wanted.token, reply, NULL);
+}
+
+static void
+has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    answer(session, call->wanted.token, NULL, error);
+}
+
+/* A ps that says that the time is over goes by the time that the request names. */
+static bool is_made_once(
+    const struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)session;
+    return call->wanted.once || error->reason == SUMAC_REASON_TIMED_OUT;
+}
+
+static const struct call_kind given = {
+    .compose = lend_request,
+    .answered = was_answered,
+    .failed = has_failed,
+    .gives_up = is_made_once};
+
+static bool may_accept(
+    const struct session *session, const struct session_call *wanted, struct sumac_error *error)
+{
+    if (session->phase == PHASE_OVER)
+        *error = session->end;
+    else if (session->phase < PHASE_OPEN)
+        fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "the session is not open yet");
+    else if (wanted->needs_session && session->config.reader)
+        fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            "a reader has no session; open the client as an observer or a member");
+    else if (wanted->ps >= session->link_count)
+        fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "ps %" PRIu32 " is called, and there are %" PRIu32, wanted->ps, session->link_count);
+    else if (session->given_calls >= SESSION_CALLS_MAX)
+        fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "%d calls are under way, no more may be; wait for one of them first",
+            SESSION_CALLS_MAX);
+    else
+        return true;
+    return false;
+}
+
+void call_accept(struct session *session, const struct session_call *wanted)
+{
+    assert(wanted->token != 0);
+    assert(wanted->timeout_ms > 0);
+    struct sumac_error error;
+    struct call *call = NULL;
+    if (may_accept(session, wanted, &error)) {
+        call = take_call(session, &given, session->now_us + 1000 * (uint64_t)wanted->timeout_ms);
+        if (call == NULL)
+            fail(
+                &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "no memory for a call to ps %" PRIu32, wanted->ps);
+    }
+    if (call == NULL) {
+        answer(session, wanted->token, NULL, &error);
+        return;
+    }
+    call->wanted = *wanted;
+    session->given_calls++;
+    try_call(session, call);
+}
+
+void calls_end(struct session *session)
 {
     assert(session->phase == PHASE_OVER);
-    while (session->live_calls.first != NULL)
+    while (session->live_calls.first != NULL) {
+        const uint64_t token = session->live_calls.first->wanted.token;
         drop(session, session->live_calls.first);
+        if (token != 0)
+            answer(session, token, NULL, &session->end);
+    }
 }

@@ -115,8 +115,9 @@ static void keep_addresses(struct session *session, const wire_join_reply *reply
     session->config.ps_count = (uint32_t)count;
 }
 
-static void joined(struct session *session, const wire_message *message)
+static void joined(struct session *session, const struct call *call, const wire_message *message)
 {
+    (void)call;
     assert(session->phase == PHASE_JOINING);
     const wire_join_reply *reply = (const wire_join_reply *)message;
     if (reply->session_id.len != sizeof(session->session_id) || reply->n_ps_addresses == 0 ||
@@ -173,8 +174,10 @@ static void end_unanswered(
     session_end(session, &named, NULL);
 }
 
-static void join_failed(struct session *session, const struct sumac_error *error)
+static void
+join_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
+    (void)call;
     assert(session->phase == PHASE_JOINING);
     end_unanswered(session, "open a session", error);
 }
@@ -223,21 +226,31 @@ static void left(struct session *session)
         "the session has left; open another client");
     pulls_end(session);
     streams_close(session);
-    calls_drop(session);
+    calls_end(session);
     effect_add(session, SESSION_EFFECT_LEFT);
 }
 
-static void leave_answered(struct session *session, const wire_message *message)
+static void
+leave_answered(struct session *session, const struct call *call, const wire_message *message)
 {
+    (void)call;
     (void)message;
     left(session);
 }
 
 /* What the leave was to do has been done when the session is closed, whoever's answer was lost. */
-static bool is_closed(const struct session *session) { return session->closed_seen; }
-
-static void leave_failed(struct session *session, const struct sumac_error *error)
+static bool
+is_closed(const struct session *session, const struct call *call, const struct sumac_error *error)
 {
+    (void)call;
+    (void)error;
+    return session->closed_seen;
+}
+
+static void
+leave_failed(struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)call;
     assert(session->phase == PHASE_LEAVING);
     if (session->closed_seen)
         left(session);
@@ -251,7 +264,7 @@ static const struct call_kind leave_call = {
     .compose = compose_leave,
     .answered = leave_answered,
     .failed = leave_failed,
-    .is_idle = is_closed};
+    .gives_up = is_closed};
 
 static uint64_t third_of_lease_us(const struct session *session)
 {
@@ -290,8 +303,10 @@ static void end_renewal(struct session *session)
 }
 
 /* The lease is not renewed: by no fault of ours, or because the session is no more. */
-static void renew_failed(struct session *session, const struct sumac_error *error)
+static void
+renew_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
+    (void)call;
     end_renewal(session);
     if (session->phase != PHASE_OPEN)
         return;
@@ -303,13 +318,20 @@ static void renew_failed(struct session *session, const struct sumac_error *erro
         session_end(session, error, NULL);
 }
 
-static void renewed(struct session *session, const wire_message *message)
+static void renewed(struct session *session, const struct call *call, const wire_message *message)
 {
+    (void)call;
     (void)message;
     end_renewal(session);
 }
 
-static bool is_not_open(const struct session *session) { return session->phase != PHASE_OPEN; }
+static bool
+is_not_open(const struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)call;
+    (void)error;
+    return session->phase != PHASE_OPEN;
+}
 
 static const wire_message *compose_renew(struct session *session, const struct call *call)
 {
@@ -332,7 +354,7 @@ static const struct call_kind renew_call = {
     .compose = compose_renew,
     .answered = renewed,
     .failed = renew_failed,
-    .is_idle = is_not_open};
+    .gives_up = is_not_open};
 
 static void renew(struct session *session)
 {
@@ -419,6 +441,6 @@ void session_end(
     pushes_end(session, closed);
     pulls_end(session);
     streams_close(session);
-    calls_drop(session);
+    calls_end(session);
     effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
 }

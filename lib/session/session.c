@@ -173,6 +173,9 @@ static void handle(struct session *session, const struct session_event *event)
     case SESSION_EVENT_START:
         join_start(session);
         break;
+    case SESSION_EVENT_CALL:
+        call_accept(session, event->wanted_call);
+        break;
     case SESSION_EVENT_CALL_ANSWERED:
         call_answered(session, event);
         break;
@@ -260,6 +263,12 @@ static void refuse_exhausted(struct session *session, const struct session_event
             session,
             (struct session_effect){
                 .kind = SESSION_EFFECT_PULLED, .token = event->pull->token, .error = session->end});
+    else if (event->kind == SESSION_EVENT_CALL)
+        say_only(
+            session, (struct session_effect){
+                         .kind = SESSION_EFFECT_ANSWERED,
+                         .token = event->wanted_call->token,
+                         .error = session->end});
 }
 
 void session_step(

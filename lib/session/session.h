@@ -23,6 +23,7 @@
 #define SESSION_PS_MAX 256
 #define SESSION_PUSHES_IN_FLIGHT_MAX 1024
 #define SESSION_PULLS_IN_FLIGHT_MAX 1024
+#define SESSION_CALLS_MAX 1024 /* of the caller's, under way */
 #define SESSION_CHUNK_BYTES 262144u
 #define SESSION_CHUNK_BYTES_MAX 1048576u
 #define SESSION_PIECES_PER_MESSAGE_MAX 4096u
@@ -87,6 +88,18 @@ struct session_pull {
     uint32_t timeout_ms; /* 0: 60 000 */
 };
 
+/* A unary call of the caller's own. It is made again, as long as there is time, while another try may come to something. */
+struct session_call {
+    uint64_t token; /* the caller's name for it, not 0 */
+    uint32_t ps;
+    const wire_service *service;
+    unsigned method;
+    const wire_message *request; /* borrowed until ANSWERED */
+    uint32_t timeout_ms;         /* of all tries; not 0 */
+    bool needs_session;          /* a reader has none */
+    bool once; /* what was lost may have been carried out, and again would be something else */
+};
+
 enum session_event_kind {
     SESSION_EVENT_START,           /* join (or, of a reader, open streams as they are needed) */
     SESSION_EVENT_CALL_ANSWERED,   /* call, reply */
@@ -94,6 +107,7 @@ enum session_event_kind {
     SESSION_EVENT_PUSH,            /* push */
     SESSION_EVENT_PULL,            /* pull */
     SESSION_EVENT_CANCEL_PULL,     /* token */
+    SESSION_EVENT_CALL,            /* wanted_call */
     SESSION_EVENT_LEAVE,           /* done: all pushes that are not done are waited for first */
     SESSION_EVENT_STREAM_WRITABLE, /* ps, lane, generation: opened, or the last message is out */
     SESSION_EVENT_STREAM_LOST,     /* ps, lane, generation, error */
@@ -117,6 +131,7 @@ struct session_event {
     const struct sumac_error *error;
     const struct session_push *push;
     const struct session_pull *pull;
+    const struct session_call *wanted_call;
     const wire_message *reply;
     const wire_push_answer *push_answer;
     const wire_pull_answer *pull_answer;
@@ -134,14 +149,15 @@ enum session_effect_kind {
     SESSION_EFFECT_SEND_PUSH, /* ps, generation, push_request, payload: the stream is not writable
                                  until told */
     SESSION_EFFECT_SEND_PULL, /* ps, generation, pull_request */
-    SESSION_EFFECT_PUSHED, /* token, error (status OK: applied everywhere), versions (in the order
+    SESSION_EFFECT_PUSHED,   /* token, error (status OK: applied everywhere), versions (in the order
                               of the pieces) */
-    SESSION_EFFECT_PULLED, /* token, error, versions (in the order of the pieces) */
-    SESSION_EFFECT_LEFT,   /* the session is over, in good order */
-    SESSION_EFFECT_ENDED,  /* error: closed, unknown or a ps lost, and what was in flight has been
+    SESSION_EFFECT_PULLED,   /* token, error, versions (in the order of the pieces) */
+    SESSION_EFFECT_ANSWERED, /* token, error (status OK: reply, which is the event's) */
+    SESSION_EFFECT_LEFT,     /* the session is over, in good order */
+    SESSION_EFFECT_ENDED,    /* error: closed, unknown or a ps lost, and what was in flight has been
                               answered PUSHED …; or no memory, and nothing more is said of that */
-    SESSION_EFFECT_LOG,    /* text: one line, noun then value */
-    SESSION_EFFECT_WAKE,   /* at_us: a TICK is wanted then (the earliest counts) */
+    SESSION_EFFECT_LOG,      /* text: one line, noun then value */
+    SESSION_EFFECT_WAKE,     /* at_us: a TICK is wanted then (the earliest counts) */
 };
 
 /* Bytes to send: a run of a push's data, or of the session's own. */
@@ -162,7 +178,7 @@ struct session_effect {
     uint64_t call; /* one try; a session numbers them 1, 2, 3 … */
     const wire_service *service;
     unsigned method;
-    const wire_message *request;
+    const wire_message *request, *reply;
     struct sumac_error error;
     const uint64_t *versions;
     uint32_t version_count;

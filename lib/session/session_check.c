@@ -263,7 +263,7 @@ static void check_due(struct sums *sums, const char *what, uint64_t due_us)
 static void check_calls(struct sums *sums)
 {
     const struct session *session = sums->session;
-    uint32_t count = 0;
+    uint32_t count = 0, given = 0;
 
     for (const struct call *call = session->live_calls.first; call != NULL;
          call = call->links.next, count++) {
@@ -271,10 +271,12 @@ static void check_calls(struct sums *sums)
             check_object(
                 sums->check, "call %llu is neither due nor under way, or both",
                 (unsigned long long)call->number);
+        given += call->wanted.token != 0;
         check_due(sums, "a call", call->due_us);
         check_due(sums, "the end of a call", call->until_us);
     }
     check_same(sums->check, session->calls.used, count, "calls", "the session");
+    check_same(sums->check, session->given_calls, given, "calls of the caller's", "the session");
 }
 
 /* Whatever is to be done at a time has its tick. */

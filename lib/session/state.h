@@ -109,17 +109,19 @@ struct pull {
     uint64_t deadline_us;
 };
 
-/* What is called, and what becomes of it. */
+/* What is called, and what becomes of it: the session's own calls have a kind each, and the caller's have one. */
 struct call_kind {
-    const wire_service *service;
+    const wire_service *service; /* of the session's own */
     unsigned method;
     /* The request of a try, made when it is due, in the step's arena; NULL: there is no memory. */
     const wire_message *(*compose)(struct session *session, const struct call *call);
-    void (*answered)(struct session *session, const wire_message *reply);
+    void (*answered)(struct session *session, const struct call *call, const wire_message *reply);
     /* For good: the error that the last try came to. */
-    void (*failed)(struct session *session, const struct sumac_error *error);
-    /* Is it of no use any more? NULL: it always is. */
-    bool (*is_idle)(const struct session *session);
+    void (*failed)(
+        struct session *session, const struct call *call, const struct sumac_error *error);
+    /* Is it not made again after this error, though others are? NULL: it is. */
+    bool (*gives_up)(
+        const struct session *session, const struct call *call, const struct sumac_error *error);
 };
 
 /* A call that is to be answered: its next try is due, or one is under way. */
@@ -129,9 +131,9 @@ struct call {
     uint64_t number; /* of the try under way; 0: none is */
     uint64_t due_us; /* of the next one; NEVER: one is under way */
     uint64_t until_us;
-    uint32_t ps;
     uint32_t failures;
-    bool undone; /* the try was not begun */
+    bool undone;                /* the try was not begun */
+    struct session_call wanted; /* the caller's; of the session's own the ps and what is called */
 };
 
 /* SHUT ──► DUE ──► OPENING ──► OPEN, or without DUE; any ──► SHUT. */
@@ -216,7 +218,8 @@ struct session {
     uint32_t lease_ms;
     uint64_t sent_us; /* anything, to any ps */
     LIST(struct call) live_calls;
-    uint64_t last_call; /* the number of the last try */
+    uint32_t given_calls; /* of them, the caller's */
+    uint64_t last_call;   /* the number of the last try */
     bool renewing;
     bool leave_wanted, leave_done, leave_called;
     bool closed_seen;
@@ -274,8 +277,11 @@ void call_failed(struct session *session, const struct session_event *event);
 void call_undone(struct session *session, uint64_t number);
 /* Those that are due are made, those whose time is over fail. */
 void calls_check(struct session *session);
-/* The session is over: what is not answered yet is cancelled, or, without a word, nobody's. */
-void calls_drop(struct session *session);
+/* One of the caller's. */
+void call_accept(struct session *session, const struct session_call *wanted);
+/* The session is over: what is not answered yet is cancelled, and the caller's end as it does; or, without a word, they are
+ * nobody's. */
+void calls_end(struct session *session);
 void calls_forget(struct session *session);
 /* May the same call, made again, come to something else? The remedy is told by the reason; without one, by the status. */
 bool is_worth_retrying(const struct sumac_error *error);

@@ -54,7 +54,8 @@ struct world {
     struct asked asked[TOKENS_MAX];
     struct peer peers[PS];
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the call of each method that is under way; 0: none */
-    bool ended, scarce;                    /* there is no memory to open a stream or make a call */
+    uint64_t given_call; /* the last that was made for the caller; 0: none, or it is over */
+    bool ended, scarce;  /* there is no memory to open a stream or make a call */
 };
 
 static void *take(void *context, size_t bytes)
@@ -148,7 +149,12 @@ static void carry_out(struct world *world, const struct session_effect *effect)
 
     switch (effect->kind) {
     case SESSION_EFFECT_CALL:
-        MUST(effect->call > 0 && effect->request->descriptor == types[effect->method]);
+        MUST(effect->call > 0 && effect->at_us > world->now_us);
+        if (effect->service == WIRE_VARIABLES) {
+            world->given_call = effect->call;
+            break;
+        }
+        MUST(effect->request->descriptor == types[effect->method]);
         world->calls[effect->method] = effect->call;
         break;
     case SESSION_EFFECT_CANCEL_CALL:
@@ -156,6 +162,8 @@ static void carry_out(struct world *world, const struct session_effect *effect)
         for (uint32_t method = 0; method < WIRE_SESSIONS_METHODS; method++)
             if (world->calls[method] == effect->call)
                 world->calls[method] = 0;
+        if (world->given_call == effect->call)
+            world->given_call = 0;
         break;
     case SESSION_EFFECT_OPEN_STREAM:
         MUST(peer != NULL);
@@ -178,6 +186,7 @@ static void carry_out(struct world *world, const struct session_effect *effect)
         break;
     case SESSION_EFFECT_PUSHED:
     case SESSION_EFFECT_PULLED:
+    case SESSION_EFFECT_ANSWERED:
         answered(world, effect->token);
         break;
     case SESSION_EFFECT_LEFT:
@@ -318,9 +327,40 @@ static void call_failed(struct world *world, struct input *input)
 
     event.call = world->calls[method];
     if (event.call == 0)
+        event.call = world->given_call;
+    if (event.call == 0)
         return;
-    world->calls[method] = 0;
+    if (world->calls[method] != 0)
+        world->calls[method] = 0;
+    else
+        world->given_call = 0;
     world_step(world, &event);
+}
+
+/* A call of the caller's is answered, or made. */
+static void call_a_list(struct world *world, struct input *input)
+{
+    static const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    const wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+    const struct session_call wanted = {
+        .token = world->tokens + 1,
+        .ps = below(input, PS + 1),
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_LIST,
+        .request = &request.base,
+        .timeout_ms = 1 + 1000 * below(input, 64),
+        .needs_session = below(input, 2) == 1,
+        .once = sometimes(input)};
+    struct session_event event = {
+        .kind = SESSION_EVENT_CALL_ANSWERED, .call = world->given_call, .reply = &reply.base};
+
+    world->given_call = 0;
+    if (event.call == 0 && world->tokens + 1 < TOKENS_MAX) {
+        world->asked[++world->tokens] = (struct asked){.waits = true};
+        event = (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &wanted};
+    }
+    if (event.kind == SESSION_EVENT_CALL || event.call != 0)
+        world_step(world, &event);
 }
 
 static void greet(struct world *world, struct input *input, uint32_t ps, bool pull)
@@ -549,6 +589,10 @@ static void caller(struct world *world, struct input *input)
         return;
     case 3:
         called(world, sometimes(input) ? WIRE_SESSIONS_LEAVE : WIRE_SESSIONS_RENEW);
+        return;
+    case 4:
+    case 5:
+        call_a_list(world, input);
         return;
     default:
         event.kind = SESSION_EVENT_TICK;

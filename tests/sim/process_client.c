@@ -58,6 +58,9 @@ static enum lane_call_kind kind_of(const wire_message *request)
         {&sumac__v1__join_request__descriptor, LANE_CALL_JOIN},
         {&sumac__v1__renew_request__descriptor, LANE_CALL_RENEW},
         {&sumac__v1__leave_request__descriptor, LANE_CALL_LEAVE},
+        {&sumac__v1__create_request__descriptor, LANE_CALL_CREATE},
+        {&sumac__v1__delete_request__descriptor, LANE_CALL_DELETE},
+        {&sumac__v1__list_request__descriptor, LANE_CALL_LIST},
     };
     size_t i = 0;
 
@@ -146,6 +149,7 @@ carry_out(struct world *world, struct client *client, const struct session_effec
     case SESSION_EFFECT_JOINED:
     case SESSION_EFFECT_PUSHED:
     case SESSION_EFFECT_PULLED:
+    case SESSION_EFFECT_ANSWERED:
     case SESSION_EFFECT_LEFT:
     case SESSION_EFFECT_ENDED:
         program_effect(world, client, effect);
@@ -331,10 +335,6 @@ void client_call_over(
     struct client *client = client_of(world, call->caller);
     const struct wire_received *received = letter == NULL ? NULL : letter_open(world, letter);
     const wire_message *reply = received == NULL ? NULL : received->message;
-    if (call->kind == LANE_CALL_CREATE) {
-        program_created(world, client, (const wire_create_reply *)reply, error);
-        return;
-    }
     struct session_event event = {
         .kind = reply == NULL ? SESSION_EVENT_CALL_FAILED : SESSION_EVENT_CALL_ANSWERED,
         .call = call->token,

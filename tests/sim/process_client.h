@@ -29,7 +29,8 @@ struct client {
 
     enum phase phase;
     uint32_t variable; /* the next to create */
-    bool creating;     /* a create is under way */
+    bool assigns;      /* it was told to, and has not yet */
+    uint64_t calls_made;
     uint32_t pushes_left, pulls_left;
     uint32_t window;
     uint32_t pushes_open, pulls_open;
@@ -58,9 +59,6 @@ void client_call_over(
 void program_begin(struct world *world, struct client *client);
 void program_effect(
     struct world *world, struct client *client, const struct session_effect *effect);
-void program_created(
-    struct world *world, struct client *client, const wire_create_reply *reply,
-    const struct sumac_error *error);
 /* Is it waiting for what will not come? Says what. */
 void program_check_waits(struct world *world, struct client *client);
 

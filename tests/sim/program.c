@@ -8,7 +8,7 @@
 #include "program_transfers.h"
 #include "slots.h"
 
-#define CREATE_RETRY_US 200000u
+#define CREATE_TIMEOUT_MS 60000u
 #define DRAIN_POLL_US 300000u
 
 static uint32_t process_number(const struct client *client)
@@ -29,54 +29,86 @@ static void act_later(struct world *world, struct client *client)
 
 /* ---- creating */
 
-static void create(struct world *world, struct client *client)
+/* A create that its caller waits for: what it lends the session. */
+struct creation {
+    uint64_t shape[2];
+    uint8_t session_id[16];
+    wire_initializer initializer;
+    wire_partitioner partitioner;
+    wire_function function;
+    wire_variable variable;
+    wire_create_request request;
+};
+
+static void define(struct world *world, enum variable which, struct creation *creation)
 {
     static const char *const names[VARIABLES] = {"ledger", "last", "grad", "slow", "adam", "seed"};
     static const uint64_t columns[VARIABLES] = {COLUMNS, LIVES_MAX, COLUMNS,
                                                 COLUMNS, COLUMNS,   SEED_COLUMNS};
     static const enum sumac_dtype dtypes[VARIABLES] = {SUMAC_INT64,   SUMAC_INT64,   SUMAC_FLOAT32,
                                                        SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_INT64};
-    const enum variable which = (enum variable)client->variable;
     const uint64_t rows = which >= SLOW ? world->ps_count : 2 * world->ps_count;
-    uint64_t shape[2] = {rows, columns[which]};
-    struct session_state state;
-    session_read(client->session, &state);
-    wire_initializer initializer = WIRE_INITIALIZER_INIT;
-    wire_partitioner partitioner = WIRE_PARTITIONER_INIT;
-    wire_function function = WIRE_FUNCTION_INIT;
-    wire_variable variable = WIRE_VARIABLE_INIT;
-    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
-    initializer.kind =
+    wire_variable *variable = &creation->variable;
+
+    creation->shape[0] = rows;
+    creation->shape[1] = columns[which];
+    creation->initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
+    creation->initializer.kind =
         (Sumac__V1__Initializer__Kind)(which == SEED ? WIRE_INITIALIZER_ASSIGNED : WIRE_INITIALIZER_ZEROS);
-    partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
-    partitioner.num_shards = rows;
-    function.function = which == LEDGER || which == GRAD
-                            ? SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD
-                            : SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
-    variable.name = (char *)(uintptr_t)names[which];
-    variable.data_type = (Sumac__V1__DataType)dtypes[which];
-    variable.n_shape = 2;
-    variable.shape = shape;
-    variable.trainable = true;
-    variable.initializer = &initializer;
-    variable.partitioner = &partitioner;
-    variable.function = which == SLOW || which == ADAM ? slots_function(world, which) : &function;
-    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
-    request.variable = &variable;
-    client->creating = true;
-    call_make(world, process_number(client), LANE_CALL_CREATE, UINT64_MAX, &request.base);
+    creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
+    creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
+    creation->partitioner.num_shards = rows;
+    creation->function = (wire_function)WIRE_FUNCTION_INIT;
+    creation->function.function = which == LEDGER || which == GRAD
+                                      ? SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD
+                                      : SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    *variable = (wire_variable)WIRE_VARIABLE_INIT;
+    variable->name = (char *)(uintptr_t)names[which];
+    variable->data_type = (Sumac__V1__DataType)dtypes[which];
+    variable->n_shape = 2;
+    variable->shape = creation->shape;
+    variable->trainable = true;
+    variable->initializer = &creation->initializer;
+    variable->partitioner = &creation->partitioner;
+    variable->function =
+        which == SLOW || which == ADAM ? slots_function(world, which) : &creation->function;
 }
 
-static void create_again(struct world *world, const struct event *event)
+static void create(struct world *world, struct client *client)
+{
+    struct creation *creation = world_take(world, sizeof *creation);
+    struct session_state state;
+
+    define(world, (enum variable)client->variable, creation);
+    session_read(client->session, &state);
+    memcpy(creation->session_id, state.session_id, sizeof creation->session_id);
+    creation->request = (wire_create_request)WIRE_CREATE_REQUEST_INIT;
+    creation->request.session_id =
+        (wire_bytes){.data = creation->session_id, .len = sizeof creation->session_id};
+    creation->request.variable = &creation->variable;
+    const struct session_call wanted = {
+        .token = ++client->calls_made,
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_CREATE,
+        .request = &creation->request.base,
+        .timeout_ms = CREATE_TIMEOUT_MS,
+        .needs_session = true,
+    };
+    struct session_event event = {.kind = SESSION_EVENT_CALL, .wanted_call = &wanted};
+    client_step(world, client, &event);
+}
+
+/* The next variable, or the work. */
+static void create_next(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
-    if (client->phase == PHASE_CREATING)
-        create(world, client);
-}
-
-static void create_next(struct world *world, struct client *client)
-{
     const uint32_t count = world->seeded ? VARIABLES : SEED;
+
+    if (client->phase != PHASE_CREATING)
+        return;
+    if (client->assigns)
+        program_push_seed(world, client);
+    client->assigns = false;
     if (client->variable == SLOW && !world->slotted)
         client->variable = SEED;
     if (client->variable < count) {
@@ -87,29 +119,36 @@ static void create_next(struct world *world, struct client *client)
     act_later(world, client);
 }
 
-void program_created(
-    struct world *world, struct client *client, const wire_create_reply *reply,
-    const struct sumac_error *error)
+/* The session takes its next event when its effects are carried out. */
+static void create_soon(struct world *world, struct client *client)
 {
+    assert(client->phase == PHASE_CREATING);
+    world_after(world, 0, process_number(client), create_next, client->index, NULL);
+}
+
+static void created(struct world *world, struct client *client, const struct session_effect *effect)
+{
+    const wire_create_reply *reply = (const wire_create_reply *)effect->reply;
+
+    if (effect->token != client->calls_made)
+        checker_violation(world, "a call is answered that was answered before");
     if (client->phase != PHASE_CREATING)
         return;
-    client->creating = false;
-    if (reply == NULL) {
-        if (error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
+    if (effect->error.status != SUMAC_OK) {
+        if (effect->error.reason >= SUMAC_REASON_SESSION_UNKNOWN)
             return; /* the session says so, too */
-        if (error->status != SUMAC_UNAVAILABLE && error->status != SUMAC_DEADLINE_EXCEEDED)
+        if (effect->error.status != SUMAC_UNAVAILABLE &&
+            effect->error.status != SUMAC_DEADLINE_EXCEEDED)
             checker_violation(world, "a create fails");
-        world_after(
-            world, CREATE_RETRY_US, process_number(client), create_again, client->index, NULL);
+        create_soon(world, client);
         return;
     }
     checker_created(world, (enum variable)client->variable, reply->variable);
     client->variable++;
-    if (reply->assign)
-        program_push_seed(world, client);
-    else if (client->variable == VARIABLES)
+    client->assigns = reply->assign;
+    if (!reply->assign && client->variable == VARIABLES)
         world->checker->seed_assigned = true;
-    create_next(world, client);
+    create_soon(world, client);
 }
 
 /* ---- what it does next */
@@ -170,7 +209,7 @@ void program_begin(struct world *world, struct client *client)
     (void)world;
     client->phase = PHASE_STARTING;
     client->variable = 0;
-    client->creating = false;
+    client->assigns = false;
     client->pushes_open = client->pulls_open = 0;
 }
 
@@ -200,7 +239,10 @@ void program_effect(struct world *world, struct client *client, const struct ses
         session_read(client->session, &state);
         checker_joined(world, client->life, &state);
         client->phase = PHASE_CREATING;
-        create_next(world, client);
+        create_soon(world, client);
+        break;
+    case SESSION_EFFECT_ANSWERED:
+        created(world, client, effect);
         break;
     case SESSION_EFFECT_PUSHED:
         client->pushes_open--;

@@ -23,6 +23,15 @@ struct served {
     char address[32];
 };
 
+static void open_session(struct served *served, const struct memory *memory)
+{
+    const char *const addresses[] = {served->address};
+    const struct session_config config = {
+        .reader = true, .job = "", .ps_addresses = addresses, .ps_count = 1};
+
+    served->client.session = session_create(&config, memory);
+}
+
 static void
 serve(struct served *served, void (*message)(struct rpc_call *, const struct wire_received *))
 {
@@ -30,8 +39,8 @@ serve(struct served *served, void (*message)(struct rpc_call *, const struct wir
     struct sumac_error error = {0};
 
     *served = (struct served){.peer = {.address = served->address}};
-    served->client =
-        (struct sumac_client){.peers = &served->peer, .peer_count = 1, .wake_us = NEVER_US};
+    served->client = (struct sumac_client){
+        .peers = &served->peer, .peer_count = 1, .wake_us = NEVER_US, .timeout_ms = 60000};
     served->handlers[WIRE_VARIABLES_DELETE].message = message;
     rpc_init();
     assert_int_equal(rpc_poller_create(&served->client.poller), SUMAC_OK);
@@ -42,6 +51,8 @@ serve(struct served *served, void (*message)(struct rpc_call *, const struct wir
     assert_int_equal(rpc_server_start(served->server, &error), SUMAC_OK);
     snprintf(
         served->address, sizeof served->address, "127.0.0.1:%u", rpc_server_port(served->server));
+    open_session(served, &memory_heap);
+    assert_non_null(served->client.session);
 }
 
 static enum sumac_status call_delete(
@@ -53,12 +64,11 @@ static enum sumac_status call_delete(
         .service = WIRE_VARIABLES,
         .method = WIRE_VARIABLES_DELETE,
         .request = &request.base,
-        .until_us = client_now_us() + UINT64_C(60000000),
-        .retry = true,
         .take = take,
         .context = served};
 
     client_lock(&served->client);
+    client_step(&served->client, &(struct session_event){.kind = SESSION_EVENT_START});
     const enum sumac_status status = client_call(&served->client, &call, error);
     client_hang_up(&served->client);
     client_unlock(&served->client);
@@ -67,9 +77,12 @@ static enum sumac_status call_delete(
 
 static void stop_serving(struct served *served)
 {
+    struct session *const session = served->client.session;
+    served->client.session = NULL; /* what still comes is nobody's */
     rpc_server_close(served->server);
     rpc_poller_destroy(served->client.poller);
     rpc_deinit();
+    session_destroy(session);
 }
 
 static void finish_without_an_answer(struct rpc_call *call, const struct wire_received *received)
@@ -158,7 +171,72 @@ static void a_call_that_a_ps_refused_is_not_made_again(void **state)
     stop_serving(&served);
 }
 
-/* ---- without memory: the linker hands this program's malloc to this one */
+/* ---- without memory */
+
+static unsigned takes_left;
+
+static void *take_some(void *context, size_t bytes)
+{
+    (void)context;
+    if (takes_left == 0)
+        return NULL;
+    takes_left--;
+    return memory_take(&memory_heap, bytes);
+}
+
+static void give_back(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_give(&memory_heap, data, bytes);
+}
+
+static void say_nothing(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+}
+
+/* Pulls that there is a little more memory for each time, until there is some to accept one and none to ask for it. */
+static void exhaust(struct rpc_call *call, const struct wire_received *received)
+{
+    struct served *const served = rpc_call_user(call);
+    uint8_t byte;
+    struct transfer transfer = {.client = &served->client};
+    const struct session_piece piece = {.bytes = 1, .data = &byte};
+    const struct session_pull pull = {
+        .token = (uintptr_t)&transfer, .pieces = &piece, .piece_count = 1};
+    (void)received;
+
+    for (int pulls = 0; pulls < 9 && !served->client.ended; pulls++) {
+        transfer.over = false;
+        takes_left = 1;
+        client_step(
+            &served->client, &(struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    }
+    assert_true(served->client.ended);
+}
+
+/* The session says nothing more of it then. */
+static void a_call_of_a_session_that_ends_for_want_of_memory_is_over(void **state)
+{
+    (void)state;
+    const struct memory scarce = {.take = take_some, .give = give_back};
+    struct served served;
+    struct sumac_error error = {0};
+    serve(&served, exhaust);
+    served.client.log = say_nothing;
+    session_destroy(served.client.session);
+    takes_left = 100;
+    open_session(&served, &scarce);
+
+    const enum sumac_status status = call_delete(&served, no_answer, &error);
+
+    assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    stop_serving(&served);
+}
+
+/* The linker hands this program's malloc to this one */
 
 static bool is_scarce;
 
@@ -288,6 +366,7 @@ int main(void)
         cmocka_unit_test(a_call_that_ends_well_without_an_answer_has_failed),
         cmocka_unit_test(a_call_that_reached_nobody_is_made_again),
         cmocka_unit_test(a_call_that_a_ps_refused_is_not_made_again),
+        cmocka_unit_test(a_call_of_a_session_that_ends_for_want_of_memory_is_over),
         cmocka_unit_test(a_join_that_there_was_no_memory_for_is_made_when_there_is_some),
         cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
         cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
