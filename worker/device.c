@@ -1,111 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c -- the CPU devices' threads: each sleeps until it is given a job. */
-#define _GNU_SOURCE /* pthread_setname_np */
+/* device.c -- the kinds of devices that there are, and the way to each one's functions. */
 #include "device.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "error.h"
 #include "sumac/worker.h"
 #include "text.h"
 
-struct device {
-    pthread_t thread;
-    pthread_mutex_t mutex; /* guards what follows */
-    pthread_cond_t changed;
-    void (*work)(void *context); /* NULL: idle */
-    void *context;
-    bool closing;
+static const struct device_ops *const kinds[] = {
+    &cpu_device_ops,
 };
 
-static void *serve(void *argument)
+const struct device_ops *device_kind(const char *name)
 {
-    struct device *device = argument;
-    pthread_mutex_lock(&device->mutex);
-    for (;;) {
-        while (device->work == NULL && !device->closing)
-            pthread_cond_wait(&device->changed, &device->mutex);
-        if (device->work == NULL)
-            break;
-        pthread_mutex_unlock(&device->mutex);
-        device->work(device->context); /* nobody writes `work` before it is NULL again */
-        pthread_mutex_lock(&device->mutex);
-        assert(device->work != NULL);
-        device->work = NULL;
-        pthread_cond_broadcast(&device->changed);
-    }
-    pthread_mutex_unlock(&device->mutex);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
     return NULL;
 }
 
-enum sumac_status device_open(uint32_t index, struct device **device, struct sumac_error *error)
+enum sumac_status device_open(
+    const struct device_ops *ops, uint32_t index, struct device **device, struct sumac_error *error)
 {
-    struct device *opened = calloc(1, sizeof *opened);
-    if (opened == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for device CPU:%u", index);
-    pthread_mutex_init(&opened->mutex, NULL);
-    pthread_cond_init(&opened->changed, NULL);
-    const int failure = pthread_create(&opened->thread, NULL, serve, opened);
-    if (failure != 0) {
-        pthread_cond_destroy(&opened->changed);
-        pthread_mutex_destroy(&opened->mutex);
-        free(opened);
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "device CPU:%u could not start its thread: %s; ask for fewer replicas", index,
-            strerror(failure));
-    }
-    char name[16]; /* what the kernel keeps of a thread's name */
-    pthread_setname_np(opened->thread, sumac_device_name(index, name, sizeof name));
-    *device = opened;
-    return SUMAC_OK;
-}
-
-void device_start(struct device *device, void (*work)(void *context), void *context)
-{
-    assert(work != NULL);
-    pthread_mutex_lock(&device->mutex);
-    assert(device->work == NULL);
-    device->context = context;
-    device->work = work;
-    pthread_cond_broadcast(&device->changed);
-    pthread_mutex_unlock(&device->mutex);
-}
-
-void device_wait(struct device *device)
-{
-    pthread_mutex_lock(&device->mutex);
-    while (device->work != NULL)
-        pthread_cond_wait(&device->changed, &device->mutex);
-    pthread_mutex_unlock(&device->mutex);
+    const enum sumac_status status = ops->open(index, device, error);
+    assert(status != SUMAC_OK || ((*device)->ops == ops && (*device)->index == index));
+    return status;
 }
 
 void device_close(struct device *device)
 {
-    if (device == NULL)
-        return;
-    pthread_mutex_lock(&device->mutex);
-    assert(!device->closing);
-    device->closing = true;
-    pthread_cond_broadcast(&device->changed);
-    pthread_mutex_unlock(&device->mutex);
-    pthread_join(device->thread, NULL);
-    assert(device->work == NULL); /* what ran is finished */
-    pthread_cond_destroy(&device->changed);
-    pthread_mutex_destroy(&device->mutex);
-    free(device);
+    if (device != NULL)
+        device->ops->close(device);
+}
+
+static const char *
+print_name(const struct device_ops *ops, uint32_t index, char *text, uint32_t text_bytes)
+{
+    text_print(text, text_bytes, "%s:%u", ops->name, index);
+    return text;
+}
+
+const char *device_name(const struct device *device, char *text, uint32_t text_bytes)
+{
+    assert(text_bytes > 0);
+    return print_name(device->ops, device->index, text, text_bytes);
 }
 
 const char *sumac_device_name(uint32_t index, char *text, uint32_t text_bytes)
 {
     if (text == NULL || text_bytes == 0)
         return "";
-    text_print(text, text_bytes, "CPU:%u", index);
-    return text;
+    return print_name(&cpu_device_ops, index, text, text_bytes);
+}
+
+enum sumac_status
+device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+{
+    const enum sumac_status status = device->ops->buffer_create(device, bytes, buffer);
+    assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
+    return status;
+}
+
+enum sumac_status
+device_queue_open(struct device *device, struct device_queue **queue, struct sumac_error *error)
+{
+    const enum sumac_status status = device->ops->queue_open(device, queue, error);
+    assert(status != SUMAC_OK || (*queue)->device == device);
+    return status;
+}
+
+void device_queue_close(struct device_queue *queue)
+{
+    if (queue != NULL)
+        queue->device->ops->queue_close(queue);
+}
+
+enum sumac_status
+device_event_open(struct device *device, struct device_event **event, struct sumac_error *error)
+{
+    const enum sumac_status status = device->ops->event_open(device, event, error);
+    assert(status != SUMAC_OK || (*event)->device == device);
+    return status;
+}
+
+void device_event_close(struct device_event *event)
+{
+    if (event != NULL)
+        event->device->ops->event_close(event);
+}
+
+void device_run(struct device_queue *queue, device_work *work, void *context)
+{
+    assert(work != NULL);
+    queue->device->ops->run(queue, work, context);
+}
+
+void device_copy(struct device_queue *queue, const struct device_copy *copy)
+{
+    assert(copy->to_offset <= sumac_buffer_bytes(copy->to));
+    assert(copy->bytes <= sumac_buffer_bytes(copy->to) - copy->to_offset);
+    assert(copy->from_offset <= sumac_buffer_bytes(copy->from));
+    assert(copy->bytes <= sumac_buffer_bytes(copy->from) - copy->from_offset);
+    queue->device->ops->copy(queue, copy);
+}
+
+void device_record(struct device_queue *queue, struct device_event *event)
+{
+    assert(event->device->ops == queue->device->ops);
+    queue->device->ops->record(queue, event);
+}
+
+void device_await(struct device_queue *queue, struct device_event *event)
+{
+    assert(event->device->ops == queue->device->ops);
+    queue->device->ops->await(queue, event);
+}
+
+enum sumac_status device_wait(struct device_queue *queue)
+{
+    assert(queue->device != NULL);
+    return queue->device->ops->wait(queue);
 }

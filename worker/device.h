@@ -1,30 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h -- a logical device: one thread that runs one job at a time.
+/* device.h -- what a replica runs on: memory, and queues of work, behind a table of what each kind of
+ * device can do.
+ *
+ *     device ─┬─ buffers     memory of its own
+ *             ├─ queue       work, one after the other; queues run at once
+ *             └─ event       a place in one queue that another may await
  *
  * CPU:0 … CPU:n-1 exist on every machine, whatever its number of cores, so that everything that
- * concerns several replicas can be tried anywhere.
+ * concerns several replicas can be tried anywhere (cpu_device.c). Another kind is a file with such a
+ * table and a row in device.c.
+ *
+ * Whatever is put into a queue returns at once, unless DEVICE_JOBS_MAX are waiting there; a failure
+ * is told by the next device_wait. What a queue's work reads and writes is lent to it until then.
  */
 #ifndef WORKER_DEVICE_H
 #define WORKER_DEVICE_H
 
 #include <stdint.h>
 
+#include "sumac/buffer.h"
 #include "sumac/status.h"
 
-struct device;
+#define DEVICE_JOBS_MAX 64u /* in a queue, not finished; one more waits for room */
 
-/* Start device CPU:`index`.
- * Gives    *device; close with device_close.
- * Fails    RESOURCE_EXHAUSTED: no memory, or no more threads. */
-enum sumac_status device_open(uint32_t index, struct device **device, struct sumac_error *error);
+struct device_ops;
 
-/* Run work(context) on the device's thread; the device must be idle. Returns at once. */
-void device_start(struct device *device, void (*work)(void *context), void *context);
+/* Each kind's own struct begins with these. */
+struct device {
+    const struct device_ops *ops;
+    uint32_t index;
+};
+struct device_queue {
+    struct device *device;
+};
+struct device_event {
+    struct device *device;
+};
 
-/* Wait until the device is idle. What `work` wrote is then visible to the caller. */
-void device_wait(struct device *device);
+/* Runs on the device's behalf; another status than OK is the queue's, until it is waited for. */
+typedef enum sumac_status device_work(void *context);
 
-/* Finish what runs, end the thread, free the device. NULL is fine. */
+/* Bytes of a copy: within two buffers, each the host's or a device's of this kind. */
+struct device_copy {
+    struct sumac_buffer *to;
+    const struct sumac_buffer *from;
+    uint64_t to_offset, from_offset, bytes;
+};
+
+/* A kind of device. The functions are called by those below, which say what they do. */
+struct device_ops {
+    const char *name;            /* "CPU": its devices are CPU:0, CPU:1, … */
+    enum sumac_place_kind place; /* of the memory that its work reads and writes */
+    enum sumac_status (*open)(uint32_t index, struct device **device, struct sumac_error *error);
+    void (*close)(struct device *device);
+    enum sumac_status (*buffer_create)(
+        struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+    enum sumac_status (*queue_open)(
+        struct device *device, struct device_queue **queue, struct sumac_error *error);
+    void (*queue_close)(struct device_queue *queue);
+    enum sumac_status (*event_open)(
+        struct device *device, struct device_event **event, struct sumac_error *error);
+    void (*event_close)(struct device_event *event);
+    void (*run)(struct device_queue *queue, device_work *work, void *context);
+    void (*copy)(struct device_queue *queue, const struct device_copy *copy);
+    void (*record)(struct device_queue *queue, struct device_event *event);
+    void (*await)(struct device_queue *queue, struct device_event *event);
+    enum sumac_status (*wait)(struct device_queue *queue);
+};
+
+extern const struct device_ops cpu_device_ops;
+
+/* The kind of that name, "CPU"; NULL: none here. */
+const struct device_ops *device_kind(const char *name);
+
+/* Open device `index` of a kind.
+ * Gives    *device; close with device_close, after its queues, events and buffers. NULL is fine.
+ * Fails    RESOURCE_EXHAUSTED. */
+enum sumac_status device_open(
+    const struct device_ops *ops, uint32_t index, struct device **device,
+    struct sumac_error *error);
 void device_close(struct device *device);
+
+/* "CPU:0" into `text`, cut to fit. Lends  text. */
+const char *device_name(const struct device *device, char *text, uint32_t text_bytes);
+
+/* Zeroed memory of the device, aligned to 64 bytes.
+ * Gives    *buffer, with one reference.
+ * Fails    RESOURCE_EXHAUSTED. */
+enum sumac_status
+device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+
+/* A queue, or an event that nothing has recorded yet: to await it is no wait.
+ * Gives    *queue; close with device_queue_close, which finishes what is in it. *event; close with
+ *          device_event_close, when no queue has it. NULL is fine.
+ * Fails    RESOURCE_EXHAUSTED: no memory, or no more threads. */
+enum sumac_status
+device_queue_open(struct device *device, struct device_queue **queue, struct sumac_error *error);
+void device_queue_close(struct device_queue *queue);
+enum sumac_status
+device_event_open(struct device *device, struct device_event **event, struct sumac_error *error);
+void device_event_close(struct device_event *event);
+
+/* Put into the queue, after what it has: work(context); a copy; that the event has come to pass; a
+ * wait until all that was recorded before this call has come to pass (of a device of the same kind).
+ * Threads  one at a time for a queue. */
+void device_run(struct device_queue *queue, device_work *work, void *context);
+void device_copy(struct device_queue *queue, const struct device_copy *copy);
+void device_record(struct device_queue *queue, struct device_event *event);
+void device_await(struct device_queue *queue, struct device_event *event);
+
+/* Wait until the queue is empty. What its work wrote is then visible to the caller.
+ * Fails    with the first failure since the last wait. */
+enum sumac_status device_wait(struct device_queue *queue);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "dtype.h"
 #include "half.h"
@@ -12,6 +13,7 @@
 /* Elements that are reduced over all replicas before the next ones are: the partial result stays in
  * the first cache. */
 #define ELEMENTS_AT_ONCE 2048u
+#define ELEMENT_BYTES_MAX 8u
 
 bool reduce_has(enum sumac_reduce_op op, enum sumac_dtype dtype)
 {
@@ -122,26 +124,55 @@ static const struct arithmetic arithmetics[DTYPES_MAX + 1] = {
 #undef X
 };
 
-/* Reduce elements first … first + count - 1. `weights` is NULL for a sum; `total` is theirs. */
+/* Where element `first` of an array is. */
+static const uint8_t *from_of(const struct reduce_input *input, uint32_t replica, uint64_t first)
+{
+    assert(replica < input->replicas);
+    return (const uint8_t *)input->from[replica] + first * sumac_dtype_bytes(input->dtype);
+}
+
+static uint8_t *to_of(const struct reduce_input *input, uint32_t target, uint64_t first)
+{
+    assert(target < input->targets);
+    return (uint8_t *)input->to[target] + first * sumac_dtype_bytes(input->dtype);
+}
+
+/* Every target gets elements first … first + count - 1 of `from`. */
+static void
+spread(const struct reduce_input *input, const uint8_t *from, uint64_t first, size_t count)
+{
+    for (uint32_t i = 0; i < input->targets; i++) {
+        uint8_t *to = to_of(input, i, first);
+        if (to != from)
+            memcpy(to, from, count * sumac_dtype_bytes(input->dtype));
+    }
+}
+
+/* Reduce elements first … first + count - 1: in their place where that is replica 0's own, so that the
+ * values pass through the processor once. `weights` is NULL for a sum; `total` is theirs. */
 static void reduce_run(
     const struct reduce_input *input, const double *weights, double total, uint64_t first,
     size_t count)
 {
-    assert(count <= input->elements - first);
-    const uint64_t offset = first * sumac_dtype_bytes(input->dtype);
-    uint8_t *to = (uint8_t *)input->gradients[0] + offset;
+    _Alignas(64) uint8_t scratch[ELEMENTS_AT_ONCE * ELEMENT_BYTES_MAX];
     const struct arithmetic *own = &arithmetics[input->dtype];
+    const bool in_place = input->targets == 1 && input->to[0] == input->from[0];
+    uint8_t *sum = in_place ? to_of(input, 0, first) : scratch;
+    assert(count <= ELEMENTS_AT_ONCE);
+    assert(sumac_dtype_bytes(input->dtype) <= ELEMENT_BYTES_MAX);
+    if (!in_place)
+        memcpy(sum, from_of(input, 0, first), count * sumac_dtype_bytes(input->dtype));
     if (weights != NULL)
-        own->scale(to, weights[0], count);
+        own->scale(sum, weights[0], count);
     for (uint32_t i = 1; i < input->replicas; i++) {
-        const uint8_t *from = (const uint8_t *)input->gradients[i] + offset;
         if (weights == NULL)
-            own->add(to, from, count);
+            own->add(sum, from_of(input, i, first), count);
         else
-            own->add_scaled(to, from, weights[i], count);
+            own->add_scaled(sum, from_of(input, i, first), weights[i], count);
     }
     if (weights != NULL)
-        own->divide(to, total, count);
+        own->divide(sum, total, count);
+    spread(input, sum, first, count);
 }
 
 /* The same for a half type. */
@@ -151,35 +182,37 @@ static void reduce_half_run(
 {
     assert(count <= ELEMENTS_AT_ONCE);
     float sum[ELEMENTS_AT_ONCE], g[ELEMENTS_AT_ONCE];
-    uint16_t *to = (uint16_t *)input->gradients[0] + first;
     const struct arithmetic *own = &arithmetics[input->dtype];
-    own->widen(to, sum, count);
+    own->widen(from_of(input, 0, first), sum, count);
     if (weights != NULL)
         scale_float32(sum, weights[0], count);
     for (uint32_t i = 1; i < input->replicas; i++) {
-        own->widen((const uint16_t *)input->gradients[i] + first, g, count);
+        own->widen(from_of(input, i, first), g, count);
         add_scaled_float32(sum, g, weights == NULL ? 1.0 : weights[i], count);
     }
     if (weights != NULL)
         divide_float32(sum, total, count);
-    own->narrow(sum, to, count);
+    for (uint32_t i = 0; i < input->targets; i++)
+        own->narrow(sum, to_of(input, i, first), count);
 }
 
-void reduce_gradients(enum sumac_reduce_op op, const struct reduce_input *input)
+void reduce_values(enum sumac_reduce_op op, const struct reduce_input *input)
 {
     assert(reduce_has(op, input->dtype));
     assert(input->replicas > 0);
-    if (input->replicas == 1)
+    if (input->replicas == 1) {
+        spread(input, from_of(input, 0, input->first), input->first, input->elements);
         return;
+    }
     const double *weights = op == SUMAC_REDUCE_MEAN ? input->weights : NULL;
     double total = 0;
     for (uint32_t i = 0; weights != NULL && i < input->replicas; i++)
         total += weights[i];
     assert(weights == NULL || total > 0);
     const bool half = sumac_dtype_kind(input->dtype) == SUMAC_KIND_HALF;
-    for (uint64_t first = 0; first < input->elements; first += ELEMENTS_AT_ONCE) {
-        const uint64_t left = input->elements - first;
-        const size_t run = left < ELEMENTS_AT_ONCE ? (size_t)left : ELEMENTS_AT_ONCE;
+    const uint64_t beyond = input->first + input->elements;
+    for (uint64_t first = input->first; first < beyond; first += ELEMENTS_AT_ONCE) {
+        const size_t run = beyond - first < ELEMENTS_AT_ONCE ? beyond - first : ELEMENTS_AT_ONCE;
         (half ? reduce_half_run : reduce_run)(input, weights, total, first, run);
     }
 }

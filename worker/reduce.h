@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.h -- the local replicas' gradients become one. */
+/* reduce.h -- what the local replicas have becomes one. */
 #ifndef WORKER_REDUCE_H
 #define WORKER_REDUCE_H
 
@@ -12,14 +12,15 @@
 /* SUM has every dtype but bool, MEAN the float dtypes. */
 bool reduce_has(enum sumac_reduce_op op, enum sumac_dtype dtype);
 
-/* What the replicas made of one variable. */
+/* What the replicas made of one variable, and which of its elements are to be reduced. */
 struct reduce_input {
     enum sumac_dtype dtype;
-    uint64_t elements;
-    void *const
-        *gradients; /* (replicas), each of `elements` elements; gradients[0] gets the result */
-    const double *weights; /* (replicas), examples that each stands for; MEAN only */
+    uint64_t first, elements; /* first … first + elements - 1 of each */
+    const void *const *from;  /* (replicas) */
     uint32_t replicas;
+    void *const *to; /* (targets), each gets the result: an array of its own, or one of from */
+    uint32_t targets;
+    const double *weights; /* (replicas), examples that each stands for; MEAN only */
 };
 
 /* Reduce, in the order of the replicas.
@@ -27,6 +28,6 @@ struct reduce_input {
  * SUM: Σ g. MEAN: Σ weight · g ÷ Σ weight; one replica's is left as it is. The arithmetic is the
  * dtype's own; half types are summed in float32 and rounded once. Integers wrap. The caller has
  * checked reduce_has, and that the weights are finite, not negative and not all 0. */
-void reduce_gradients(enum sumac_reduce_op op, const struct reduce_input *input);
+void reduce_values(enum sumac_reduce_op op, const struct reduce_input *input);
 
 #endif

@@ -46,14 +46,15 @@ static enum sumac_status lay_out(struct tensors *tensors, struct sumac_variable 
 }
 
 enum sumac_status tensors_init(
-    struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
-    struct sumac_error *error)
+    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    uint32_t count, struct sumac_error *error)
 {
     struct tensors made = {.count = count};
     uint64_t bytes = 0;
     enum sumac_status status = measure(variables, count, &bytes);
     if (status == SUMAC_OK)
-        status = sumac_buffer_create(bytes, &made.buffer);
+        status = device == NULL ? sumac_buffer_create(bytes, &made.buffer)
+                                : device_buffer_create(device, bytes, &made.buffer);
     if (status == SUMAC_OK) {
         made.items = calloc(count, sizeof *made.items);
         status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables);

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "device.h"
 #include "sumac/client.h"
 
 struct tensors {
@@ -13,11 +14,12 @@ struct tensors {
     uint32_t count;
 };
 
-/* Zeroed values for the variables. A zeroed struct is a fine thing to deinit.
+/* Zeroed values for the variables, in the memory of `device` (NULL: the host's, which the network reads
+ * and writes). A zeroed struct is a fine thing to deinit.
  * Fails    RESOURCE_EXHAUSTED, with the bytes that were wanted. */
 enum sumac_status tensors_init(
-    struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
-    struct sumac_error *error);
+    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    uint32_t count, struct sumac_error *error);
 void tensors_deinit(struct tensors *tensors);
 
 #endif

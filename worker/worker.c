@@ -20,18 +20,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collective.h"
 #include "device.h"
 #include "error.h"
-#include "reduce.h"
 #include "tensors.h"
+
+#define DEVICES "CPU" /* the kind that replicas run on */
 
 /* One replica and its device. */
 struct runner {
     struct sumac_worker *worker;
     struct device *device;
+    struct device_queue *queue;
     struct sumac_replica replica;
     struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's slot */
-    enum sumac_status status;
+};
+
+/* A variable's gradients, of all replicas, for the reduction. */
+struct source {
+    void **data;        /* (replicas) */
+    uint64_t *elements; /* (replicas) */
 };
 
 /* Gradients, and the push that reads them. */
@@ -42,7 +50,9 @@ struct slot {
 
 struct sumac_worker {
     struct sumac_worker_options options; /* defaults filled in; `variables` is our copy */
+    const struct device_ops *devices;    /* the kind that replicas run on */
     struct runner *runners;              /* (options.replicas) */
+    struct collective_group *group;      /* of their queues; NULL: there is one replica */
     struct tensors values[2];            /* of the step that computes, and of the next */
     uint32_t current;                    /* which of them the last step ran on */
     struct slot *slots;                  /* a ring, (pushes_in_flight + 1) */
@@ -51,7 +61,9 @@ struct sumac_worker {
     bool pulled;                 /* values[1 - current] is complete */
     struct sumac_fetch *fetches; /* (variable_count) */
     struct sumac_delta *deltas;  /* (pushed_count) */
-    void **sources;              /* (replicas), for the reduction */
+    struct source *sources;      /* (pushed_count) */
+    void **source_data;          /* (pushed_count, replicas) */
+    uint64_t *source_elements;   /* (pushed_count, replicas) */
     double *weights;             /* (replicas) */
     uint64_t steps;
     pid_t process; /* whose threads the devices are */
@@ -113,9 +125,11 @@ check_reductions(const struct sumac_worker_options *options, struct sumac_error 
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
             (int)options->reduce);
+    const struct collective_ops *collectives = collective_kind(device_kind(DEVICES));
+    assert(collectives != NULL);
     for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
         const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
-        if (!reduce_has(options->reduce, dtype))
+        if (!collective_has(collectives, options->reduce, dtype))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
                 "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",
@@ -165,13 +179,21 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     worker->slots = calloc(slot_count(worker), sizeof *worker->slots);
     worker->fetches = calloc(options->variable_count, sizeof *worker->fetches);
     worker->deltas = calloc(options->pushed_count, sizeof *worker->deltas);
-    worker->sources = calloc(options->replicas, sizeof *worker->sources);
+    const size_t sources = (size_t)options->pushed_count * options->replicas;
+    worker->sources = calloc(options->pushed_count, sizeof *worker->sources);
+    worker->source_data = calloc(sources, sizeof *worker->source_data);
+    worker->source_elements = calloc(sources, sizeof *worker->source_elements);
     worker->weights = calloc(options->replicas, sizeof *worker->weights);
     if (variables == NULL || worker->runners == NULL || worker->slots == NULL ||
         worker->fetches == NULL || worker->deltas == NULL || worker->sources == NULL ||
-        worker->weights == NULL)
+        worker->source_data == NULL || worker->source_elements == NULL || worker->weights == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+    for (uint32_t v = 0; v < options->pushed_count; v++)
+        worker->sources[v] = (struct source){
+            .data = &worker->source_data[(size_t)v * options->replicas],
+            .elements = &worker->source_elements[(size_t)v * options->replicas],
+        };
     return SUMAC_OK;
 }
 
@@ -180,25 +202,43 @@ static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_
     const struct sumac_worker_options *options = &worker->options;
     enum sumac_status status = SUMAC_OK;
     for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
-        status =
-            tensors_init(&worker->values[i], options->variables, options->variable_count, error);
+        status = tensors_init(
+            &worker->values[i], NULL, options->variables, options->variable_count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < slot_count(worker); i++)
         status = tensors_init(
-            &worker->slots[i].gradients, options->variables, options->pushed_count, error);
+            &worker->slots[i].gradients, NULL, options->variables, options->pushed_count, error);
     for (uint32_t i = 1; status == SUMAC_OK && i < options->replicas; i++)
         status = tensors_init(
-            &worker->runners[i].gradients, options->variables, options->pushed_count, error);
+            &worker->runners[i].gradients, worker->runners[i].device, options->variables,
+            options->pushed_count, error);
     return status;
 }
 
 static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+    worker->devices = device_kind(DEVICES);
+    assert(worker->devices != NULL);
     for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++) {
-        worker->runners[i].worker = worker;
-        status = device_open(i, &worker->runners[i].device, error);
+        struct runner *runner = &worker->runners[i];
+        runner->worker = worker;
+        status = device_open(worker->devices, i, &runner->device, error);
+        if (status == SUMAC_OK)
+            status = device_queue_open(runner->device, &runner->queue, error);
     }
     return status;
+}
+
+static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_error *error)
+{
+    struct device_queue *queues[SUMAC_REPLICAS_MAX];
+    const uint32_t replicas = worker->options.replicas;
+    assert(replicas <= SUMAC_REPLICAS_MAX);
+    for (uint32_t i = 0; i < replicas; i++)
+        queues[i] = worker->runners[i].queue;
+    if (replicas == 1)
+        return SUMAC_OK;
+    return collective_open(queues, replicas, worker->options.pushed_count, &worker->group, error);
 }
 
 enum sumac_status sumac_worker_create(
@@ -224,9 +264,11 @@ enum sumac_status sumac_worker_create(
     made->process = getpid();
     status = allocate(made, error);
     if (status == SUMAC_OK)
-        status = make_tensors(made, error);
-    if (status == SUMAC_OK)
         status = open_devices(made, error);
+    if (status == SUMAC_OK)
+        status = open_group(made, error);
+    if (status == SUMAC_OK)
+        status = make_tensors(made, error);
     if (status != SUMAC_OK) {
         sumac_worker_destroy(made);
         return status;
@@ -302,10 +344,10 @@ static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_erro
 
 /* ---- a step */
 
-static void run_replica(void *context)
+static enum sumac_status run_replica(void *context)
 {
     struct runner *runner = context;
-    runner->status = runner->worker->options.step(&runner->replica);
+    return runner->worker->options.step(&runner->replica);
 }
 
 static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
@@ -322,7 +364,7 @@ static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
             .weight = 1,
             .user = worker->options.user,
         };
-        device_start(runner->device, run_replica, runner);
+        device_run(runner->queue, run_replica, runner);
     }
 }
 
@@ -330,17 +372,21 @@ static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
 static enum sumac_status join_replicas(struct sumac_worker *worker, struct sumac_error *error)
 {
     const struct runner *failed = NULL;
+    enum sumac_status failure = SUMAC_OK;
+    char name[32];
     for (uint32_t i = 0; i < worker->options.replicas; i++) {
-        device_wait(worker->runners[i].device);
-        if (failed == NULL && worker->runners[i].status != SUMAC_OK)
-            failed = &worker->runners[i];
+        const enum sumac_status status = device_wait(worker->runners[i].queue);
+        if (failed != NULL || status == SUMAC_OK)
+            continue;
+        failed = &worker->runners[i];
+        failure = status;
     }
     if (failed == NULL)
         return SUMAC_OK;
     return fail(
-        error, failed->status, SUMAC_REASON_UNSPECIFIED,
-        "replica %u (device CPU:%u) ended step %" PRIu64 " with %s", failed->replica.id,
-        failed->replica.id, worker->steps, sumac_status_name(failed->status));
+        error, failure, SUMAC_REASON_UNSPECIFIED,
+        "replica %u (device %s) ended step %" PRIu64 " with %s", failed->replica.id,
+        device_name(failed->device, name, sizeof name), worker->steps, sumac_status_name(failure));
 }
 
 /* Collect the replicas' weights and add them up. */
@@ -367,23 +413,35 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
     return SUMAC_OK;
 }
 
-static void reduce(struct sumac_worker *worker, const struct slot *slot)
+/* All replicas have written their gradients: the group has nobody to wait for. */
+static enum sumac_status
+reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error *error)
 {
-    for (uint32_t v = 0; v < worker->options.pushed_count; v++) {
+    enum sumac_status status = SUMAC_OK;
+    if (worker->group == NULL)
+        return SUMAC_OK;
+    for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++) {
+        const struct source *source = &worker->sources[v];
         const struct sumac_tensor *tensor = &slot->gradients.items[v];
-        worker->sources[0] = sumac_tensor_data(tensor);
-        for (uint32_t i = 1; i < worker->options.replicas; i++)
-            worker->sources[i] = sumac_tensor_data(&worker->runners[i].gradients.items[v]);
-        const struct reduce_input input = {
+        const uint64_t bytes = sumac_tensor_bytes(tensor);
+        for (uint32_t i = 0; i < worker->options.replicas; i++) {
+            if (i > 0)
+                tensor = &worker->runners[i].gradients.items[v];
+            source->data[i] = sumac_tensor_data(tensor);
+            source->elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
+        }
+        const struct collective_values values = {
             .dtype = tensor->dtype,
-            .elements = sumac_tensor_bytes(tensor) / sumac_dtype_bytes(tensor->dtype),
-            .gradients = worker->sources,
+            .from = (const void *const *)source->data,
+            .to = source->data, /* the push reads replica 0's */
+            .elements = source->elements,
             .weights = worker->weights,
-            .replicas = worker->options.replicas,
         };
-        assert(input.elements * sumac_dtype_bytes(input.dtype) == sumac_tensor_bytes(tensor));
-        reduce_gradients(worker->options.reduce, &input);
+        status = collective_reduce(worker->group, worker->options.reduce, 0, &values, error);
     }
+    assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
+    collective_start(worker->group);
+    return collective_wait(worker->group, COLLECTIVE_NO_LIMIT, error);
 }
 
 static enum sumac_status
@@ -466,8 +524,9 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = weigh(worker, &weight, error);
     if (status != SUMAC_OK)
         return status;
-    reduce(worker, slot);
-    status = drain(worker, worker->options.pushes_in_flight - 1, error);
+    status = reduce(worker, slot, error);
+    if (status == SUMAC_OK)
+        status = drain(worker, worker->options.pushes_in_flight - 1, error);
     if (status == SUMAC_OK)
         status = push(worker, slot, weight, error);
     if (status == SUMAC_OK)
@@ -513,15 +572,19 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     if (worker == NULL || worker->process != getpid()) /* the threads are the parent's */
         return;
     settle(worker);
+    collective_close(worker->group);
     for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++) {
-        device_close(worker->runners[i].device);
+        device_queue_close(worker->runners[i].queue);
         tensors_deinit(&worker->runners[i].gradients);
+        device_close(worker->runners[i].device);
     }
     for (uint32_t i = 0; worker->slots != NULL && i < slot_count(worker); i++)
         tensors_deinit(&worker->slots[i].gradients);
     tensors_deinit(&worker->values[0]);
     tensors_deinit(&worker->values[1]);
     free(worker->weights);
+    free(worker->source_elements);
+    free(worker->source_data);
     free(worker->sources);
     free(worker->deltas);
     free(worker->fetches);

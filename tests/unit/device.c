@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c -- a device runs one job at a time on a thread of its own. */
+/* device.c -- devices through their table: queues run what they are given in order, and at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -18,49 +20,53 @@ struct job {
     pthread_barrier_t *meeting; /* NULL: nobody to meet */
 };
 
-static void work(void *context)
+static enum sumac_status work(void *context)
 {
     struct job *job = context;
     job->thread = pthread_self();
     job->runs++;
     if (job->meeting != NULL)
         pthread_barrier_wait(job->meeting);
+    return SUMAC_OK;
+}
+
+static enum sumac_status give_up(void *context)
+{
+    (void)context;
+    return SUMAC_FAILED_PRECONDITION;
 }
 
 static struct device *opened(uint32_t index)
 {
     struct device *device = NULL;
-    assert_int_equal(device_open(index, &device, NULL), SUMAC_OK);
+    assert_int_equal(device_open(device_kind("CPU"), index, &device, NULL), SUMAC_OK);
     return device;
 }
 
-static void
-a_job_runs_on_the_devices_own_thread_and_its_writes_are_seen_after_the_wait(void **state)
+static struct device_queue *queue_of(struct device *device)
 {
-    (void)state;
-    struct device *device = opened(0); /* given */
-    struct job job = {0};
-
-    device_start(device, work, &job); /* when */
-    device_wait(device);
-
-    assert_int_equal(job.runs, 1); /* then */
-    assert_false(pthread_equal(job.thread, pthread_self()));
-    device_close(device);
+    struct device_queue *queue = NULL;
+    assert_int_equal(device_queue_open(device, &queue, NULL), SUMAC_OK);
+    return queue;
 }
 
-static void every_job_of_a_device_runs_on_the_same_thread(void **state)
+static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_the_wait(void **state)
 {
     (void)state;
     struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
     struct job first = {0}, second = {0};
 
-    device_start(device, work, &first); /* when */
-    device_wait(device);
-    device_start(device, work, &second);
-    device_wait(device);
+    device_run(queue, work, &first); /* when */
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+    device_run(queue, work, &second);
+    assert_int_equal(device_wait(queue), SUMAC_OK);
 
-    assert_true(pthread_equal(first.thread, second.thread)); /* then */
+    assert_int_equal(first.runs, 1); /* then */
+    assert_int_equal(second.runs, 1);
+    assert_false(pthread_equal(first.thread, pthread_self()));
+    assert_true(pthread_equal(first.thread, second.thread));
+    device_queue_close(queue);
     device_close(device);
 }
 
@@ -69,60 +75,202 @@ static void two_devices_run_their_jobs_at_once(void **state)
 {
     (void)state;
     struct device *devices[2] = {opened(0), opened(1)}; /* given */
+    struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     pthread_barrier_t meeting;
     pthread_barrier_init(&meeting, NULL, 2);
     struct job jobs[2] = {{.meeting = &meeting}, {.meeting = &meeting}};
 
     for (int i = 0; i < 2; i++) /* when */
-        device_start(devices[i], work, &jobs[i]);
+        device_run(queues[i], work, &jobs[i]);
     for (int i = 0; i < 2; i++)
-        device_wait(devices[i]);
+        assert_int_equal(device_wait(queues[i]), SUMAC_OK);
 
     assert_int_equal(jobs[0].runs + jobs[1].runs, 2); /* then */
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        device_queue_close(queues[i]);
         device_close(devices[i]);
+    }
     pthread_barrier_destroy(&meeting);
 }
 
-static void closing_a_device_finishes_the_job_that_runs(void **state)
+/* A number with a digit for each job, the first one's at the front. */
+struct digit {
+    uint64_t *number;
+    unsigned digit;
+};
+
+static enum sumac_status append_digit(void *context)
 {
-    (void)state;
-    struct device *device = opened(0); /* given */
-    struct job job = {0};
-
-    device_start(device, work, &job); /* when */
-    device_close(device);
-
-    assert_int_equal(job.runs, 1); /* then */
+    const struct digit *digit = context;
+    *digit->number = *digit->number * 10 + digit->digit;
+    return SUMAC_OK;
 }
 
-static void an_idle_device_need_not_be_waited_for(void **state)
+static void what_is_put_into_a_queue_runs_in_that_order_however_much_it_is(void **state)
 {
     (void)state;
     struct device *device = opened(0); /* given */
-    device_wait(device);               /* when, then: it returns */
+    struct device_queue *queue = queue_of(device);
+    uint64_t number = 0;
+    struct job many = {0};
+    struct digit digits[] = {{&number, 1}, {&number, 2}, {&number, 3}};
+
+    for (int i = 0; i < 3; i++) /* when */
+        device_run(queue, append_digit, &digits[i]);
+    for (unsigned i = 0; i < 3 * DEVICE_JOBS_MAX; i++)
+        device_run(queue, work, &many);
+
+    assert_int_equal(device_wait(queue), SUMAC_OK); /* then */
+    assert_int_equal(number, 123);
+    assert_int_equal(many.runs, 3 * DEVICE_JOBS_MAX);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+static void the_first_failure_is_told_by_the_next_wait_and_only_by_that(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct job after = {0};
+
+    device_run(queue, give_up, NULL); /* when */
+    device_run(queue, work, &after);
+
+    assert_int_equal(device_wait(queue), SUMAC_FAILED_PRECONDITION); /* then */
+    assert_int_equal(after.runs, 1);
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+static void closing_a_queue_finishes_what_is_in_it(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct job job = {0};
+
+    device_run(queue, work, &job); /* when */
+    device_queue_close(queue);
+
+    assert_int_equal(job.runs, 1); /* then */
     device_close(device);
     device_close(NULL);
+    device_queue_close(NULL);
+    device_event_close(NULL);
+}
+
+static void an_empty_queue_need_not_be_waited_for(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    assert_int_equal(device_wait(queue), SUMAC_OK); /* when, then: it returns */
+    device_queue_close(queue);
+    device_close(device);
+}
+
+static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void **state)
+{
+    (void)state;
+    struct device *device = opened(3); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct sumac_buffer *buffer = NULL, *host = NULL;
+    assert_int_equal(device_buffer_create(device, 16, &buffer), SUMAC_OK);
+    assert_int_equal(sumac_buffer_create(8, &host), SUMAC_OK);
+    assert_int_equal(((char *)sumac_buffer_data(buffer))[15], 0);
+    memcpy(sumac_buffer_data(host), "abcdefgh", 8);
+
+    device_copy(/* when: there, and back again from where it was put */
+                queue,
+                &(struct device_copy){.to = buffer, .from = host, .to_offset = 8, .bytes = 8});
+    device_copy(
+        queue, &(struct device_copy){.to = host, .from = buffer, .from_offset = 12, .bytes = 4});
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+
+    assert_memory_equal(sumac_buffer_data(host), "efghefgh", 8); /* then */
+    assert_memory_equal((char *)sumac_buffer_data(buffer) + 8, "abcdefgh", 8);
+    sumac_buffer_unref(host);
+    sumac_buffer_unref(buffer);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+/* The second queue's job is held up by the first one's, which waits for the test. */
+static void a_queue_awaits_what_was_recorded_in_another(void **state)
+{
+    (void)state;
+    struct device *devices[2] = {opened(0), opened(1)}; /* given */
+    struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
+    struct device_event *event = NULL;
+    assert_int_equal(device_event_open(devices[0], &event, NULL), SUMAC_OK);
+    pthread_barrier_t meeting;
+    pthread_barrier_init(&meeting, NULL, 2);
+    uint64_t number = 0;
+    struct job held = {.meeting = &meeting};
+    struct digit first = {&number, 1}, second = {&number, 2};
+
+    device_run(queues[0], work, &held); /* when */
+    device_run(queues[0], append_digit, &first);
+    device_record(queues[0], event);
+    device_await(queues[1], event);
+    device_run(queues[1], append_digit, &second);
+    pthread_barrier_wait(&meeting);
+    assert_int_equal(device_wait(queues[1]), SUMAC_OK);
+
+    assert_int_equal(number, 12); /* then */
+    assert_int_equal(device_wait(queues[0]), SUMAC_OK);
+    device_event_close(event);
+    for (int i = 0; i < 2; i++) {
+        device_queue_close(queues[i]);
+        device_close(devices[i]);
+    }
+    pthread_barrier_destroy(&meeting);
+}
+
+static void an_event_that_nothing_recorded_holds_nobody_up(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct device_event *event = NULL;
+    assert_int_equal(device_event_open(device, &event, NULL), SUMAC_OK);
+
+    device_await(queue, event); /* when */
+
+    assert_int_equal(device_wait(queue), SUMAC_OK); /* then */
+    device_event_close(event);
+    device_queue_close(queue);
+    device_close(device);
 }
 
 static void a_device_is_named_by_its_kind_and_number(void **state)
 {
     (void)state;
     char text[16], cut[4];
+    struct device *device = opened(12);
+    assert_string_equal(device_name(device, text, sizeof text), "CPU:12");
+    device_close(device);
     assert_string_equal(sumac_device_name(0, text, sizeof text), "CPU:0");
     assert_string_equal(sumac_device_name(12, text, sizeof text), "CPU:12");
     assert_string_equal(sumac_device_name(12, cut, sizeof cut), "CPU");
+    assert_null(device_kind("TPU"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
-            a_job_runs_on_the_devices_own_thread_and_its_writes_are_seen_after_the_wait),
-        cmocka_unit_test(every_job_of_a_device_runs_on_the_same_thread),
+            a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_the_wait),
         cmocka_unit_test(two_devices_run_their_jobs_at_once),
-        cmocka_unit_test(closing_a_device_finishes_the_job_that_runs),
-        cmocka_unit_test(an_idle_device_need_not_be_waited_for),
+        cmocka_unit_test(what_is_put_into_a_queue_runs_in_that_order_however_much_it_is),
+        cmocka_unit_test(the_first_failure_is_told_by_the_next_wait_and_only_by_that),
+        cmocka_unit_test(closing_a_queue_finishes_what_is_in_it),
+        cmocka_unit_test(an_empty_queue_need_not_be_waited_for),
+        cmocka_unit_test(a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue),
+        cmocka_unit_test(a_queue_awaits_what_was_recorded_in_another),
+        cmocka_unit_test(an_event_that_nothing_recorded_holds_nobody_up),
         cmocka_unit_test(a_device_is_named_by_its_kind_and_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,11 +23,13 @@ static void reduced(
     const struct reduce_input input = {
         .dtype = dtype,
         .elements = elements,
-        .gradients = gradients,
-        .weights = weights,
+        .from = (const void *const *)gradients,
         .replicas = replicas,
+        .to = gradients, /* replica 0's, in its place */
+        .targets = 1,
+        .weights = weights,
     };
-    reduce_gradients(op, &input);
+    reduce_values(op, &input);
 }
 
 static void sum_adds_every_element_of_every_replica(void **state)

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective.c -- what replicas compute together, through the table of their devices. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "collective.h"
+#include "half.h"
+
+#define REPLICAS 3u
+#define MANY 5000u /* of which no replica's share is as long as another's */
+#define CALLS_MAX 4u
+
+/* A group of three replicas on devices of their own. */
+struct world {
+    struct device *devices[REPLICAS];
+    struct device_queue *queues[REPLICAS];
+    struct collective_group *group;
+};
+
+static int begin(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    if (world == NULL)
+        return 1;
+    for (uint32_t i = 0; i < REPLICAS; i++) {
+        assert_int_equal(device_open(device_kind("CPU"), i, &world->devices[i], NULL), SUMAC_OK);
+        assert_int_equal(device_queue_open(world->devices[i], &world->queues[i], NULL), SUMAC_OK);
+    }
+    assert_int_equal(
+        collective_open(world->queues, REPLICAS, CALLS_MAX, &world->group, NULL), SUMAC_OK);
+    *state = world;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct world *world = *state;
+    collective_close(world->group);
+    for (uint32_t i = 0; i < REPLICAS; i++) {
+        device_queue_close(world->queues[i]);
+        device_close(world->devices[i]);
+    }
+    free(world);
+    return 0;
+}
+
+static const uint64_t every_one_many[REPLICAS] = {MANY, MANY, MANY};
+static const uint64_t ones[REPLICAS] = {1, 1, 1};
+
+static void finish(struct world *world)
+{
+    collective_start(world->group);
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+}
+
+static void a_reduction_gives_the_root_the_sum_of_every_element(void **state)
+{
+    struct world *world = *state;
+    static float g[REPLICAS][MANY], sum[MANY]; /* given */
+    for (uint32_t i = 0; i < MANY; i++)
+        for (uint32_t r = 0; r < REPLICAS; r++)
+            g[r][i] = (float)((r + 1) * i);
+    void *to[REPLICAS] = {NULL, sum, NULL};
+    const struct collective_values values = {
+        SUMAC_FLOAT32, (const void *[]){g[0], g[1], g[2]}, to, every_one_many, NULL};
+
+    assert_int_equal(/* when */
+                     collective_reduce(world->group, SUMAC_REDUCE_SUM, 1, &values, NULL), SUMAC_OK);
+    finish(world);
+
+    for (uint32_t i = 0; i < MANY; i++) { /* then */
+        assert_true(sum[i] == (float)(6 * i));
+        assert_true(g[2][i] == (float)(3 * i));
+    }
+}
+
+/* 2^24 + 1 is 2^24 in float32: only -2^24 first, and 1 after it, gives 1. */
+static void replicas_are_added_in_their_order_whoever_the_root_is(void **state)
+{
+    struct world *world = *state;
+    for (uint32_t root = 0; root < REPLICAS; root++) {
+        float a[1] = {0x1p24f}, b[1] = {-0x1p24f}, c[1] = {1}, sum[1] = {0}; /* given */
+        void *to[REPLICAS] = {sum, sum, sum};
+        const struct collective_values values = {
+            SUMAC_FLOAT32, (const void *[]){a, b, c}, to, ones, NULL};
+
+        assert_int_equal(/* when */
+                         collective_reduce(world->group, SUMAC_REDUCE_SUM, root, &values, NULL),
+                         SUMAC_OK);
+        finish(world);
+
+        assert_true(sum[0] == 1); /* then */
+    }
+}
+
+static void all_reduce_in_its_place_gives_everybody_the_same_bits(void **state)
+{
+    struct world *world = *state;
+    static float g[REPLICAS][MANY], alone[MANY]; /* given */
+    static uint16_t half[REPLICAS][MANY];
+    for (uint32_t i = 0; i < MANY; i++)
+        for (uint32_t r = 0; r < REPLICAS; r++) {
+            g[r][i] = 1.0f / (float)(i + r + 1);
+            half[r][i] = bfloat16_of_float32((float)(r + 1));
+        }
+    for (uint32_t i = 0; i < MANY; i++)
+        alone[i] = (g[0][i] + g[1][i]) + g[2][i];
+    void *places[REPLICAS] = {g[0], g[1], g[2]};
+    void *halves[REPLICAS] = {half[0], half[1], half[2]};
+    const struct collective_values values = {
+        SUMAC_FLOAT32, (const void *const *)places, places, every_one_many, NULL};
+    const struct collective_values means = {
+        SUMAC_BFLOAT16, (const void *const *)halves, halves, every_one_many, (double[]){1, 1, 2}};
+
+    assert_int_equal(/* when: two calls in one start */
+                     collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL),
+                     SUMAC_OK);
+    assert_int_equal(
+        collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &means, NULL), SUMAC_OK);
+    finish(world);
+
+    for (uint32_t r = 0; r < REPLICAS; r++) { /* then */
+        assert_memory_equal(g[r], alone, sizeof alone);
+        for (uint32_t i = 0; i < MANY; i++)
+            assert_true(float32_of_bfloat16(half[r][i]) == 2.25f);
+    }
+}
+
+/* First axes of 2, 0 and 3 rows of two columns. */
+static void all_gather_puts_uneven_rows_one_after_the_other(void **state)
+{
+    struct world *world = *state;
+    const int32_t a[] = {1, 2, 3, 4}, c[] = {5, 6, 7, 8, 9, 10}; /* given */
+    int32_t all[REPLICAS][10] = {{0}};
+    const struct collective_values values = {
+        SUMAC_INT32, (const void *[]){a, NULL, c}, (void *[]){all[0], all[1], all[2]},
+        (const uint64_t[]){4, 0, 6}, NULL};
+
+    assert_int_equal(collective_all_gather(world->group, &values, NULL), SUMAC_OK); /* when */
+    finish(world);
+
+    for (uint32_t r = 0; r < REPLICAS; r++) /* then */
+        for (int32_t i = 0; i < 10; i++)
+            assert_int_equal(all[r][i], i + 1);
+}
+
+/* A later call reads what an earlier one of the same start wrote, whoever did so. */
+static void calls_of_one_start_run_one_after_the_other(void **state)
+{
+    struct world *world = *state;
+    bool flags[REPLICAS][MANY] = {{false}}; /* given */
+    static int64_t g[REPLICAS][MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        flags[2][i] = i % 2 == 1;
+        g[0][i] = g[1][i] = g[2][i] = i;
+    }
+    const void *sources[REPLICAS] = {flags[2], flags[2], flags[2]};
+    void *places[REPLICAS] = {g[0], g[1], g[2]};
+    const struct collective_values told = {
+        SUMAC_BOOL, sources, (void *[]){flags[0], flags[1], flags[2]}, every_one_many, NULL};
+    const struct collective_values values = {
+        SUMAC_INT64, (const void *const *)places, places, every_one_many, NULL};
+
+    assert_int_equal(collective_broadcast(world->group, 2, &told, NULL), SUMAC_OK); /* when */
+    assert_int_equal(collective_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(collective_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+    finish(world);
+
+    for (uint32_t i = 0; i < MANY; i++) /* then */
+        for (uint32_t r = 0; r < REPLICAS; r++) {
+            assert_int_equal(flags[r][i], i % 2 == 1);
+            assert_int_equal(g[r][i], 3 * i);
+        }
+}
+
+static enum sumac_status meet_test(void *context)
+{
+    pthread_barrier_wait(context);
+    return SUMAC_OK;
+}
+
+/* Replica 1's device is busy for as long as the test wants. */
+static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
+{
+    struct world *world = *state;
+    float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
+    void *places[REPLICAS] = {g[0], g[1], g[2]};
+    const struct collective_values values = {
+        SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
+    struct sumac_error error = {0};
+    pthread_barrier_t meeting;
+    pthread_barrier_init(&meeting, NULL, 2);
+    device_run(world->queues[1], meet_test, &meeting);
+    assert_int_equal(
+        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+
+    collective_start(world->group); /* when */
+    enum sumac_status status = SUMAC_OK;
+    do /* until the others have come */
+        status = collective_wait(world->group, 1, &error);
+    while (strchr(error.text, ',') != NULL);
+
+    assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
+    assert_string_equal(error.text, "a group of 3 replicas waited 1 ms for replica 1 (CPU:1)");
+    assert_int_equal(/* nothing can be added meanwhile, … */
+                     collective_broadcast(world->group, 0, &values, &error),
+                     SUMAC_FAILED_PRECONDITION);
+    pthread_barrier_wait(&meeting); /* … and once it comes, the call ends well */
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_true(g[0][0] == 6 && g[1][0] == 6 && g[2][0] == 6);
+    pthread_barrier_destroy(&meeting);
+}
+
+static void *abort_it(void *group)
+{
+    collective_abort(group);
+    return NULL;
+}
+
+static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
+{
+    struct world *world = *state;
+    float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
+    void *places[REPLICAS] = {g[0], g[1], g[2]};
+    const struct collective_values values = {
+        SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
+    struct sumac_error error = {0};
+    pthread_barrier_t meeting;
+    pthread_t thread;
+    pthread_barrier_init(&meeting, NULL, 2);
+    device_run(world->queues[1], meet_test, &meeting);
+    assert_int_equal(
+        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+    collective_start(world->group);
+
+    assert_int_equal(pthread_create(&thread, NULL, abort_it, world->group), 0); /* when */
+    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+
+    assert_int_equal(status, SUMAC_ABORTED); /* then */
+    assert_string_equal(error.text, "the group of 3 replicas was aborted: open another");
+    pthread_join(thread, NULL);
+    pthread_barrier_wait(&meeting); /* the one that is late finds it so */
+    for (uint32_t i = 0; i < REPLICAS; i++)
+        assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+    assert_true(g[0][0] == 1 && g[1][0] == 2 && g[2][0] == 3);
+    assert_int_equal(collective_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+    collective_start(world->group); /* whoever goes on is told so again */
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    assert_true(g[1][0] == 2);
+    pthread_barrier_destroy(&meeting);
+}
+
+static void a_call_that_cannot_be_is_refused_with_the_remedy(void **state)
+{
+    struct world *world = *state;
+    float g[1] = {1}; /* given */
+    void *places[REPLICAS] = {g, g, g};
+    struct collective_values values = {
+        SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
+    struct sumac_error error = {0};
+
+    assert_int_equal(/* when, then */
+                     collective_reduce(world->group, SUMAC_REDUCE_SUM, 3, &values, &error),
+                     SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "the root is replica 3 of a group of 3: they are 0 to 2");
+    assert_int_equal(
+        collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "MEAN wants a weight for each of the 3 replicas");
+    values.elements = (const uint64_t[]){1, 1, 2};
+    assert_int_equal(
+        collective_broadcast(world->group, 0, &values, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "replica 2 gives 2 elements, and replica 0 gives 1");
+    values.elements = ones;
+    values.dtype = SUMAC_INT32;
+    values.weights = (const double[]){1, 1, 1};
+    assert_int_equal(
+        collective_reduce(world->group, SUMAC_REDUCE_MEAN, 0, &values, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "int32 values cannot be reduced by MEAN");
+    values.dtype = (enum sumac_dtype)99;
+    assert_int_equal(collective_all_gather(world->group, &values, &error), SUMAC_INVALID_ARGUMENT);
+    values.dtype = SUMAC_FLOAT32;
+    for (uint32_t i = 0; i < CALLS_MAX; i++)
+        assert_int_equal(collective_broadcast(world->group, 0, &values, NULL), SUMAC_OK);
+    assert_int_equal(
+        collective_broadcast(world->group, 0, &values, &error), SUMAC_RESOURCE_EXHAUSTED);
+    assert_string_equal(error.text, "4 calls were added to a group that has room for 4: start it");
+    finish(world);
+    assert_int_equal(collective_open(NULL, 0, 1, &world->group, &error), SUMAC_INVALID_ARGUMENT);
+}
+
+static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(collective_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
+    finish(world);                                                      /* of no call */
+    assert_true(collective_has(collective_kind(device_kind("CPU")), SUMAC_REDUCE_SUM, SUMAC_INT8));
+    assert_false(
+        collective_has(collective_kind(device_kind("CPU")), SUMAC_REDUCE_MEAN, SUMAC_INT8));
+    assert_null(collective_kind(NULL));
+    collective_close(NULL);
+}
+
+#define collective_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        collective_test(a_reduction_gives_the_root_the_sum_of_every_element),
+        collective_test(replicas_are_added_in_their_order_whoever_the_root_is),
+        collective_test(all_reduce_in_its_place_gives_everybody_the_same_bits),
+        collective_test(all_gather_puts_uneven_rows_one_after_the_other),
+        collective_test(calls_of_one_start_run_one_after_the_other),
+        collective_test(a_wait_that_ends_too_early_names_who_has_not_come),
+        collective_test(an_abort_ends_the_wait_and_touches_nothing_more),
+        collective_test(a_call_that_cannot_be_is_refused_with_the_remedy),
+        collective_test(a_group_that_does_not_run_need_not_be_waited_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective.c -- which kinds of devices have collectives, and what is checked of every call. */
+#include "collective.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "error.h"
+
+static const struct collective_ops *const kinds[] = {
+    &cpu_collective_ops,
+};
+
+const struct collective_ops *collective_kind(const struct device_ops *devices)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (kinds[i]->devices == devices)
+            return kinds[i];
+    return NULL;
+}
+
+bool collective_has(
+    const struct collective_ops *ops, enum sumac_reduce_op op, enum sumac_dtype dtype)
+{
+    assert(ops != NULL);
+    return ops->has(op, dtype);
+}
+
+enum sumac_status collective_open(
+    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
+    struct collective_group **group, struct sumac_error *error)
+{
+    if (replicas == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "a group has no replicas");
+    const struct device_ops *devices = queues[0]->device->ops;
+    for (uint32_t i = 1; i < replicas; i++)
+        if (queues[i]->device->ops != devices)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "replica 0 of a group is on %s:%u and replica %u on %s:%u; give it devices of one "
+                "kind",
+                devices->name, queues[0]->device->index, i, queues[i]->device->ops->name,
+                queues[i]->device->index);
+    const struct collective_ops *ops = collective_kind(devices);
+    assert(ops != NULL);
+    const enum sumac_status status = ops->open(queues, replicas, calls_max, group, error);
+    assert(status != SUMAC_OK || (*group)->replicas == replicas);
+    return status;
+}
+
+void collective_close(struct collective_group *group)
+{
+    if (group != NULL)
+        group->ops->close(group);
+}
+
+/* What is asked of every call; `even`: all give as much. */
+static enum sumac_status check(
+    const struct collective_group *group, const struct collective_values *values, uint32_t root,
+    bool even, struct sumac_error *error)
+{
+    if (group->running)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "the group of %u replicas runs: wait for it, then add calls", group->replicas);
+    if (group->calls == group->calls_max)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "%u calls were added to a group that has room for %u: start it", group->calls,
+            group->calls_max);
+    if (sumac_dtype_kind(values->dtype) == SUMAC_KIND_NONE)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "values of data type %d, which is not known", (int)values->dtype);
+    if (root >= group->replicas)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "the root is replica %u of a group of %u: they are 0 to %u", root, group->replicas,
+            group->replicas - 1);
+    for (uint32_t i = 1; even && i < group->replicas; i++)
+        if (values->elements[i] != values->elements[0])
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+                "replica %u gives %" PRIu64 " elements, and replica 0 gives %" PRIu64, i,
+                values->elements[i], values->elements[0]);
+    return SUMAC_OK;
+}
+
+static enum sumac_status check_reduction(
+    const struct collective_group *group, enum sumac_reduce_op op,
+    const struct collective_values *values, uint32_t root, struct sumac_error *error)
+{
+    const enum sumac_status status = check(group, values, root, true, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (!group->ops->has(op, values->dtype))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "%s values cannot be reduced by %s", sumac_dtype_name(values->dtype),
+            op == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM");
+    if (op == SUMAC_REDUCE_MEAN && values->weights == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "MEAN wants a weight for each of the %u replicas", group->replicas);
+    return SUMAC_OK;
+}
+
+enum sumac_status collective_reduce(
+    struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
+    const struct collective_values *values, struct sumac_error *error)
+{
+    const enum sumac_status status = check_reduction(group, op, values, root, error);
+    if (status != SUMAC_OK)
+        return status;
+    group->ops->reduce(group, op, root, values);
+    group->calls++;
+    return SUMAC_OK;
+}
+
+enum sumac_status collective_all_reduce(
+    struct collective_group *group, enum sumac_reduce_op op, const struct collective_values *values,
+    struct sumac_error *error)
+{
+    const enum sumac_status status = check_reduction(group, op, values, 0, error);
+    if (status != SUMAC_OK)
+        return status;
+    group->ops->all_reduce(group, op, values);
+    group->calls++;
+    return SUMAC_OK;
+}
+
+enum sumac_status collective_all_gather(
+    struct collective_group *group, const struct collective_values *values,
+    struct sumac_error *error)
+{
+    const enum sumac_status status = check(group, values, 0, false, error);
+    if (status != SUMAC_OK)
+        return status;
+    group->ops->all_gather(group, values);
+    group->calls++;
+    return SUMAC_OK;
+}
+
+enum sumac_status collective_broadcast(
+    struct collective_group *group, uint32_t root, const struct collective_values *values,
+    struct sumac_error *error)
+{
+    const enum sumac_status status = check(group, values, root, true, error);
+    if (status != SUMAC_OK)
+        return status;
+    group->ops->broadcast(group, root, values);
+    group->calls++;
+    return SUMAC_OK;
+}
+
+void collective_start(struct collective_group *group)
+{
+    assert(!group->running);
+    group->running = true;
+    group->ops->start(group);
+}
+
+enum sumac_status
+collective_wait(struct collective_group *group, uint32_t timeout_ms, struct sumac_error *error)
+{
+    if (!group->running)
+        return SUMAC_OK;
+    const enum sumac_status status = group->ops->wait(group, timeout_ms, error);
+    if (status == SUMAC_DEADLINE_EXCEEDED)
+        return status;
+    group->running = false;
+    group->calls = 0;
+    return status;
+}
+
+void collective_abort(struct collective_group *group)
+{
+    assert(group != NULL);
+    group->ops->abort(group);
+}

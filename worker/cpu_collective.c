@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu_collective.c -- collectives of CPU devices: every queue's thread does its share of each call.
+ *
+ *     CPU:0   | meet | share 0 of call 0 | meet | share 0 of call 1 | meet |
+ *     CPU:1   | meet | share 1 of call 0 | meet | share 1 of call 1 | meet |
+ *
+ * A reduction's share is a range of elements, so the order in which replicas are added is the same
+ * whoever does it. Copies are done by whoever gets them.
+ */
+#include "collective.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+#include "reduce.h"
+#include "text.h"
+
+struct cpu_group;
+
+struct call {
+    void (*share)(const struct cpu_group *group, const struct call *call, uint32_t replica);
+    struct collective_values values;
+    enum sumac_reduce_op op;
+    uint32_t root;
+};
+
+struct member {
+    struct cpu_group *group;
+    struct device_queue *queue;
+    uint32_t replica;
+    uint64_t met; /* meetings that it came to */
+};
+
+struct cpu_group {
+    struct collective_group base;
+    struct member *members; /* (replicas) */
+    struct call *calls;     /* (calls_max) */
+    pthread_mutex_t mutex;  /* guards what follows, and the members' met */
+    pthread_cond_t changed;
+    uint64_t arrivals;        /* at meetings, of all members together */
+    uint32_t queued, at_work; /* members whose job has not ended; that may touch values */
+    bool aborted;
+};
+
+/* ---- a member's job */
+
+/* False: the group is aborted. */
+static bool meet(struct member *member)
+{
+    struct cpu_group *group = member->group;
+    assert(group->at_work > 0);
+    member->met++;
+    group->arrivals++;
+    const uint64_t all = member->met * group->base.replicas;
+    assert(group->arrivals <= all); /* nobody is a meeting ahead */
+    if (group->arrivals == all)
+        pthread_cond_broadcast(&group->changed);
+    group->at_work--; /* it touches nothing while it waits */
+    while (group->arrivals < all && !group->aborted)
+        pthread_cond_wait(&group->changed, &group->mutex);
+    group->at_work++;
+    return !group->aborted;
+}
+
+static enum sumac_status take_part(void *context)
+{
+    struct member *member = context;
+    struct cpu_group *group = member->group;
+    pthread_mutex_lock(&group->mutex);
+    group->at_work++;
+    bool goes_on = !group->aborted && meet(member);
+    for (uint32_t i = 0; goes_on && i < group->base.calls; i++) {
+        pthread_mutex_unlock(&group->mutex);
+        group->calls[i].share(group, &group->calls[i], member->replica);
+        pthread_mutex_lock(&group->mutex);
+        goes_on = meet(member);
+    }
+    assert(group->at_work > 0 && group->queued > 0);
+    group->at_work--;
+    group->queued--;
+    pthread_cond_broadcast(&group->changed);
+    pthread_mutex_unlock(&group->mutex);
+    return SUMAC_OK; /* an abort is the group's to tell */
+}
+
+/* ---- the calls */
+
+/* The elements that the replica reduces. */
+static void reduce_share(
+    const struct cpu_group *group, const struct call *call, uint32_t replica, void *const *to,
+    uint32_t targets)
+{
+    const uint64_t elements = call->values.elements[0];
+    const uint64_t each = elements / group->base.replicas + 1;
+    const uint64_t first = each * replica < elements ? each * replica : elements;
+    const struct reduce_input input = {
+        .dtype = call->values.dtype,
+        .first = first,
+        .elements = elements - first < each ? elements - first : each,
+        .from = call->values.from,
+        .replicas = group->base.replicas,
+        .to = to,
+        .targets = targets,
+        .weights = call->values.weights,
+    };
+    assert(input.first + input.elements <= elements);
+    reduce_values(call->op, &input);
+}
+
+static void
+share_of_reduce(const struct cpu_group *group, const struct call *call, uint32_t replica)
+{
+    reduce_share(group, call, replica, &call->values.to[call->root], 1);
+}
+
+static void
+share_of_all_reduce(const struct cpu_group *group, const struct call *call, uint32_t replica)
+{
+    reduce_share(group, call, replica, call->values.to, group->base.replicas);
+}
+
+static void copy(void *to, const void *from, uint64_t bytes)
+{
+    if (to != from && bytes > 0)
+        memcpy(to, from, bytes);
+}
+
+static void
+share_of_all_gather(const struct cpu_group *group, const struct call *call, uint32_t replica)
+{
+    const struct collective_values *values = &call->values;
+    char *to = values->to[replica];
+    for (uint32_t i = 0; i < group->base.replicas; i++) {
+        const uint64_t bytes = values->elements[i] * sumac_dtype_bytes(values->dtype);
+        copy(to, values->from[i], bytes);
+        to += bytes;
+    }
+}
+
+static void
+share_of_broadcast(const struct cpu_group *group, const struct call *call, uint32_t replica)
+{
+    const struct collective_values *values = &call->values;
+    assert(call->root < group->base.replicas);
+    copy(
+        values->to[replica], values->from[call->root],
+        values->elements[0] * sumac_dtype_bytes(values->dtype));
+}
+
+static void add(struct collective_group *base, const struct call *call)
+{
+    struct cpu_group *group = (struct cpu_group *)base;
+    assert(base->calls < base->calls_max);
+    group->calls[base->calls] = *call;
+}
+
+static void add_reduce(
+    struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
+    const struct collective_values *values)
+{
+    add(group, &(struct call){share_of_reduce, *values, op, root});
+}
+
+static void add_all_reduce(
+    struct collective_group *group, enum sumac_reduce_op op, const struct collective_values *values)
+{
+    add(group, &(struct call){share_of_all_reduce, *values, op, 0});
+}
+
+static void add_all_gather(struct collective_group *group, const struct collective_values *values)
+{
+    add(group, &(struct call){share_of_all_gather, *values, 0, 0});
+}
+
+static void
+add_broadcast(struct collective_group *group, uint32_t root, const struct collective_values *values)
+{
+    add(group, &(struct call){share_of_broadcast, *values, 0, root});
+}
+
+/* ---- the group */
+
+static void start(struct collective_group *base)
+{
+    struct cpu_group *group = (struct cpu_group *)base;
+    pthread_mutex_lock(&group->mutex);
+    assert(group->queued == 0 || group->aborted);
+    group->queued += base->replicas;
+    pthread_mutex_unlock(&group->mutex);
+    for (uint32_t i = 0; i < base->replicas; i++)
+        device_run(group->members[i].queue, take_part, &group->members[i]);
+}
+
+/* "1 (CPU:1), 3 (CPU:3)": those that came to fewer meetings than others. */
+static void list_missing(const struct cpu_group *group, char *text, size_t text_bytes)
+{
+    uint64_t most = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < group->base.replicas; i++)
+        most = group->members[i].met > most ? group->members[i].met : most;
+    const uint64_t expected = group->arrivals == most * group->base.replicas ? most + 1 : most;
+    for (uint32_t i = 0; i < group->base.replicas; i++) {
+        char name[16];
+        if (group->members[i].met < expected)
+            used += text_print(
+                text + used, text_bytes - used, "%s%u (%s)", used == 0 ? "" : ", ", i,
+                device_name(group->members[i].queue->device, name, sizeof name));
+    }
+}
+
+static struct timespec later(uint32_t timeout_ms)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += timeout_ms / 1000;
+    at.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    return at;
+}
+
+static enum sumac_status
+wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error *error)
+{
+    struct cpu_group *group = (struct cpu_group *)base;
+    const struct timespec until = later(timeout_ms);
+    char missing[128] = "";
+    int late = 0;
+    pthread_mutex_lock(&group->mutex);
+    while (late == 0 && group->queued > 0 && !(group->aborted && group->at_work == 0))
+        late = timeout_ms == COLLECTIVE_NO_LIMIT
+                   ? pthread_cond_wait(&group->changed, &group->mutex)
+                   : pthread_cond_timedwait(&group->changed, &group->mutex, &until);
+    const bool aborted = group->aborted;
+    const bool over = group->queued == 0 || (aborted && group->at_work == 0);
+    if (!over)
+        list_missing(group, missing, sizeof missing);
+    pthread_mutex_unlock(&group->mutex);
+    if (!over)
+        return fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "a group of %u replicas waited %u ms for replica %s", base->replicas, timeout_ms,
+            missing);
+    if (aborted)
+        return fail(
+            error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "the group of %u replicas was aborted: open another", base->replicas);
+    return SUMAC_OK;
+}
+
+static void abort_group(struct collective_group *base)
+{
+    struct cpu_group *group = (struct cpu_group *)base;
+    pthread_mutex_lock(&group->mutex);
+    group->aborted = true;
+    pthread_cond_broadcast(&group->changed);
+    pthread_mutex_unlock(&group->mutex);
+}
+
+static void close_group(struct collective_group *base)
+{
+    struct cpu_group *group = (struct cpu_group *)base;
+    pthread_mutex_lock(&group->mutex);
+    while (group->queued > 0) /* a member that is late finds the group aborted, and leaves it */
+        pthread_cond_wait(&group->changed, &group->mutex);
+    assert(group->at_work == 0);
+    pthread_mutex_unlock(&group->mutex);
+    pthread_cond_destroy(&group->changed);
+    pthread_mutex_destroy(&group->mutex);
+    free(group->calls);
+    free(group->members);
+    free(group);
+}
+
+static enum sumac_status open_group(
+    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
+    struct collective_group **group, struct sumac_error *error)
+{
+    struct cpu_group *opened = calloc(1, sizeof *opened);
+    struct member *members = calloc(replicas, sizeof *members);
+    struct call *calls = calloc(calls_max, sizeof *calls);
+    if (opened == NULL || members == NULL || calls == NULL) {
+        free(calls);
+        free(members);
+        free(opened);
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a group of %u replicas", replicas);
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&opened->mutex, NULL);
+    pthread_cond_init(&opened->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (uint32_t i = 0; i < replicas; i++)
+        members[i] = (struct member){.group = opened, .queue = queues[i], .replica = i};
+    opened->base = (struct collective_group){
+        .ops = &cpu_collective_ops, .replicas = replicas, .calls_max = calls_max};
+    opened->members = members;
+    opened->calls = calls;
+    *group = &opened->base;
+    return SUMAC_OK;
+}
+
+const struct collective_ops cpu_collective_ops = {
+    .devices = &cpu_device_ops,
+    .has = reduce_has,
+    .open = open_group,
+    .close = close_group,
+    .reduce = add_reduce,
+    .all_reduce = add_all_reduce,
+    .all_gather = add_all_gather,
+    .broadcast = add_broadcast,
+    .start = start,
+    .wait = wait_for,
+    .abort = abort_group,
+};
