@@ -30,7 +30,7 @@ void ps_step(struct ps *ps, struct lane_event *event)
     event->resident_bytes = ps->resident_bytes;
     event->connections = ps->connections.open;
     event->connections_refused = ps->connections.refused;
-    lane_step(ps->lane, event, &effects);
+    ps_core_step(ps->core, event, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
         ps_carry_out(ps, &effects.items[i]);
     ps->stepping = false;
@@ -91,7 +91,7 @@ static void say_begun(const struct ps *ps)
 {
     char host[HOST_BYTES];
     bracket(ps->options.bind_host, host, sizeof host);
-    const uint64_t cluster_id = lane_cluster_id(ps->lane);
+    const uint64_t cluster_id = lane_cluster_id(ps_core_lane(ps->core));
     if (cluster_id == 0)
         ps_log(
             ps->index, "ps %u listens on %s:%u, version %s", ps->index, host,
@@ -149,8 +149,8 @@ static bool start_lane(struct ps *ps)
     ps->resident_bytes = ps_resident_bytes();
     config->base_bytes = ps->resident_bytes;
     ps->lane_memory = (struct memory){.take = take_for_lane, .give = give_for_lane, .context = ps};
-    ps->lane = lane_create(config, &ps->lane_memory);
-    if (ps->lane == NULL)
+    ps->core = ps_core_create(config, &ps->lane_memory);
+    if (ps->core == NULL)
         return false;
     ps->wake_us = ps->redial_us = UINT64_MAX;
     ps->ticked_us = config->started_us;
@@ -383,8 +383,8 @@ static void give_resources(struct ps *ps)
     /* gRPC drops its last slices as it shuts down: only then are the lane's blocks nobody's. */
     rpc_deinit();
     ps_take_released(ps);
-    if (ps->lane != NULL)
-        lane_destroy(ps->lane);
+    if (ps->core != NULL)
+        ps_core_destroy(ps->core);
     pool_deinit(&ps->helds);
     ps_links_deinit(&ps->links);
     free(ps->payload);

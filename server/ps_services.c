@@ -252,7 +252,7 @@ static bool is_over(const struct ps_link *link, uint64_t now_us)
     if (!link->half_closed)
         return false;
     if (link->stream_kind == LANE_STREAM_PULL)
-        return !lane_stream_has_pulls(link->ps->lane, link->id) && rpc_call_writable(link->call);
+        return !lane_stream_has_pulls(ps_core_lane(link->ps->core), link->id) && rpc_call_writable(link->call);
     return now_us >= link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u;
 }
 

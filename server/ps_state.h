@@ -16,6 +16,7 @@
 #include "compute_pool.h"
 #include "lane.h"
 #include "ps.h"
+#include "ps_core.h"
 #include "release_queue.h"
 #include "rpc.h"
 
@@ -114,7 +115,7 @@ struct ps {
     struct ps_options options; /* with the defaults filled in */
     struct ps_lane_config config;
     uint32_t index;
-    struct lane *lane;
+    struct ps_core *core;
     struct memory lane_memory; /* the heap, counted */
     uint64_t lane_bytes,
         lane_bytes_most; /* that the lane has of it; since the heap was last trimmed */

@@ -138,7 +138,7 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable)
 
 static void *make(struct judge *judge, size_t bytes)
 {
-    return arena_take_zeroed(judge->out->arena, bytes);
+    return arena_take_zeroed(&judge->said->arena, bytes);
 }
 
 static wire_shard **shard_messages(struct judge *judge, const struct judge_variable *variable)
@@ -167,11 +167,11 @@ wire_variable *judge_variable_message(struct judge *judge, const struct judge_va
     if (message == NULL)
         return NULL;
     *message = (wire_variable)WIRE_VARIABLE_INIT;
-    message->name = out_text(judge->out, "%s", variable->name);
+    message->name = judge_text(judge, "%s", variable->name);
     message->variable_id = variable->id;
     message->shards = shard_messages(judge, variable);
     message->n_shards = message->shards == NULL ? 0 : variable->shard_count;
     message->published = variable->state == JUDGE_VARIABLE_PUBLISHED;
-    const bool whole = definition_write(&variable->definition, judge->out->arena, message);
+    const bool whole = definition_write(&variable->definition, &judge->said->arena, message);
     return whole && message->shards != NULL ? message : NULL;
 }

@@ -26,16 +26,16 @@ static void wait_call(struct judge *judge, const struct judge_call *wanted)
     assert(wanted->call != 0);
     assert(wanted->until_us >= judge->now_us);
     if (judge->calls_pool.used >= JUDGE_CALLS_MAX) {
-        out_fail(
-            judge->out, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        judge_fail(
+            judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "%zu creates and deletes wait already, at most %u do: %s %s again later",
             judge->calls_pool.used, JUDGE_CALLS_MAX, what, wanted->variable->name);
         return;
     }
     struct judge_call *call = pool_take(&judge->calls_pool);
     if (call == NULL) {
-        out_fail(
-            judge->out, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        judge_fail(
+            judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory to let the %s of %s wait; it goes on without an answer: ask again",
             what, wanted->variable->name);
         return;
@@ -43,7 +43,7 @@ static void wait_call(struct judge *judge, const struct judge_call *wanted)
     *call = *wanted;
     LIST_APPEND(&judge->calls, call, in_judge);
     LIST_APPEND(&call->variable->waiting, call, of_variable);
-    out_wake(judge->out, call->until_us + judge->slept_us);
+    judge_wake(judge, call->until_us);
 }
 
 static struct judge_call *drop_call(struct judge *judge, struct judge_call *call)
@@ -67,7 +67,7 @@ static void fail_calls_of(
         next = call->of_variable.next;
         if (call->kind != kind)
             continue;
-        out_fail(judge->out, call->call, error->status, error->reason, "%s", error->text);
+        judge_fail(judge, call->call, error->status, error->reason, "%s", error->text);
         (void)drop_call(judge, call);
     }
 }
@@ -78,7 +78,7 @@ void judge_calls_fail(
     assert(status != SUMAC_OK);
     struct judge_call *call = judge->calls.first;
     while (call != NULL) {
-        out_fail(judge->out, call->call, status, reason, "%s", text);
+        judge_fail(judge, call->call, status, reason, "%s", text);
         call = drop_call(judge, call);
     }
 }
@@ -98,8 +98,8 @@ void judge_calls_of_session_fail(struct judge *judge, const struct judge_session
             call = call->in_judge.next;
             continue;
         }
-        out_fail(
-            judge->out, call->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+        judge_fail(
+            judge, call->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "the session of %s was closed", session->label);
         call = drop_call(judge, call);
     }
@@ -122,19 +122,17 @@ const char *judge_call_wait(const struct judge *judge, const struct judge_call *
     const char *what = call->kind == JUDGE_CALL_CREATE ? "create" : "delete";
     const uint32_t slow = find_slow_ps(judge, variable);
     if (slow < judge->ps_count)
-        return out_text(
-            judge->out, "%s of %s waits for %s", what, variable->name,
-            judge_peer_text(judge, slow));
+        return judge_text(
+            judge, "%s of %s waits for %s", what, variable->name, judge_peer_text(judge, slow));
     if (variable->orders == 0 && variable->state != JUDGE_VARIABLE_PUBLISHED)
-        return out_text(
-            judge->out, "%s of %s waits: ps 0 has no memory for its order to the ps", what,
+        return judge_text(
+            judge, "%s of %s waits: ps 0 has no memory for its order to the ps", what,
             variable->name);
     if (variable->creator != NULL)
-        return out_text(
-            judge->out, "%s of %s waits for %s to assign it, last heard from %s", what,
-            variable->name, variable->creator->label,
-            judge_ago(judge, variable->creator->heard_us));
-    return out_text(judge->out, "%s of %s waits", what, variable->name);
+        return judge_text(
+            judge, "%s of %s waits for %s to assign it, last heard from %s", what, variable->name,
+            variable->creator->label, judge_ago(judge, variable->creator->heard_us));
+    return judge_text(judge, "%s of %s waits", what, variable->name);
 }
 
 void judge_calls_tick(struct judge *judge)
@@ -144,8 +142,8 @@ void judge_calls_tick(struct judge *judge)
             call = call->in_judge.next;
             continue;
         }
-        out_fail(
-            judge->out, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
+        judge_fail(
+            judge, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
             text_time_ms(call->timeout_ms).text, judge_call_wait(judge, call));
         call = drop_call(judge, call);
     }
@@ -157,16 +155,16 @@ static void answer_create(
     struct judge *judge, uint64_t call, const struct judge_variable *variable, bool assign)
 {
     assert(variable->state == JUDGE_VARIABLE_PUBLISHED);
-    wire_create_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+    wire_create_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
     wire_variable *message = judge_variable_message(judge, variable);
     if (reply == NULL || message == NULL) {
-        out_reply_or_fail(judge->out, call, NULL, 0);
+        judge_reply_or_fail(judge, call, NULL);
         return;
     }
     *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
     reply->variable = message;
     reply->assign = assign;
-    out_reply_or_fail(judge->out, call, &reply->base, 0);
+    judge_reply_or_fail(judge, call, &reply->base);
 }
 
 /* Answer a create if what it waits for is there; whoever comes when nobody is to assign a value is
@@ -244,7 +242,7 @@ void judge_add_answered(
         &variable->failure, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
         "ps %u at %s cannot make its part of %s: %s", ps, judge->peers[ps].address, variable->name,
         report->message);
-    out_log(judge->out, "%s", variable->failure.text);
+    judge_log(judge, "%s", variable->failure.text);
 }
 
 void judge_add_complete(struct judge *judge, struct judge_variable *variable)
@@ -271,10 +269,10 @@ void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
     assert(variable->state == JUDGE_VARIABLE_DELETING);
     for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;
-        wire_delete_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+        wire_delete_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
         if (reply != NULL)
             *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
-        out_reply_or_fail(judge->out, call->call, reply == NULL ? NULL : &reply->base, 0);
+        judge_reply_or_fail(judge, call->call, reply == NULL ? NULL : &reply->base);
         (void)drop_call(judge, call);
     }
     assert(variable->orders == 0);
@@ -286,12 +284,12 @@ void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
 static bool may_change_catalogue(struct judge *judge, uint64_t call)
 {
     if (judge->terminating)
-        out_fail(
-            judge->out, call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+        judge_fail(
+            judge, call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
             "ps 0 was told to stop (SIGTERM) and changes no variables any more");
     else if (!judge_order_room(judge))
-        out_fail(
-            judge->out, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        judge_fail(
+            judge, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "%u orders wait for the ps already: try again later", JUDGE_ORDERS_MAX);
     else
         return true;
@@ -317,22 +315,22 @@ static enum sumac_status find_or_make(
     return SUMAC_OK;
 }
 
-void judge_create_variable(struct judge *judge, const struct lane_event *event)
+void judge_create_variable(struct judge *judge, const struct judge_event *event)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
     if (session == NULL || !may_change_catalogue(judge, event->call))
         return;
     if (request->variable == NULL) {
-        out_fail(
-            judge->out, event->call, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        judge_fail(
+            judge, event->call, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "create names no variable");
         return;
     }
     struct judge_variable *variable = NULL;
     struct sumac_error error = {0};
     if (find_or_make(judge, request->variable, &variable, &error) != SUMAC_OK) {
-        out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
+        judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
         return;
     }
     if (try_answer(judge, event->call, session, variable))
@@ -349,7 +347,7 @@ void judge_create_variable(struct judge *judge, const struct lane_event *event)
     wait_call(judge, &call);
 }
 
-void judge_delete_variable(struct judge *judge, const struct lane_event *event)
+void judge_delete_variable(struct judge *judge, const struct judge_event *event)
 {
     const wire_delete_request *request = (const wire_delete_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
@@ -357,14 +355,14 @@ void judge_delete_variable(struct judge *judge, const struct lane_event *event)
         return;
     struct judge_variable *variable = judge_variable_find(judge, request->name);
     if (variable == NULL) {
-        out_fail(
-            judge->out, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+        judge_fail(
+            judge, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
             "there is no variable %s to delete", request->name);
         return;
     }
     if (variable->state != JUDGE_VARIABLE_PUBLISHED) {
-        out_fail(
-            judge->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNKNOWN_VARIABLE,
+        judge_fail(
+            judge, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNKNOWN_VARIABLE,
             "%s is being created: delete it when its create was answered", request->name);
         return;
     }
@@ -373,7 +371,7 @@ void judge_delete_variable(struct judge *judge, const struct lane_event *event)
         &deleted, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
         "%s was deleted by %s before it was assigned", request->name, session->label);
     fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &deleted);
-    out_log(judge->out, "%s deletes %s", session->label, request->name);
+    judge_log(judge, "%s deletes %s", session->label, request->name);
     delete_everywhere(judge, variable);
     const uint32_t timeout_ms = request->timeout_ms == 0 ? JUDGE_CREATE_MS : request->timeout_ms;
     const struct judge_call call = {

@@ -37,8 +37,9 @@ find_earlier(const struct judge *judge, const struct judge_session *session)
 static bool list_ps(struct judge *judge, wire_join_reply *reply)
 {
     assert(judge->ps_count > 0);
-    char **addresses = arena_take(judge->out->arena, judge->ps_count * sizeof(*addresses));
-    uint64_t *incarnations = arena_take(judge->out->arena, judge->ps_count * sizeof(*incarnations));
+    char **addresses = arena_take(&judge->said->arena, judge->ps_count * sizeof(*addresses));
+    uint64_t *incarnations =
+        arena_take(&judge->said->arena, judge->ps_count * sizeof(*incarnations));
     if (addresses == NULL || incarnations == NULL)
         return false;
     for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
@@ -62,7 +63,7 @@ list_previous(struct judge *judge, const struct judge_task *task, wire_join_repl
     if (task->voided == NULL)
         return true;
     const size_t bytes = task->voided->count * sizeof(uint64_t);
-    reply->previous_voided = arena_take(judge->out->arena, bytes);
+    reply->previous_voided = arena_take(&judge->said->arena, bytes);
     if (reply->previous_voided == NULL)
         return false;
     memcpy(reply->previous_voided, task->voided->sequence, bytes);
@@ -74,8 +75,8 @@ list_previous(struct judge *judge, const struct judge_task *task, wire_join_repl
 static const wire_message *make_reply(struct judge *judge, const struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_OPEN);
-    wire_join_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
-    uint8_t *id = arena_take(judge->out->arena, JUDGE_ID_BYTES);
+    wire_join_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
+    uint8_t *id = arena_take(&judge->said->arena, JUDGE_ID_BYTES);
     if (reply == NULL || id == NULL)
         return NULL;
     memcpy(id, session->id, JUDGE_ID_BYTES);
@@ -96,7 +97,7 @@ static void answer(struct judge *judge, struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_OPEN);
     if (session->join_call != 0)
-        out_reply_or_fail(judge->out, session->join_call, make_reply(judge, session), 0);
+        judge_reply_or_fail(judge, session->join_call, make_reply(judge, session));
     session->join_call = 0;
 }
 
@@ -106,7 +107,7 @@ static void refuse(
 {
     assert(status != SUMAC_OK);
     if (session->join_call != 0)
-        out_fail(judge->out, session->join_call, status, reason, "%s", text);
+        judge_fail(judge, session->join_call, status, reason, "%s", text);
     session->join_call = 0;
 }
 
@@ -157,7 +158,7 @@ void judge_join_opened(
         return;
     refuse(
         judge, session, (enum sumac_status)report->status, (enum sumac_reason)report->reason,
-        out_text(judge->out, "ps %u cannot open the session: %s", ps, report->message));
+        judge_text(judge, "ps %u cannot open the session: %s", ps, report->message));
     judge_settle(judge, session, &(struct close_cause){0}); /* its client has no session to close */
 }
 
@@ -168,8 +169,8 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
     session->state = JUDGE_SESSION_OPEN;
     session->heard_us = judge->now_us;
     if (!judge_run_is_over(judge))
-        out_log(
-            judge->out, "ps 0 opened the session of %s, attempt %llu", session->label,
+        judge_log(
+            judge, "ps 0 opened the session of %s, attempt %llu", session->label,
             (unsigned long long)session->attempt);
     answer(judge, session);
 }
@@ -180,7 +181,7 @@ static enum sumac_status check_phase(const struct judge *judge, struct sumac_err
 {
     if (judge->phase != JUDGE_RUNNING)
         return fail(
-            error, out_status_of_end(judge->end_reason), judge->end_reason, "the run is over: %s",
+            error, status_of_end(judge->end_reason), judge->end_reason, "the run is over: %s",
             judge->end_text);
     if (judge->terminating)
         return fail(
@@ -191,15 +192,17 @@ static enum sumac_status check_phase(const struct judge *judge, struct sumac_err
 
 /* Whoever runs the cluster reads of it in the log. */
 static void refuse_request(
-    struct judge *judge, const struct lane_event *event, const wire_join_request *request,
+    struct judge *judge, const struct judge_event *event, const wire_join_request *request,
     const struct sumac_error *error)
 {
-    out_fail(
-        judge->out, event->call, error->status, error->reason, "join of %s: %s",
+    judge_fail(
+        judge, event->call, error->status, error->reason, "join of %s: %s",
         refused_joins_who(request).text, error->text);
-    refused_joins_log(
-        &judge->refused_joins, judge->out, judge->now_us, judge->config->index, request,
-        error->text);
+    struct refused_line line;
+    if (refused_joins_line(
+            &judge->refused_joins, judge->now_us, judge->config->index, request, error->text,
+            &line))
+        judge_log(judge, "%s", line.text);
 }
 
 /* ---- a retry ---- */
@@ -214,7 +217,7 @@ static bool is_same_task(const struct judge_session *session, const wire_join_re
 
 /* Two clients with one session would each lose what the other pushes. */
 static void refuse_nonce(
-    struct judge *judge, const struct lane_event *event, const struct judge_session *session,
+    struct judge *judge, const struct judge_event *event, const struct judge_session *session,
     const wire_join_request *request)
 {
     struct sumac_error error = {0};
@@ -228,7 +231,7 @@ static void refuse_nonce(
 
 /* Answer a retry; false: the nonce is new. */
 static bool
-answer_retry(struct judge *judge, const struct lane_event *event, const wire_join_request *request)
+answer_retry(struct judge *judge, const struct judge_event *event, const wire_join_request *request)
 {
     if (!rule_holds(judge->config->broken, RULE_join_nonce))
         return false;
@@ -286,8 +289,8 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
         if (other->state == JUDGE_SESSION_WAITING) {
             judge_session_forget(judge, other);
         } else if (other->state < JUDGE_SESSION_CLOSING) {
-            out_log(
-                judge->out, "ps 0 closes the session of %s: attempt %llu has joined", other->label,
+            judge_log(
+                judge, "ps 0 closes the session of %s: attempt %llu has joined", other->label,
                 (unsigned long long)session->attempt);
             judge_settle(
                 judge, other,
@@ -313,14 +316,14 @@ static void name_session(struct judge_session *session, const wire_join_request 
 }
 
 static void start_join(
-    struct judge *judge, const struct lane_event *event, const wire_join_request *request,
+    struct judge *judge, const struct judge_event *event, const wire_join_request *request,
     struct judge_task *task)
 {
     assert((task != NULL) == (request->role == SUMAC__V1__ROLE__ROLE_MEMBER));
     struct judge_session *session = judge_session_add(judge, judge->random);
     if (session == NULL) {
-        out_fail(
-            judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        judge_fail(
+            judge, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory for another session");
         return;
     }
@@ -341,13 +344,13 @@ static void start_join(
     judge_joins_go_on(judge);
 }
 
-void judge_join(struct judge *judge, const struct lane_event *event)
+void judge_join(struct judge *judge, const struct judge_event *event)
 {
     const wire_join_request *request = (const wire_join_request *)event->request;
     struct sumac_error error = {0};
     struct judge_task *task = NULL;
     if (check_phase(judge, &error) != SUMAC_OK) { /* what ended the run was logged */
-        out_fail(judge->out, event->call, error.status, error.reason, "%s", error.text);
+        judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
         return;
     }
     if (judge_join_check(judge, request, &error) != SUMAC_OK) {
@@ -365,8 +368,8 @@ void judge_join(struct judge *judge, const struct lane_event *event)
         learn_members(judge, request);
         task = judge_task_find_or_add(judge, request->task);
         if (task == NULL) {
-            out_fail(
-                judge->out, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            judge_fail(
+                judge, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
                 "ps 0 has no memory for another task");
             return;
         }
@@ -400,8 +403,8 @@ void judge_joins_tick(struct judge *judge)
             continue;
         refuse(
             judge, session, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            out_text(
-                judge->out, "the join of %s has waited %s for %s", session->label,
+            judge_text(
+                judge, "the join of %s has waited %s for %s", session->label,
                 text_time_ms(judge->config->ps_lost_ms).text, judge_peer_text(judge, missing)));
         judge_session_forget(judge, session);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge.c -- the judge's entry points: each takes note of the time, does its file's work, and gives
+/* judge.c -- one event in, its effects out: each takes note of the time, does its file's work, and gives
  * the ps what is due. */
 #include "judge_state.h"
 
@@ -17,7 +17,7 @@ const char *judge_ago(const struct judge *judge, uint64_t when_us)
     assert(when_us <= judge->now_us);
     if (when_us == 0)
         return "never";
-    return out_text(judge->out, "%s ago", text_time_us(judge->now_us - when_us).text);
+    return judge_text(judge, "%s ago", text_time_us(judge->now_us - when_us).text);
 }
 
 /* ---- creation ---- */
@@ -78,7 +78,7 @@ struct judge *judge_create(const struct lane_config *config, const struct memory
     key_map_init(&judge->sessions_by_id, memory);
     key_map_init(&judge->variables_by_name, memory);
     id_map_init(&judge->variables_by_id, memory);
-    if (judge->peers != NULL)
+    if (judge_effects_init(judge) && judge->peers != NULL)
         return judge;
     judge_destroy(judge);
     return NULL;
@@ -102,6 +102,7 @@ void judge_destroy(struct judge *judge)
     pool_deinit(&judge->sessions_pool);
     pool_deinit(&judge->orders_pool);
     pool_deinit(&judge->calls_pool);
+    judge_effects_deinit(judge);
     memory_give(judge->memory, judge->peers, peers_bytes);
     key_map_deinit(&judge->tasks_by_key);
     key_map_deinit(&judge->sessions_by_id);
@@ -135,51 +136,47 @@ static void notice_time(struct judge *judge, uint64_t event_us)
     assert(judge->now_us > 0);
 }
 
-void judge_look(struct judge *judge, uint64_t now_us, struct out *out)
+void judge_look(struct judge *judge, uint64_t now_us)
 {
-    assert(out != NULL);
+    judge_effects_begin(judge, false);
     notice_time(judge, now_us);
-    judge->out = out;
-    judge->packed_order = NULL;
 }
 
-static void begin(struct judge *judge, const struct lane_event *event, struct out *out)
+static void begin(struct judge *judge, const struct judge_event *event)
 {
-    judge_look(judge, event->now_us, out);
+    judge_effects_begin(judge, event->follows);
+    notice_time(judge, event->now_us);
     judge->random[0] = event->random[0];
     judge->random[1] = event->random[1];
-}
-
-static void finish(struct judge *judge)
-{
-    judge_peers_give(judge);
     judge->packed_order = NULL;
 }
 
-/* ---- entry points ---- */
+/* ---- events ---- */
 
-static void want_tick(struct judge *judge)
+void judge_wake(struct judge *judge, uint64_t at_us)
 {
-    out_wake(judge->out, judge->now_us + judge->slept_us + judge->tick_us);
+    struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_WAKE);
+    if (effect != NULL)
+        effect->at_us = at_us + judge->slept_us;
 }
 
-void judge_start(struct judge *judge, const struct lane_event *event, struct out *out)
+static void want_tick(struct judge *judge) { judge_wake(judge, judge->now_us + judge->tick_us); }
+
+static void started(struct judge *judge, const struct judge_event *event)
 {
     assert(judge->cluster_id == 0);
-    begin(judge, event, out);
     judge->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
     judge->secret = event->random[1];
     judge_reports_begin(judge);
     judge_tasks_start(judge);
     judge_peers_start(judge);
     want_tick(judge);
-    finish(judge);
 }
 
-void judge_call(struct judge *judge, const struct lane_event *event, struct out *out)
+static void called(struct judge *judge, const struct judge_event *event)
 {
     assert(event->call != 0);
-    begin(judge, event, out);
+    assert(event->request != NULL);
     switch (event->call_kind) {
     case LANE_CALL_JOIN:
         judge_join(judge, event);
@@ -198,13 +195,12 @@ void judge_call(struct judge *judge, const struct lane_event *event, struct out 
         break;
     case LANE_CALL_LIST:
     case LANE_CALL_STATS:
-        assert(false); /* the lane answers these itself */
+        assert(false); /* the lane answers these */
         break;
     }
-    finish(judge);
 }
 
-void judge_call_cancelled(struct judge *judge, uint64_t call)
+static void call_cancelled(struct judge *judge, uint64_t call)
 {
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next) {
@@ -216,43 +212,6 @@ void judge_call_cancelled(struct judge *judge, uint64_t call)
     judge_call_forget(judge, call);
 }
 
-void judge_peer_up(struct judge *judge, const struct lane_event *event, struct out *out)
-{
-    if (event->ps >= judge->ps_count || event->ps == judge->config->index)
-        return;
-    begin(judge, event, out);
-    judge_stream_up(judge, event->ps);
-    finish(judge);
-}
-
-void judge_peer_down(struct judge *judge, const struct lane_event *event, struct out *out)
-{
-    if (event->ps >= judge->ps_count || event->ps == judge->config->index)
-        return;
-    begin(judge, event, out);
-    judge_stream_down(judge, event->ps, event->text, event->reason);
-    finish(judge);
-}
-
-void judge_report(
-    struct judge *judge, const struct lane_event *event, uint32_t ps,
-    const wire_peer_report *report, struct out *out)
-{
-    if (ps >= judge->ps_count)
-        return;
-    assert(report != NULL);
-    begin(judge, event, out);
-    judge_hear_report(judge, ps, report);
-    finish(judge);
-}
-
-void judge_heard(struct judge *judge, const uint8_t session_id[JUDGE_ID_BYTES], uint64_t now_us)
-{
-    const wire_bytes id = {JUDGE_ID_BYTES, (uint8_t *)session_id};
-    notice_time(judge, now_us);
-    judge_renewed(judge, &id);
-}
-
 /* Whose thread has worked for half of that time was not suspended: something kept it from its events. After the run's end
  * there are no leases. */
 static void tell_sleep(struct judge *judge, uint64_t cpu_us)
@@ -260,22 +219,28 @@ static void tell_sleep(struct judge *judge, uint64_t cpu_us)
     if (judge->sleep_to_tell_us == 0 || judge_run_is_over(judge))
         return;
     if (cpu_us >= judge->sleep_to_tell_us / 2)
-        out_log(
-            judge->out,
+        judge_log(
+            judge,
             "ps 0 was kept busy for %s (its thread used %s of processor time) and heard "
             "nobody: all "
             "leases are extended by that",
             text_time_us(judge->sleep_to_tell_us).text, text_time_us(cpu_us).text);
     else
-        out_log(
-            judge->out, "ps 0 was suspended for %s: all leases are extended by that",
+        judge_log(
+            judge, "ps 0 was suspended for %s: all leases are extended by that",
             text_time_us(judge->sleep_to_tell_us).text);
     judge->sleep_to_tell_us = 0;
 }
 
-void judge_tick(struct judge *judge, const struct lane_event *event, struct out *out)
+/* What is in flight on ps 0 itself is not waited for any longer; the others were told, or are gone. */
+static bool must_end(const struct judge *judge)
 {
-    begin(judge, event, out);
+    return judge->terminating && judge->phase != JUDGE_ENDED &&
+           judge->last_event_us >= judge->end_by_us;
+}
+
+static void ticked(struct judge *judge, const struct judge_event *event)
+{
     tell_sleep(judge, event->cpu_us);
     if (judge->phase == JUDGE_RUNNING) {
         judge_leases_tick(judge);
@@ -285,15 +250,18 @@ void judge_tick(struct judge *judge, const struct lane_event *event, struct out 
     }
     judge_peers_tick(judge);
     judge_run_tick(judge);
+    if (must_end(judge))
+        judge_run_end_now(judge);
     judge_report_waits(judge);
     want_tick(judge);
-    finish(judge);
 }
 
-void judge_terminate(struct judge *judge, const struct lane_event *event, struct out *out)
+static void terminated(struct judge *judge)
 {
-    begin(judge, event, out);
+    if (judge->terminating)
+        return;
     judge->terminating = true;
+    judge->end_by_us = judge->last_event_us + judge_ms(judge->config->terminate_ms);
     judge_joins_fail(
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop (SIGTERM) and takes no more joins");
@@ -301,12 +269,48 @@ void judge_terminate(struct judge *judge, const struct lane_event *event, struct
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop (SIGTERM) and changes no variables any more");
     judge_run_check(judge);
-    finish(judge);
 }
 
-void judge_end_now(struct judge *judge, const struct lane_event *event, struct out *out)
+static void take(struct judge *judge, const struct judge_event *event)
 {
-    begin(judge, event, out);
-    judge_run_end_now(judge);
-    finish(judge);
+    switch (event->kind) {
+    case JUDGE_EVENT_START:
+        started(judge, event);
+        break;
+    case JUDGE_EVENT_CALL:
+        called(judge, event);
+        break;
+    case JUDGE_EVENT_CALL_CANCELLED:
+        call_cancelled(judge, event->call);
+        break;
+    case JUDGE_EVENT_PEER_UP:
+        if (event->ps < judge->ps_count)
+            judge_stream_up(judge, event->ps);
+        break;
+    case JUDGE_EVENT_PEER_DOWN:
+        if (event->ps < judge->ps_count)
+            judge_stream_down(judge, event->ps, event->text, event->reason);
+        break;
+    case JUDGE_EVENT_REPORT:
+        assert(event->report != NULL);
+        if (event->ps < judge->ps_count)
+            judge_hear_report(judge, event->ps, event->report);
+        break;
+    case JUDGE_EVENT_TICK:
+        ticked(judge, event);
+        break;
+    case JUDGE_EVENT_TERMINATE:
+        terminated(judge);
+        break;
+    }
+}
+
+void judge_step(struct judge *judge, const struct judge_event *event, struct judge_effects *effects)
+{
+    assert(event->now_us >= judge->last_event_us);
+    begin(judge, event);
+    take(judge, event);
+    judge_peers_give(judge);
+    judge->packed_order = NULL;
+    judge_effects_end(judge, effects);
 }

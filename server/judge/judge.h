@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge.h -- the coordinator inside ps 0: sessions, leases, membership, the catalogue, the end of the run.
+/* judge.h -- the coordinator on ps 0: sessions, leases, membership, the catalogue, the end of the run.
  *
- * The one judge of who is alive. It speaks to every ps, its own included, only by orders and reports (proto: Peer), so a
- * cluster of one runs the same code as a cluster of many: an ORDER effect for ps 0 is put by lane.c on its own list and
- * obeyed there, and the report comes back through judge_report, all within the same step.
+ * The one judge of who is alive. judge_step takes one event and gives effects, as lane_step does. It speaks to every ps, its
+ * own included, only by orders and reports (proto: Peer), so a cluster of one runs the same code as a cluster of many: that
+ * an order for ps 0 stays in the process is ps_core.h's doing.
  *
  * What the judge expects of every ps's lane:
  * - Each order with a number is answered by a report with that number; orders come in their order. ps 0 gets a hello of its
@@ -13,8 +13,7 @@
  * - `close` is answered with a close_report, also when it is given again; `open` of a session that is there, and
  *   `add_shards`, `publish`, `delete`, `decide` that were obeyed before, do nothing.
  * - `assigned` names a variable once all shards here that have bytes were assigned; a report after a new hello says it again.
- * - `end` is obeyed by finishing what is in flight, answering, then EXIT. ps 0's own is the last one: its EXIT, when it has
- *   answered, comes from the judge.
+ * - `end` is obeyed by finishing what is in flight, answering, then exiting. ps 0 is given it last.
  *
  * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is told.
  */
@@ -22,41 +21,80 @@
 #define JUDGE_H
 
 #include "lane.h"
-#include "out.h"
 
 struct judge;
+
+enum judge_event_kind {
+    JUDGE_EVENT_START, /* first of all; random */
+    JUDGE_EVENT_CALL,  /* call, call_kind, request: join, renew, leave, create, delete; random */
+    JUDGE_EVENT_CALL_CANCELLED, /* call */
+    JUDGE_EVENT_PEER_UP,   /* ps: the stream to it is writable (each time: the last order is out) */
+    JUDGE_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it */
+    JUDGE_EVENT_REPORT,    /* ps, report */
+    JUDGE_EVENT_TICK,      /* cpu_us */
+    JUDGE_EVENT_TERMINATE, /* SIGTERM: no more joins or creates */
+};
+
+struct judge_event {
+    enum judge_event_kind kind;
+    bool follows;       /* of the same step as the event before: what that one said stays lent */
+    uint64_t now_us;    /* monotonic */
+    uint64_t random[2]; /* fresh bits */
+    uint64_t call;
+    enum lane_call_kind call_kind;
+    const wire_message *request;
+    uint32_t ps;
+    const wire_peer_report *report;
+    const char *text;
+    enum sumac_reason reason;
+    uint64_t cpu_us; /* what the thread has worked since the last tick; 0: not known */
+};
+
+enum judge_effect_kind {
+    JUDGE_EFFECT_REPLY,    /* call, reply: finish the call with OK */
+    JUDGE_EFFECT_FAIL,     /* call, error */
+    JUDGE_EFFECT_DIAL,     /* ps, text: keep a stream open to this ps, at this address */
+    JUDGE_EFFECT_ORDER,    /* ps, order: not writable again until PEER_UP */
+    JUDGE_EFFECT_LOG,      /* text: one line, noun then value */
+    JUDGE_EFFECT_RUN_OVER, /* no lease counts any more; the other ps are told to end, then ps 0 */
+    JUDGE_EFFECT_EXIT,     /* error: what it has to say was lost, for want of memory */
+    JUDGE_EFFECT_WAKE,     /* at_us: a TICK is wanted then (the earliest counts) */
+};
+
+/* Lent until the next step that does not follow; orders point into what the judge keeps until they are answered. */
+struct judge_effect {
+    enum judge_effect_kind kind;
+    uint32_t ps;
+    uint64_t call, at_us;
+    const char *text;
+    const wire_message *reply;
+    const wire_peer_order *order;
+    struct sumac_error error;
+};
+
+struct judge_effects {
+    const struct judge_effect *items;
+    uint32_t count;
+};
 
 /* The config is ps 0's lane's, borrowed for the judge's life. Gives  a judge, or NULL. */
 struct judge *judge_create(const struct lane_config *config, const struct memory *memory);
 void judge_destroy(struct judge *judge);
 
-/* The event gives time and randomness; of calls: call, call_kind and request. */
-void judge_start(struct judge *judge, const struct lane_event *event, struct out *out);
-void judge_call(
-    struct judge *judge, const struct lane_event *event,
-    struct out *out); /* join, renew, leave, create, delete */
-void judge_call_cancelled(struct judge *judge, uint64_t call);
-void judge_peer_up(struct judge *judge, const struct lane_event *event, struct out *out);
-void judge_peer_down(struct judge *judge, const struct lane_event *event, struct out *out);
-void judge_report(
-    struct judge *judge, const struct lane_event *event, uint32_t ps,
-    const wire_peer_report *report, struct out *out);
-/* ps 0 itself got a message of this session: its lease is renewed. Unknown ids are ignored. */
-void judge_heard(struct judge *judge, const uint8_t session_id[16], uint64_t now_us);
-void judge_tick(struct judge *judge, const struct lane_event *event, struct out *out);
-/* SIGTERM: no more joins or creates. */
-void judge_terminate(struct judge *judge, const struct lane_event *event, struct out *out);
-/* The time for telling the others is over: what ps 0 itself is to do is ordered at once. */
-void judge_end_now(struct judge *judge, const struct lane_event *event, struct out *out);
+/* One event, and its effects, in order: of this event alone. The caller carries out all of them. */
+void judge_step(
+    struct judge *judge, const struct judge_event *event, struct judge_effects *effects);
 
-/* For Stats: sentences for what is being waited for ("join of worker 1 waits for ps 1 at h2:2222, never heard from"), and
- * how many there was no room for. */
-uint32_t judge_waits(
-    struct judge *judge, uint64_t now_us, struct out *out, char ***waits, uint64_t *left_out);
+/* What is being waited for, in sentences ("join of worker 1 waits for ps 1 at h2:2222, never heard from"). */
+struct judge_waits {
+    char **items; /* lent until the next step */
+    uint32_t count;
+    uint64_t left_out; /* sentences that there was no room for */
+};
+/* For Stats; a look between two steps. */
+void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *waits);
 /* The most that it keeps of sessions, and of the tasks that are known at present. */
 uint64_t judge_sessions_bytes_max(const struct judge *judge);
-/* It has ended, though not every ps may have heard of it. */
-bool judge_run_is_over(const struct judge *judge);
 uint64_t judge_cluster_id(const struct judge *judge);
 
 #endif

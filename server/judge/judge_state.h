@@ -10,7 +10,7 @@
  *   variables  the catalogue, in the order of creation
  *   calls      creates and deletes that wait for an answer, oldest first
  *
- * All of one entry point's work happens at judge->now_us and goes to judge->out. Tables are
+ * All of one step's work happens at judge->now_us and is said in judge->said. Tables are
  * bounded; all but the variables' own records (one piece each, as large as the name and the shards
  * need) come from pools.
  */
@@ -21,10 +21,10 @@
 #include <stdint.h>
 
 #include "close_cause.h"
+#include "end_status.h"
 #include "judge.h"
 #include "lane.h"
 #include "memory.h"
-#include "out.h"
 #include "definition.h"
 #include "id_map.h"
 #include "key_map.h"
@@ -248,13 +248,22 @@ enum judge_phase {
     JUDGE_ENDED,  /* ps 0 itself is told */
 };
 
+/* What one step says. */
+struct judge_said {
+    struct arena arena; /* texts and messages, also of the steps that this one follows */
+    struct judge_effect *items;
+    uint32_t count, capacity;
+    bool overflowed;  /* an effect was lost */
+    bool texts_short; /* the arena had no room for a text */
+};
+
 struct judge {
     const struct lane_config *config;
     const struct memory *memory;
     struct pool tasks_pool, sessions_pool, orders_pool, calls_pool;
 
     /* Of the present step. */
-    struct out *out;
+    struct judge_said *said;
     uint64_t now_us; /* without the time this process was suspended for */
     uint64_t random[2];
     /* The order that was packed last, and its message: made once for all ps. */
@@ -272,6 +281,8 @@ struct judge {
 
     enum judge_phase phase;
     bool terminating;
+    uint64_t
+        end_by_us; /* with terminating: ps 0 waits no longer for what is in flight; as events say it */
     int exit_code;
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;
@@ -311,9 +322,30 @@ struct judge {
     LIST(struct judge_call) calls;
 };
 
+/* effects.c */
+bool judge_effects_init(struct judge *judge);
+void judge_effects_deinit(struct judge *judge);
+void judge_effects_begin(struct judge *judge, bool follows);
+void judge_effects_end(struct judge *judge, struct judge_effects *effects);
+/* A zeroed effect of that kind at the end, or NULL. */
+struct judge_effect *judge_effect_add(struct judge *judge, enum judge_effect_kind kind);
+/* One line, noun then value: "ps 0 closes the session of worker 7". */
+void judge_log(struct judge *judge, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* NULL, or with a text that there was no memory for: the call is failed. */
+void judge_reply_or_fail(struct judge *judge, uint64_t call, const wire_message *reply);
+void judge_fail(
+    struct judge *judge, uint64_t call, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Formatted text in the step's arena; never NULL. */
+char *judge_text(const struct judge *judge, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* judge.c */
-/* Take note of the time, and of where text and effects of this step go. */
-void judge_look(struct judge *judge, uint64_t now_us, struct out *out);
+/* A tick is wanted then, by the judge's time. */
+void judge_wake(struct judge *judge, uint64_t at_us);
+bool judge_run_is_over(const struct judge *judge);
+/* Take note of the time, between two steps. */
+void judge_look(struct judge *judge, uint64_t now_us);
 uint64_t judge_ms(uint64_t ms); /* in µs */
 /* "3.2 s ago", "never" for 0; in the step's arena. */
 const char *judge_ago(const struct judge *judge, uint64_t when_us);
@@ -425,7 +457,7 @@ enum sumac_status
 judge_join_admit(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
 
 /* join.c */
-void judge_join(struct judge *judge, const struct lane_event *event);
+void judge_join(struct judge *judge, const struct judge_event *event);
 /* Go on with every join that waited for what has happened now. */
 void judge_joins_go_on(struct judge *judge);
 void judge_joins_fail(
@@ -440,8 +472,8 @@ void judge_joins_tick(struct judge *judge);
 /* settle.c */
 /* Its client left it as done, and lacks no push that it has made; when all ps have closed it. */
 bool judge_left_as_done(const struct judge_session *session);
-void judge_renew(struct judge *judge, const struct lane_event *event);
-void judge_leave(struct judge *judge, const struct lane_event *event);
+void judge_renew(struct judge *judge, const struct judge_event *event);
+void judge_leave(struct judge *judge, const struct judge_event *event);
 void judge_settle(
     struct judge *judge, struct judge_session *session, const struct close_cause *cause);
 /* False: what it voids cannot be kept for want of memory, and must not be decided without. */
@@ -465,8 +497,8 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable);
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable);
 
 /* create.c */
-void judge_create_variable(struct judge *judge, const struct lane_event *event);
-void judge_delete_variable(struct judge *judge, const struct lane_event *event);
+void judge_create_variable(struct judge *judge, const struct judge_event *event);
+void judge_delete_variable(struct judge *judge, const struct judge_event *event);
 void judge_add_answered(
     struct judge *judge, struct judge_variable *variable, uint32_t ps,
     const wire_peer_report *report);

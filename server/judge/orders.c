@@ -52,7 +52,7 @@ static struct judge_order *add(struct judge *judge, enum judge_order_kind kind)
     const struct judge_mask all = judge_every_ps(judge);
     struct judge_order *order = pool_take(&judge->orders_pool);
     if (order == NULL)
-        out_log(judge->out, "ps 0 has no memory for another order to the ps");
+        judge_log(judge, "ps 0 has no memory for another order to the ps");
     else
         give(judge, order, kind, &all);
     return order;
@@ -128,21 +128,21 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
     assert(order->kind < JUDGE_ORDER_KINDS);
     switch (order->kind) {
     case JUDGE_ORDER_OPEN:
-        return out_text(judge->out, "to open the session of %s", order->session->label);
+        return judge_text(judge, "to open the session of %s", order->session->label);
     case JUDGE_ORDER_CLOSE:
-        return out_text(judge->out, "to close the session of %s", order->session->label);
+        return judge_text(judge, "to close the session of %s", order->session->label);
     case JUDGE_ORDER_DECIDE:
-        return out_text(
-            judge->out, "to settle the session of %s at push %llu", order->session->label,
+        return judge_text(
+            judge, "to settle the session of %s at push %llu", order->session->label,
             (unsigned long long)order->session->final);
     case JUDGE_ORDER_MEMBERSHIP:
         return "to hear who the members are";
     case JUDGE_ORDER_ADD_SHARDS:
-        return out_text(judge->out, "to make its shards of %.200s", order->variable->name);
+        return judge_text(judge, "to make its shards of %.200s", order->variable->name);
     case JUDGE_ORDER_PUBLISH:
-        return out_text(judge->out, "to publish %.200s", order->variable->name);
+        return judge_text(judge, "to publish %.200s", order->variable->name);
     case JUDGE_ORDER_DELETE:
-        return out_text(judge->out, "to delete %.200s", order->variable->name);
+        return judge_text(judge, "to delete %.200s", order->variable->name);
     case JUDGE_ORDER_END:
         return "to end";
     case JUDGE_ORDER_KINDS:
@@ -214,8 +214,8 @@ static bool take_answer(
     else if (order->kind == JUDGE_ORDER_ADD_SHARDS)
         judge_add_answered(judge, order->variable, ps, report);
     else if (report->status != 0)
-        out_log(
-            judge->out, "ps %u did not obey %s: %s", ps, order_names[order->kind], report->message);
+        judge_log(
+            judge, "ps %u did not obey %s: %s", ps, order_names[order->kind], report->message);
     else if (order->kind == JUDGE_ORDER_CLOSE)
         return judge_close_reported(judge, order->session, report);
     return true;
@@ -227,8 +227,8 @@ static void put_off(struct judge *judge, struct judge_order *order, uint32_t ps)
     assert(order->session != NULL);
     assert(judge_mask_has(&order->pending, ps));
     if (order->again_us == 0)
-        out_log(
-            judge->out,
+        judge_log(
+            judge,
             "settle of %s waits for memory: %s of ps %u cannot be kept, and is asked for again "
             "until it can",
             order->session->label,
@@ -350,7 +350,7 @@ void judge_order_answered(
 
 static void *make(struct judge *judge, size_t bytes)
 {
-    return arena_take_zeroed(judge->out->arena, bytes);
+    return arena_take_zeroed(&judge->said->arena, bytes);
 }
 
 /* Like `return`, a body makes its submessage or gives up: the arena is full, and out says so. */
@@ -362,7 +362,7 @@ pack_open(struct judge *judge, const struct judge_session *session, wire_peer_or
     if (open == NULL || task == NULL)
         return false;
     *task = (wire_task_name)WIRE_TASK_NAME_INIT;
-    task->job = out_text(judge->out, "%s", session->job);
+    task->job = judge_text(judge, "%s", session->job);
     task->index = session->index;
     *open = (wire_open_session)WIRE_OPEN_SESSION_INIT;
     open->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
@@ -522,7 +522,7 @@ const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_
         return NULL;
     *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
     message->number = order->number;
-    if (!pack_body(judge, order, message) || judge->out->texts_short)
+    if (!pack_body(judge, order, message) || judge->said->texts_short)
         return NULL;
     judge->packed_order = order;
     judge->packed = message;

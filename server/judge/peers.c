@@ -3,8 +3,8 @@
  * reports.
  *
  * A stream's first order is a hello; the rest follow when it is answered, because an order for
- * another incarnation is nobody's. ps 0 itself is a ps like the others, whose stream is always
- * there.
+ * another incarnation is nobody's. ps 0 itself is a ps like the others, whose stream stays in the
+ * process; it is never missing.
  */
 #include "judge_state.h"
 
@@ -21,31 +21,40 @@ static void set_text(char *text, size_t text_bytes, const char *from)
     text_print_line(text, text_bytes, "%s", from == NULL ? "" : from);
 }
 
+/* An answer, or a stream, is missing since then. Of ps 0 itself nothing ever is. */
+static void miss(const struct judge *judge, uint32_t ps, uint64_t since_us)
+{
+    struct judge_peer *peer = &judge->peers[ps];
+    if (peer->silent_us == 0 && !is_self(judge, ps))
+        peer->silent_us = since_us;
+}
+
 /* ---- addresses ---- */
 
+/* ps 0 itself needs no address. */
 static void dial(struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
     struct judge_peer *peer = &judge->peers[ps];
-    if (is_self(judge, ps) || peer->dialled || peer->address[0] == '\0')
+    if (peer->dialled || (!is_self(judge, ps) && peer->address[0] == '\0'))
         return;
-    struct lane_effect *effect = out_add(judge->out, LANE_EFFECT_DIAL);
+    struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_DIAL);
     if (effect == NULL)
         return;
     effect->ps = ps;
     effect->text = peer->address;
     peer->dialled = true;
-    peer->silent_us = judge->now_us;
+    miss(judge, ps, judge->now_us);
 }
 
-static void meet_self(struct judge *judge)
+/* ps 0 itself is told of each change of addresses, on the stream that it has. */
+static void greet_self(struct judge *judge)
 {
     assert(judge->config->index < judge->ps_count);
     struct judge_peer *self = &judge->peers[judge->config->index];
-    self->up = self->writable = self->met = true;
     self->incarnation = judge->config->incarnation;
-    self->heard_us = judge->now_us;
-    self->hello = 0; /* again with each change of addresses */
+    self->hello = 0;
+    dial(judge, judge->config->index);
 }
 
 void judge_peers_start(struct judge *judge)
@@ -60,7 +69,7 @@ void judge_peers_start(struct judge *judge)
         set_text(judge->peers[ps].address, sizeof(judge->peers[ps].address), address);
         dial(judge, ps);
     }
-    meet_self(judge);
+    greet_self(judge);
 }
 
 /* Only a member knows the whole cluster: a command may have been given the address of one ps. */
@@ -106,7 +115,7 @@ void judge_peers_learn(struct judge *judge, const wire_join_request *request)
     assert(judge->ps_count > 0);
     assert(judge->ps_count <= LANE_PS_MAX);
     if (learnt)
-        meet_self(judge);
+        greet_self(judge);
 }
 
 /* ---- who is there ---- */
@@ -138,8 +147,8 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
     const struct judge_peer *peer = &judge->peers[ps];
     const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
     const bool heard = peer->heard_us != 0;
-    return out_text(
-        judge->out, "ps %u at %s, %s%s%s%s%s%s", ps,
+    return judge_text(
+        judge, "ps %u at %s, %s%s%s%s%s%s", ps,
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
         heard ? "last heard from " : "never heard from",
         heard ? judge_ago(judge, peer->heard_us) : "", troubled ? " (" : "",
@@ -154,24 +163,24 @@ static bool send_order(struct judge *judge, uint32_t ps, const wire_peer_order *
 {
     struct judge_peer *peer = &judge->peers[ps];
     assert(peer->up);
-    assert(peer->writable || is_self(judge, ps));
-    struct lane_effect *effect = message == NULL ? NULL : out_add(judge->out, LANE_EFFECT_ORDER);
+    assert(peer->writable);
+    struct judge_effect *effect =
+        message == NULL ? NULL : judge_effect_add(judge, JUDGE_EFFECT_ORDER);
     if (effect == NULL)
         return false;
     effect->ps = ps;
     effect->order = message;
-    peer->writable = is_self(judge, ps);
+    peer->writable = false;
     if (message->number != 0) {
         peer->unanswered++;
-        if (peer->silent_us == 0 && !is_self(judge, ps))
-            peer->silent_us = judge->now_us;
+        miss(judge, ps, judge->now_us);
     }
     return true;
 }
 
 static wire_peer_order *new_order(struct judge *judge)
 {
-    wire_peer_order *message = arena_take(judge->out->arena, sizeof(*message));
+    wire_peer_order *message = arena_take(&judge->said->arena, sizeof(*message));
     if (message != NULL)
         *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
     return message;
@@ -182,9 +191,9 @@ static bool list_members(struct judge *judge, wire_peer_hello *hello)
 {
     const struct lane_config *config = judge->config;
     wire_task_name *names =
-        arena_take(judge->out->arena, config->member_count * sizeof(*names) + 1);
+        arena_take(&judge->said->arena, config->member_count * sizeof(*names) + 1);
     hello->members =
-        arena_take(judge->out->arena, config->member_count * sizeof(*hello->members) + 1);
+        arena_take(&judge->said->arena, config->member_count * sizeof(*hello->members) + 1);
     if (names == NULL || hello->members == NULL)
         return false;
     for (uint32_t i = 0; i < config->member_count; i++) {
@@ -202,9 +211,10 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
     wire_peer_order *message = new_order(judge);
-    wire_peer_hello *hello = arena_take(judge->out->arena, sizeof(*hello));
-    char **addresses = arena_take(judge->out->arena, judge->ps_count * sizeof(*addresses));
-    uint64_t *incarnations = arena_take(judge->out->arena, judge->ps_count * sizeof(*incarnations));
+    wire_peer_hello *hello = arena_take(&judge->said->arena, sizeof(*hello));
+    char **addresses = arena_take(&judge->said->arena, judge->ps_count * sizeof(*addresses));
+    uint64_t *incarnations =
+        arena_take(&judge->said->arena, judge->ps_count * sizeof(*incarnations));
     if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL)
         return NULL;
     for (uint32_t i = 0; i < judge->ps_count; i++) {
@@ -245,12 +255,11 @@ static void give(struct judge *judge, uint32_t ps)
         return;
     if (peer->hello == 0)
         give_hello(judge, ps);
-    while (peer->writable && peer->next_order != NULL && (peer->greeted || is_self(judge, ps))) {
-        struct judge_order *order = peer->next_order;
-        if (!send_order(judge, ps, judge_order_pack(judge, order)))
-            return;
+    struct judge_order *order = peer->next_order;
+    if (!peer->writable || !peer->greeted || order == NULL)
+        return;
+    if (send_order(judge, ps, judge_order_pack(judge, order)))
         peer->next_order = judge_order_next(order->in_judge.next, ps);
-    }
 }
 
 void judge_peers_give(struct judge *judge)
@@ -267,7 +276,7 @@ static void give_alive(struct judge *judge, uint32_t ps)
     const uint32_t quarter_ms = judge->config->ps_lost_ms / 4;
     const uint32_t alive_ms = quarter_ms < JUDGE_ALIVE_MS ? quarter_ms : JUDGE_ALIVE_MS;
     const bool due = judge->now_us - peer->alive_us >= judge_ms(alive_ms);
-    if (is_self(judge, ps) || !peer->up || !peer->writable || !peer->greeted || !due)
+    if (!peer->up || !peer->writable || !peer->greeted || !due)
         return;
     wire_peer_order *message = new_order(judge);
     if (message == NULL)
@@ -330,8 +339,8 @@ static const char *peer_limit(const struct judge *judge, uint32_t ps)
         return "until somebody joins this wait has no limit";
     if (!judge->peers[ps].met)
         waited_us = judge->now_us - missing_us(judge, ps);
-    return out_text(
-        judge->out, "gives up in %s",
+    return judge_text(
+        judge, "gives up in %s",
         text_time_left(patience_us > waited_us ? patience_us - waited_us : 0).text);
 }
 
@@ -339,8 +348,8 @@ const char *judge_peer_wait(const struct judge *judge, uint32_t ps)
 {
     const struct judge_order *order = judge_order_next(judge->orders.first, ps);
     const bool told = judge->peers[ps].met && order != NULL;
-    return out_text(
-        judge->out, "ps 0 waits for %s%s%s; %s", judge_peer_text(judge, ps), told ? ", " : "",
+    return judge_text(
+        judge, "ps 0 waits for %s%s%s; %s", judge_peer_text(judge, ps), told ? ", " : "",
         told ? judge_order_text(judge, order) : "", peer_limit(judge, ps));
 }
 
@@ -350,18 +359,18 @@ void judge_peers_tick(struct judge *judge)
         if (judge_peer_is_lost(judge, ps))
             judge_state_lost(
                 judge,
-                out_text(
-                    judge->out, "%s, is lost with its state: not reached for %s",
+                judge_text(
+                    judge, "%s, is lost with its state: not reached for %s",
                     judge_peer_text(judge, ps), text_time_ms(judge->config->ps_lost_ms).text));
         else if (is_missing_too_long(judge, ps) && is_misconfigured(judge, ps))
             judge_ps_misconfigured(
-                judge, out_text(
-                           judge->out, "ps %u at %s refuses ps 0: %s", ps, judge->peers[ps].address,
+                judge, judge_text(
+                           judge, "ps %u at %s refuses ps 0: %s", ps, judge->peers[ps].address,
                            judge->peers[ps].trouble));
         else if (is_missing_too_long(judge, ps))
             judge_ps_missing(
-                judge, out_text(
-                           judge->out, "%s, has not appeared for %s", judge_peer_text(judge, ps),
+                judge, judge_text(
+                           judge, "%s, has not appeared for %s", judge_peer_text(judge, ps),
                            text_time_ms(judge->config->ps_lost_ms).text));
     }
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
@@ -373,7 +382,6 @@ void judge_peers_tick(struct judge *judge)
 void judge_stream_up(struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
-    assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
     assert(peer->dialled);
     if (!peer->up) {
@@ -383,8 +391,7 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
         peer->hello = 0;
         peer->unanswered = 0;
         peer->next_order = judge_order_next(judge->orders.first, ps);
-        if (peer->silent_us == 0)
-            peer->silent_us = judge->now_us;
+        miss(judge, ps, judge->now_us);
     }
     peer->writable = true;
 }
@@ -417,17 +424,15 @@ note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reas
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
     assert(ps < judge->ps_count);
-    assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
     const bool greeted = peer->greeted;
     if (peer->greeted && judge->phase == JUDGE_RUNNING)
-        out_log(
-            judge->out, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
+        judge_log(
+            judge, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
             text == NULL ? "closed" : text);
-    if (peer->silent_us == 0) /* it may have been silent for a while before the stream broke */
-        peer->silent_us = peer->up_us > peer->heard_us ? peer->up_us : peer->heard_us;
-    if (peer->silent_us == 0)
-        peer->silent_us = judge->now_us;
+    /* It may have been silent for a while before the stream broke. */
+    miss(judge, ps, peer->up_us > peer->heard_us ? peer->up_us : peer->heard_us);
+    miss(judge, ps, judge->now_us);
     if (peer->up)
         peer->down_us = judge->now_us;
     peer->up = peer->writable = peer->greeted = false;
@@ -450,8 +455,8 @@ static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnat
     if (peer->incarnation == incarnation)
         return true;
     judge_state_lost(
-        judge, out_text(
-                   judge->out,
+        judge, judge_text(
+                   judge,
                    "ps %u at %s came back without its state: incarnation "
                    "%016llx was known, %016llx answers",
                    ps, peer->address, (unsigned long long)peer->incarnation,
@@ -461,10 +466,9 @@ static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnat
 
 static void greeted(struct judge *judge, uint32_t ps)
 {
-    assert(!is_self(judge, ps));
     struct judge_peer *peer = &judge->peers[ps];
-    if (!peer->met)
-        out_log(judge->out, "ps 0 met ps %u at %s", ps, peer->address);
+    if (!peer->met && !is_self(judge, ps))
+        judge_log(judge, "ps 0 met ps %u at %s", ps, peer->address);
     peer->greeted = peer->met = true;
     peer->trouble[0] = '\0';
     peer->trouble_reason = SUMAC_REASON_UNSPECIFIED;
@@ -477,7 +481,7 @@ static void refused(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
 {
     struct judge_peer *peer = &judge->peers[ps];
     if (strcmp(peer->trouble, text) != 0)
-        out_log(judge->out, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
+        judge_log(judge, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
     set_text(peer->trouble, sizeof(peer->trouble), text);
     peer->trouble_reason = reason;
     peer->unreached_since = false;
@@ -490,7 +494,7 @@ static void hear(struct judge *judge, struct judge_peer *peer, bool answers)
         peer->unanswered--;
     if (peer->unanswered == 0)
         peer->silent_us = 0;
-    else if (answers) /* a sign of life is no answer */
+    else if (answers && peer->silent_us != 0) /* a sign of life is no answer */
         peer->silent_us = judge->now_us;
 }
 
@@ -501,8 +505,7 @@ static void hear_hello(struct judge *judge, uint32_t ps, const wire_peer_report 
         return;
     }
     hear(judge, &judge->peers[ps], true);
-    if (!is_self(judge, ps))
-        greeted(judge, ps);
+    greeted(judge, ps);
     judge_joins_go_on(judge);
 }
 

@@ -51,7 +51,8 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
     judge->end_until_us =
         judge->now_us + judge_ms(lost ? judge->config->terminate_ms : judge->config->ps_lost_ms);
     text_print_line(judge->end_text, sizeof(judge->end_text), "%s", text);
-    out_log(judge->out, "run ends with code %d: %s", exit_code, text);
+    judge_log(judge, "run ends with code %d: %s", exit_code, text);
+    (void)judge_effect_add(judge, JUDGE_EFFECT_RUN_OVER);
     if (judge_mask_empty(&others))
         tell_self(judge);
     else
@@ -74,7 +75,7 @@ static void end_of_itself(struct judge *judge, bool done, const char *text)
     const enum sumac_reason reason = done ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_TERMINATED;
     judge->ends_of_itself = true;
     end_run(judge, done ? 0 : EXIT_CODE_NOBODY_DONE, reason, text);
-    fail_all(judge, out_status_of_end(reason), reason, judge->end_text);
+    fail_all(judge, status_of_end(reason), reason, judge->end_text);
 }
 
 void judge_state_lost(struct judge *judge, const char *text)
@@ -132,8 +133,8 @@ void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
         terminated(judge);
         return;
     }
-    const char *why = out_text(
-        judge->out, "ps %u at %s has ended and its state with it: %s", ps, judge->peers[ps].address,
+    const char *why = judge_text(
+        judge, "ps %u at %s has ended and its state with it: %s", ps, judge->peers[ps].address,
         text == NULL ? "it did not say why" : text);
     const bool by_signal = reason == SUMAC_REASON_TERMINATED;
     end_run(judge, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, reason, why);
@@ -178,11 +179,11 @@ static uint32_t patience_ms(const struct judge *judge)
 static const char *whom_it_waits_for(const struct judge *judge)
 {
     if (judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
-        return out_text(
-            judge->out, "%s, never joined", judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED));
+        return judge_text(
+            judge, "%s, never joined", judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED));
     if (judge_tasks_any(judge, JUDGE_TASKS_UNFINISHED))
-        return out_text(
-            judge->out, "%s to come back", judge_tasks_text(judge, JUDGE_TASKS_UNFINISHED));
+        return judge_text(
+            judge, "%s to come back", judge_tasks_text(judge, JUDGE_TASKS_UNFINISHED));
     return "another member to join";
 }
 
@@ -194,8 +195,8 @@ const char *judge_run_wait(const struct judge *judge)
     const uint64_t waited_us = judge->now_us - judge->memberless_since_us;
     const uint64_t patience_us = judge_ms(patience_ms(judge));
     const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
-    return out_text(
-        judge->out, "the end of the run waits for %s; no member is open, it gives up in %s",
+    return judge_text(
+        judge, "the end of the run waits for %s; no member is open, it gives up in %s",
         whom_it_waits_for(judge), text_time_left(left_us).text);
 }
 
@@ -203,8 +204,8 @@ const char *judge_run_wait(const struct judge *judge)
 static const char *end_of_patience(const struct judge *judge)
 {
     const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
-    return out_text(
-        judge->out, "no member has been open for %s, %s left as done%s%s",
+    return judge_text(
+        judge, "no member has been open for %s, %s left as done%s%s",
         text_time_ms(patience_ms(judge)).text, judge->some_left_done ? "one has" : "none has",
         missed ? "; never joined: " : "",
         missed ? judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED) : "");
@@ -246,9 +247,6 @@ void judge_end_complete(struct judge *judge)
     assert(judge->phase != JUDGE_RUNNING);
     if (judge->phase == JUDGE_ENDING)
         tell_self(judge);
-    else
-        out_exit(/* the reason was logged at once */
-                 judge->out, judge->exit_code, judge->end_reason, judge->end_text, "");
 }
 
 /* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or the order was: so it
@@ -281,7 +279,7 @@ void judge_run_end_now(struct judge *judge)
     if (judge->phase == JUDGE_RUNNING)
         terminated(judge);
     if (judge->phase == JUDGE_ENDING)
-        out_log(judge->out, "ps 0 ends without an answer from all ps");
+        judge_log(judge, "ps 0 ends without an answer from all ps");
     excuse(judge, true);
 }
 
@@ -290,6 +288,6 @@ void judge_run_tick(struct judge *judge)
     judge_run_check(judge);
     const bool late = judge->phase == JUDGE_ENDING && judge->now_us >= judge->end_until_us;
     if (late)
-        out_log(judge->out, "ps 0 ends without an answer from all ps");
+        judge_log(judge, "ps 0 ends without an answer from all ps");
     excuse(judge, late);
 }

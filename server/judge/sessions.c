@@ -161,7 +161,7 @@ const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which)
          task = task->in_judge.next)
         if (is_one_of(task, which))
             listing_add_task(&listing, task->job, task->index);
-    return out_text(judge->out, "%s", listing_end(&listing));
+    return judge_text(judge, "%s", listing_end(&listing));
 }
 
 /* ---- sessions ---- */
@@ -265,22 +265,22 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
 {
     struct judge_session *session = judge_session_find(judge, id->data, id->len);
     if (judge->phase != JUDGE_RUNNING) {
-        out_fail(
-            judge->out, call, out_status_of_end(judge->end_reason), judge->end_reason,
-            "the run is over: %s", judge->end_text);
+        judge_fail(
+            judge, call, status_of_end(judge->end_reason), judge->end_reason, "the run is over: %s",
+            judge->end_text);
         return NULL;
     }
     if (session == NULL) {
-        out_fail(
-            judge->out, call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
+        judge_fail(
+            judge, call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
             "ps 0 knows no such session: it was restarted since the join and its state is lost, or "
             "the session ended long ago; join anew");
         return NULL;
     }
     if (!is_open(session)) {
         char cause[CLOSE_CAUSE_TEXT_BYTES];
-        out_fail(
-            judge->out, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+        judge_fail(
+            judge, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "the session of %s is closed%s; join again", session->label,
             wire_close_cause_print(&session->cause, cause));
         return NULL;

@@ -76,8 +76,8 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
     if (session->leave_call == 0)
         return;
     if (session->done && !lacks_none(session)) {
-        out_fail(
-            judge->out, session->leave_call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+        judge_fail(
+            judge, session->leave_call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "%s leaves as done after push %llu, and its session was settled at push %llu%s: it "
             "does "
             "not count as done; join again",
@@ -87,12 +87,12 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
         session->leave_call = 0;
         return;
     }
-    wire_leave_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+    wire_leave_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
     if (reply != NULL) {
         *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
         reply->final = session->final;
     }
-    out_reply_or_fail(judge->out, session->leave_call, reply == NULL ? NULL : &reply->base, 0);
+    judge_reply_or_fail(judge, session->leave_call, reply == NULL ? NULL : &reply->base);
     session->leave_call = 0;
 }
 
@@ -112,8 +112,8 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
     struct judge_task *task = session->task;
     assert(task == NULL || session->attempt <= task->attempts);
     session->state = JUDGE_SESSION_SETTLED;
-    out_log(
-        judge->out, "ps 0 settled the session of %s at push %llu", session->label,
+    judge_log(
+        judge, "ps 0 settled the session of %s at push %llu", session->label,
         (unsigned long long)session->final);
     if (task != NULL) {
         judge_voided_drop(judge, &task->voided);
@@ -136,29 +136,29 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
 
 /* ---- renew and leave ---- */
 
-void judge_renew(struct judge *judge, const struct lane_event *event)
+void judge_renew(struct judge *judge, const struct judge_event *event)
 {
     const wire_renew_request *request = (const wire_renew_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
     if (session == NULL)
         return;
-    wire_renew_reply *reply = arena_take(judge->out->arena, sizeof(*reply));
+    wire_renew_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
     if (reply != NULL) {
         *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
         reply->epoch = JUDGE_EPOCH;
         reply->membership_epoch = judge->membership_epoch;
     }
-    out_reply_or_fail(judge->out, event->call, reply == NULL ? NULL : &reply->base, 0);
+    judge_reply_or_fail(judge, event->call, reply == NULL ? NULL : &reply->base);
 }
 
 static void wait_for_settle(
-    struct judge *judge, struct judge_session *session, const struct lane_event *event,
+    struct judge *judge, struct judge_session *session, const struct judge_event *event,
     const wire_leave_request *request)
 {
     assert(session->state != JUDGE_SESSION_WAITING);
     if (session->leave_call != 0)
-        out_fail(
-            judge->out, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+        judge_fail(
+            judge, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
             "a retry of this leave took its place");
     session->leave_call = event->call;
     session->done = request->done;
@@ -170,7 +170,7 @@ static void wait_for_settle(
         answer_leave(judge, session);
         judge_run_check(judge);
     } else if (session->state < JUDGE_SESSION_CLOSING) {
-        out_log(judge->out, "%s leaves%s", session->label, request->done ? " as done" : "");
+        judge_log(judge, "%s leaves%s", session->label, request->done ? " as done" : "");
         session->left = true;
         judge_settle(judge, session, &(struct close_cause){.kind = WIRE_CLOSE_LEFT});
     }
@@ -179,20 +179,20 @@ static void wait_for_settle(
 
 /* A leave of a session that was settled meanwhile is answered like the first: the work is done all
  * the same, unless pushes were dropped. */
-void judge_leave(struct judge *judge, const struct lane_event *event)
+void judge_leave(struct judge *judge, const struct judge_event *event)
 {
     const wire_leave_request *request = (const wire_leave_request *)event->request;
     struct judge_session *session =
         judge_session_find(judge, request->session_id.data, request->session_id.len);
     if (session == NULL || session->state == JUDGE_SESSION_WAITING) {
-        out_fail(
-            judge->out, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
+        judge_fail(
+            judge, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
             "ps 0 knows no such session: there is nothing to leave");
         return;
     }
     if (judge->phase != JUDGE_RUNNING && session->state != JUDGE_SESSION_SETTLED) {
-        out_fail(
-            judge->out, event->call, out_status_of_end(judge->end_reason), judge->end_reason,
+        judge_fail(
+            judge, event->call, status_of_end(judge->end_reason), judge->end_reason,
             "the run is over: %s", judge->end_text);
         return;
     }
@@ -205,7 +205,7 @@ void judge_leaves_fail(
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next) {
         if (session->leave_call != 0)
-            out_fail(judge->out, session->leave_call, status, reason, "%s", text);
+            judge_fail(judge, session->leave_call, status, reason, "%s", text);
         session->leave_call = 0;
     }
 }
@@ -227,8 +227,8 @@ void judge_leases_tick(struct judge *judge)
         }
         if (session->state != JUDGE_SESSION_OPEN)
             continue;
-        out_log(
-            judge->out, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
+        judge_log(
+            judge, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
             session->label, judge_ago(judge, session->heard_us),
             text_time_ms(judge->config->lease_ms).text);
         const uint64_t silent_ms = (judge->now_us - session->heard_us) / 1000u;

@@ -9,20 +9,14 @@
 
 #define WAITS_MAX 256u /* sentences in one answer */
 
-struct sentences {
-    char **items;
-    uint32_t count;
-    uint64_t left_out;
-};
-
 /* A sentence that there is no room for is counted, and not made. */
-static bool has_room(struct sentences *sentences)
+static bool has_room(struct judge_waits *sentences)
 {
     sentences->left_out += sentences->count == WAITS_MAX;
     return sentences->count < WAITS_MAX;
 }
 
-static void say(struct sentences *sentences, const char *text)
+static void say(struct judge_waits *sentences, const char *text)
 {
     assert(sentences->count < WAITS_MAX);
     sentences->items[sentences->count++] = (char *)text;
@@ -33,12 +27,12 @@ static const char *join_wait(const struct judge *judge, const struct judge_sessi
     assert(session->state < JUDGE_SESSION_OPEN);
     const uint32_t missing = judge_peers_missing(judge);
     if (missing < judge->ps_count)
-        return out_text(
-            judge->out, "join of %s waits for %s", session->label, judge_peer_text(judge, missing));
+        return judge_text(
+            judge, "join of %s waits for %s", session->label, judge_peer_text(judge, missing));
     if (session->state == JUDGE_SESSION_WAITING)
-        return out_text(
-            judge->out, "join of %s waits for its earlier session to be settled", session->label);
-    return out_text(judge->out, "join of %s waits for every ps to open it", session->label);
+        return judge_text(
+            judge, "join of %s waits for its earlier session to be settled", session->label);
+    return judge_text(judge, "join of %s waits for every ps to open it", session->label);
 }
 
 static const char *settle_wait(const struct judge *judge, const struct judge_session *session)
@@ -46,18 +40,17 @@ static const char *settle_wait(const struct judge *judge, const struct judge_ses
     assert(session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING);
     const uint32_t missing = judge_peers_missing(judge);
     if (missing < judge->ps_count)
-        return out_text(
-            judge->out, "settle of %s waits for %s", session->label,
-            judge_peer_text(judge, missing));
+        return judge_text(
+            judge, "settle of %s waits for %s", session->label, judge_peer_text(judge, missing));
     const uint32_t short_of_memory = judge_order_short(judge, session);
     if (short_of_memory < judge->ps_count)
-        return out_text(
-            judge->out, "settle of %s waits for memory for what was refused, as %s has it",
+        return judge_text(
+            judge, "settle of %s waits for memory for what was refused, as %s has it",
             session->label, judge_peer_text(judge, short_of_memory));
-    return out_text(judge->out, "settle of %s is under way", session->label);
+    return judge_text(judge, "settle of %s is under way", session->label);
 }
 
-static void say_sessions(const struct judge *judge, struct sentences *sentences)
+static void say_sessions(const struct judge *judge, struct judge_waits *sentences)
 {
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next) {
@@ -79,9 +72,8 @@ static const char *expected(const struct judge *judge)
 /* Nobody knows when a scheduler starts the workers, so only SIGTERM ends it. */
 static const char *first_join_wait(const struct judge *judge)
 {
-    return out_text(
-        judge->out, "ps 0 waits for the first join, of %s; this wait has no limit",
-        expected(judge));
+    return judge_text(
+        judge, "ps 0 waits for the first join, of %s; this wait has no limit", expected(judge));
 }
 
 static bool is_waited_for(const struct judge *judge, uint32_t ps)
@@ -90,7 +82,7 @@ static bool is_waited_for(const struct judge *judge, uint32_t ps)
 }
 
 /* What ps 0 itself waits for, beside its calls. */
-static void say_own(struct judge *judge, struct sentences *sentences)
+static void say_own(struct judge *judge, struct judge_waits *sentences)
 {
     const char *end_wait = judge_run_wait(judge);
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
@@ -102,23 +94,19 @@ static void say_own(struct judge *judge, struct sentences *sentences)
         say(sentences, end_wait);
 }
 
-uint32_t judge_waits(
-    struct judge *judge, uint64_t now_us, struct out *out, char ***waits, uint64_t *left_out)
+void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *waits)
 {
-    struct sentences sentences = {.items = arena_take(out->arena, WAITS_MAX * sizeof(char *))};
-    *left_out = 0;
-    if (sentences.items == NULL)
-        return 0;
-    judge_look(judge, now_us, out);
-    say_own(judge, &sentences);
-    say_sessions(judge, &sentences);
+    *waits = (struct judge_waits){.items = NULL};
+    judge_look(judge, now_us);
+    waits->items = arena_take(&judge->said->arena, WAITS_MAX * sizeof(*waits->items));
+    if (waits->items == NULL)
+        return;
+    say_own(judge, waits);
+    say_sessions(judge, waits);
     for (const struct judge_call *call = judge->calls.first; call != NULL;
          call = call->in_judge.next)
-        if (has_room(&sentences))
-            say(&sentences, judge_call_wait(judge, call));
-    *waits = sentences.items;
-    *left_out = sentences.left_out;
-    return sentences.count;
+        if (has_room(waits))
+            say(waits, judge_call_wait(judge, call));
 }
 
 void judge_reports_begin(struct judge *judge)
@@ -146,8 +134,8 @@ static void tell_absence(struct judge *judge)
         !judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
         return;
     judge->absence_told = true;
-    out_log(
-        judge->out, "%s never joined, %s after the first join; the run goes on without",
+    judge_log(
+        judge, "%s never joined, %s after the first join; the run goes on without",
         judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text);
 }
 
@@ -159,11 +147,11 @@ void judge_report_waits(struct judge *judge)
     plan_next(judge);
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         if (is_waited_for(judge, ps))
-            out_log(judge->out, "%s", judge_peer_wait(judge, ps));
+            judge_log(judge, "%s", judge_peer_wait(judge, ps));
     if (judge->first_join_us == 0)
-        out_log(judge->out, "%s", first_join_wait(judge));
+        judge_log(judge, "%s", first_join_wait(judge));
     end_wait = judge_run_wait(judge);
     if (end_wait != NULL)
-        out_log(judge->out, "%s", end_wait);
+        judge_log(judge, "%s", end_wait);
     tell_absence(judge);
 }

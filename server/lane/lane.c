@@ -93,15 +93,6 @@ static bool copy_config(struct lane *lane)
     return true;
 }
 
-/* What ps 0 reports to itself has a place from the start: nobody would ask for it again. */
-static bool reserve_report(struct lane *lane)
-{
-    struct report *report = pool_take(&lane->reports_pool);
-
-    pool_give(&lane->reports_pool, report);
-    return report != NULL;
-}
-
 struct lane *lane_create(const struct lane_config *config, const struct memory *memory)
 {
     struct lane *lane = memory_take(memory, sizeof *lane);
@@ -125,8 +116,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->renew_due_us = config->started_us + (uint64_t)config->lease_ms * 1000 / 4;
     lane->pull_due_us = lane->wake_us = UINT64_MAX;
     init_pools(lane);
-    if (out_init(&lane->out, memory, &lane->arena) && reserve_report(lane) && copy_config(lane) &&
-        (config->index != 0 || (lane->judge = judge_create(&lane->config, memory)) != NULL))
+    if (out_init(&lane->out, memory, &lane->arena) && copy_config(lane))
         return lane;
     lane_destroy(lane);
     return NULL;
@@ -147,8 +137,6 @@ void lane_destroy(struct lane *lane)
     assert(lane->streams_pool.used == 0);
     assert(lane->staged_bytes == 0);
     assert(lane->pull_bytes == 0);
-    if (lane->judge != NULL)
-        judge_destroy(lane->judge);
     deinit_pools(lane);
     memory_give(lane->memory, lane, sizeof *lane);
 }
@@ -163,29 +151,7 @@ static void started(struct lane *lane, const struct lane_event *event)
     lane->serving = true;
     if (effect != NULL)
         effect->serving = true;
-    if (lane->judge == NULL)
-        return;
-    lane->cluster_id = judge_cluster_id(lane->judge);
-    judge_start(lane->judge, event, &lane->out);
-    lane->cluster_id = judge_cluster_id(lane->judge);
-}
-
-static void reported(struct lane *lane, const struct lane_event *event)
-{
-    if (lane->judge != NULL)
-        judge_report(lane->judge, event, event->ps, event->report, &lane->out);
-}
-
-static void peer_up(struct lane *lane, const struct lane_event *event)
-{
-    if (lane->judge != NULL)
-        judge_peer_up(lane->judge, event, &lane->out);
-}
-
-static void peer_down(struct lane *lane, const struct lane_event *event)
-{
-    if (lane->judge != NULL)
-        judge_peer_down(lane->judge, event, &lane->out);
+    lane->cluster_id = event->cluster_id;
 }
 
 /* Whoever joins at this ps takes it for ps 0: because its list of the ps is another one? */
@@ -204,6 +170,7 @@ static void refuse_other_ps(struct lane *lane, const struct lane_event *event)
 {
     const wire_join_request *join = (const wire_join_request *)event->request;
     struct listing ours = {0}, theirs = {0};
+    struct refused_line line;
     struct sumac_error error;
 
     listing_add_addresses(&ours, (const char *const *)lane->ps_addresses, lane->ps_count);
@@ -216,15 +183,17 @@ static void refuse_other_ps(struct lane *lane, const struct lane_event *event)
     out_fail(
         &lane->out, event->call, error.status, error.reason, "join of %s: %s",
         refused_joins_who(join).text, error.text);
-    refused_joins_log(
-        &lane->refused_joins, &lane->out, lane->now_us, lane->index, join, error.text);
+    if (refused_joins_line(
+            &lane->refused_joins, lane->now_us, lane->index, join, error.text, &line))
+        out_log(&lane->out, "%s", line.text);
 }
 
+/* ps 0's go to its judge. */
 static void refuse_call(struct lane *lane, const struct lane_event *event)
 {
     const char *address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
 
-    assert(lane->judge == NULL);
+    assert(lane->index != 0);
     if (has_other_ps(lane, event))
         refuse_other_ps(lane, event);
     else
@@ -238,21 +207,12 @@ static void called(struct lane *lane, const struct lane_event *event)
 {
     assert(event->call != 0);
     assert(event->request != NULL);
-    if (event->call_kind == LANE_CALL_LIST) {
+    if (event->call_kind == LANE_CALL_LIST)
         lane_list_call(lane, event);
-    } else if (event->call_kind == LANE_CALL_STATS) {
+    else if (event->call_kind == LANE_CALL_STATS)
         lane_stats_call(lane, event);
-    } else if (lane->judge != NULL) {
-        judge_call(lane->judge, event, &lane->out);
-    } else {
+    else
         refuse_call(lane, event);
-    }
-}
-
-static void call_cancelled(struct lane *lane, const struct lane_event *event)
-{
-    if (lane->judge != NULL)
-        judge_call_cancelled(lane->judge, event->call);
 }
 
 static void recorded(struct lane *lane, const struct lane_event *event)
@@ -261,8 +221,16 @@ static void recorded(struct lane *lane, const struct lane_event *event)
     (void)event; /* the driver holds back what waits for a record */
 }
 
+static void run_over(struct lane *lane, const struct lane_event *event)
+{
+    (void)event;
+    assert(lane->index == 0);
+    lane->run_over = true;
+}
+
 static void ticked(struct lane *lane, const struct lane_event *event)
 {
+    (void)event;
     assert(!lane->exited);
     lane_orders_fill(lane);
     lane_reports_close_again(lane);
@@ -270,10 +238,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
     lane_place_tick(lane);
     lane_turn_retry_stalled(lane);
     lane_shutdown_watch(lane);
-    if (lane->judge != NULL)
-        judge_tick(lane->judge, event, &lane->out);
-    else
-        lane_reports_renew(lane);
+    lane_reports_renew(lane);
 }
 
 static void (*const handlers[])(struct lane *, const struct lane_event *) = {
@@ -284,15 +249,12 @@ static void (*const handlers[])(struct lane *, const struct lane_event *) = {
     [LANE_EVENT_PUSH] = lane_push_request,
     [LANE_EVENT_PULL] = lane_pull_request,
     [LANE_EVENT_ORDER] = lane_order_received,
-    [LANE_EVENT_REPORT] = reported,
-    [LANE_EVENT_PEER_UP] = peer_up,
-    [LANE_EVENT_PEER_DOWN] = peer_down,
     [LANE_EVENT_CALL] = called,
-    [LANE_EVENT_CALL_CANCELLED] = call_cancelled,
     [LANE_EVENT_RELEASED] = lane_pulled_released,
     [LANE_EVENT_COMPUTED] = lane_turn_computed,
     [LANE_EVENT_RECORDED] = recorded,
     [LANE_EVENT_TERMINATE] = lane_shutdown_terminate,
+    [LANE_EVENT_RUN_OVER] = run_over,
     [LANE_EVENT_TICK] = ticked,
 };
 
@@ -356,9 +318,10 @@ static void end_overflowed(struct lane *lane)
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects)
 {
     assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
-    if (lane->arena.bytes_used > FLUSHED_BYTES_MAX)
+    assert(handlers[event->kind] != NULL); /* the others are the judge's */
+    if (!event->follows && lane->arena.bytes_used > FLUSHED_BYTES_MAX)
         arena_deinit(&lane->arena); /* seldom as much is needed again */
-    else
+    else if (!event->follows)
         arena_reset(&lane->arena);
     out_reset(&lane->out);
     lane->event = event;
@@ -371,10 +334,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
         handlers[event->kind](lane, event);
     else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);
-    lane_orders_obey_own(lane);
     lane_stream_flush(lane);
     lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
-    lane_orders_obey_own(lane);
     lane_stream_flush(lane);
     lane_shutdown_check(lane); /* … and exits when that is out */
     wake(lane);
@@ -386,6 +347,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
 }
 
 uint64_t lane_cluster_id(const struct lane *lane) { return lane->cluster_id; }
+
+const struct lane_config *lane_config(const struct lane *lane) { return &lane->config; }
 
 uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uint64_t out_bytes)
 {

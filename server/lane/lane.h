@@ -7,8 +7,9 @@
  * keeps delivering events; long pulls go out a message at a time, and lists of variables a page at a time (two or three
  * milliseconds, with its packing: the longest of all).
  *
- * On ps 0 the lane is the judge as well (judge.h): sessions, leases, membership, the catalogue, the run's end. Orders to
- * itself never leave the lane.
+ * Its neighbour on ps 0 is the judge (judge.h). A lane hears of it by orders and tells it by reports, on a stream as any
+ * other: that of ps 0's own lane stays in the process (ps_core.h). Events and effects are those of a whole ps, so that a
+ * driver has one kind of each; those marked * are the judge's, and no lane's.
  */
 #ifndef LANE_LANE_H
 #define LANE_LANE_H
@@ -37,6 +38,8 @@
 #define LANE_HELLO_MS_MAX 5000u
 #define LANE_EXIT_MISCONFIGURED                                                                    \
     2 /* the cluster's descriptions disagree: starting again is no use */
+#define LANE_STREAM_OWN                                                                            \
+    UINT64_MAX /* on ps 0, the number of the stream that its judge's orders come on */
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
@@ -76,22 +79,23 @@ struct lane_config {
 };
 
 enum lane_event_kind {
-    LANE_EVENT_START,           /* first of all */
+    LANE_EVENT_START,           /* first of all; cluster_id */
     LANE_EVENT_STREAM_OPENED,   /* stream, stream_kind */
     LANE_EVENT_STREAM_WRITABLE, /* stream: opened for answers, or the last one is out */
     LANE_EVENT_STREAM_CLOSED,   /* stream: gone, from either side */
     LANE_EVENT_PUSH,            /* stream, push_request, payload */
     LANE_EVENT_PULL,            /* stream, pull_request */
     LANE_EVENT_ORDER,           /* stream, order: from ps 0 */
-    LANE_EVENT_REPORT,          /* ps, report: to ps 0, from that ps */
-    LANE_EVENT_PEER_UP,   /* ps: the stream to it is writable (each time: the last order is out) */
-    LANE_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it; the driver goes on trying, and says each failure */
+    LANE_EVENT_REPORT,          /* * ps, report: to ps 0, from that ps */
+    LANE_EVENT_PEER_UP, /* * ps: the stream to it is writable (each time: the last order is out) */
+    LANE_EVENT_PEER_DOWN, /* * ps, text, reason (of an exit): no stream to it; the driver goes on trying, and says each failure */
     LANE_EVENT_CALL,      /* call, call_kind, request: an unary call */
-    LANE_EVENT_CALL_CANCELLED, /* call: its client is gone */
+    LANE_EVENT_CALL_CANCELLED, /* * call: its client is gone */
     LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */
     LANE_EVENT_COMPUTED,       /* job */
     LANE_EVENT_RECORDED,       /* record: it, and all before it, are on disk */
     LANE_EVENT_TERMINATE,      /* SIGTERM */
+    LANE_EVENT_RUN_OVER,       /* ps_core's, on ps 0: the other ps are being told to end */
     LANE_EVENT_TICK,
 };
 
@@ -109,6 +113,7 @@ enum lane_call_kind {
 
 struct lane_event {
     enum lane_event_kind kind;
+    bool follows;       /* of the same step as the event before: what that one said stays lent */
     uint64_t now_us;    /* monotonic */
     uint64_t random[2]; /* with START and CALL: fresh bits */
     uint64_t stream;    /* the driver's number for it, not 0, never used again */
@@ -129,6 +134,17 @@ struct lane_event {
     const wire_peer_report *report;
     const struct span *payload;
     size_t payload_spans;
+    /* ps_core's, on ps 0. */
+    uint64_t cluster_id;          /* with START: as its judge has minted it */
+    const struct lane_told *told; /* with CALL_STATS: what its judge adds */
+};
+
+/* Of ps 0's judge, for Stats. */
+struct lane_told {
+    char *const *waits; /* sentences: what it waits for */
+    uint32_t wait_count;
+    uint64_t waits_left_out;
+    uint64_t sessions_bytes_max; /* that it keeps of sessions */
 };
 
 enum lane_effect_kind {
@@ -137,8 +153,8 @@ enum lane_effect_kind {
     LANE_EFFECT_CLOSE_STREAM, /* stream, error */
     LANE_EFFECT_REPLY,        /* call, reply: finish the call with OK */
     LANE_EFFECT_FAIL,         /* call, error */
-    LANE_EFFECT_DIAL,         /* ps, text: keep a peer stream open to this address (ps 0 only) */
-    LANE_EFFECT_ORDER,        /* ps, order: not writable again until PEER_UP */
+    LANE_EFFECT_DIAL,         /* * ps, text: keep a peer stream open to this address */
+    LANE_EFFECT_ORDER,        /* * ps, order: not writable again until PEER_UP */
     LANE_EFFECT_REPORT,       /* stream, report: to ps 0, on the stream it opened here */
     LANE_EFFECT_COMPUTE,      /* compute: run every slice, then COMPUTED(job) */
     LANE_EFFECT_RECORD,       /* record, record_kind, bytes: journal it */
@@ -200,6 +216,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
 
 /* 0: ps 0, which mints it, has not called yet. */
 uint64_t lane_cluster_id(const struct lane *lane);
+/* Lent for the lane's life, with the strings. */
+const struct lane_config *lane_config(const struct lane *lane);
 
 /* Has the stream pulls that are neither answered nor cancelled? */
 bool lane_stream_has_pulls(const struct lane *lane, uint64_t stream);

@@ -22,7 +22,6 @@
 
 #include "close_cause.h"
 #include "histogram.h"
-#include "judge.h"
 #include "lane.h"
 #include "out.h"
 #include "refused_joins.h"
@@ -223,7 +222,7 @@ struct session {
     uint32_t stream_count; /* of both kinds */
     bool has_generation;
     uint64_t generation;
-    uint64_t heard_us, heard_told_us;
+    uint64_t heard_us;
     uint32_t broken_streams; /* push streams that broke while it was open */
     bool heard;              /* since the last report */
     double weight;
@@ -351,7 +350,6 @@ struct lane {
     struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
     struct pool streams_pool, sessions_pool, parts_pool, chunks_pool, refusals_pool, reports_pool,
         holds_pool;
-    struct judge *judge; /* ps 0 */
     const struct lane_event *event;
     uint64_t now_us;
 
@@ -393,6 +391,7 @@ struct lane {
     struct refused_joins
         refused_joins; /* that took this ps for ps 0; those of ps 0 are the judge's */
     bool serving;
+    bool run_over; /* on ps 0: its judge says so */
     bool terminating, ended, end_answered, exited;
     uint64_t end_number;
     int exit_code;
@@ -558,7 +557,7 @@ void lane_session_drop_parts(struct lane *lane, struct session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct session *session);
 /* The most that sessions keep beside their grants of staging and pulls: refused parts and why, answers that say so again, the
- * slices of vector work, an array of a part as it grows; of closed ones what was voided; what the judge keeps of them. */
+ * slices of vector work, an array of a part as it grows; of closed ones what was voided. */
 uint64_t lane_sessions_bytes_max(const struct lane *lane);
 /* What lane->bytes may hold: staging and pulls, and beside them what sessions are sure of. Again when the number of ps is known. */
 void lane_session_bound_pool(struct lane *lane);
@@ -655,8 +654,6 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event);
 
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);
-/* Orders to this very ps are taken out of the effects, obeyed, and reported, until there are none. */
-void lane_orders_obey_own(struct lane *lane);
 /* New variables get their values a slice at a time. */
 void lane_orders_fill(struct lane *lane);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* orders.c -- what ps 0 orders: sessions opened, closed and decided, variables made and published, the end of the run.
  *
- * ps 0 gives an order again when it did not hear the answer, so obeying one twice does nothing. Its own orders to itself
- * never leave the lane: they are taken out of the step's effects, and the reports go straight back to the judge.
+ * ps 0 gives an order again when it did not hear the answer, so obeying one twice does nothing. Its own lane is one as the
+ * others: the stream that its judge's orders come on is the only one that it obeys.
  */
 #include "lane_state.h"
 
@@ -243,10 +243,10 @@ static bool obey_hello(struct lane *lane, struct stream *stream, const wire_peer
     const wire_peer_hello *hello = order->hello;
     struct sumac_error error;
 
-    assert(stream == NULL || stream->kind == LANE_STREAM_PEER);
-    if (stream != NULL && !take_coordinator(lane, stream, order))
+    assert(stream->kind == LANE_STREAM_PEER);
+    if (!take_coordinator(lane, stream, order))
         return false;
-    if (stream != NULL && check_lists(lane, hello, &error) != SUMAC_OK) {
+    if (lane->index != 0 && check_lists(lane, hello, &error) != SUMAC_OK) {
         lane_shutdown_misconfigured(lane, &error);
         return false;
     }
@@ -569,7 +569,7 @@ static void obey(struct lane *lane, struct stream *stream, const wire_peer_order
         if (table[i].given != NULL)
             table[i].obey(lane, stream, order);
     }
-    if (order->alive && stream != NULL)
+    if (order->alive)
         lane_report_alive(lane, stream);
 }
 
@@ -603,7 +603,7 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
 
     if (stream == NULL || stream->state == STREAM_ENDED || stream->kind != LANE_STREAM_PEER)
         return;
-    if (lane->index == 0) {
+    if (lane->index == 0 && stream->id != LANE_STREAM_OWN) {
         refuse_another_ps_0(lane, stream, event->order->hello);
         return;
     }
@@ -616,21 +616,4 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
     if (stream == lane->coordinator)
         lane->coordinator_heard_us = lane->now_us;
     obey(lane, stream, event->order);
-}
-
-void lane_orders_obey_own(struct lane *lane)
-{
-    struct out *out = &lane->out;
-
-    for (uint32_t i = 0; i < out->count;) {
-        const struct lane_effect effect = out->items[i];
-        if (effect.kind != LANE_EFFECT_ORDER || effect.ps != lane->index) {
-            i++;
-            continue;
-        }
-        out->count--;
-        memmove(out->items + i, out->items + i + 1, (out->count - i) * sizeof *out->items);
-        assert(lane->judge != NULL);
-        obey(lane, NULL, effect.order);
-    }
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "end_status.h"
 #include "error.h"
 #include "text.h"
 
@@ -152,13 +153,6 @@ void out_fail(
     va_end(arguments);
 }
 
-enum sumac_status out_status_of_end(enum sumac_reason reason)
-{
-    if (reason == SUMAC_REASON_RUN_ENDED)
-        return SUMAC_FAILED_PRECONDITION;
-    return reason == SUMAC_REASON_STATE_LOST ? SUMAC_DATA_LOSS : SUMAC_UNAVAILABLE;
-}
-
 void out_exit(
     struct out *out, int exit_code, enum sumac_reason reason, const char *why, const char *line)
 {
@@ -168,7 +162,7 @@ void out_exit(
         return;
     effect->exit_code = exit_code;
     effect->text = out_text(out, "%s", line);
-    (void)fail(&effect->error, out_status_of_end(reason), reason, "%s", why);
+    (void)fail(&effect->error, status_of_end(reason), reason, "%s", why);
 }
 
 void out_wake(struct out *out, uint64_t at_us)

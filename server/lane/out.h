@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out.h -- the effects that one step collects: in an array of their own, so that a step whose arena is full still says so.
  *
- * Shared by the lane and the judge; emptied by lane_step at its start. The array doubles when it is nearly full and is never
+ * Emptied by lane_step at its start. The array doubles when it is nearly full and is never
  * given back, so that in the long run it takes nothing. Where the source has no memory for it, lines of the log are left out,
  * then the places that are kept in reserve are used, the last of all for EXIT; `overflowed` says that something was lost.
  *
@@ -36,8 +36,6 @@ void out_reply_or_fail(
 void out_fail(
     struct out *out, uint64_t call, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* What goes with the reason for which a run, or a ps, has ended. */
-enum sumac_status out_status_of_end(enum sumac_reason reason);
 /* `why` is said on every stream and call that the exit ends, `line` (may be "") in the log. Both are copied. */
 void out_exit(
     struct out *out, int exit_code, enum sumac_reason reason, const char *why, const char *line);

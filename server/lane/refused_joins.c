@@ -55,9 +55,9 @@ place_of(struct refused_joins *refused, uint64_t text_hash, uint64_t now_us)
     return place;
 }
 
-void refused_joins_log(
-    struct refused_joins *refused, struct out *out, uint64_t now_us, uint32_t ps,
-    const wire_join_request *request, const char *why)
+bool refused_joins_line(
+    struct refused_joins *refused, uint64_t now_us, uint32_t ps, const wire_join_request *request,
+    const char *why, struct refused_line *line)
 {
     const struct joiner who = refused_joins_who(request);
     const uint64_t hash = hash_of(why, hash_of(who.text, UINT64_C(14695981039346656037)));
@@ -65,16 +65,18 @@ void refused_joins_log(
 
     if (place == NULL) {
         refused->untold++;
-        return;
+        return false;
     }
     *place = (struct refused_join){.text_hash = hash, .told_us = now_us};
     if (refused->untold == 0)
-        out_log(out, "ps %u refused the join of %s: %s", ps, who.text, why);
+        text_print_line(
+            line->text, sizeof line->text, "ps %u refused the join of %s: %s", ps, who.text, why);
     else
-        out_log(
-            out,
+        text_print_line(
+            line->text, sizeof line->text,
             "ps %u refused the join of %s: %s (%llu more joins were refused since the last such "
             "line)",
             ps, who.text, why, (unsigned long long)refused->untold);
     refused->untold = 0;
+    return true;
 }

@@ -7,7 +7,6 @@
 #ifndef LANE_REFUSED_JOINS_H
 #define LANE_REFUSED_JOINS_H
 
-#include "out.h"
 #include "wire.h"
 
 #define REFUSED_JOINS_TOLD_MAX 16u    /* lines in REFUSED_JOINS_APART_MS */
@@ -27,9 +26,13 @@ struct joiner {
 };
 struct joiner refused_joins_who(const wire_join_request *request);
 
-/* The same words about the same joiner again, or too many others, within a minute: they are only counted. */
-void refused_joins_log(
-    struct refused_joins *refused, struct out *out, uint64_t now_us, uint32_t ps,
-    const wire_join_request *request, const char *why);
+struct refused_line {
+    char text[1024];
+};
+/* The line, of this ps. False: the same words about the same joiner again, or too many others, within a minute: they are only
+ * counted. */
+bool refused_joins_line(
+    struct refused_joins *refused, uint64_t now_us, uint32_t ps, const wire_join_request *request,
+    const char *why, struct refused_line *line);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reports.c -- what ps 0 is told: answers to its orders, sessions that were heard from, variables that were assigned.
  *
- * One report is on its way at a time; the others wait in their order. On ps 0 they go straight to the judge.
+ * One report is on its way at a time; the others wait in their order.
  */
 #include "lane_state.h"
 
@@ -11,8 +11,7 @@
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
 {
-    struct report *report =
-        lane->judge == NULL && lane->coordinator == NULL ? NULL : pool_take(&lane->reports_pool);
+    struct report *report = lane->coordinator == NULL ? NULL : pool_take(&lane->reports_pool);
 
     if (report == NULL)
         return NULL;
@@ -122,21 +121,10 @@ static void put_in_line(struct lane *lane, struct stream *stream, struct report 
     lane_stream_attend(lane, stream);
 }
 
-/* To the judge at once, or in line for ps 0. False: the judge could not be told, for want of memory. */
-static bool submit(struct lane *lane, struct report *report)
+static void submit(struct lane *lane, struct report *report)
 {
-    if (lane->judge != NULL) {
-        wire_peer_report message = message_of(lane, report->answers);
-        fill_in(report, &message);
-        const bool whole = !report->is_close || pack_close(lane, report, &message);
-        if (whole)
-            judge_report(lane->judge, lane->event, lane->index, &message, &lane->out);
-        free_report(lane, report);
-        return whole;
-    }
     assert(lane->coordinator != NULL);
     put_in_line(lane, lane->coordinator, report);
-    return true;
 }
 
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error)
@@ -147,7 +135,7 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
         return;
     if (error != NULL)
         report->error = *error;
-    (void)submit(lane, report);
+    submit(lane, report);
 }
 
 void lane_report_refusal(
@@ -181,7 +169,7 @@ void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
     if (report == NULL)
         return;
     report->clock = clock;
-    (void)submit(lane, report);
+    submit(lane, report);
 }
 
 void lane_report_close(struct lane *lane, struct session *session)
@@ -193,8 +181,8 @@ void lane_report_close(struct lane *lane, struct session *session)
     report->is_close = true;
     memcpy(report->session_id, session->id, sizeof report->session_id);
     report->commit_through = session->commit_through;
-    if (submit(lane, report))
-        session->close_number = 0;
+    submit(lane, report);
+    session->close_number = 0;
 }
 
 void lane_reports_close_again(struct lane *lane)
@@ -218,7 +206,7 @@ void lane_report_assigned(struct lane *lane, const struct variable *variable)
     if (report == NULL)
         return;
     report->assigned = variable->id;
-    (void)submit(lane, report);
+    submit(lane, report);
 }
 
 void lane_reports_assigned_again(struct lane *lane)

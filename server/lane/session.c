@@ -7,8 +7,6 @@
 
 #include "text.h"
 
-#define TELLS_PER_LEASE 8u /* so often at most ps 0's judge hears of a session by its own lane */
-
 static struct session *find_in(struct session *list, const uint8_t id[16])
 {
     while (list != NULL && memcmp(list->id, id, sizeof list->id) != 0)
@@ -153,16 +151,8 @@ void lane_session_end(struct lane *lane, struct session *session)
 
 void lane_session_heard(struct lane *lane, struct session *session)
 {
-    const uint64_t interval_us = (uint64_t)lane->config.lease_ms * 1000 / TELLS_PER_LEASE;
-
     session->heard_us = lane->now_us;
     session->heard = true;
-    if (lane->judge == NULL || session->closing)
-        return;
-    if (session->heard_told_us != 0 && lane->now_us < session->heard_told_us + interval_us)
-        return;
-    session->heard_told_us = lane->now_us;
-    judge_heard(lane->judge, session->id, lane->now_us);
 }
 
 struct part *lane_session_part(const struct session *session, uint64_t sequence)
@@ -289,10 +279,7 @@ static uint64_t closed_bytes_max(void)
 
 uint64_t lane_sessions_bytes_max(const struct lane *lane)
 {
-    const uint64_t judged = lane->judge == NULL ? 0 : judge_sessions_bytes_max(lane->judge);
-
     const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
 
-    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + empty +
-           judged;
+    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + empty;
 }

@@ -15,17 +15,17 @@
 
 bool lane_run_is_over(const struct lane *lane)
 {
-    return lane->exited || lane->ended || lane->terminating ||
-           (lane->judge != NULL && judge_run_is_over(lane->judge));
+    return lane->exited || lane->ended || lane->terminating || lane->run_over;
 }
 
+/* Why the run ends was said by ps 0's judge when it ended it. */
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
 {
     assert(reason != SUMAC_REASON_UNSPECIFIED || exit_code == 0 || lane->ended);
     if (lane->exited)
         return;
     lane->exited = true;
-    out_exit(&lane->out, exit_code, reason, text, text);
+    out_exit(&lane->out, exit_code, reason, text, lane->index == 0 && lane->ended ? "" : text);
 }
 
 static void stop_serving(struct lane *lane)
@@ -60,6 +60,7 @@ void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *er
 
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
 {
+    (void)event;
     if (lane->terminating)
         return;
     lane->terminating = true;
@@ -73,8 +74,6 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
     }
     out_log(&lane->out, "ps %u was told to terminate: it finishes what is in flight", lane->index);
     stop_serving(lane);
-    if (lane->judge != NULL)
-        judge_terminate(lane->judge, event, &lane->out);
 }
 
 void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
@@ -147,6 +146,13 @@ static bool in_flight(const struct lane *lane)
     return false;
 }
 
+/* ps 0's judge tells the others first, and then this lane: at the tick that it is too late at the latest, which it hears of
+ * before the lane does. One that was never told of a cluster has nobody to tell. */
+static bool judge_ends_it(const struct lane *lane, bool late)
+{
+    return lane->index == 0 && !lane->ended && (!late || lane->event->kind != LANE_EVENT_TICK);
+}
+
 void lane_shutdown_check(struct lane *lane)
 {
     if (lane->exited || (!lane->terminating && !lane->ended))
@@ -154,20 +160,11 @@ void lane_shutdown_check(struct lane *lane)
     const bool late = lane->now_us >= lane->exit_by_us;
     if (in_flight(lane) && !late)
         return;
-    if (lane->judge != NULL && !lane->ended) { /* it tells the others first */
-        if (!late)
-            return;
-        judge_end_now(lane->judge, lane->event, &lane->out);
-        lane_orders_obey_own(lane);
-    }
+    if (judge_ends_it(lane, late))
+        return;
     if (lane->ended && !lane->end_answered) {
         lane->end_answered = true;
         lane_report_answer(lane, lane->end_number, NULL);
-        if (lane->judge != NULL) {
-            lane_orders_obey_own(lane);
-            for (uint32_t i = 0; i < lane->out.count; i++)
-                lane->exited |= lane->out.items[i].kind == LANE_EFFECT_EXIT;
-        }
         if (in_flight(lane) && !late)
             return;
     }

@@ -95,14 +95,14 @@ static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
     return true;
 }
 
-static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes)
+static wire_memory_stats *pack_memory(struct lane *lane, const struct lane_event *event)
 {
     wire_memory_stats *message = arena_take(&lane->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
     *message = (wire_memory_stats)WIRE_MEMORY_STATS_INIT;
-    message->resident_bytes = resident_bytes;
+    message->resident_bytes = event->resident_bytes;
     message->base_bytes = lane->config.base_bytes;
     message->state_bytes = store_state_bytes(&lane->store);
     message->view_bytes = lane->store.view_bytes;
@@ -115,6 +115,8 @@ static wire_memory_stats *pack_memory(struct lane *lane, uint64_t resident_bytes
     message->pull_bytes = lane->pull_bytes;
     message->pulls_bytes_max = pulls_bytes_max(&lane->config);
     message->sessions_bytes_max = lane_sessions_bytes_max(lane);
+    if (event->told != NULL)
+        message->sessions_bytes_max += event->told->sessions_bytes_max;
     message->state_bytes_max = lane->store.state_bytes_max;
     message->step_bytes_max = WIRE_ARENA_BYTES_MAX + STEP_MEMORY_BYTES_MAX;
     message->connections_bytes_max = (uint64_t)lane->config.connections_max * CONNECTION_BYTES;
@@ -144,27 +146,29 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
     }
 }
 
-/* What the judge waits for, or a ps that has none. */
-static uint32_t list_own_waits(struct lane *lane, char ***waits, uint64_t *left_out)
+/* What ps 0's judge waits for, or a ps that has none. */
+static uint32_t list_own_waits(struct lane *lane, const struct lane_told *told, char *const **waits)
 {
-    if (lane->judge != NULL)
-        return judge_waits(lane->judge, lane->now_us, &lane->out, waits, left_out);
+    if (told != NULL) {
+        *waits = told->waits;
+        return told->wait_count;
+    }
     char *const wait = lane_shutdown_wait(lane);
-    *waits = arena_take(&lane->arena, sizeof **waits);
-    if (wait == NULL || *waits == NULL)
+    char **own = arena_take(&lane->arena, sizeof *own);
+    if (wait == NULL || own == NULL)
         return 0;
-    (*waits)[0] = wait;
+    own[0] = wait;
+    *waits = own;
     return 1;
 }
 
 /* What this ps itself waits for, and the pulls and parts that wait. False: no memory. */
-static bool pack_waits(struct lane *lane, wire_stats_reply *reply)
+static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_stats_reply *reply)
 {
-    char **own = NULL;
-    uint64_t left_out = 0;
-    const uint32_t own_count = list_own_waits(lane, &own, &left_out);
+    char *const *own = NULL;
+    const uint32_t own_count = list_own_waits(lane, told, &own);
 
-    reply->waits_left_out = left_out;
+    reply->waits_left_out = told == NULL ? 0 : told->waits_left_out;
     reply->waits = arena_take(
         &lane->arena, (PULL_WAITS_MAX + PART_WAITS_MAX + own_count) * sizeof *reply->waits);
     if (reply->waits == NULL)
@@ -215,7 +219,7 @@ static bool pack_own(struct lane *lane, const struct lane_event *event, wire_sta
     reply->staleness = pack_histogram(lane, &lane->counts.staleness);
     reply->push_us = pack_histogram(lane, &lane->counts.push_us);
     reply->pull_us = pack_histogram(lane, &lane->counts.pull_us);
-    reply->memory = pack_memory(lane, event->resident_bytes);
+    reply->memory = pack_memory(lane, event);
     reply->connections = event->connections;
     reply->connections_max = lane->config.connections_max;
     reply->connections_refused = event->connections_refused;
@@ -229,7 +233,7 @@ void lane_stats_call(struct lane *lane, const struct lane_event *event)
 {
     wire_stats_reply *reply = arena_take(&lane->arena, sizeof *reply);
     const bool whole = reply != NULL && pack_own(lane, event, reply) &&
-                       pack_sessions(lane, reply) && pack_waits(lane, reply);
+                       pack_sessions(lane, reply) && pack_waits(lane, event->told, reply);
 
     out_reply_or_fail(&lane->out, event->call, whole ? &reply->base : NULL, lane->last_record);
 }

@@ -240,7 +240,7 @@ static void step(struct world *world, struct lane_event *event)
     event->now_us = world->now_us;
     event->random[0] = ++world->drawn;
     event->random[1] = ++world->drawn << 32;
-    lane_step(world->lane, event, &effects);
+    ps_core_step(world->core, event, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
         carry_out(world, &effects.items[i]);
 }
@@ -444,8 +444,8 @@ void world_begin(struct world *world, uint32_t index, uint32_t ps_count)
         .copied_pull_bytes_max = 64,
         .pull_chunk_bytes = 48,
         .block_bytes = 32};
-    world->lane = lane_create(&world->config, &world->memory);
-    MUST(world->lane != NULL);
+    world->core = ps_core_create(&world->config, &world->memory);
+    MUST(world->core != NULL);
     world_step(world, &start);
 }
 
@@ -481,7 +481,7 @@ void world_end(struct world *world)
     if (!world->exited)
         check_answered(world);
     world_release(world);
-    lane_destroy(world->lane);
+    ps_core_destroy(world->core);
     MUST(world->bytes_taken == 0);
     arena_deinit(&world->arena);
 }

@@ -8,7 +8,7 @@
 #ifndef FUZZ_LANE_WORLD_H
 #define FUZZ_LANE_WORLD_H
 
-#include "lane.h"
+#include "ps_core.h"
 
 #define WORLD_STREAMS_MAX 12u
 #define WORLD_SESSIONS_MAX 3u
@@ -64,7 +64,7 @@ struct world {
     struct memory memory;
     uint64_t bytes_taken;
     uint64_t takes_left; /* until the source has no more; UINT64_MAX: it always has */
-    struct lane *lane;
+    struct ps_core *core;
     struct lane_config config;
     struct arena arena; /* to unpack what the lane packed */
     uint64_t now_us, drawn;

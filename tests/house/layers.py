@@ -22,10 +22,10 @@ MAY_INCLUDE = {
     "worker": ["lib/base", "lib/client", "lib/cluster"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
-    "server/lane": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "server/judge/judge.h",
-                    "server/judge/judge_check.h", "lib/session/rules.h"],
-    "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane", "lib/session/rules.h"],
-    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/lane"],
+    "server/lane": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "lib/session/rules.h"],
+    "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/listing.h",
+                     "server/lane/refused_joins.h", "server/lane/end_status.h", "lib/session/rules.h"],
+    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/lane", "server/judge"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "lib/update/update.h"],
     "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac"],
 }
@@ -42,7 +42,7 @@ DOORS = {
 }
 
 # Events in, effects out: nothing of the machine is named here.
-CORES = ("lib/session/", "server/catalogue/", "server/judge/", "server/lane/", "server/store/", "lib/update/")
+CORES = ("lib/session/", "server/catalogue/", "server/judge/", "server/lane/", "server/ps_core", "server/store/", "lib/update/")
 CORES_CALL_NO = r"malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|memory_heap|clock_gettime|gettimeofday|time|" \
                 r"nanosleep|rand|srand|getenv|socket|send|recv|open|read|write|close|fopen|printf|fprintf|abort|exit|" \
                 r"pthread_\w+|thrd_\w+|mtx_\w+|atomic_\w+"

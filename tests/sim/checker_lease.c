@@ -12,8 +12,8 @@
 
 #define LEASE_US (SIM_LEASE_MS * 1000ull)
 #define SPEAKS_US (LEASE_US / 3 + 1000)
-/* Of what its own lane hears ps 0's judge is told each eighth of a lease at most. */
-#define CLOSED_AFTER_US (LEASE_US - LEASE_US / 8 - 1000)
+/* What a lane hears is reported later, and counts from then on. */
+#define CLOSED_AFTER_US (LEASE_US - 1000)
 #define SLOW_US 1000000u  /* a message that takes longer is a cause of silence, too */
 #define RETRY_US 1001000u /* after a renewal that was lost, at most: the longest backoff */
 

@@ -72,7 +72,7 @@ static void check_values(struct world *world, uint32_t ps)
     struct checker *checker = world->checker;
     struct snapshot snapshot;
     checker->unread |= 1u << ps;
-    if (world->ps[ps]->lane == NULL || world->ps[ps]->crashed)
+    if (world->ps[ps]->core == NULL || world->ps[ps]->crashed)
         return;
     if (!values_peek(world, ps, &snapshot)) {
         if (!checker->state_lost) /* who ends for want of another finishes nothing */

@@ -120,7 +120,7 @@ static bool peek(
     const struct sim_shard *shard = checker_shard(world, variable, ps, nth);
     if (shard == NULL)
         return true; /* never created: nothing was pushed to it */
-    return lane_peek(world->ps[ps]->lane, shard->id, out, bytes) == bytes;
+    return lane_peek(ps_core_lane(world->ps[ps]->core), shard->id, out, bytes) == bytes;
 }
 
 bool values_peek(struct world *world, uint32_t ps, struct snapshot *snapshot)

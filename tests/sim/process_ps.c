@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_ps.c -- events of a ps to lane_step, and its effects carried out. */
+/* process_ps.c -- events of a ps to its core, and its effects carried out. */
 #include "process_ps.h"
 
 #include <assert.h>
@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "checker.h"
-#include "lane_check.h"
+#include "ps_core_check.h"
 #include "process_client.h"
 #include "ps_effects.h"
 
 static struct ps *alive(struct world *world, uint32_t index)
 {
     struct ps *ps = world->ps[index];
-    return ps->exited || ps->ending || ps->lane == NULL ? NULL : ps;
+    return ps->exited || ps->ending || ps->core == NULL ? NULL : ps;
 }
 
 void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
@@ -24,8 +24,8 @@ void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
     event->now_us = world->now_us + ps->clock_offset_us;
     event->random[0] = world_bits(world);
     event->random[1] = world_bits(world);
-    lane_step(ps->lane, event, &effects);
-    lane_check(ps->lane, &check);
+    ps_core_step(ps->core, event, &effects);
+    ps_core_check(ps->core, &check);
     checker_state(world, world->processes[ps->index].name, &check);
     for (uint32_t i = 0; i < effects.count; i++)
         ps_carry_out(world, ps, &effects.items[i]);
@@ -40,8 +40,8 @@ static void started(struct world *world, const struct event *event)
     struct process *process = &world->processes[ps->index];
     process->running = true;
     ps->config.started_us = world->now_us + ps->clock_offset_us;
-    ps->lane = lane_create(&ps->config, &world->source.memory);
-    assert(ps->lane != NULL);
+    ps->core = ps_core_create(&ps->config, &world->source.memory);
+    assert(ps->core != NULL);
     trace_say(world, "%s starts", process->name);
     struct lane_event start = {.kind = LANE_EVENT_START};
     ps_step(world, ps, &start);
@@ -97,9 +97,8 @@ struct ps *ps_make(struct world *world, uint32_t index)
 void ps_drop(struct world *world, uint32_t index)
 {
     struct ps *ps = world->ps[index];
-    if (ps->lane != NULL)
-        lane_destroy(ps->lane);
-    ps->lane = NULL;
+    ps_core_destroy(ps->core);
+    ps->core = NULL;
 }
 
 void ps_crash(struct world *world, uint32_t index, bool back)

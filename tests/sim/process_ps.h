@@ -4,7 +4,7 @@
 #ifndef SIM_PROCESS_PS_H
 #define SIM_PROCESS_PS_H
 
-#include "lane.h"
+#include "ps_core.h"
 #include "network.h"
 #include "world.h"
 
@@ -12,7 +12,7 @@ struct deferred;
 
 struct ps {
     uint32_t index;
-    struct lane *lane;
+    struct ps_core *core;
     struct lane_config config;
     uint64_t clock_offset_us; /* its own clock, ahead of the world's */
     uint64_t records_made, records_done;

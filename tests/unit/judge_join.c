@@ -671,17 +671,16 @@ static void the_statistics_say_what_is_waited_for(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 2);
-    char **waits = NULL;
+    struct judge_waits waits;
     world_join(world, "worker", 1, 1);
 
-    uint64_t left_out = 77;
-    const uint32_t count = judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
+    judge_list_waits(world->judge, world->now_us, &waits);
 
-    assert_int_equal(count, 2);
-    assert_int_equal(left_out, 0);
+    assert_int_equal(waits.count, 2);
+    assert_int_equal(waits.left_out, 0);
     assert_string_equal(
-        waits[0], "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 60 s");
-    assert_string_equal(waits[1], "join of worker 1 waits for ps 1 at h1:1, never heard from");
+        waits.items[0], "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 60 s");
+    assert_string_equal(waits.items[1], "join of worker 1 waits for ps 1 at h1:1, never heard from");
     world_free(world);
 }
 

@@ -413,7 +413,7 @@ static void every_message_of_the_session_renews_its_lease(void **state)
     world_pass(world, 7 * SECOND);
     world_renew(world, joined->session_id);
     world_pass(world, 7 * SECOND);
-    judge_heard(world->judge, joined->session_id, world->now_us);
+    world_report_renewed(world, 0, joined->session_id);
     world_pass(world, 7 * SECOND);
     world_report_renewed(world, 1, joined->session_id);
     world_pass(world, 7 * SECOND);
@@ -468,7 +468,7 @@ static void the_jump_counts_also_when_a_message_comes_before_the_tick(void **sta
     const struct world_answer *other = world_joined(world, "worker", 1, 2);
 
     world->now_us += 100 * SECOND;
-    judge_heard(world->judge, awake->session_id, world->now_us);
+    world_report_renewed(world, 0, awake->session_id);
     world_sleep(world, SECOND);
 
     assert_null(world_told(world, 1, ORDER_CLOSE));
@@ -485,6 +485,7 @@ static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
     world_joined(world, "worker", 0, 1);
 
     world_sleep(world, 100 * SECOND);
+    world_settle_down(world);
 
     assert_non_null(world_told(world, 0, ORDER_CLOSE));
     world_free(world);

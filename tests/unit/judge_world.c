@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "close_cause.h"
+#include "end_status.h"
 #include "judge_check.h"
 #include "judge_world.h"
 
@@ -109,13 +110,13 @@ static void keep_create(struct world_answer *kept, const wire_create_reply *repl
         kept->learning_rate = reply->variable->function->hyperparameters[0]->value;
 }
 
-static void keep_answer(struct world *world, const struct lane_effect *effect)
+static void keep_answer(struct world *world, const struct judge_effect *effect)
 {
     assert_null(world_answer(world, effect->call)); /* a call is answered once */
     assert_true(world->answer_count < WORLD_ANSWERS_MAX);
     struct world_answer *kept = &world->answers[world->answer_count++];
     *kept = (struct world_answer){.call = effect->call};
-    if (effect->kind == LANE_EFFECT_FAIL) {
+    if (effect->kind == JUDGE_EFFECT_FAIL) {
         assert_int_not_equal(effect->error.reason, SUMAC_REASON_UNSPECIFIED);
         kept->status = effect->error.status;
         kept->reason = effect->error.reason;
@@ -131,43 +132,32 @@ static void keep_answer(struct world *world, const struct lane_effect *effect)
         kept->final = ((const wire_leave_reply *)effect->reply)->final;
 }
 
-static void keep_effect(struct world *world, const struct lane_effect *effect)
+static void keep_effect(struct world *world, const struct judge_effect *effect)
 {
     const size_t used = strlen(world->log);
     switch (effect->kind) {
-    case LANE_EFFECT_ORDER:
+    case JUDGE_EFFECT_ORDER:
         keep_order(world, effect->ps, effect->order);
         break;
-    case LANE_EFFECT_REPLY:
-    case LANE_EFFECT_FAIL:
+    case JUDGE_EFFECT_REPLY:
+    case JUDGE_EFFECT_FAIL:
         keep_answer(world, effect);
         break;
-    case LANE_EFFECT_DIAL:
+    case JUDGE_EFFECT_DIAL:
         world->dialled[effect->ps] = true;
         break;
-    case LANE_EFFECT_EXIT:
-        world->exited = true;
-        world->exit_code = effect->exit_code;
-        world->exit_error = effect->error;
-        break;
-    case LANE_EFFECT_LOG:
+    case JUDGE_EFFECT_LOG:
         snprintf(world->log + used, sizeof(world->log) - used, "%s\n", effect->text);
         break;
-    case LANE_EFFECT_WAKE:
+    case JUDGE_EFFECT_EXIT:
+        fail_msg("%s", effect->error.text);
         break;
-    case LANE_EFFECT_ANSWER:
-    case LANE_EFFECT_PULLED:
-    case LANE_EFFECT_CLOSE_STREAM:
-    case LANE_EFFECT_REPORT:
-    case LANE_EFFECT_COMPUTE:
-    case LANE_EFFECT_RECORD:
-    case LANE_EFFECT_SERVING:
-        fail_msg("the judge has nothing to do with effect %d", (int)effect->kind);
+    case JUDGE_EFFECT_RUN_OVER:
+    case JUDGE_EFFECT_WAKE:
         break;
     }
 }
 
-/* Keep what an entry point gave, and make room for the next. */
 /* What the judge keeps is consistent after every step. */
 static void look_inside(const struct world *world)
 {
@@ -179,23 +169,31 @@ static void look_inside(const struct world *world)
         fail_msg("%s", check.text);
 }
 
-static void take_effects(struct world *world)
-{
-    look_inside(world);
-    assert_false(world->out.overflowed);
-    for (uint32_t i = 0; i < world->out.count; i++)
-        keep_effect(world, &world->out.items[i]);
-    arena_reset(&world->arena);
-    out_reset(&world->out);
-}
-
-static struct lane_event event_of(struct world *world, enum lane_event_kind kind)
+static struct judge_event event_of(struct world *world, enum judge_event_kind kind)
 {
     world->drawn++;
-    return (struct lane_event){
+    return (struct judge_event){
         .kind = kind,
         .now_us = world->now_us,
         .random = {0x1000 + world->drawn, 0x2000 + world->drawn}};
+}
+
+static bool obey_one(struct world *world, uint32_t ps);
+
+/* One event, and all that the judge says. ps 0 takes its stream to itself, and the hello on it, at once. */
+static void step(struct world *world, const struct judge_event *event)
+{
+    struct judge_effects effects;
+    judge_step(world->judge, event, &effects);
+    look_inside(world);
+    for (uint32_t i = 0; i < effects.count; i++)
+        keep_effect(world, &effects.items[i]);
+    if (!world->dialled[0] || world->met_itself)
+        return;
+    world->met_itself = true;
+    world_up(world, 0);
+    while (obey_one(world, 0)) {
+    }
 }
 
 /* ---- the world ---- */
@@ -239,10 +237,8 @@ struct world *world_prepare(uint32_t ps_count, uint32_t workers)
     };
     for (uint32_t ps = 0; ps < WORLD_PS_MAX; ps++)
         world->ps[ps].incarnation = 70 + ps;
-    world->ps[0].up = true;
+    world->ps[0].up = true; /* with the judge */
     world->memory = (struct memory){.take = take, .give = give, .context = world};
-    arena_init(&world->arena, &memory_heap, 64u << 20);
-    assert_true(out_init(&world->out, &memory_heap, &world->arena));
     return world;
 }
 
@@ -250,9 +246,8 @@ void world_begin(struct world *world)
 {
     world->judge = judge_create(&world->config, &world->memory);
     assert_non_null(world->judge);
-    const struct lane_event event = event_of(world, LANE_EVENT_START);
-    judge_start(world->judge, &event, &world->out);
-    take_effects(world);
+    const struct judge_event event = event_of(world, JUDGE_EVENT_START);
+    step(world, &event);
 }
 
 struct world *world_new(uint32_t ps_count, uint32_t workers)
@@ -265,17 +260,14 @@ struct world *world_new(uint32_t ps_count, uint32_t workers)
 void world_free(struct world *world)
 {
     judge_destroy(world->judge);
-    out_deinit(&world->out);
-    arena_deinit(&world->arena);
     free(world);
 }
 
 static void peer_up(struct world *world, uint32_t ps)
 {
-    struct lane_event event = event_of(world, LANE_EVENT_PEER_UP);
+    struct judge_event event = event_of(world, JUDGE_EVENT_PEER_UP);
     event.ps = ps;
-    judge_peer_up(world->judge, &event, &world->out);
-    take_effects(world);
+    step(world, &event);
 }
 
 void world_up(struct world *world, uint32_t ps)
@@ -299,23 +291,23 @@ void world_down(struct world *world, uint32_t ps)
 
 void world_ended(struct world *world, uint32_t ps, enum sumac_reason reason, const char *why)
 {
-    struct lane_event event = event_of(world, LANE_EVENT_PEER_DOWN);
+    struct judge_event event = event_of(world, JUDGE_EVENT_PEER_DOWN);
     event.ps = ps;
     event.text = why;
     event.reason = reason;
     world->ps[ps].up = false;
     world->ps[ps].queued = 0;
-    judge_peer_down(world->judge, &event, &world->out);
-    take_effects(world);
+    step(world, &event);
 }
 
-static void report(struct world *world, uint32_t ps, wire_peer_report *message)
+void world_report(struct world *world, uint32_t ps, wire_peer_report *message)
 {
-    const struct lane_event event = event_of(world, LANE_EVENT_REPORT);
+    struct judge_event event = event_of(world, JUDGE_EVENT_REPORT);
+    event.ps = ps;
+    event.report = message;
     message->ps_incarnation = world->ps[ps].incarnation;
     message->epoch = 1;
-    judge_report(world->judge, &event, ps, message, &world->out);
-    take_effects(world);
+    step(world, &event);
 }
 
 static void answer_order(struct world *world, uint32_t ps, const struct world_order *order)
@@ -345,7 +337,17 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
         close.n_voided = from->voided_count;
         message.close_report = &close;
     }
-    report(world, ps, &message);
+    world_report(world, ps, &message);
+}
+
+/* As its lane does. */
+static void exit_as_told(struct world *world, const struct world_order *end)
+{
+    world->exited = true;
+    world->exit_code = (int)end->exit_code;
+    world->exit_error.status = status_of_end(end->reason);
+    world->exit_error.reason = end->reason;
+    snprintf(world->exit_error.text, sizeof(world->exit_error.text), "%s", end->text);
 }
 
 /* The oldest order of a ps is out, obeyed and answered. False: there is none. */
@@ -357,12 +359,13 @@ static bool obey_one(struct world *world, uint32_t ps)
     const struct world_order order = from->queue[0];
     from->queued--;
     memmove(&from->queue[0], &from->queue[1], from->queued * sizeof(order));
-    if (ps != 0)
-        peer_up(world, ps);
+    peer_up(world, ps);
     const bool answered = !from->mute && !(from->never_opens && order.kind == ORDER_OPEN) &&
                           !(from->never_ends && order.kind == ORDER_END);
     if (answered)
         answer_order(world, ps, &order);
+    if (answered && ps == 0 && order.kind == ORDER_END)
+        exit_as_told(world, &order);
     return true;
 }
 
@@ -379,10 +382,9 @@ void world_settle_down(struct world *world)
 void world_sleep(struct world *world, uint64_t us)
 {
     world->now_us += us;
-    struct lane_event event = event_of(world, LANE_EVENT_TICK);
+    struct judge_event event = event_of(world, JUDGE_EVENT_TICK);
     event.cpu_us = world->cpu_us;
-    judge_tick(world->judge, &event, &world->out);
-    take_effects(world);
+    step(world, &event);
 }
 
 void world_pass(struct world *world, uint64_t us)
@@ -397,9 +399,8 @@ void world_pass(struct world *world, uint64_t us)
 
 void world_terminate(struct world *world)
 {
-    const struct lane_event event = event_of(world, LANE_EVENT_TERMINATE);
-    judge_terminate(world->judge, &event, &world->out);
-    take_effects(world);
+    const struct judge_event event = event_of(world, JUDGE_EVENT_TERMINATE);
+    step(world, &event);
 }
 
 void world_use_up_orders(struct world *world)
@@ -417,12 +418,11 @@ void world_use_up_orders(struct world *world)
 
 static uint64_t call(struct world *world, enum lane_call_kind kind, const wire_message *request)
 {
-    struct lane_event event = event_of(world, LANE_EVENT_CALL);
+    struct judge_event event = event_of(world, JUDGE_EVENT_CALL);
     event.call = ++world->calls;
     event.call_kind = kind;
     event.request = request;
-    judge_call(world->judge, &event, &world->out);
-    take_effects(world);
+    step(world, &event);
     return event.call;
 }
 
@@ -491,8 +491,9 @@ uint64_t world_delete(struct world *world, const uint8_t session_id[16], const c
 
 void world_cancel(struct world *world, uint64_t number)
 {
-    judge_call_cancelled(world->judge, number);
-    look_inside(world);
+    struct judge_event event = event_of(world, JUDGE_EVENT_CALL_CANCELLED);
+    event.call = number;
+    step(world, &event);
 }
 
 void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id)
@@ -500,14 +501,14 @@ void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_i
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
     message.assigned = &variable_id;
     message.n_assigned = 1;
-    report(world, ps, &message);
+    world_report(world, ps, &message);
 }
 
 void world_report_answer(struct world *world, uint32_t ps, uint64_t number)
 {
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
     message.answers = number;
-    report(world, ps, &message);
+    world_report(world, ps, &message);
 }
 
 void world_report_renewed(struct world *world, uint32_t ps, const uint8_t session_id[16])
@@ -516,7 +517,7 @@ void world_report_renewed(struct world *world, uint32_t ps, const uint8_t sessio
     wire_bytes id = {16, (uint8_t *)session_id};
     message.renewed = &id;
     message.n_renewed = 1;
-    report(world, ps, &message);
+    world_report(world, ps, &message);
 }
 
 /* ---- looking ---- */
@@ -559,14 +560,11 @@ size_t world_told_count(const struct world *world, uint32_t ps, enum world_order
 
 bool world_waits(struct world *world, const char *text)
 {
-    char **waits = NULL;
-    arena_reset(&world->arena);
-    out_reset(&world->out);
-    uint64_t left_out = 0;
-    const uint32_t count = judge_waits(world->judge, world->now_us, &world->out, &waits, &left_out);
+    struct judge_waits waits;
+    judge_list_waits(world->judge, world->now_us, &waits);
     bool found = false;
-    for (uint32_t i = 0; i < count; i++)
-        found = found || strstr(waits[i], text) != NULL;
+    for (uint32_t i = 0; i < waits.count; i++)
+        found = found || strstr(waits.items[i], text) != NULL;
     return found;
 }
 

@@ -98,8 +98,6 @@ struct world {
     bool holds_orders; /* the test has taken some of the judge's records of orders */
     bool out_of_pools;    /* nor a chunk for a pool; what is smaller it gets */
     struct judge *judge;
-    struct arena arena;
-    struct out out;
     uint64_t now_us;
     uint64_t cpu_us; /* that the driver says with each tick */
     uint64_t drawn;  /* random numbers */
@@ -109,6 +107,7 @@ struct world {
     size_t answer_count;
     char log[WORLD_LOG_BYTES];
     bool dialled[WORLD_PS_MAX];
+    bool met_itself; /* ps 0 */
     bool exited;
     int exit_code;
     struct sumac_error exit_error;
@@ -152,6 +151,8 @@ uint64_t world_create(
 uint64_t world_delete(struct world *world, const uint8_t session_id[16], const char *name);
 void world_cancel(struct world *world, uint64_t call);
 
+/* From that ps, as it is. */
+void world_report(struct world *world, uint32_t ps, wire_peer_report *message);
 /* A report that answers nothing: these variables are assigned at that ps. */
 void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id);
 /* A report that answers this order, whether or not it was given. */

@@ -109,7 +109,9 @@ static void begin_configured(struct talk *talk)
     config.member_count = 1;
     talk->memory = memory_heap;
     talk->now_us = config.started_us;
-    talk->lane = lane_create(&config, &memory_heap);
+    talk->core = ps_core_create(&config, &memory_heap);
+    assert_non_null(talk->core);
+    talk->lane = ps_core_lane(talk->core);
 }
 
 static void a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend(void **state)
@@ -149,7 +151,9 @@ static void a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong(void *
     config.index = 0;
     talk->memory = memory_heap;
     talk->now_us = config.started_us;
-    talk->lane = lane_create(&config, &memory_heap);
+    talk->core = ps_core_create(&config, &memory_heap);
+    assert_non_null(talk->core);
+    talk->lane = ps_core_lane(talk->core);
 
     greet(talk, &other);
 

@@ -79,7 +79,7 @@ static const wire_list_reply *list(struct talk *talk, const wire_list_request *r
         .request = &request->base};
     struct lane_effects effects;
 
-    lane_step(talk->lane, &call, &effects);
+    ps_core_step(talk->core, &call, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
         if (effects.items[i].kind == LANE_EFFECT_REPLY)
             return (const wire_list_reply *)effects.items[i].reply;
@@ -239,7 +239,7 @@ static void statistics_count_the_sessions_that_they_leave_out(void **state)
         .request = &request.base};
     struct lane_effects effects;
 
-    lane_step(talk->lane, &call, &effects);
+    ps_core_step(talk->core, &call, &effects);
 
     const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
     assert_int_equal(stats->n_sessions, 1000);
@@ -277,7 +277,7 @@ static void statistics_name_so_many_waits_and_count_the_others(void **state)
         .request = &request.base};
     struct lane_effects effects;
 
-    lane_step(talk->lane, &call, &effects);
+    ps_core_step(talk->core, &call, &effects);
 
     const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
     assert_int_equal(stats->n_waits, 128);

@@ -714,7 +714,7 @@ static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
         .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
     struct lane_effects effects;
 
-    lane_step(talk->lane, &call, &effects);
+    ps_core_step(talk->core, &call, &effects);
     const wire_list_reply *listed = (const wire_list_reply *)effects.items[0].reply;
     assert_int_equal(strlen(listed->variables[0]->shards[0]->last_worker), 62 + strlen(" 1"));
     talk_forget(talk);

@@ -112,7 +112,7 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
     const struct lane_event late = {
         .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
 
-    lane_step(talk->lane, &late, &effects);
+    ps_core_step(talk->core, &late, &effects);
 
     const wire_pull_answer *answer = NULL;
     for (uint32_t i = 0; i < effects.count; i++) {
@@ -145,7 +145,7 @@ static const char *ended_by(const struct talk *talk, const struct lane_event *la
 {
     struct lane_effects effects;
 
-    lane_step(talk->lane, late, &effects);
+    ps_core_step(talk->core, late, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
         if (effects.items[i].kind == LANE_EFFECT_PULLED)
             return effects.items[i].pull_answer->message;

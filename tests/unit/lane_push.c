@@ -577,7 +577,7 @@ static void expect_waits(struct talk *talk, uint64_t later_ms, const char *expec
     struct lane_effects effects;
     char said[4096] = "";
 
-    lane_step(talk->lane, &event, &effects);
+    ps_core_step(talk->core, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
         if (effects.items[i].kind != LANE_EFFECT_REPLY)
             continue;

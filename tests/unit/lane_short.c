@@ -14,7 +14,9 @@
 #include <cmocka.h>
 
 #include "lane_state.h"
+#include "judge_state.h"
 #include "lane_talk.h"
+#include "ps_core_state.h"
 
 #define STEP_BYTES_MAX 49152u /* more than any step of these conversations needs */
 #define TAKES_MAX 40u
@@ -26,7 +28,12 @@ static const float values[16] = {1};
 /* Without memory, as far as `limit` goes. */
 typedef void shortage(struct talk *talk, uint32_t limit);
 
-static void short_steps(struct talk *talk, uint32_t limit) { talk->lane->arena.bytes_max = limit; }
+static void short_steps(struct talk *talk, uint32_t limit)
+{
+    talk->lane->arena.bytes_max = limit;
+    if (talk->core->judge != NULL)
+        talk->core->judge->said->arena.bytes_max = limit;
+}
 
 static void short_source(struct talk *talk, uint32_t limit)
 {
@@ -237,8 +244,8 @@ static void assert_all_versions_are_said(struct talk *talk, uint64_t generation)
 
     talk_part(talk, stream, &part);
     for (uint32_t i = 0; i < MANY; i++)
-        used += (size_t)snprintf(
-            expected + used, sizeof expected - used, i + 1 < MANY ? "1 " : "1]\n");
+        used +=
+            (size_t)snprintf(expected + used, sizeof expected - used, i + 1 < MANY ? "1 " : "1]\n");
     talk_expect(talk, expected);
 }
 
@@ -292,7 +299,7 @@ static void step(struct calls *calls, struct lane_event event)
 
     event.now_us = calls->talk->now_us;
     event.random[0] = event.random[1] = calls->talk->now_us + calls->made;
-    lane_step(calls->talk->lane, &event, &effects);
+    ps_core_step(calls->talk->core, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
         const struct lane_effect *effect = &effects.items[i];
         calls->no_memory |=
@@ -407,7 +414,7 @@ static void ask_everything(void **state, shortage *run_short, uint32_t limit)
     for (int i = 0; i < 200; i++) { /* longer than any call waits */
         if (i == 10) {              /* there is memory again */
             calls.talk->scarce = false;
-            calls.talk->lane->arena.bytes_max = 64u << 20;
+            short_steps(calls.talk, 64u << 20);
         }
         calls.talk->now_us += 1000000;
         step(&calls, (struct lane_event){.kind = LANE_EVENT_TICK});

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "lane_check.h"
+#include "ps_core_check.h"
 #include "text.h"
 #include "update.h"
 
@@ -85,8 +85,9 @@ void talk_start(struct talk *talk, const struct lane_config *config)
 {
     talk->memory = (struct memory){.take = take, .give = give, .context = talk};
     talk->now_us = START_US;
-    talk->lane = lane_create(config, &talk->memory);
-    assert_non_null(talk->lane);
+    talk->core = ps_core_create(config, &talk->memory);
+    assert_non_null(talk->core);
+    talk->lane = ps_core_lane(talk->core);
     const struct lane_event start = {.kind = LANE_EVENT_START, .random = {CLUSTER_ID, 11}};
     talk_step(talk, &start);
     if (config->index == 0)
@@ -120,7 +121,7 @@ int talk_teardown(void **state)
 {
     struct talk *talk = *state;
 
-    lane_destroy(talk->lane);
+    ps_core_destroy(talk->core);
     const uint64_t kept = talk->bytes_taken;
     free(talk);
     return kept != 0;
@@ -379,7 +380,7 @@ static void look_inside(const struct talk *talk)
 {
     struct check check = {.text = ""};
 
-    lane_check(talk->lane, &check);
+    ps_core_check(talk->core, &check);
     if (!check_is_good(&check))
         fail_msg("%s", check.text);
 }
@@ -391,7 +392,7 @@ void talk_step(struct talk *talk, const struct lane_event *event)
     struct aftermath aftermath = {.writable_count = 0};
 
     stamped.now_us = talk->now_us;
-    lane_step(talk->lane, &stamped, &effects);
+    ps_core_step(talk->core, &stamped, &effects);
     look_inside(talk);
     for (uint32_t i = 0; i < effects.count; i++) {
         say_effect(talk, &effects.items[i]);

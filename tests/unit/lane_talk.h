@@ -11,7 +11,7 @@
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
 
-#include "lane.h"
+#include "ps_core.h"
 
 #define TALK_TEXT_BYTES 262144
 #define TALK_PIECES_MAX 4096u
@@ -24,7 +24,8 @@ struct talk {
     bool scarce; /* the source gives `takes_left` times more, and then nothing */
     uint32_t takes_left;
     bool out_of_memory; /* the source gives no more */
-    struct lane *lane;
+    struct ps_core *core;
+    struct lane *lane; /* its */
     uint64_t now_us;
     uint64_t streams, orders;
     uint64_t coordinator; /* the stream that orders come on */

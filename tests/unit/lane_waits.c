@@ -21,7 +21,9 @@ static void begin_uncalled(struct talk *talk, uint32_t ps_count)
     config.member_count = 2;
     talk->memory = memory_heap;
     talk->now_us = config.started_us;
-    talk->lane = lane_create(&config, &memory_heap);
+    talk->core = ps_core_create(&config, &memory_heap);
+    assert_non_null(talk->core);
+    talk->lane = ps_core_lane(talk->core);
     talk->shows_logs = true;
 }
 
@@ -62,7 +64,7 @@ static const char *wait_in_stats(struct talk *talk)
         .request = &request.base};
     struct lane_effects effects;
 
-    lane_step(talk->lane, &call, &effects);
+    ps_core_step(talk->core, &call, &effects);
 
     assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
     const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_core.c -- a lane, ps 0's judge, and the queue between them. */
+#include "ps_core_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "error.h"
+
+/* ---- its life ---- */
+
+static bool add_judge(struct ps_core *core)
+{
+    if (!out_init(&core->out, core->memory, NULL))
+        return false;
+    core->judge = judge_create(lane_config(core->lane), core->memory);
+    return core->judge != NULL;
+}
+
+struct ps_core *ps_core_create(const struct lane_config *config, const struct memory *memory)
+{
+    struct ps_core *core = memory_take(memory, sizeof *core);
+
+    if (core == NULL)
+        return NULL;
+    memset(core, 0, sizeof *core);
+    core->memory = memory;
+    core->index = config->index;
+    core->lane = lane_create(config, memory);
+    if (core->lane != NULL && (config->index != 0 || add_judge(core)))
+        return core;
+    ps_core_destroy(core);
+    return NULL;
+}
+
+void ps_core_destroy(struct ps_core *core)
+{
+    if (core == NULL)
+        return;
+    if (core->judge != NULL)
+        judge_destroy(core->judge);
+    if (core->out.items != NULL)
+        out_deinit(&core->out);
+    lane_destroy(core->lane);
+    memory_give(core->memory, core, sizeof *core);
+}
+
+struct lane *ps_core_lane(const struct ps_core *core) { return core->lane; }
+
+/* ---- the queue ---- */
+
+static void put(struct ps_core *core, const struct ps_message *message)
+{
+    assert(core->queued < PS_MESSAGES_MAX);
+    core->queue[(core->first + core->queued) % PS_MESSAGES_MAX] = *message;
+    core->queued++;
+}
+
+static void put_kind(struct ps_core *core, enum ps_message_kind kind)
+{
+    put(core, &(struct ps_message){.kind = kind});
+}
+
+static struct ps_message take(struct ps_core *core)
+{
+    assert(core->queued > 0);
+    const struct ps_message message = core->queue[core->first];
+    core->first = (core->first + 1) % PS_MESSAGES_MAX;
+    core->queued--;
+    return message;
+}
+
+/* ---- what they say: to each other into the queue, the rest to the driver ---- */
+
+static struct lane_effect *add(struct ps_core *core, enum lane_effect_kind kind)
+{
+    struct lane_effect *effect = out_add(&core->out, kind);
+
+    core->exited |= kind == LANE_EFFECT_EXIT;
+    return effect;
+}
+
+static bool is_own(const struct lane_effect *effect) { return effect->stream == LANE_STREAM_OWN; }
+
+/* The lane has ended ps 0's stream to itself. */
+static void lose_own(struct ps_core *core, const struct sumac_error *error)
+{
+    core->own_lost = true;
+    core->own_error = *error;
+    put_kind(core, PS_OWN_CLOSED);
+    put_kind(core, PS_OWN_DOWN);
+}
+
+static void say_lane(struct ps_core *core, const struct lane_effects *effects)
+{
+    for (uint32_t i = 0; i < effects->count; i++) {
+        const struct lane_effect *effect = &effects->items[i];
+        if (is_own(effect) && effect->kind == LANE_EFFECT_CLOSE_STREAM) {
+            lose_own(core, &effect->error);
+        } else if (is_own(effect)) {
+            assert(effect->kind == LANE_EFFECT_REPORT);
+            put(core, &(struct ps_message){.kind = PS_REPORT, .report = effect->report});
+        } else {
+            struct lane_effect *own = add(core, effect->kind);
+            if (own != NULL)
+                *own = *effect;
+        }
+    }
+}
+
+static void dial_own(struct ps_core *core)
+{
+    core->own_lost = false;
+    put_kind(core, PS_OWN_OPENED);
+    put_kind(core, PS_OWN_WRITABLE);
+    put_kind(core, PS_OWN_UP);
+}
+
+/* As the driver has it. */
+static void say_for_driver(struct ps_core *core, const struct judge_effect *effect)
+{
+    static const enum lane_effect_kind kinds[] = {
+        [JUDGE_EFFECT_REPLY] = LANE_EFFECT_REPLY, [JUDGE_EFFECT_FAIL] = LANE_EFFECT_FAIL,
+        [JUDGE_EFFECT_DIAL] = LANE_EFFECT_DIAL,   [JUDGE_EFFECT_ORDER] = LANE_EFFECT_ORDER,
+        [JUDGE_EFFECT_LOG] = LANE_EFFECT_LOG,     [JUDGE_EFFECT_EXIT] = LANE_EFFECT_EXIT,
+        [JUDGE_EFFECT_WAKE] = LANE_EFFECT_WAKE};
+
+    assert(effect->kind != JUDGE_EFFECT_RUN_OVER);
+    struct lane_effect *said = add(core, kinds[effect->kind]);
+    if (said == NULL)
+        return;
+    said->call = effect->call;
+    said->reply = effect->reply;
+    said->error = effect->error;
+    said->ps = effect->ps;
+    said->text = effect->text;
+    said->order = effect->order;
+    said->at_us = effect->at_us;
+    if (effect->kind == JUDGE_EFFECT_EXIT) {
+        said->exit_code = LANE_EXIT_NO_MEMORY;
+        said->text = said->error.text;
+    }
+}
+
+static void say_judge(struct ps_core *core, const struct judge_effects *effects)
+{
+    for (uint32_t i = 0; i < effects->count; i++) {
+        const struct judge_effect *effect = &effects->items[i];
+        const bool to_own = effect->ps == core->index;
+        if (effect->kind == JUDGE_EFFECT_RUN_OVER)
+            put_kind(core, PS_RUN_OVER);
+        else if (effect->kind == JUDGE_EFFECT_DIAL && to_own)
+            dial_own(core);
+        else if (effect->kind == JUDGE_EFFECT_ORDER && to_own)
+            put(core, &(struct ps_message){.kind = PS_ORDER, .order = effect->order});
+        else
+            say_for_driver(core, effect);
+    }
+}
+
+/* ---- giving ---- */
+
+static void give_lane(struct ps_core *core, const struct lane_event *given)
+{
+    struct lane_event event = *given;
+    struct lane_effects effects;
+
+    event.now_us = core->now_us;
+    event.follows = core->lane_began;
+    core->lane_began = true;
+    lane_step(core->lane, &event, &effects);
+    say_lane(core, &effects);
+}
+
+static void give_judge(struct ps_core *core, const struct judge_event *given)
+{
+    struct judge_event event = *given;
+    struct judge_effects effects;
+
+    if (core->exited)
+        return;
+    event.now_us = core->now_us;
+    event.follows = core->judge_began;
+    core->judge_began = true;
+    judge_step(core->judge, &event, &effects);
+    say_judge(core, &effects);
+}
+
+static void give_lane_stream(struct ps_core *core, enum lane_event_kind kind)
+{
+    give_lane(
+        core, &(struct lane_event){
+                  .kind = kind, .stream = LANE_STREAM_OWN, .stream_kind = LANE_STREAM_PEER});
+}
+
+static void give_judge_peer(struct ps_core *core, enum judge_event_kind kind)
+{
+    give_judge(
+        core, &(struct judge_event){
+                  .kind = kind,
+                  .ps = core->index,
+                  .text = core->own_error.text,
+                  .reason = core->own_error.reason});
+}
+
+/* One message, to whom it is addressed. An order, or a report, is out as soon as it is there. */
+static void deliver(struct ps_core *core, const struct ps_message *message)
+{
+    switch (message->kind) {
+    case PS_ORDER:
+        give_lane(
+            core,
+            &(struct lane_event){
+                .kind = LANE_EVENT_ORDER, .stream = LANE_STREAM_OWN, .order = message->order});
+        if (!core->own_lost)
+            put_kind(core, PS_OWN_UP);
+        break;
+    case PS_REPORT:
+        give_judge(
+            core, &(struct judge_event){
+                      .kind = JUDGE_EVENT_REPORT, .ps = core->index, .report = message->report});
+        put_kind(core, PS_OWN_WRITABLE);
+        break;
+    case PS_OWN_OPENED:
+        give_lane_stream(core, LANE_EVENT_STREAM_OPENED);
+        break;
+    case PS_OWN_WRITABLE:
+        give_lane_stream(core, LANE_EVENT_STREAM_WRITABLE);
+        break;
+    case PS_OWN_CLOSED:
+        give_lane_stream(core, LANE_EVENT_STREAM_CLOSED);
+        break;
+    case PS_OWN_UP:
+        if (!core->own_lost)
+            give_judge_peer(core, JUDGE_EVENT_PEER_UP);
+        break;
+    case PS_OWN_DOWN:
+        give_judge_peer(core, JUDGE_EVENT_PEER_DOWN);
+        break;
+    case PS_RUN_OVER:
+        give_lane(core, &(struct lane_event){.kind = LANE_EVENT_RUN_OVER});
+        break;
+    }
+}
+
+static void drain(struct ps_core *core)
+{
+    while (core->queued > 0) {
+        const struct ps_message message = take(core);
+        deliver(core, &message);
+    }
+}
+
+/* ---- events ---- */
+
+static void give_stats(struct ps_core *core, const struct lane_event *event)
+{
+    struct lane_event told = *event;
+    struct judge_waits waits;
+
+    judge_list_waits(core->judge, core->now_us, &waits);
+    const struct lane_told own = {
+        .waits = waits.items,
+        .wait_count = waits.count,
+        .waits_left_out = waits.left_out,
+        .sessions_bytes_max = judge_sessions_bytes_max(core->judge)};
+    told.told = &own;
+    give_lane(core, &told);
+}
+
+static void give_call(struct ps_core *core, const struct lane_event *event)
+{
+    if (event->call_kind == LANE_CALL_STATS)
+        give_stats(core, event);
+    else if (event->call_kind == LANE_CALL_LIST)
+        give_lane(core, event);
+    else
+        give_judge(
+            core, &(struct judge_event){
+                      .kind = JUDGE_EVENT_CALL,
+                      .random = {event->random[0], event->random[1]},
+                      .call = event->call,
+                      .call_kind = event->call_kind,
+                      .request = event->request});
+}
+
+/* The judge mints the cluster before its lane begins, … */
+static void start(struct ps_core *core, const struct lane_event *event)
+{
+    struct lane_event started = *event;
+
+    give_judge(
+        core, &(struct judge_event){
+                  .kind = JUDGE_EVENT_START, .random = {event->random[0], event->random[1]}});
+    started.cluster_id = judge_cluster_id(core->judge);
+    give_lane(core, &started);
+}
+
+/* … and hears of a tick before it: the lane then knows whether the run has ended. */
+static void tick(struct ps_core *core, const struct lane_event *event)
+{
+    if (core->own_lost)
+        dial_own(core);
+    give_judge(core, &(struct judge_event){.kind = JUDGE_EVENT_TICK, .cpu_us = event->cpu_us});
+    drain(core);
+    give_lane(core, event);
+}
+
+static void
+give_peer(struct ps_core *core, const struct lane_event *event, enum judge_event_kind kind)
+{
+    if (event->ps == core->index) /* its own stream is no driver's */
+        return;
+    give_judge(
+        core, &(struct judge_event){
+                  .kind = kind,
+                  .ps = event->ps,
+                  .text = event->text,
+                  .reason = event->reason,
+                  .report = event->report});
+}
+
+static void give(struct ps_core *core, const struct lane_event *event)
+{
+    switch (event->kind) {
+    case LANE_EVENT_START:
+        start(core, event);
+        break;
+    case LANE_EVENT_CALL:
+        give_call(core, event);
+        break;
+    case LANE_EVENT_CALL_CANCELLED:
+        give_judge(
+            core, &(struct judge_event){.kind = JUDGE_EVENT_CALL_CANCELLED, .call = event->call});
+        break;
+    case LANE_EVENT_REPORT:
+        give_peer(core, event, JUDGE_EVENT_REPORT);
+        break;
+    case LANE_EVENT_PEER_UP:
+        give_peer(core, event, JUDGE_EVENT_PEER_UP);
+        break;
+    case LANE_EVENT_PEER_DOWN:
+        give_peer(core, event, JUDGE_EVENT_PEER_DOWN);
+        break;
+    case LANE_EVENT_TICK:
+        tick(core, event);
+        break;
+    case LANE_EVENT_TERMINATE:
+        give_lane(core, event);
+        give_judge(core, &(struct judge_event){.kind = JUDGE_EVENT_TERMINATE});
+        break;
+    case LANE_EVENT_STREAM_OPENED:
+    case LANE_EVENT_STREAM_WRITABLE:
+    case LANE_EVENT_STREAM_CLOSED:
+    case LANE_EVENT_PUSH:
+    case LANE_EVENT_PULL:
+    case LANE_EVENT_ORDER:
+    case LANE_EVENT_RELEASED:
+    case LANE_EVENT_COMPUTED:
+    case LANE_EVENT_RECORDED:
+    case LANE_EVENT_RUN_OVER:
+        give_lane(core, event);
+        break;
+    }
+}
+
+/* What there was no place for is lost, and whoever waits for it learns it from this ps's end. */
+static void end_overflowed(struct ps_core *core)
+{
+    struct lane_effect *effect =
+        core->out.overflowed && !core->exited ? add(core, LANE_EFFECT_EXIT) : NULL;
+
+    if (effect == NULL)
+        return;
+    effect->exit_code = LANE_EXIT_NO_MEMORY;
+    (void)fail(
+        &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+        "ps %u ends, and its state with it: no memory for what it has to say", core->index);
+    effect->text = effect->error.text;
+}
+
+void ps_core_step(
+    struct ps_core *core, const struct lane_event *event, struct lane_effects *effects)
+{
+    if (core->judge == NULL) {
+        lane_step(core->lane, event, effects);
+        return;
+    }
+    if (event->now_us > core->now_us)
+        core->now_us = event->now_us;
+    core->lane_began = core->judge_began = false;
+    out_reset(&core->out);
+    give(core, event);
+    drain(core);
+    end_overflowed(core);
+    *effects = (struct lane_effects){.items = core->out.items, .count = core->out.count};
+}

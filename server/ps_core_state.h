@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_core_state.h -- what a ps_core holds. Private to it and to its check. */
+#ifndef PS_CORE_STATE_H
+#define PS_CORE_STATE_H
+
+#include "judge.h"
+#include "lane.h"
+#include "out.h"
+#include "ps_core.h"
+
+/* Of the stream that ps 0 has to itself. At once there are at most: an order, or the word that it is out; a report, or the word
+ * that it is; the stream's opening (3 messages) or its end (2); the end of the run. */
+enum ps_message_kind {
+    PS_ORDER,        /* to the lane */
+    PS_REPORT,       /* to the judge */
+    PS_OWN_OPENED,   /* to the lane … */
+    PS_OWN_WRITABLE, /* … the last report is out */
+    PS_OWN_CLOSED,
+    PS_OWN_UP, /* to the judge: the last order is out */
+    PS_OWN_DOWN,
+    PS_RUN_OVER, /* to the lane */
+};
+#define PS_MESSAGES_MAX 8u
+
+struct ps_message {
+    enum ps_message_kind kind;
+    const wire_peer_order *order;   /* in what the judge lends until the next step */
+    const wire_peer_report *report; /* in what the lane does */
+};
+
+struct ps_core {
+    const struct memory *memory;
+    struct lane *lane;
+    struct judge *judge; /* NULL but on ps 0 */
+    uint32_t index;
+    uint64_t now_us;
+    struct out out; /* what both say to the driver; on ps 0 only */
+    struct ps_message queue[PS_MESSAGES_MAX];
+    uint32_t first, queued;
+    bool lane_began, judge_began; /* of the present step: what follows joins it */
+    bool own_lost;                /* ps 0's stream to itself: dialled again with the next tick */
+    struct sumac_error own_error; /* why */
+    bool exited;
+};
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_core.c -- ps 0's lane and its judge: the stream between them is as any other, and breaks as any other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_state.h"
+#include "lane_talk.h"
+
+/* The only ps of a cluster that lists nobody, and what its calls were answered. */
+struct ps_0 {
+    struct talk *talk;
+    uint64_t calls;
+    uint64_t replied, failed; /* the last calls that were */
+    uint8_t session[16];      /* of the last join */
+};
+
+static struct ps_0 begin(void **state, uint32_t ps_count)
+{
+    static const char *const addresses[] = {"h0:1"};
+    struct lane_config config = talk_config();
+
+    config.index = 0;
+    config.ps_addresses = addresses;
+    config.ps_count = ps_count;
+    struct ps_0 ps = {.talk = *state};
+    ps.talk->shows_logs = true;
+    talk_start(ps.talk, &config);
+    talk_forget(ps.talk);
+    return ps;
+}
+
+static void note(struct ps_0 *ps, const struct lane_effect *effect)
+{
+    if (effect->kind == LANE_EFFECT_FAIL)
+        ps->failed = effect->call;
+    if (effect->kind != LANE_EFFECT_REPLY)
+        return;
+    ps->replied = effect->call;
+    if (effect->reply->descriptor == &sumac__v1__join_reply__descriptor)
+        memcpy(
+            ps->session, ((const wire_join_reply *)effect->reply)->session_id.data,
+            sizeof ps->session);
+}
+
+static void call(struct ps_0 *ps, enum lane_call_kind kind, const wire_message *request)
+{
+    struct lane_effects effects;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = ps->talk->now_us,
+        .random = {ps->talk->now_us, ps->calls},
+        .call = ++ps->calls,
+        .call_kind = kind,
+        .request = request};
+
+    ps_core_step(ps->talk->core, &event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        note(ps, &effects.items[i]);
+}
+
+static void join(struct ps_0 *ps, uint32_t index)
+{
+    static char *addresses[] = {"h0:1"};
+    uint8_t nonce[16] = {(uint8_t)(index + 1)};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    task.job = "worker";
+    task.index = index;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    request.ps_addresses = addresses;
+    request.n_ps_addresses = 1;
+    call(ps, LANE_CALL_JOIN, &request.base);
+}
+
+static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(void **state)
+{
+    struct ps_0 ps = begin(state, 0);
+    assert_null(ps.talk->lane->coordinator);
+
+    join(&ps, 0);
+
+    assert_int_equal(ps.replied, 1);
+    assert_non_null(ps.talk->lane->coordinator);
+    assert_true(ps.talk->lane->coordinator->id == LANE_STREAM_OWN);
+    assert_int_equal(ps.talk->lane->coordinator->place, PLACE_COORDINATOR);
+}
+
+/* The lane has no memory for a report, so it ends the stream; the judge gives its orders again on the next one. */
+static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    struct pool *const reports = &ps.talk->lane->reports_pool;
+    void *kept[64];
+    uint32_t taken = 0;
+    join(&ps, 0);
+    while (reports->free != NULL) /* given */
+        kept[taken++] = pool_take(reports);
+    ps.talk->out_of_memory = true;
+
+    join(&ps, 1); /* when */
+
+    assert_int_equal(ps.replied, 1); /* then */
+    assert_null(ps.talk->lane->coordinator);
+    while (taken > 0)
+        pool_give(reports, kept[--taken]);
+    ps.talk->out_of_memory = false;
+    struct lane_effects effects;
+    ps.talk->now_us += 1000000;
+    const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps.talk->now_us};
+    ps_core_step(ps.talk->core, &tick, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        note(&ps, &effects.items[i]);
+    assert_int_equal(ps.replied, 2);
+    assert_non_null(ps.talk->lane->coordinator);
+}
+
+/* Nobody but its lane hears of a client that only pulls. */
+static void a_session_lives_by_what_the_lane_beside_reports(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    join(&ps, 0);
+    const uint64_t stream = talk_stream(ps.talk, LANE_STREAM_PUSH);
+    wire_hello hello = WIRE_HELLO_INIT;
+    wire_push_request greet = WIRE_PUSH_REQUEST_INIT;
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.epoch = 1;
+    hello.ps_incarnation = ps.talk->lane->config.incarnation;
+    hello.session_id = (wire_bytes){sizeof ps.session, ps.session};
+    hello.generation = 1;
+    greet.hello = &hello;
+    request.commit = &commit;
+
+    talk_push(ps.talk, stream, &greet, NULL, 0);
+    for (int i = 0; i < 30; i++) { /* three leases */
+        talk_push(ps.talk, stream, &request, NULL, 0);
+        talk_tick(ps.talk, 1000);
+    }
+
+    talk_expect(ps.talk, "greeting\n");
+    for (int i = 0; i < 14; i++) /* silent for a lease, and the quarter in which reports come */
+        talk_tick(ps.talk, 1000);
+    assert_non_null(strstr(ps.talk->text, "log ps 0 closes the session of worker 0"));
+}
+
+/* In the step's effects: first why, then the end, and the code is the one that the judge has chosen. */
+static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
+    join(&ps, 0);
+    leave.session_id = (wire_bytes){sizeof ps.session, ps.session};
+    leave.done = true;
+
+    call(&ps, LANE_CALL_LEAVE, &leave.base);
+    assert_int_equal(ps.replied, 2);
+    talk_forget(ps.talk);
+    for (int i = 0; i < 11; i++)
+        talk_tick(ps.talk, 1000);
+
+    talk_expect(
+        ps.talk,
+        "log the end of the run waits for another member to join; no member is open, it gives up "
+        "in 5 s\n"
+        "log run ends with code 0: no member has been open for 10 s, one has left as done\n"
+        "exit 0 RUN_ENDED\n");
+    talk_tick(ps.talk, 1000); /* and nothing more is done, or said */
+    talk_expect(ps.talk, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join),
+        talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
+        talk_test(a_session_lives_by_what_the_lane_beside_reports),
+        talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
