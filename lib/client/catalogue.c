@@ -16,10 +16,15 @@
 static struct sumac_variable *find(const struct sumac_client *client, const char *name)
 {
     assert(client_is_locked(client));
-    struct sumac_variable *variable = client->variables;
-    while (variable != NULL && (variable->deleted || strcmp(variable->name, name) != 0))
-        variable = variable->next;
-    return variable;
+    return key_map_get(&client->variables_by_name, name, strlen(name));
+}
+
+/* Its name is free; whoever has its handle keeps it. */
+static void forget_name(struct sumac_client *client, struct sumac_variable *variable)
+{
+    assert(!variable->deleted);
+    variable->deleted = true;
+    key_map_remove(&client->variables_by_name, &variable->by_name);
 }
 
 static void fill_shape(struct sumac_variable *variable, const wire_variable *wire)
@@ -88,22 +93,28 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
     variable->name = (char *)&variable->shards[wire->n_shards];
     memcpy(variable->name, wire->name, name_bytes);
     assert(known == NULL || known->client == client);
+    variable->by_name =
+        (struct key_entry){.key = variable->name, .key_bytes = name_bytes - 1, .value = variable};
+    if (!key_map_put(&client->variables_by_name, &variable->by_name)) {
+        free(variable);
+        return NULL;
+    }
     if (known != NULL)
-        known->deleted = true; /* another one has its name now */
-    variable->next = client->variables;
-    client->variables = variable;
+        forget_name(client, known); /* another one has it now */
+    LIST_APPEND(&client->variables, variable, in_client);
     return variable;
 }
 
 void client_forget_variables(struct sumac_client *client)
 {
     assert(client->session == NULL); /* transfers that are under way point into them */
-    while (client->variables != NULL) {
-        struct sumac_variable *variable = client->variables;
+    while (client->variables.first != NULL) {
+        struct sumac_variable *variable = client->variables.first;
         assert(variable->client == client);
-        client->variables = variable->next;
+        LIST_REMOVE(&client->variables, variable, in_client);
         free(variable);
     }
+    key_map_deinit(&client->variables_by_name);
 }
 
 /* ---- create */
@@ -306,9 +317,9 @@ static enum sumac_status create(
             "ps 0 answered the create of %s with no usable variable", options->name);
     if (status == SUMAC_OK) {
         assert(creation->made->client == client);
-        creation->made->room_due |= !creation->made->created;
+        if (!creation->made->created)
+            client_say_room(client, creation->made);
         creation->made->created = true;
-        client_say_rooms(client);
     }
     return status;
 }
@@ -474,7 +485,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
     const enum sumac_status status = client_call(client, &call, error);
     struct sumac_variable *known = find(client, name);
     if (known != NULL && (status == SUMAC_OK || status == SUMAC_NOT_FOUND))
-        known->deleted = true;
+        forget_name(client, known);
     client_unlock(client);
     return status;
 }

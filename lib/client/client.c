@@ -225,6 +225,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     pthread_cond_init(&client->quiet, &monotonic);
     pthread_condattr_destroy(&monotonic);
     client_note_process(client);
+    key_map_init(&client->variables_by_name, &memory_heap);
     client->wake_us = NEVER_US;
     client->staleness_mean = -1;
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
@@ -371,8 +372,8 @@ static void free_transfers(struct transfer *transfer)
 static void drop_transfers(struct sumac_client *client)
 {
     assert(client->session == NULL); /* nothing lends bytes any more */
-    for (int tries = 0; client->live_transfers != NULL && tries < 5000;) {
-        struct transfer *transfer = client->live_transfers;
+    for (int tries = 0; client->live_transfers.first != NULL && tries < 5000;) {
+        struct transfer *transfer = client->live_transfers.first;
         if (atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0) {
             transfer_give(transfer);
             continue;

@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "key_map.h"
 #include "list.h"
 #include "memory.h"
 #include "rpc.h"
@@ -55,7 +56,9 @@ struct variable_shard {
 };
 
 struct sumac_variable {
-    struct sumac_variable *next;
+    LINKS(struct sumac_variable) in_client;
+    LINKS(struct sumac_variable) among_room_due;
+    struct key_entry by_name;          /* in the map, unless it is deleted */
     const struct sumac_client *client; /* whose it is */
     char *name;
     uint64_t variable_id;
@@ -64,8 +67,7 @@ struct sumac_variable {
     uint64_t row_bytes; /* of a scalar: all of it */
     uint64_t rows;      /* of a scalar: 1 */
     bool deleted;
-    bool created;  /* by this client, or so it asked */
-    bool room_due; /* to be looked at when every ps has said its grant */
+    bool created; /* by this client, or so it asked */
     uint32_t shard_count;
     struct variable_shard shards[];
 };
@@ -75,7 +77,7 @@ struct sumac_variable {
 struct transfer {
     struct sumac_client *client;
     struct transfer *next; /* free */
-    struct transfer *next_live, *previous_live;
+    LINKS(struct transfer) among_live;
     struct arena arena; /* what lives as long as the transfer */
     struct session_piece *pieces;
     struct variable_shard **shards; /* of each piece */
@@ -119,8 +121,11 @@ struct sumac_client {
     uint32_t peer_count;
     struct call_tag *calls;     /* of the session, under way */
     LIST(struct unary) unaries; /* that threads wait for */
-    struct sumac_variable *variables;
-    struct transfer *free_transfers, *live_transfers;
+    LIST(struct sumac_variable) variables;
+    LIST(struct sumac_variable) room_due; /* of them */
+    struct key_map variables_by_name;
+    struct transfer *free_transfers;
+    LIST(struct transfer) live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
     uint32_t payload_capacity;
     double staleness_mean;      /* of the latest pushes; below 0: of none yet */
@@ -151,8 +156,10 @@ void client_log_to_stderr(void *context, const char *line);
 /* Who it is, in its lines: "worker 0", "observer", "reader". */
 void client_name(struct sumac_client *client, const struct sumac_client_options *options);
 
-/* room.c -- with the lock. One line for each variable that is `room_due` and whose whole, pushed at once, takes more of a ps's
- * staging than a session is granted. */
+/* room.c -- with the lock. One line for a variable whose whole, pushed at once, takes more of a ps's staging than a session is
+ * granted; when some ps has not said its grant yet, it is `room_due`. */
+void client_say_room(struct sumac_client *client, struct sumac_variable *variable);
+/* For all that are due. */
 void client_say_rooms(struct sumac_client *client);
 
 /* lock.c -- the lock of everything in a client, which the thread that holds it takes no second time */

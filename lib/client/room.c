@@ -51,19 +51,34 @@ static void say_room(
         room->staging_max_mib);
 }
 
+/* False: it cannot be known yet. */
+static bool say_if_scarce(struct sumac_client *client, const struct sumac_variable *variable)
+{
+    struct session_room room;
+    uint32_t ps = 0;
+    if (!find_scarcest(client, variable, &ps, &room))
+        return false;
+    if (room.cost_bytes > 0 && !variable->deleted)
+        say_room(client, variable->name, ps, &room);
+    return true;
+}
+
+void client_say_room(struct sumac_client *client, struct sumac_variable *variable)
+{
+    assert(client_is_locked(client));
+    if (client->session != NULL && !say_if_scarce(client, variable))
+        LIST_APPEND(&client->room_due, variable, among_room_due);
+}
+
 void client_say_rooms(struct sumac_client *client)
 {
     assert(client_is_locked(client));
     if (client->session == NULL) /* it is being closed */
         return;
-    for (struct sumac_variable *variable = client->variables; variable != NULL;
-         variable = variable->next) {
-        struct session_room room;
-        uint32_t ps = 0;
-        if (!variable->room_due || !find_scarcest(client, variable, &ps, &room))
-            continue;
-        variable->room_due = false;
-        if (room.cost_bytes > 0 && !variable->deleted)
-            say_room(client, variable->name, ps, &room);
+    for (struct sumac_variable *variable = client->room_due.first, *next; variable != NULL;
+         variable = next) {
+        next = variable->among_room_due.next;
+        if (say_if_scarce(client, variable))
+            LIST_REMOVE(&client->room_due, variable, among_room_due);
     }
 }

@@ -35,11 +35,7 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->kept = NULL;
     transfer->error.status = SUMAC_OK;
     atomic_store_explicit(&transfer->lent, 0, memory_order_relaxed);
-    transfer->next_live = client->live_transfers;
-    transfer->previous_live = NULL;
-    if (transfer->next_live != NULL)
-        transfer->next_live->previous_live = transfer;
-    client->live_transfers = transfer;
+    LIST_PREPEND(&client->live_transfers, transfer, among_live);
     return transfer;
 }
 
@@ -49,14 +45,10 @@ void transfer_give(struct transfer *transfer)
     assert(atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0);
     sumac_buffer_unref(transfer->kept);
     transfer->kept = NULL;
-    if (transfer->next_live != NULL)
-        transfer->next_live->previous_live = transfer->previous_live;
-    if (transfer->previous_live != NULL)
-        transfer->previous_live->next_live = transfer->next_live;
-    else {
-        assert(client->live_transfers == transfer); /* it is given away once */
-        client->live_transfers = transfer->next_live;
-    }
+    assert(
+        transfer->among_live.prev != NULL ||
+        client->live_transfers.first == transfer); /* it is given away once */
+    LIST_REMOVE(&client->live_transfers, transfer, among_live);
     transfer->next = client->free_transfers;
     client->free_transfers = transfer;
 }

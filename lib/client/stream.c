@@ -314,8 +314,8 @@ static void do_ended(struct sumac_client *client, const struct sumac_error *erro
     assert(error->status != SUMAC_OK); /* whoever waits is told this */
     client->ended = true;
     client->end = *error;
-    for (struct transfer *transfer = client->live_transfers; transfer != NULL;
-         transfer = transfer->next_live)
+    for (struct transfer *transfer = client->live_transfers.first; transfer != NULL;
+         transfer = transfer->among_live.next)
         if (!transfer->over)
             transfer_fail(transfer, error);
     client_fail_calls(client, error);

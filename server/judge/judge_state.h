@@ -43,7 +43,7 @@
 #define JUDGE_NAMED_MAX 1024u /* members that joins may name, where the configuration lists none */
 #define JUDGE_SETTLED_MAX                                                                          \
     256u /* sessions remembered after their settle, for retried leaves and joins */
-#define JUDGE_VARIABLES_MAX 65536u
+#define JUDGE_VARIABLES_MAX 262144u
 #define JUDGE_SHARDS_MAX 4096u /* of one variable */
 #define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
