@@ -48,15 +48,6 @@ static void mark_staged(struct part *part)
     assert(part->push->staged_count <= part->push->part_count);
 }
 
-static void unmark_staged(struct part *part)
-{
-    if (!part->staged)
-        return;
-    part->staged = false;
-    assert(part->push->staged_count > 0);
-    part->push->staged_count--;
-}
-
 static void void_push(struct session *session, struct push *push)
 {
     assert(push->sequence > session->acked_through);
@@ -69,7 +60,7 @@ static void void_push(struct session *session, struct push *push)
 static void on_staged(struct session *session, struct link *link, const wire_staged *staged)
 {
     struct part *part = find_part(session, link, staged->sequence);
-    if (part == NULL || part->round != staged->round)
+    if (part == NULL || staged->round != 0) /* parts are sent in no other round */
         return;
     note_answer(session, part);
     mark_staged(part);
@@ -142,38 +133,18 @@ static void on_done(struct session *session, struct link *link, const wire_done 
         complete(session, push);
 }
 
-/* A ps asks for the room of a staged part. Once it is committed it is on its way out; else its
- * STAGED is taken back. */
-static void on_give_way(struct session *session, struct link *link, const wire_give_way *give_way)
+/* A ps of a later release asks for a staged part's room, or for a part that it dropped. Whoever can do neither must not leave
+ * it waiting. */
+static void end_for_want_of_room(struct session *session, const struct link *link)
 {
-    struct part *part = find_part(session, link, give_way->sequence);
-    if (part == NULL || part->push->sequence <= session->commit_through ||
-        part->round != give_way->round)
-        return;
-    unmark_staged(part);
-    part->round++;
-    if (!part->withdraw_due)
-        link->withdraws_due++;
-    part->withdraw_due = true;
-    link_touch(session, link);
-}
-
-static void on_resend(struct session *session, struct link *link, uint64_t sequence)
-{
-    struct part *part = find_part(session, link, sequence);
-    if (part == NULL || !part->counted || part->wanted)
-        return;
-    note_answer(session, part);
-    assert(!part->done);
-    unmark_staged(part);
-    part->wanted = true;
-    part->next_wanted = NULL;
-    if (link->wanted_last != NULL)
-        link->wanted_last->next_wanted = part;
-    else
-        link->wanted_first = part;
-    link->wanted_last = part;
-    link_touch(session, link);
+    assert(session->phase != PHASE_OVER);
+    struct sumac_error error;
+    fail(
+        &error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+        "ps %" PRIu32 " at %s wants the room of a staged part for an older one, which this release "
+        "of the client cannot give back: use the release of the ps, or start it with more staging",
+        link->ps, ps_address(session, link->ps));
+    session_end(session, &error, NULL);
 }
 
 static bool may_commit(const struct session *session, const struct push *push)
@@ -233,13 +204,11 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
         on_refused(session, link, answer->refused[i]);
     for (size_t i = 0; i < answer->n_done; i++)
         on_done(session, link, answer->done[i]);
-    for (size_t i = 0; i < answer->n_give_way; i++)
-        on_give_way(session, link, answer->give_way[i]);
-    for (size_t i = 0; i < answer->n_resend; i++)
-        on_resend(session, link, answer->resend[i]);
     commit_advance(session);
     if (answer->closed != NULL)
         session_closed(session, answer->closed);
+    if ((answer->n_give_way > 0 || answer->n_resend > 0) && session->phase != PHASE_OVER)
+        end_for_want_of_room(session, link);
     if (answer->rejoin && session->phase != PHASE_OVER) {
         struct sumac_error error;
         fail(

@@ -3,8 +3,8 @@
  * that is due.
  *
  * A message is made only when the stream takes one, so what has gathered since the last one goes
- * together: several small parts, or one chunk of a large one, then withdraws and the commit. Parts
- * do not interleave.
+ * together: several small parts, or one chunk of a large one, then the commit. Parts do not
+ * interleave.
  */
 #include "state.h"
 
@@ -95,7 +95,6 @@ static void fill_header(const struct session *session, struct part *part, wire_p
     wire->previous = part->previous;
     part->eager = part->eager || may_be_eager(session, push);
     wire->eager = part->eager;
-    wire->round = part->round;
     wire->bytes = part->bytes;
     wire->started_at_us = push->started_at_us;
     wire->weight = push->weight;
@@ -120,7 +119,6 @@ static void fill_pieces(struct draft *draft, struct link *link, wire_piece *wire
         wire[i].shard_id = piece->shard_id;
         wire[i].layout_epoch = piece->layout_epoch;
         wire[i].kind = (Sumac__V1__Piece__Kind)piece->kind;
-        wire[i].slot = piece->slot;
         wire[i].function = piece->function;
         wire[i].based_on = piece->based_on;
         wire[i].offset_bytes = piece->offset_bytes + offset;
@@ -186,7 +184,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
 /* Small parts gather while a few messages of them are under way: a message costs both ends more than the parts in it. */
 static bool gathers(const struct link *link)
 {
-    const struct part *next = link->wanted_first != NULL ? link->wanted_first : link->cursor;
+    const struct part *next = link->cursor;
     return link->small_messages >= SMALL_MESSAGES_MAX && next != NULL &&
            next->bytes <= SMALL_BYTES_MAX;
 }
@@ -210,23 +208,14 @@ static bool has_room(const struct link *link, const struct part *part)
            link->counted_bytes + part->room_bytes <= link->grant_bytes;
 }
 
-/* The part that goes out next: one that is wanted again, or the first unsent one if the grant has
- * room for it. */
+/* The part that goes out next: the first unsent one, if the grant has room for it. */
 static bool start_next(struct link *link)
 {
     assert(link->sending == NULL);
-    struct part *part = link->wanted_first;
-    if (part != NULL) {
-        link->wanted_first = part->next_wanted;
-        if (link->wanted_first == NULL)
-            link->wanted_last = NULL;
-        part->wanted = false;
-    } else {
-        part = link->cursor;
-        if (part == NULL || !has_room(link, part))
-            return false;
-        link->cursor = part->next;
-    }
+    struct part *part = link->cursor;
+    if (part == NULL || !has_room(link, part))
+        return false;
+    link->cursor = part->next;
     if (!part->counted) {
         link->counted_bytes += part->room_bytes;
         link->counted_parts++;
@@ -255,31 +244,6 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
            (link->sending != NULL || start_next(link)))
         if (!add_chunk(session, draft, link))
             break;
-}
-
-static void add_withdraws(struct session *session, struct link *link, wire_push_request *request)
-{
-    if (link->withdraws_due == 0)
-        return;
-    wire_withdraw *withdraws = step_take(session, link->withdraws_due * sizeof(*withdraws));
-    wire_withdraw **pointers = step_take(session, link->withdraws_due * sizeof(*pointers));
-    if (withdraws == NULL || pointers == NULL)
-        return;
-    uint32_t count = 0;
-    for (struct part *part = link->oldest; part != NULL; part = part->next) {
-        if (!part->withdraw_due)
-            continue;
-        part->withdraw_due = false;
-        withdraws[count] = (wire_withdraw)WIRE_WITHDRAW_INIT;
-        withdraws[count].sequence = part->push->sequence;
-        withdraws[count].round = part->round;
-        pointers[count] = &withdraws[count];
-        count++;
-    }
-    assert(count == link->withdraws_due);
-    link->withdraws_due = 0;
-    request->n_withdraws = count;
-    request->withdraws = pointers;
 }
 
 /* With the rule acked_through broken, what is committed counts as heard. */
@@ -373,7 +337,7 @@ static void send_message(struct session *session, struct link *link, struct draf
 {
     assert(draft->part_count <= PARTS_PER_MESSAGE_MAX);
     const bool must_commit = waits_for_commit(session, link) || link->told_clock != session->clock;
-    if (draft->part_count == 0 && link->withdraws_due == 0 && !must_commit)
+    if (draft->part_count == 0 && !must_commit)
         return;
     wire_push_request *request = step_take(session, sizeof(*request));
     wire_part **parts = step_take(session, (draft->part_count + 1) * sizeof(*parts));
@@ -384,7 +348,6 @@ static void send_message(struct session *session, struct link *link, struct draf
         parts[i] = draft->parts[i];
     request->n_parts = draft->part_count;
     request->parts = parts;
-    add_withdraws(session, link, request);
     if (must_commit || has_news(session, link))
         add_commit(session, link, request);
     count_small(link, draft);

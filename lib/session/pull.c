@@ -155,9 +155,6 @@ static struct pull *take_pull(struct session *session, const struct session_pull
     pull->after_own_pushes = wanted->after_own_pushes && !session->config.reader;
     pull->after_submitted = session->submitted;
     pull->after_known = session->waiting_count == 0;
-    pull->bounded = wanted->bounded;
-    pull->lag_max = wanted->lag_max;
-    pull->view_id = wanted->view_id;
     pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
     pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
     if (!take_block(session, pull)) {

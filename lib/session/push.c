@@ -237,20 +237,6 @@ void part_remove(struct session *session, struct part *part)
     assert(!part->done);
     assert(!part->counted || link->counted_bytes >= part->room_bytes);
     assert(!part->counted || link->counted_parts > 0);
-    assert(!part->withdraw_due || link->withdraws_due > 0);
-    if (part->wanted) {
-        struct part **at = &link->wanted_first;
-        struct part *last = NULL;
-        while (*at != part) {
-            last = *at;
-            at = &(*at)->next_wanted;
-        }
-        *at = part->next_wanted;
-        if (link->wanted_last == part)
-            link->wanted_last = last;
-    }
-    if (part->withdraw_due)
-        link->withdraws_due--;
     if (part->counted) {
         link->counted_bytes -= part->room_bytes;
         link->counted_parts--;
@@ -470,8 +456,6 @@ void pushes_end(struct session *session, const wire_closed *closed)
     for (uint32_t i = 0; i < session->link_count; i++) {
         struct link *link = &session->links[i];
         link->oldest = link->newest = link->cursor = link->sending = NULL;
-        link->wanted_first = link->wanted_last = NULL;
         link->counted_bytes = link->counted_parts = 0;
-        link->withdraws_due = 0;
     }
 }

@@ -122,7 +122,6 @@ fill_pieces(struct session *session, const struct request *request, wire_pull_re
         pieces[i].shard_id = piece->shard_id;
         pieces[i].layout_epoch = piece->layout_epoch;
         pieces[i].kind = (Sumac__V1__Piece__Kind)piece->kind;
-        pieces[i].slot = piece->slot;
         pieces[i].offset_bytes = piece->offset_bytes;
         pieces[i].bytes = piece->bytes;
         pointers[i] = &pieces[i];
@@ -140,9 +139,6 @@ static bool fill_request(struct session *session, struct request *request, wire_
     const uint64_t end_us = pull->deadline_us - 250000; /* without our own grace */
     wire->request = request->number;
     wire->after_sequence = request->after_sequence;
-    wire->bounded = pull->bounded;
-    wire->lag_max = pull->lag_max;
-    wire->view_id = pull->view_id;
     wire->timeout_ms =
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;

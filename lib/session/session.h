@@ -8,7 +8,7 @@
  *
  * Pushes are numbered 1, 2, 3 … over all ps; each is kept until it is done everywhere. What goes to
  * one ps is composed when its stream is writable: the part being sent, in chunks, with the commit
- * that is due and whatever withdraws wait, so small pushes coalesce by themselves.
+ * that is due, so small pushes coalesce by themselves.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -57,8 +57,7 @@ struct session_piece {
     uint32_t ps;
     uint64_t shard_id;
     uint32_t layout_epoch;
-    uint32_t kind; /* WIRE_PIECE_… */
-    uint32_t slot;
+    uint32_t kind;     /* WIRE_PIECE_… */
     uint32_t function; /* 0: the variable's own; i: functions[i - 1] */
     uint64_t based_on;
     uint64_t offset_bytes; /* in the shard */
@@ -82,10 +81,7 @@ struct session_pull {
     const struct session_piece *pieces; /* copied; the data is written until PULLED */
     uint32_t piece_count;
     bool after_own_pushes; /* read your own pushes */
-    bool bounded;
-    uint64_t lag_max;
-    uint64_t view_id;
-    uint32_t timeout_ms; /* 0: 60 000 */
+    uint32_t timeout_ms;   /* 0: 60 000 */
 };
 
 /* A unary call of the caller's own. It is made again, as long as there is time, while another try may come to something. */

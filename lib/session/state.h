@@ -41,19 +41,15 @@ struct part {
     struct push *push;
     struct link *link;
     struct part *next, *before; /* in the link's list */
-    struct part *next_wanted;   /* in the link's list of parts to send again */
     uint64_t bytes;
     uint64_t room_bytes; /* what it takes of the ps's grant (room.h) */
     uint64_t previous;
     uint32_t first_piece, piece_count; /* in push->pieces */
     uint32_t shard_count;              /* distinct */
-    uint32_t round;
-    bool counted; /* against the grant: it was sent, and is not done */
-    bool eager;   /* it was sent with its own commit */
-    bool staged;  /* answered, a refusal included */
+    bool counted;                      /* against the grant: it was sent, and is not done */
+    bool eager;                        /* it was sent with its own commit */
+    bool staged;                       /* answered, a refusal included */
     bool done;
-    bool wanted;       /* is in the list of parts to send again */
-    bool withdraw_due; /* it gave way, and the ps is to be told */
 };
 
 struct push {
@@ -102,9 +98,8 @@ struct pull {
     uint64_t *versions;
     struct request *requests;
     uint32_t piece_count, open_requests;
-    bool after_own_pushes, after_known, bounded;
+    bool after_own_pushes, after_known;
     uint64_t after_submitted; /* pushes that the caller had made before */
-    uint64_t lag_max, view_id;
     uint32_t timeout_ms;
     uint64_t deadline_us;
 };
@@ -169,8 +164,7 @@ struct link {
     uint32_t parts_max, pulls_max, chunk_bytes; /* what this ps takes, and no more than we send */
     uint64_t last_sequence; /* that has a part here; the mark the epoch began with at first */
     struct part *oldest, *newest;
-    struct part *cursor; /* the next to be sent */
-    struct part *wanted_first, *wanted_last;
+    struct part *cursor;  /* the next to be sent */
     struct part *sending; /* the part whose chunks are going out */
     uint32_t sending_piece;
     uint64_t sending_offset;
@@ -178,7 +172,6 @@ struct link {
                               0: none */
     uint32_t small_messages; /* sent since the one that `gauge` ended, itself included */
     uint64_t gauge;          /* a part whose answer lets small ones go out again; 0: none */
-    uint32_t withdraws_due;
     bool commit_due;
     uint64_t told_commit, told_acked, told_clock;
     struct request *first_request, *last_request;

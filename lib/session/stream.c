@@ -87,15 +87,6 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->cut_sequence = 0;
     link->gauge = 0;
     link->small_messages = 0;
-    while (link->wanted_first != NULL) {
-        link->wanted_first->wanted = false;
-        link->wanted_first = link->wanted_first->next_wanted;
-    }
-    link->wanted_last = NULL;
-    if (link->withdraws_due > 0)
-        for (struct part *part = link->oldest; part != NULL; part = part->next)
-            part->withdraw_due = false; /* the part itself says its round */
-    link->withdraws_due = 0;
     link->commit_due = false;
 }
 
