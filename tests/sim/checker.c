@@ -143,6 +143,13 @@ static bool is_too_late(
             (!life->joined && world->now_us >= life->began_us + PATIENCE_US));
 }
 
+/* For want of memory; a ps that has none to keep why it refused a part says so. */
+static bool is_for_memory(const struct world *world, const struct sumac_error *error)
+{
+    return world_was_short(world) && (error->reason == SUMAC_REASON_OUT_OF_MEMORY ||
+                                      strstr(error->text, "its reason was lost") != NULL);
+}
+
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)
 {
     const struct checker *checker = world->checker;
@@ -150,6 +157,13 @@ void checker_ended(struct world *world, struct sim_session *life, const struct s
     life->ended = true;
     if (!says_what_came(error) && !world->checker->ps_exited && !lost)
         checker_violation(world, "a live client is not told what came of its session");
+    if (!life->joined && world_was_short(world) && error->reason == SUMAC_REASON_SESSION_CLOSED)
+        return; /* it could not be opened everywhere; the first answer, which said so, was lost */
+    if (is_for_memory(world, error)) {
+        made(world, MADE_session_no_memory);
+        checker_died(world, life); /* of what it had under way nothing is said */
+        return;
+    }
     life->excused = checker_may_be_closed(world, life);
     if (life->excused || is_too_late(world, life, error) || (lost && is_of_a_loss(world, error)) ||
         (checker->terminated && is_of_sigterm(error)))
@@ -271,9 +285,14 @@ void checker_pushed(
     memset(push->data, 0x5a, push->data_bytes); /* lent no longer */
     if (push->fate == FATE_OK && push->defect != DEFECT_NONE)
         checker_violation(world, "a push with a fault is answered OK");
+    const bool for_memory = is_for_memory(world, &effect->error);
+    made_if(world, MADE_push_no_memory, for_memory);
+    if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE && for_memory)
+        push->defect = DEFECT_NO_MEMORY;
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE)
         checker_violation(world, "a push without a fault is refused");
-    if (push->fate == FATE_REFUSED && effect->error.reason == SUMAC_REASON_UNSPECIFIED)
+    if (push->fate == FATE_REFUSED && effect->error.reason == SUMAC_REASON_UNSPECIFIED &&
+        !for_memory)
         checker_violation(world, "a push is refused without a reason");
     if (push->fate != FATE_OK)
         return;
@@ -283,6 +302,11 @@ void checker_pushed(
     }
     memcpy(push->versions, effect->versions, push->piece_count * sizeof push->versions[0]);
     check_versions(world, push);
+}
+
+bool checker_may_be_void(const struct world *world, const struct sim_push *push)
+{
+    return push->fate != FATE_OK && world_was_short(world);
 }
 
 /* ---- pulls */
@@ -319,7 +343,9 @@ static uint64_t with_part_on(const struct world *world, uint64_t pushes, uint32_
 {
     const struct checker *checker = world->checker;
     for (uint32_t i = 0; i < checker->push_count; i++)
-        if ((checker->pushes[i]->participants >> ps & 1) == 0)
+        if ((checker->pushes[i]->participants >> ps & 1) == 0 ||
+            checker->pushes[i]->defect != DEFECT_NONE ||
+            checker_may_be_void(world, checker->pushes[i]))
             pushes &= ~(1ull << i);
     return pushes;
 }
@@ -358,7 +384,10 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         checker_violation(world, "a pull is never answered");
     made_if(world, MADE_pull_timed_out, effect->error.reason == SUMAC_REASON_TIMED_OUT);
     made_if(world, MADE_pull_cancelled, effect->error.status == SUMAC_CANCELLED);
-    const bool wanted = !pull->cancelled || effect->error.status != SUMAC_CANCELLED;
+    const bool for_memory = is_for_memory(world, &effect->error);
+    made_if(world, MADE_pull_no_memory, for_memory);
+    const bool wanted =
+        !for_memory && (!pull->cancelled || effect->error.status != SUMAC_CANCELLED);
     const enum sumac_reason reason = effect->error.reason;
     const bool gone = checker->ps_exited || checker->state_lost || checker->terminated;
     const bool missing = gone && reason == SUMAC_REASON_PS_MISSING;

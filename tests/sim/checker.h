@@ -46,7 +46,8 @@ enum defect {
     DEFECT_BEYOND_THE_END,
     DEFECT_WRONG_DATA_TYPE,
     DEFECT_TOO_LARGE,
-    DEFECTS
+    DEFECTS,
+    DEFECT_NO_MEMORY = DEFECTS, /* not the client's: a ps had no room for its part */
 };
 
 enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
@@ -211,6 +212,8 @@ struct sim_push *checker_find_push(const struct world *world, uint64_t token);
 void checker_pushed(
     struct world *world, struct sim_push *push, const struct session_effect *effect,
     bool session_over);
+/* May a ps that was short of memory have refused it, and its client not know? */
+bool checker_may_be_void(const struct world *world, const struct sim_push *push);
 struct sim_pull *checker_pull(struct world *world, struct sim_session *life);
 struct sim_pull *checker_find_pull(const struct world *world, uint64_t token);
 void checker_pulled(

@@ -226,7 +226,7 @@ static void check_report(struct world *world, const struct ps *ps, const struct 
     const uint64_t number = effect->report->answers;
     const struct order_seen *order =
         &ps->orders[number % (sizeof ps->orders / sizeof ps->orders[0])];
-    if (number == 0 || order->number != number)
+    if (number == 0 || order->number != number || effect->report->status != 0)
         return;
     const uint64_t made = order->made_after == UINT64_MAX ? ps->records_made : order->made_after;
     if (made > order->made_before && effect->after_record <= order->made_before)
@@ -248,13 +248,22 @@ static void note_told(const struct world *world, const struct stream *stream)
     life->told_closed = true;
 }
 
+static bool some_ps_ends(const struct world *world)
+{
+    bool ends = false;
+    for (uint32_t i = 0; i < world->ps_count; i++)
+        ends = ends || world->ps[i]->ending || world->ps[i]->exited;
+    return ends;
+}
+
 void checker_effect(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect)
 {
     if (effect->after_record > ps->records_made)
         checker_violation(world, "an effect waits for a record that was never made");
-    if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL)
+    if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL &&
+        !some_ps_ends(world)) /* without it */
         note_decided(world, effect->order->decide);
     if (effect->kind == LANE_EFFECT_ANSWER && effect->push_answer->closed != NULL)
         note_told(world, stream);

@@ -49,7 +49,8 @@ static void check_push(struct world *world, const struct sim_push *push)
 static void check_final(struct world *world, const struct sim_push *push)
 {
     const struct checker *checker = world->checker;
-    if (push->seed || push->sequence == 0 || push->defect != DEFECT_NONE)
+    if (push->seed || push->sequence == 0 || push->defect != DEFECT_NONE ||
+        checker_may_be_void(world, push))
         return;
     const struct client *client = world->clients[push->session->client];
     for (uint32_t i = 0; i < checker->life_count; i++) {

@@ -11,23 +11,38 @@
 #define SECOND_US 1000000ull
 
 const struct plan plans[] = {
-    {"calm", 0},
-    {"pulls", FAULT_PULLS | FAULT_REFUSE},
-    {"streams", FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
-    {"kill", FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_QUIT},
-    {"suspect", FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_REFUSE},
-    {"pulls2", FAULT_PULLS | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL},
-    {"join", FAULT_JOIN | FAULT_KILL | FAULT_DROP},
-    {"sleep", FAULT_SLEEP | FAULT_DROP | FAULT_PULLS},
-    {"crash", FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
-    {"hang", FAULT_HANG | FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
-    {"terminate", FAULT_TERMINATE | FAULT_DROP | FAULT_PULLS | FAULT_QUIT},
-    {"storm", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL},
-    {"storm2", FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL |
-                   FAULT_JOIN | FAULT_SLEEP | FAULT_QUIT},
+    {"calm", 1, 0},
+    {"pulls", 1, FAULT_PULLS | FAULT_REFUSE},
+    {"streams", 2, FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
+    {"kill", 2, FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_QUIT},
+    {"suspect", 2, FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_REFUSE},
+    {"pulls2", 3,
+     FAULT_PULLS | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL},
+    {"join", 2, FAULT_JOIN | FAULT_KILL | FAULT_DROP},
+    {"sleep", 2, FAULT_SLEEP | FAULT_DROP | FAULT_PULLS},
+    {"crash", 1, FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
+    {"hang", 1, FAULT_HANG | FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
+    {"terminate", 1, FAULT_TERMINATE | FAULT_DROP | FAULT_PULLS | FAULT_QUIT},
+    {"short", 1, FAULT_SHORTAGE | FAULT_DROP | FAULT_PULLS | FAULT_REFUSE | FAULT_KILL},
+    {"storm", 2,
+     FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL},
+    {"storm2", 3,
+     FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL |
+         FAULT_JOIN | FAULT_SLEEP | FAULT_QUIT},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
+
+const struct plan *plan_of(uint64_t seed)
+{
+    uint32_t shares = 0, plan = 0;
+
+    for (uint32_t i = 0; i < plan_count; i++)
+        shares += plans[i].share;
+    for (uint64_t at = seed % shares; at >= plans[plan].share; plan++)
+        at -= plans[plan].share;
+    return &plans[plan];
+}
 
 static uint32_t one_of(struct world *world, const uint32_t *values, uint32_t count)
 {
@@ -173,6 +188,9 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_HANG:
         hazard_hang_some_ps(world);
         break;
+    case FAULT_SHORTAGE:
+        hazard_shorten_some(world);
+        break;
     case FAULT_TERMINATE:
         hazard_terminate_some_ps(world);
         break;
@@ -200,9 +218,9 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
 
 void faults_maybe(struct world *world)
 {
-    static const enum fault kinds[] = {FAULT_DROP,    FAULT_DROP,  FAULT_KILL,
-                                       FAULT_SUSPECT, FAULT_SLEEP, FAULT_STALL,
-                                       FAULT_CRASH,   FAULT_HANG,  FAULT_TERMINATE};
+    static const enum fault kinds[] = {FAULT_DROP,      FAULT_DROP,    FAULT_KILL,  FAULT_SUSPECT,
+                                       FAULT_SLEEP,     FAULT_STALL,   FAULT_CRASH, FAULT_HANG,
+                                       FAULT_TERMINATE, FAULT_SHORTAGE};
     if (world->fault_budget == 0 || world_below(world, world->fault_rate) != 0)
         return;
     const enum fault fault = kinds[world_below(world, sizeof kinds / sizeof kinds[0])];

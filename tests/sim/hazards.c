@@ -6,6 +6,8 @@
 #include "process_ps.h"
 #include "ps_effects.h"
 
+#define PASSES_MAX 12u /* takes of memory until one fails */
+
 static bool is_up(const struct world *world, uint32_t ps)
 {
     const struct process *process = &world->processes[ps];
@@ -49,4 +51,19 @@ void hazard_terminate_some_ps(struct world *world)
     trace_say(world, "%s is told to terminate", world->processes[index].name);
     checker_terminated(world);
     ps_step(world, world->ps[index], &event);
+}
+
+void hazard_shorten_some(struct world *world)
+{
+    const bool is_ps = world_chance(world, 60);
+    const uint32_t index = is_ps ? world_below(world, world->ps_count)
+                                 : process_of_client(world_below(world, world->client_count));
+    uint32_t fails = 1;
+
+    if (!world->processes[index].running)
+        return;
+    if (world_chance(world, 50))
+        fails = world_between(world, 2, world_chance(world, 10) ? 120 : 40);
+    trace_say(world, "%s will get no memory, %u times", world->processes[index].name, fails);
+    shortage_begin(&world->shortages[index], world_below(world, PASSES_MAX), fails);
 }

@@ -9,5 +9,7 @@ void hazard_hang_some_ps(struct world *world);
 /* Once in a run; rarely once more: what is left of the cluster ends. */
 void hazard_crash_some_ps(struct world *world);
 void hazard_terminate_some_ps(struct world *world);
+/* A ps or a client. */
+void hazard_shorten_some(struct world *world);
 
 #endif

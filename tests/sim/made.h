@@ -30,6 +30,10 @@
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \
     X(lent, "spans lent")                                                                          \
+    X(session_no_memory, "sessions ended without memory")                                          \
+    X(push_no_memory, "pushes refused so")                                                         \
+    X(create_no_memory, "creates")                                                                 \
+    X(pull_no_memory, "pulls")                                                                     \
     X(deaf, "messages held up by one that takes nothing")
 
 enum made {

@@ -102,7 +102,7 @@ static int run_seeds(struct world *world, const struct options *options)
     for (uint64_t i = 0; i < options->seeds; i++) {
         const uint64_t seed = options->first + i;
         struct found found;
-        const struct plan *plan = options->plan != NULL ? options->plan : &plans[seed % plan_count];
+        const struct plan *plan = options->plan != NULL ? options->plan : plan_of(seed);
         const bool bad = run(world, seed, plan, 0, &found);
         count(&tally, world);
         if (!bad)
@@ -136,8 +136,7 @@ static int run_seeds(struct world *world, const struct options *options)
 static int replay(struct world *world, const struct options *options, uint32_t broken)
 {
     struct found found;
-    const struct plan *plan =
-        options->plan != NULL ? options->plan : &plans[options->seed % plan_count];
+    const struct plan *plan = options->plan != NULL ? options->plan : plan_of(options->seed);
     world->trace.file = stdout;
     const bool bad = run(world, options->seed, plan, broken, &found);
     world->trace.file = NULL;
@@ -157,7 +156,7 @@ break_rule(struct world *world, const struct options *options, enum rule rule, b
     uint64_t tried = 0;
     for (; tried < options->seeds && count < BREAK_ENOUGH; tried++) {
         const uint64_t seed = options->first + tried;
-        const struct plan *plan = options->plan != NULL ? options->plan : &plans[seed % plan_count];
+        const struct plan *plan = options->plan != NULL ? options->plan : plan_of(seed);
         struct found found;
         struct found unbroken;
         if (!run(world, seed, plan, 1u << rule, &found) || run(world, seed, plan, 0, &unbroken))

@@ -205,7 +205,7 @@ static void started(struct world *world, const struct event *event)
     process->life++;
     process->wake_us = UINT64_MAX;
     client->clock_offset_us = world_bits(world) >> 24;
-    client->session = session_create(&config, &world->source.memory);
+    client->session = session_create(&config, &world->shortages[process_number(client)].memory);
     assert(client->session != NULL);
     client->life = checker_life(world, client->index);
     memset(client->streams, 0, sizeof client->streams);
@@ -266,6 +266,7 @@ void client_die(struct world *world, struct client *client, bool back)
     network_process_gone(world, process_number(client), NULL);
     process->running = false;
     process->suspended_until_us = 0;
+    shortage_end(&world->shortages[process_number(client)]);
     client_drop(world, client->index);
     checker_died(world, client->life);
     client->pushes_open = client->pulls_open = 0;

@@ -40,7 +40,7 @@ static void started(struct world *world, const struct event *event)
     struct process *process = &world->processes[ps->index];
     process->running = true;
     ps->config.started_us = world->now_us + ps->clock_offset_us;
-    ps->core = ps_core_create(&ps->config, &world->source.memory);
+    ps->core = ps_core_create(&ps->config, &world->shortages[ps->index].memory);
     assert(ps->core != NULL);
     trace_say(world, "%s starts", process->name);
     struct lane_event start = {.kind = LANE_EVENT_START};
@@ -112,6 +112,7 @@ void ps_crash(struct world *world, uint32_t index, bool back)
     process->wake_us = UINT64_MAX;
     process->suspended_until_us = 0;
     process->hung = false;
+    shortage_end(&world->shortages[index]);
     ps_drop(world, index);
     const struct lane_config config = ps->config;
     *ps = (struct ps){.index = index, .clock_offset_us = ps->clock_offset_us, .config = config};
@@ -187,7 +188,10 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
     struct order_seen *order = NULL;
     if (event.order != NULL && event.order->number != 0) {
         order = &ps->orders[event.order->number % (sizeof ps->orders / sizeof ps->orders[0])];
-        *order = (struct order_seen){event.order->number, ps->records_made, UINT64_MAX};
+        if (order->number == event.order->number && order->made_after > order->made_before)
+            order = NULL; /* given again: what it recorded it has recorded */
+        else
+            *order = (struct order_seen){event.order->number, ps->records_made, UINT64_MAX};
     }
     const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
     ps_step(world, ps, &event);

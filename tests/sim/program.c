@@ -9,6 +9,8 @@
 #include "slots.h"
 
 #define CREATE_TIMEOUT_MS 60000u
+#define CREATE_RETRY_US 200000u
+#define SEED_RETRY_US 2000000u
 #define DRAIN_POLL_US 300000u
 
 static uint32_t process_number(const struct client *client)
@@ -120,10 +122,10 @@ static void create_next(struct world *world, const struct event *event)
 }
 
 /* The session takes its next event when its effects are carried out. */
-static void create_soon(struct world *world, struct client *client)
+static void create_after(struct world *world, struct client *client, uint64_t delay_us)
 {
     assert(client->phase == PHASE_CREATING);
-    world_after(world, 0, process_number(client), create_next, client->index, NULL);
+    world_after(world, delay_us, process_number(client), create_next, client->index, NULL);
 }
 
 static void created(struct world *world, struct client *client, const struct session_effect *effect)
@@ -137,10 +139,13 @@ static void created(struct world *world, struct client *client, const struct ses
     if (effect->error.status != SUMAC_OK) {
         if (effect->error.reason >= SUMAC_REASON_SESSION_UNKNOWN)
             return; /* the session says so, too */
-        if (effect->error.status != SUMAC_UNAVAILABLE &&
+        const bool is_short =
+            world_was_short(world) && effect->error.reason == SUMAC_REASON_OUT_OF_MEMORY;
+        made_if(world, MADE_create_no_memory, is_short);
+        if (!is_short && effect->error.status != SUMAC_UNAVAILABLE &&
             effect->error.status != SUMAC_DEADLINE_EXCEEDED)
             checker_violation(world, "a create fails");
-        create_soon(world, client);
+        create_after(world, client, is_short ? CREATE_RETRY_US : 0);
         return;
     }
     checker_created(world, (enum variable)client->variable, reply->variable);
@@ -148,7 +153,7 @@ static void created(struct world *world, struct client *client, const struct ses
     client->assigns = reply->assign;
     if (!reply->assign && client->variable == VARIABLES)
         world->checker->seed_assigned = true;
-    create_soon(world, client);
+    create_after(world, client, 0);
 }
 
 /* ---- what it does next */
@@ -231,6 +236,12 @@ static void end(struct world *world, struct client *client)
     world_after(world, 0, process_number(client), over, client->index, NULL);
 }
 
+/* Others wait for it. */
+static void seed_again(struct world *world, const struct event *event)
+{
+    program_push_seed(world, world->clients[event->number]);
+}
+
 void program_effect(struct world *world, struct client *client, const struct session_effect *effect)
 {
     struct session_state state;
@@ -239,7 +250,7 @@ void program_effect(struct world *world, struct client *client, const struct ses
         session_read(client->session, &state);
         checker_joined(world, client->life, &state);
         client->phase = PHASE_CREATING;
-        create_soon(world, client);
+        create_after(world, client, 0);
         break;
     case SESSION_EFFECT_ANSWERED:
         created(world, client, effect);
@@ -248,6 +259,10 @@ void program_effect(struct world *world, struct client *client, const struct ses
         client->pushes_open--;
         session_read(client->session, &state);
         checker_pushed(world, checker_find_push(world, effect->token), effect, state.ended);
+        if (checker_find_push(world, effect->token)->defect == DEFECT_NO_MEMORY &&
+            checker_find_push(world, effect->token)->seed)
+            world_after(
+                world, SEED_RETRY_US, process_number(client), seed_again, client->index, NULL);
         break;
     case SESSION_EFFECT_PULLED:
         client->pulls_open--;

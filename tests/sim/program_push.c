@@ -42,6 +42,10 @@ static void submit(
     struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
     client->pushes_open++;
     client_step(world, client, &event);
+    if (push->sequence != 0 && push->fate == FATE_REFUSED) { /* at once: it has no number */
+        client->life->sequence--;
+        push->sequence = 0;
+    }
 }
 
 /* The creator's value, to every shard. */

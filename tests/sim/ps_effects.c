@@ -106,6 +106,10 @@ static void leave(struct world *world, struct ps *ps, const struct lane_effect *
     ps->ending = true;
     ps->exit_code = effect->exit_code;
     ps->end = effect->error;
+    if (effect->exit_code == LANE_EXIT_NO_MEMORY) {
+        ps->crashed = true;
+        checker_ps_crashed(world);
+    }
     world_after(world, 10 * world->delay_us_max, ps->index, gone, ps->index, NULL);
 }
 

@@ -153,6 +153,14 @@ void world_after(
     world_at(world, world->now_us + delay_us, process, handler, number, data);
 }
 
+bool world_was_short(const struct world *world)
+{
+    uint64_t failed = 0;
+    for (uint32_t i = 0; i < SIM_PROCESSES; i++)
+        failed += world->shortages[i].failed;
+    return failed > 0;
+}
+
 bool world_alive(const struct world *world, uint32_t process, uint32_t life)
 {
     return world->processes[process].running && world->processes[process].life == life;
@@ -218,6 +226,8 @@ static void begin(struct world *world, uint64_t seed, const struct plan *plan, u
     world->faults_over = false;
     world->ps0_slept_us = world->ps0_sleeps_us = world->ps0_may_sleep_us = 0;
     memset(world->processes, 0, sizeof world->processes);
+    for (uint32_t i = 0; i < SIM_PROCESSES; i++)
+        shortage_init(&world->shortages[i], &world->source.memory);
     faults_draw(world);
     world->checker = checker_make(world);
     world->network = network_make(world);

@@ -17,6 +17,7 @@
 #include "rules.h"
 
 #include "made.h"
+#include "shortage.h"
 #include "source.h"
 #include "trace.h"
 
@@ -44,15 +45,20 @@ enum fault {
     FAULT_HANG = 512,       /* a ps neither says nor takes anything from then on */
     FAULT_TERMINATE = 1024, /* a ps is told to terminate */
     FAULT_QUIT = 2048,      /* members leave before their task is done */
+    FAULT_SHORTAGE = 4096,  /* a process gets no memory, once or for a while */
 };
 
 struct plan {
     const char *name;
+    uint32_t share; /* of the seeds: those whose orders are rarest have more */
     uint32_t faults;
 };
 
 extern const struct plan plans[];
 extern const uint32_t plan_count;
+
+/* The plan of a seed that is run without naming one. */
+const struct plan *plan_of(uint64_t seed);
 
 struct world;
 struct event;
@@ -120,6 +126,7 @@ struct world {
     uint64_t ps0_may_sleep_us;
     uint64_t ps0_sleeps_us; /* and is since then */
     struct process processes[SIM_PROCESSES];
+    struct shortage shortages[SIM_PROCESSES];
     struct ps *ps[SIM_PS_MAX];
     struct client *clients[SIM_CLIENTS_MAX];
     struct network *network;
@@ -157,6 +164,9 @@ void world_after(
 
 /* Memory of the run, zeroed. Never NULL. */
 void *world_take(struct world *world, size_t bytes);
+
+/* Has some core got less memory than it asked for? */
+bool world_was_short(const struct world *world);
 
 /* Is this life of the process there, awake or not? */
 bool world_alive(const struct world *world, uint32_t process, uint32_t life);
