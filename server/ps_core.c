@@ -272,7 +272,7 @@ static void give_call(struct ps_core *core, const struct lane_event *event)
 {
     if (event->call_kind == LANE_CALL_STATS)
         give_stats(core, event);
-    else if (event->call_kind == LANE_CALL_LIST)
+    else if (!rpc_is_the_judges(event->call_kind))
         give_lane(core, event);
     else
         give_judge(

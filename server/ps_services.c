@@ -5,28 +5,25 @@
 #include "error.h"
 #include "ps_state.h"
 
-/* The request's type says which unary call it is. */
-static const struct {
-    const wire_type *request;
-    enum lane_call_kind kind;
-} call_kinds[] = {
-    {&sumac__v1__join_request__descriptor, LANE_CALL_JOIN},
-    {&sumac__v1__renew_request__descriptor, LANE_CALL_RENEW},
-    {&sumac__v1__leave_request__descriptor, LANE_CALL_LEAVE},
-    {&sumac__v1__create_request__descriptor, LANE_CALL_CREATE},
-    {&sumac__v1__delete_request__descriptor, LANE_CALL_DELETE},
-    {&sumac__v1__list_request__descriptor, LANE_CALL_LIST},
-    {&sumac__v1__stats_request__descriptor, LANE_CALL_STATS},
-};
-
+/* Which unary call it is: a request's type is that of one method. */
 static enum lane_call_kind kind_of(const wire_message *request)
 {
-    const size_t count = sizeof call_kinds / sizeof call_kinds[0];
+    static const struct {
+        const wire_service *service;
+        unsigned number; /* of its methods */
+        enum lane_call_kind kind;
+    } calls[] = {
+#define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
+    RPC_IF_CALL(what, {WIRE_##SERVICE, WIRE_##SERVICE##_##METHOD, LANE_CALL_##METHOD}, )
+        RPC_LIST(X)
+#undef X
+    };
+    const size_t count = sizeof calls / sizeof calls[0];
     size_t i = 0;
-    while (i < count && call_kinds[i].request != request->descriptor)
+    while (i < count && calls[i].service->methods[calls[i].number].input != request->descriptor)
         i++;
     assert(i < count);
-    return call_kinds[i].kind;
+    return calls[i].kind;
 }
 
 /* An exit that no event of the lane decided (no memory, a second signal) has no reason of its own. */
@@ -186,63 +183,52 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
         ps_step(ps, &event);
 }
 
-/* Bytes of a message: what nobody needs would be unpacked before it is refused. */
-#define SMALL_BYTES_MAX 8192u    /* a session's id, a variable's name */
-#define JOIN_BYTES_MAX 524288u   /* 256 addresses and 4096 members */
-#define CREATE_BYTES_MAX 262144u /* a variable with its 4096 shards, as List tells it */
-#define LIST_BYTES_MAX (WIRE_LIST_NAMES_MAX * 1200u) /* a name has at most 1024 bytes */
-
-#define UNARY(bytes_max)                                                                           \
+#define HANDLER_CALL(bytes_max)                                                                    \
     {                                                                                              \
         .message = call_arrived, .closed = call_closed, .calls_max = PS_CALLS_PER_METHOD_MAX,      \
         .message_bytes_max = bytes_max                                                             \
     }
-#define STREAM(opens, bytes_max)                                                                   \
+#define HANDLER_STREAM(opens, bytes_max)                                                           \
     {                                                                                              \
         .opened = opens, .message = stream_message, .writable = stream_writable,                   \
         .half_closed = stream_half_closed, .closed = stream_closed, .message_bytes_max = bytes_max \
     }
-
-static const struct rpc_handler sessions_handlers[WIRE_SESSIONS_METHODS] = {
-    [WIRE_SESSIONS_JOIN] = UNARY(JOIN_BYTES_MAX),
-    [WIRE_SESSIONS_RENEW] = UNARY(SMALL_BYTES_MAX),
-    [WIRE_SESSIONS_LEAVE] = UNARY(SMALL_BYTES_MAX),
-};
-static const struct rpc_handler variables_handlers[WIRE_VARIABLES_METHODS] = {
-    [WIRE_VARIABLES_CREATE] = UNARY(CREATE_BYTES_MAX),
-    [WIRE_VARIABLES_DELETE] = UNARY(SMALL_BYTES_MAX),
-    [WIRE_VARIABLES_LIST] = UNARY(LIST_BYTES_MAX),
-};
-static const struct rpc_handler transfer_handlers[WIRE_TRANSFER_METHODS] = {
-    [WIRE_TRANSFER_PUSH] = STREAM(push_opened, 0),
-    [WIRE_TRANSFER_PULL] = STREAM(pull_opened, WIRE_PULL_BYTES_MAX),
-};
-static const struct rpc_handler observe_handlers[WIRE_OBSERVE_METHODS] = {
-    [WIRE_OBSERVE_STATS] = UNARY(SMALL_BYTES_MAX),
-};
+#define HANDLER_PUSH_STREAM(bytes_max) HANDLER_STREAM(push_opened, bytes_max)
+#define HANDLER_PULL_STREAM(bytes_max) HANDLER_STREAM(pull_opened, bytes_max)
 /* ps 0 half-closes as it goes: nothing more is owed to it. */
-static const struct rpc_handler peer_handlers[WIRE_PEER_METHODS] = {
-    [WIRE_PEER_ATTEND] = {
-        .opened = attend_opened,
-        .message = stream_message,
-        .writable = stream_writable,
-        .closed = stream_closed,
-    }};
+#define HANDLER_PEER_STREAM(bytes_max)                                                             \
+    {                                                                                              \
+        .opened = attend_opened, .message = stream_message, .writable = stream_writable,           \
+        .closed = stream_closed, .message_bytes_max = bytes_max                                    \
+    }
+
+/* The rows, a service's together and in the order of its methods, and the handler of each. */
+static const struct {
+    const wire_service *service;
+    unsigned method;
+} rows[WIRE_METHODS] = {
+#define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
+    {WIRE_##SERVICE, WIRE_##SERVICE##_##METHOD},
+    RPC_LIST(X)
+#undef X
+};
+static const struct rpc_handler handlers[WIRE_METHODS] = {
+#define X(SERVICE, METHOD, method, what, bytes_max, who) HANDLER_##what(bytes_max),
+    RPC_LIST(X)
+#undef X
+};
 
 enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error)
 {
-    const struct {
-        const wire_service *service;
-        const struct rpc_handler *handlers;
-    } services[] = {
-        {WIRE_SESSIONS, sessions_handlers}, {WIRE_VARIABLES, variables_handlers},
-        {WIRE_TRANSFER, transfer_handlers}, {WIRE_OBSERVE, observe_handlers},
-        {WIRE_PEER, peer_handlers},
-    };
     enum sumac_status status = SUMAC_OK;
-    for (size_t i = 0; status == SUMAC_OK && i < sizeof services / sizeof services[0]; i++)
-        status = rpc_server_add(
-            ps->server, services[i].service, services[i].handlers, &ps->newcomer, error);
+    for (size_t i = 0, first = 0; status == SUMAC_OK && i < WIRE_METHODS; i++) {
+        assert(rows[i].service == rows[first].service && rows[i].method == i - first);
+        if (rows[i].method + 1 < rows[i].service->n_methods)
+            continue;
+        status =
+            rpc_server_add(ps->server, rows[i].service, &handlers[first], &ps->newcomer, error);
+        first = i + 1;
+    }
     return status;
 }
 
@@ -252,7 +238,8 @@ static bool is_over(const struct ps_link *link, uint64_t now_us)
     if (!link->half_closed)
         return false;
     if (link->stream_kind == LANE_STREAM_PULL)
-        return !lane_stream_has_pulls(ps_core_lane(link->ps->core), link->id) && rpc_call_writable(link->call);
+        return !lane_stream_has_pulls(ps_core_lane(link->ps->core), link->id) &&
+               rpc_call_writable(link->call);
     return now_us >= link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u;
 }
 

@@ -315,7 +315,7 @@ static enum sumac_status find_or_make(
     return SUMAC_OK;
 }
 
-void judge_create_variable(struct judge *judge, const struct judge_event *event)
+void judge_create_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
@@ -347,7 +347,7 @@ void judge_create_variable(struct judge *judge, const struct judge_event *event)
     wait_call(judge, &call);
 }
 
-void judge_delete_variable(struct judge *judge, const struct judge_event *event)
+void judge_delete_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_delete_request *request = (const wire_delete_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);

@@ -344,7 +344,7 @@ static void start_join(
     judge_joins_go_on(judge);
 }
 
-void judge_join(struct judge *judge, const struct judge_event *event)
+void judge_join_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_join_request *request = (const wire_join_request *)event->request;
     struct sumac_error error = {0};

@@ -173,31 +173,20 @@ static void started(struct judge *judge, const struct judge_event *event)
     want_tick(judge);
 }
 
+/* judge_join_call of Join … */
+#define CALL_OF_JUDGE(METHOD, method) [LANE_CALL_##METHOD] = judge_##method##_call,
+#define CALL_OF_LANE(METHOD, method)
+#define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
+    RPC_IF_CALL(what, CALL_OF_##who(METHOD, method))
+static void (*const calls[])(struct judge *judge, const struct judge_event *event) = {RPC_LIST(X)};
+#undef X
+
 static void called(struct judge *judge, const struct judge_event *event)
 {
     assert(event->call != 0);
     assert(event->request != NULL);
-    switch (event->call_kind) {
-    case LANE_CALL_JOIN:
-        judge_join(judge, event);
-        break;
-    case LANE_CALL_RENEW:
-        judge_renew(judge, event);
-        break;
-    case LANE_CALL_LEAVE:
-        judge_leave(judge, event);
-        break;
-    case LANE_CALL_CREATE:
-        judge_create_variable(judge, event);
-        break;
-    case LANE_CALL_DELETE:
-        judge_delete_variable(judge, event);
-        break;
-    case LANE_CALL_LIST:
-    case LANE_CALL_STATS:
-        assert(false); /* the lane answers these */
-        break;
-    }
+    assert(rpc_is_the_judges(event->call_kind));
+    calls[event->call_kind](judge, event);
 }
 
 static void call_cancelled(struct judge *judge, uint64_t call)

@@ -457,7 +457,7 @@ enum sumac_status
 judge_join_admit(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
 
 /* join.c */
-void judge_join(struct judge *judge, const struct judge_event *event);
+void judge_join_call(struct judge *judge, const struct judge_event *event);
 /* Go on with every join that waited for what has happened now. */
 void judge_joins_go_on(struct judge *judge);
 void judge_joins_fail(
@@ -472,8 +472,8 @@ void judge_joins_tick(struct judge *judge);
 /* settle.c */
 /* Its client left it as done, and lacks no push that it has made; when all ps have closed it. */
 bool judge_left_as_done(const struct judge_session *session);
-void judge_renew(struct judge *judge, const struct judge_event *event);
-void judge_leave(struct judge *judge, const struct judge_event *event);
+void judge_renew_call(struct judge *judge, const struct judge_event *event);
+void judge_leave_call(struct judge *judge, const struct judge_event *event);
 void judge_settle(
     struct judge *judge, struct judge_session *session, const struct close_cause *cause);
 /* False: what it voids cannot be kept for want of memory, and must not be decided without. */
@@ -497,8 +497,8 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable);
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable);
 
 /* create.c */
-void judge_create_variable(struct judge *judge, const struct judge_event *event);
-void judge_delete_variable(struct judge *judge, const struct judge_event *event);
+void judge_create_call(struct judge *judge, const struct judge_event *event);
+void judge_delete_call(struct judge *judge, const struct judge_event *event);
 void judge_add_answered(
     struct judge *judge, struct judge_variable *variable, uint32_t ps,
     const wire_peer_report *report);

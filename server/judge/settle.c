@@ -136,7 +136,7 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
 
 /* ---- renew and leave ---- */
 
-void judge_renew(struct judge *judge, const struct judge_event *event)
+void judge_renew_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_renew_request *request = (const wire_renew_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
@@ -179,7 +179,7 @@ static void wait_for_settle(
 
 /* A leave of a session that was settled meanwhile is answered like the first: the work is done all
  * the same, unless pushes were dropped. */
-void judge_leave(struct judge *judge, const struct judge_event *event)
+void judge_leave_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_leave_request *request = (const wire_leave_request *)event->request;
     struct judge_session *session =

@@ -203,16 +203,20 @@ static void refuse_call(struct lane *lane, const struct lane_event *event)
             address == NULL ? "" : address);
 }
 
+/* lane_list_call of List …; what the judge answers has not come here, unless this is not ps 0. */
+#define CALL_OF_LANE(METHOD, method) [LANE_CALL_##METHOD] = lane_##method##_call,
+#define CALL_OF_JUDGE(METHOD, method) [LANE_CALL_##METHOD] = refuse_call,
+#define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
+    RPC_IF_CALL(what, CALL_OF_##who(METHOD, method))
+static void (*const calls[])(struct lane *lane, const struct lane_event *event) = {RPC_LIST(X)};
+#undef X
+
 static void called(struct lane *lane, const struct lane_event *event)
 {
     assert(event->call != 0);
     assert(event->request != NULL);
-    if (event->call_kind == LANE_CALL_LIST)
-        lane_list_call(lane, event);
-    else if (event->call_kind == LANE_CALL_STATS)
-        lane_stats_call(lane, event);
-    else
-        refuse_call(lane, event);
+    assert(event->call_kind < sizeof calls / sizeof calls[0]);
+    calls[event->call_kind](lane, event);
 }
 
 static void recorded(struct lane *lane, const struct lane_event *event)

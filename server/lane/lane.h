@@ -19,6 +19,7 @@
 
 #include "memory.h"
 #include "rules.h"
+#include "rpcs.h"
 #include "update.h"
 #include "wire.h"
 
@@ -100,16 +101,6 @@ enum lane_event_kind {
 };
 
 enum lane_stream_kind { LANE_STREAM_PUSH, LANE_STREAM_PULL, LANE_STREAM_PEER };
-
-enum lane_call_kind {
-    LANE_CALL_JOIN,
-    LANE_CALL_RENEW,
-    LANE_CALL_LEAVE,
-    LANE_CALL_CREATE,
-    LANE_CALL_DELETE,
-    LANE_CALL_LIST,
-    LANE_CALL_STATS,
-};
 
 struct lane_event {
     enum lane_event_kind kind;
