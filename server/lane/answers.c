@@ -348,8 +348,6 @@ void lane_answers_flush(struct lane *lane, struct stream *stream)
         return;
     }
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_ANSWER);
-    if (effect == NULL)
-        return;
     effect->after_record = record;
     effect->stream = stream->id;
     effect->push_answer = message;

@@ -145,12 +145,9 @@ void lane_destroy(struct lane *lane)
 
 static void started(struct lane *lane, const struct lane_event *event)
 {
-    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_SERVING);
-
     assert(!lane->serving);
     lane->serving = true;
-    if (effect != NULL)
-        effect->serving = true;
+    out_add(&lane->out, LANE_EFFECT_SERVING)->serving = true;
     lane->cluster_id = event->cluster_id;
 }
 
@@ -310,8 +307,6 @@ static void end_overflowed(struct lane *lane)
         return;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_EXIT);
     lane->exited = true;
-    if (effect == NULL) /* the last place has an end in it already */
-        return;
     effect->exit_code = LANE_EXIT_NO_MEMORY;
     effect->text = "no memory for what this ps has to say: it ends";
     (void)fail(

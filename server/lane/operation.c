@@ -146,28 +146,16 @@ static bool give_out(struct lane *lane, struct operation *operation)
         .held = operation->held,
         .capacity = operation->capacity,
         .number = ++lane->last_batch};
-    struct lane_effect *effect = NULL;
 
     assert(operation->capacity > 0);
     assert(operation->held_count == 0);
-    while (effect == NULL) {
-        batch.count = 0;
-        batch.lacks_memory = false;
-        slices_fill(lane, &batch, operation);
-        if (batch.count == 0)
-            return false;
-        effect = out_add(&lane->out, LANE_EFFECT_COMPUTE);
-        if (effect != NULL)
-            break;
-        for (uint32_t i = 0; i < batch.count; i++) /* no memory to give them out */
-            update_run(&batch.slices[i]);
-        release_held(lane, batch.held, &batch.held_count);
-        batch.number = ++lane->last_batch;
-    }
+    slices_fill(lane, &batch, operation);
+    if (batch.count == 0)
+        return false;
     operation->held_count = batch.held_count;
     operation->compute.slice_count = batch.count;
     operation->compute.job = ++lane->last_job;
-    effect->compute = &operation->compute;
+    out_add(&lane->out, LANE_EFFECT_COMPUTE)->compute = &operation->compute;
     return true;
 }
 

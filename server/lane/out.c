@@ -62,22 +62,22 @@ static bool has_room(struct out *out, enum lane_effect_kind kind)
 
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
 {
-    if (!has_room(out, kind)) {
-        out->overflowed |= kind != LANE_EFFECT_LOG;
-        return NULL;
-    }
-    assert(out->count < out->capacity);
-    struct lane_effect *effect = &out->items[out->count++];
+    const bool is_kept = has_room(out, kind);
+    struct lane_effect *effect = is_kept ? &out->items[out->count++] : &out->lost;
+
+    assert(out->count <= out->capacity);
+    out->overflowed |= !is_kept && kind != LANE_EFFECT_LOG;
     memset(effect, 0, sizeof *effect);
     effect->kind = kind;
     return effect;
 }
 
-/* The sentence, one printable line in the arena; "" when the arena is full. */
+static char no_text[] = "";
+
+/* The sentence, one printable line in the arena; no_text when the arena is full. */
 __attribute__((format(printf, 2, 0))) static char *
 text_of(struct out *out, const char *format, va_list arguments)
 {
-    static char none[] = "";
     va_list again;
 
     va_copy(again, arguments);
@@ -86,7 +86,7 @@ text_of(struct out *out, const char *format, va_list arguments)
     char *text = arena_take(out->arena, bytes);
     if (text == NULL) {
         out->texts_short = true;
-        return none;
+        return no_text;
     }
     text_print_line_values(text, bytes, format, arguments);
     return text;
@@ -104,14 +104,15 @@ char *out_text(struct out *out, const char *format, ...)
 
 void out_log(struct out *out, const char *format, ...)
 {
-    struct lane_effect *effect = out_add(out, LANE_EFFECT_LOG);
+    const bool texts_short = out->texts_short; /* nobody's answer lacks a line of the log */
     va_list arguments;
 
-    if (effect == NULL)
-        return;
     va_start(arguments, format);
-    effect->text = text_of(out, format, arguments);
+    char *const text = text_of(out, format, arguments);
     va_end(arguments);
+    out->texts_short = texts_short;
+    if (text != no_text)
+        out_add(out, LANE_EFFECT_LOG)->text = text;
 }
 
 void out_reply_or_fail(
@@ -121,8 +122,6 @@ void out_reply_or_fail(
     struct lane_effect *effect = out_add(out, whole ? LANE_EFFECT_REPLY : LANE_EFFECT_FAIL);
 
     assert(call != 0);
-    if (effect == NULL)
-        return;
     effect->call = call;
     if (whole) {
         effect->reply = reply;
@@ -143,8 +142,6 @@ void out_fail(
 
     assert(call != 0);
     assert(status != SUMAC_OK);
-    if (effect == NULL)
-        return;
     effect->call = call;
     effect->error.status = status;
     effect->error.reason = reason;
@@ -158,17 +155,10 @@ void out_exit(
 {
     struct lane_effect *effect = out_add(out, LANE_EFFECT_EXIT);
 
-    if (effect == NULL)
-        return;
     effect->exit_code = exit_code;
-    effect->text = out_text(out, "%s", line);
     (void)fail(&effect->error, status_of_end(reason), reason, "%s", why);
+    text_print_line(out->exit_line, sizeof out->exit_line, "%s", line);
+    effect->text = out->exit_line;
 }
 
-void out_wake(struct out *out, uint64_t at_us)
-{
-    struct lane_effect *effect = out_add(out, LANE_EFFECT_WAKE);
-
-    if (effect != NULL)
-        effect->at_us = at_us;
-}
+void out_wake(struct out *out, uint64_t at_us) { out_add(out, LANE_EFFECT_WAKE)->at_us = at_us; }

@@ -3,7 +3,8 @@
  *
  * Emptied by lane_step at its start. The array doubles when it is nearly full and is never
  * given back, so that in the long run it takes nothing. Where the source has no memory for it, lines of the log are left out,
- * then the places that are kept in reserve are used, the last of all for EXIT; `overflowed` says that something was lost.
+ * then the places that are kept in reserve are used, the last of all for EXIT; `overflowed` says that something was lost, and the
+ * step ends with that EXIT. So an effect cannot fail: whoever adds one fills it in, and has nothing to look after.
  *
  * Whoever asks is answered: a reply goes out through out_reply_or_fail, which fails the call when the reply, or a text of it,
  * could not be made.
@@ -18,7 +19,9 @@ struct out {
     struct arena *arena; /* of the step: texts and messages */
     struct lane_effect *items;
     uint32_t count, capacity;
-    bool overflowed;  /* an effect was lost */
+    struct lane_effect lost; /* what there was no place for is filled in here, and is not said */
+    char exit_line[SUMAC_ERROR_TEXT_BYTES];
+    bool overflowed;  /* it was more than a line of the log */
     bool texts_short; /* the arena had no room for a text of this step */
 };
 
@@ -26,9 +29,9 @@ struct out {
 bool out_init(struct out *out, const struct memory *memory, struct arena *arena);
 void out_deinit(struct out *out);
 void out_reset(struct out *out);
-/* A zeroed effect of that kind at the end, or NULL. */
+/* A zeroed effect of that kind at the end. */
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
-/* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". */
+/* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". Left out when the arena has no room for it. */
 void out_log(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* NULL: the call is failed, for want of memory. */
 void out_reply_or_fail(

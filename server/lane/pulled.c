@@ -288,8 +288,6 @@ void lane_pulled_flush(struct lane *lane, struct stream *stream)
         return;
     }
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_PULLED);
-    if (effect == NULL)
-        return;
     effect->stream = stream->id;
     effect->pull_answer = message.answer;
     effect->payload = message.payload;

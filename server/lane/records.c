@@ -18,9 +18,9 @@ uint64_t lane_record_write(
     if (!lane->config.records)
         return 0;
     uint8_t *bytes = arena_take_zeroed(&lane->arena, RECORD_BYTES);
-    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_RECORD);
-    if (bytes == NULL || effect == NULL)
+    if (bytes == NULL)
         return 0;
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_RECORD);
     bytes[0] = (uint8_t)kind;
     for (uint32_t i = 0; i < 8; i++)
         bytes[8 + i] = (uint8_t)(sequence >> 8 * i);

@@ -248,8 +248,6 @@ send(struct lane *lane, struct stream *stream, const wire_peer_report *message, 
 
     assert(stream->writable);
     assert(stream->kind == LANE_STREAM_PEER);
-    if (effect == NULL)
-        return;
     effect->stream = stream->id;
     effect->report = message;
     effect->after_record = record;

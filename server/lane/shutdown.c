@@ -33,9 +33,7 @@ static void stop_serving(struct lane *lane)
     if (!lane->serving)
         return;
     lane->serving = false;
-    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_SERVING);
-    if (effect != NULL)
-        effect->serving = false;
+    out_add(&lane->out, LANE_EFFECT_SERVING)->serving = false;
 }
 
 void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char *format, ...)

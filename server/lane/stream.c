@@ -47,8 +47,6 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event)
     if (stream == NULL || !id_map_put(&lane->stream_map, event->stream, stream)) {
         pool_give(&lane->streams_pool, stream);
         struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
-        if (effect == NULL)
-            return;
         effect->stream = event->stream;
         (void)fail(
             &effect->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -174,15 +172,13 @@ void lane_stream_fail(
     if (stream->state == STREAM_ENDED)
         return;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
-    if (effect != NULL) {
-        va_list arguments;
-        effect->stream = stream->id;
-        effect->error.status = status;
-        effect->error.reason = reason;
-        va_start(arguments, format);
-        text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
-        va_end(arguments);
-    }
+    va_list arguments;
+    effect->stream = stream->id;
+    effect->error.status = status;
+    effect->error.reason = reason;
+    va_start(arguments, format);
+    text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
+    va_end(arguments);
     lane_stream_end(lane, stream);
 }
 

@@ -64,20 +64,56 @@ static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(voi
     struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
     fixture->empty = true;
-    while (out->count < out->capacity && out_add(out, LANE_EFFECT_LOG) != NULL)
+    while (out_add(out, LANE_EFFECT_LOG) != &out->lost)
         assert_false(out->overflowed);
     const uint32_t logged = out->count;
     assert_true(logged < out->capacity);
     assert_false(out->overflowed); /* nobody waits for a line */
 
-    while (out_add(out, LANE_EFFECT_FAIL) != NULL)
+    while (out_add(out, LANE_EFFECT_FAIL) != &out->lost)
         assert_false(out->overflowed);
     assert_true(out->overflowed);
     assert_true(out->count > logged + 1);
 
-    assert_non_null(out_add(out, LANE_EFFECT_EXIT));
-    assert_null(out_add(out, LANE_EFFECT_EXIT));
+    assert_ptr_not_equal(out_add(out, LANE_EFFECT_EXIT), &out->lost);
+    assert_ptr_equal(out_add(out, LANE_EFFECT_EXIT), &out->lost);
     assert_int_equal(out->count, out->capacity);
+}
+
+/* Whoever adds an effect looks after nothing: without a place for it, what is filled in is not said. */
+static void an_effect_can_be_filled_in_whether_there_is_a_place_for_it_or_not(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct out *const out = &fixture->out;
+    fixture->empty = true;
+    for (uint32_t i = 1; !out->overflowed; i++)
+        out_fail(out, i, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "call %u", i);
+    const uint32_t kept = out->count;
+
+    out_fail(out, 4711, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "one more");
+    out_wake(out, 5);
+
+    assert_int_equal(out->count, kept);
+    for (uint32_t i = 0; i < kept; i++)
+        assert_int_equal(out->items[i].call, i + 1);
+}
+
+/* A line that there is no room for is not an empty line, and costs nobody the answer; the last line has a place of its own. */
+static void without_room_for_texts_there_is_no_log_but_a_last_line(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct out *const out = &fixture->out;
+    const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+    fixture->empty = true;
+
+    out_log(out, "ps %u does something", 1u);
+    out_reply_or_fail(out, 1, &reply.base, 0);
+    out_exit(out, 3, SUMAC_REASON_TERMINATED, "why", "ps 1 ends");
+
+    assert_int_equal(out->count, 2);
+    assert_int_equal(out->items[0].kind, LANE_EFFECT_REPLY);
+    assert_string_equal(out->items[1].text, "ps 1 ends");
+    assert_string_equal(out->items[1].error.text, "why");
 }
 
 static void an_answer_that_could_not_be_made_fails_its_call(void **state)
@@ -108,6 +144,10 @@ int main(void)
             effects_have_no_bound_while_there_is_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             without_memory_the_log_is_left_out_first_and_the_end_has_a_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_effect_can_be_filled_in_whether_there_is_a_place_for_it_or_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            without_room_for_texts_there_is_no_log_but_a_last_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_answer_that_could_not_be_made_fails_its_call, set_up, tear_down),
     };
