@@ -114,7 +114,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->report_us = (uint64_t)config->report_ms * 1000;
     lane->report_due_us = config->started_us + lane->report_us;
     lane->renew_due_us = config->started_us + (uint64_t)config->lease_ms * 1000 / 4;
-    lane->pull_due_us = lane->wake_us = UINT64_MAX;
+    lane->pull_due_us = lane->pull_due_next_us = lane->wake_us = UINT64_MAX;
     init_pools(lane);
     if (out_init(&lane->out, memory, &lane->arena) && copy_config(lane))
         return lane;
@@ -233,6 +233,8 @@ static void ticked(struct lane *lane, const struct lane_event *event)
 {
     (void)event;
     assert(!lane->exited);
+    if (lane->turns_put_off) /* first of all: it has waited */
+        lane_turn_retry_waiting(lane);
     lane_orders_fill(lane);
     lane_reports_close_again(lane);
     lane_pull_tick(lane);
@@ -290,7 +292,7 @@ static void wake(struct lane *lane)
     uint64_t due = lane->now_us + patience_us(lane) / 4;
 
     due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
-    if (lane->store.unfilled.first != NULL || lane->put_off)
+    if (lane->store.unfilled.first != NULL || lane->attended != NULL || lane->turns_put_off)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -318,11 +320,13 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
 {
     assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
     assert(handlers[event->kind] != NULL); /* the others are the judge's */
-    if (!event->follows && lane->arena.bytes_used > FLUSHED_BYTES_MAX)
+    if (!event->follows && lane->arena.bytes_used > FLUSHED_BYTES_MAX / 2)
         arena_deinit(&lane->arena); /* seldom as much is needed again */
     else if (!event->follows)
         arena_reset(&lane->arena);
     out_reset(&lane->out);
+    if (!event->follows)
+        lane->work = 0;
     lane->event = event;
     if (event->now_us > lane->now_us)
         lane->now_us = event->now_us;

@@ -200,7 +200,7 @@ static void check_streams_of(struct sums *sums, const struct session *session, u
 static void check_session(struct sums *sums, const struct session *session, bool closed)
 {
     sums->sessions++;
-    sums->waiting += session->waits_for_shards;
+    sums->waiting += session->waits_in_line;
     if (session->closed != closed || (closed && !session->closing))
         check_object(
             sums->check, "%s is among the %s sessions and is not", session->task,
@@ -543,4 +543,11 @@ void lane_check(const struct lane *lane, struct check *check)
     check_operations(&sums);
     check_store(&sums);
     check_pools(&sums);
+}
+
+uint64_t lane_work(const struct lane *lane, uint64_t most)
+{
+    const uint64_t work = lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES;
+
+    return work > most ? work : most;
 }

@@ -8,5 +8,7 @@
 
 /* The first thing that is not goes into the check. Nothing is asked of a lane whose rules are broken. */
 void lane_check(const struct lane *lane, struct check *check);
+/* What the last step did, as lane_has_time counts it, or `most` if that is more. */
+uint64_t lane_work(const struct lane *lane, uint64_t most);
 
 #endif

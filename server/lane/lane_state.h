@@ -32,6 +32,13 @@
 #define PULLS_PER_STREAM_MAX 4096u
 #define FLUSHED_BYTES_MAX                                                                          \
     2097152u /* of the step's arena: what is beyond is said with the next event, which comes at once */
+/* What one step does, counted in what it looks at, makes or copies: about a millisecond. Whatever is left goes on with the next
+ * event, which comes at once. */
+#define WORK_PER_STEP_MAX 8192u
+#define WORK_ARENA_BYTES 256u  /* of messages, that make one */
+#define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
+#define WORK_OF_A_PART 4u
+#define WORK_OF_AN_ERROR 16u /* its sentence */
 #define STEP_MEMORY_BYTES_MAX                                                                      \
     (8 * FLUSHED_BYTES_MAX) /* of memory: that, the event's own doing, an answer, rounding up */
 #define PIECES_PER_ANSWER_MAX 4096u
@@ -216,7 +223,7 @@ struct session {
         decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
     uint64_t close_number;     /* order to be answered as soon as there is memory for it; 0: none */
     uint64_t decide_number;    /* order to be answered when all up to `final` is applied; 0: none */
-    bool waits_for_shards;
+    bool waits_in_line;        /* for shards that are busy, or for the next step */
     struct session *next_waiting;
     struct stream *push_stream;
     uint32_t stream_count; /* of both kinds */
@@ -272,7 +279,8 @@ struct pull {
     uint64_t position;
     uint64_t version_epoch;
     uint32_t next_piece;
-    uint64_t next_byte;       /* in it */
+    uint32_t unready_piece;   /* the one that was looked at last and could not be read */
+    uint64_t next_byte;       /* in the next piece */
     struct sumac_error error; /* status not OK: nothing else is said */
 };
 
@@ -367,12 +375,14 @@ struct lane {
     struct id_map stream_map;
     struct stream *first_stream;
     struct stream *attended;
-    bool put_off;                                  /* some of them are left for the next event */
+    uint64_t work;       /* of this step, beside its arena; lane_has_time */
+    bool pulls_attended; /* all streams that have pulls are in that list */
+    bool turns_put_off;  /* some who wait in line had no time in this step */
     struct stream *first_stranger, *last_stranger; /* oldest first */
     uint32_t stranger_count, reader_streams;
     struct session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
     uint32_t closed_count;
-    struct session *first_waiting, *last_waiting; /* for busy shards, in their turn */
+    struct session *first_waiting, *last_waiting; /* for busy shards or for time, in their turn */
     struct operation *operations;                 /* newest first */
     uint32_t stalled_operations;
     uint64_t last_part, last_job, last_batch, last_record;
@@ -398,10 +408,23 @@ struct lane {
     enum sumac_reason exit_reason;
     char exit_text[SUMAC_ERROR_TEXT_BYTES];
     uint64_t exit_by_us; /* SIGTERM waits no longer */
-    uint64_t last_step_us, report_due_us, renew_due_us, pull_due_us, wake_us;
-    uint64_t report_us; /* between the reports of a wait */
+    uint64_t last_step_us, report_due_us, renew_due_us, wake_us;
+    uint64_t pull_due_us;      /* when a pull's time may be over, … */
+    uint64_t pull_due_next_us; /* … of those that a look at them has seen so far, … */
+    uint64_t pull_look;        /* … which goes on at this stream; 0: none is under way */
+    uint64_t report_us;        /* between the reports of a wait */
     struct session_counts counts;
 };
+
+_Static_assert(
+    FLUSHED_BYTES_MAX == WORK_PER_STEP_MAX * WORK_ARENA_BYTES,
+    "what is said takes the memory that the published bound has for it");
+
+/* May a step do more, or is it long enough? */
+static inline bool lane_has_time(const struct lane *lane)
+{
+    return lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES < WORK_PER_STEP_MAX;
+}
 
 /* The sizes that decide a path (config, else the constants of lane.h). */
 static inline uint32_t inline_bytes(const struct lane *lane)
@@ -631,12 +654,11 @@ struct pull *lane_pull_under_way(const struct stream *stream);
 void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull);
 /* To the end of its stream's list: the others' turn. */
 void lane_pull_requeue(struct stream *stream, struct pull *pull);
-bool lane_pull_is_ready(const struct stream *stream, const struct pull *pull);
+bool lane_pull_is_ready(const struct stream *stream, struct pull *pull);
 bool lane_pull_waits(const struct lane *lane, const struct session *session);
-/* Pulls may go on: shards are free, or a mark has moved. */
 void lane_pull_attend_all(struct lane *lane);
 void lane_pull_describe_wait(
-    const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
+    const struct lane *lane, const struct stream *stream, struct pull *pull, char *text,
     size_t text_bytes);
 /* pull_room.c: what pulls take while they wait or are under way, of a bound that is shared out */
 struct pull_bounds lane_pull_bounds(const struct lane_config *config);

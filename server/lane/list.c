@@ -12,6 +12,7 @@
 #define LIST_BYTES_MAX 524288u
 #define VARIABLE_BYTES_MAX 320u /* of one in it, without its name and its shards */
 #define SHARD_BYTES_MAX 70u     /* without the name of a task */
+#define POINTERS_PER_WORK 64u   /* that are compared */
 #define LIST_VARIABLES_MAX (LIST_BYTES_MAX / VARIABLE_BYTES_MAX + 1)
 
 static wire_shard *pack_shard(struct lane *lane, const struct placement *placement)
@@ -89,7 +90,8 @@ static bool add(struct lane *lane, struct listing *listing, struct variable *var
     assert(reply->n_variables <= listing->limit);
     assert(variable->published);
     reply->more = reply->n_variables == listing->limit ||
-                  (reply->n_variables > 0 && listing->bytes + bytes > LIST_BYTES_MAX);
+                  (reply->n_variables > 0 &&
+                   (listing->bytes + bytes > LIST_BYTES_MAX || !lane_has_time(lane)));
     if (reply->more)
         return false;
     wire_variable *packed = pack_variable(lane, variable);
@@ -134,6 +136,7 @@ static bool find_all(
                 "variable %s is not known to ps %u", request->names[i], lane->index);
             return false;
         }
+        lane->work += i / POINTERS_PER_WORK;
         if (is_twice(found, i))
             return fail_request(
                 lane, call, out_text(&lane->out, "%s is named twice", request->names[i]));

@@ -252,8 +252,10 @@ bool lane_operation_begin(struct lane *lane, struct operation *operation, struct
     operation->parts = operation->part = part;
     operation->run = 0;
     operation->byte = 0;
-    if (!is_large)
+    if (!is_large) {
+        lane->work += part->bytes / WORK_VECTOR_BYTES;
         (void)run_inline(lane, operation);
+    }
     if (is_large || operation->part != NULL) {
         take_arrays(lane, operation);
         enlist(lane, operation);

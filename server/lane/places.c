@@ -181,8 +181,11 @@ static void end_stranger(struct lane *lane, struct stream *stream)
 
 void lane_place_tick(struct lane *lane)
 {
-    while (lane->first_stranger != NULL && lane->now_us >= lane_place_due_us(lane))
+    while (lane->first_stranger != NULL && lane->now_us >= lane_place_due_us(lane) &&
+           lane_has_time(lane)) {
+        lane->work += WORK_OF_AN_ERROR;
         end_stranger(lane, lane->first_stranger);
+    }
 }
 
 uint64_t lane_place_due_us(const struct lane *lane)

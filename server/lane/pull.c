@@ -20,13 +20,25 @@ bool lane_pull_is_long(const struct lane *lane, const struct pull *pull)
            pull->piece_count > PIECES_PER_ANSWER_MAX;
 }
 
-/* The first shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL: none. */
-static const struct shard *find_unready(const struct pull *pull)
+static bool is_readable(const struct shard *shard)
 {
+    return !is_busy(shard) && shard->unassigned == NULL;
+}
+
+/* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL: none. */
+static const struct shard *find_unready(struct pull *pull)
+{
+    if (pull->unready_piece < pull->piece_count) { /* most often it is that one still */
+        const struct shard *shard = pull->pieces[pull->unready_piece].shard;
+        if (!is_readable(shard))
+            return shard;
+    }
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         const struct shard *shard = pull->pieces[i].shard;
-        if (is_busy(shard) || shard->unassigned != NULL)
-            return shard;
+        if (is_readable(shard))
+            continue;
+        pull->unready_piece = i;
+        return shard;
     }
     return NULL;
 }
@@ -38,11 +50,20 @@ static bool waits_for_push(const struct stream *stream, const struct pull *pull)
     return stream->session != NULL && stream->session->mark < pull->after_sequence;
 }
 
-bool lane_pull_is_ready(const struct stream *stream, const struct pull *pull)
+bool lane_pull_is_ready(const struct stream *stream, struct pull *pull)
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
     return !waits_for_push(stream, pull) && find_unready(pull) == NULL;
+}
+
+/* Of a pull or a stream that may have been looked at already. */
+static void note_due(struct lane *lane, uint64_t due_us)
+{
+    if (due_us < lane->pull_due_us)
+        lane->pull_due_us = due_us;
+    if (due_us < lane->pull_due_next_us)
+        lane->pull_due_next_us = due_us;
 }
 
 static void close_view(struct lane *lane, struct pull *pull)
@@ -305,8 +326,7 @@ static void add(struct lane *lane, struct stream *stream, const wire_pull_reques
         refuse_last(lane, stream, request->request);
         return;
     }
-    if (pull->deadline_us < lane->pull_due_us)
-        lane->pull_due_us = pull->deadline_us;
+    note_due(lane, pull->deadline_us);
     assert(pull->room_bytes > 0);
     link_last(stream, pull);
     lane_stream_attend(lane, stream);
@@ -332,6 +352,9 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
 
 void lane_pull_attend_all(struct lane *lane)
 {
+    if (lane->pulls_attended)
+        return;
+    lane->pulls_attended = true;
     for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->first_pull != NULL)
             lane_stream_attend(lane, stream);
@@ -401,7 +424,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
 }
 
 void lane_pull_describe_wait(
-    const struct lane *lane, const struct stream *stream, const struct pull *pull, char *text,
+    const struct lane *lane, const struct stream *stream, struct pull *pull, char *text,
     size_t text_bytes)
 {
     const struct session *session = stream->session;
@@ -454,8 +477,7 @@ void lane_pull_said(struct lane *lane, struct stream *stream)
 
     assert(stream->kind == LANE_STREAM_PULL);
     stream->said_us = lane->now_us;
-    if (due_us < lane->pull_due_us)
-        lane->pull_due_us = due_us;
+    note_due(lane, due_us);
 }
 
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
@@ -475,10 +497,10 @@ static bool give_up_unread(struct lane *lane, struct stream *stream)
         return false;
     const uint64_t due_us = stream->said_us + UNREAD_US_MAX;
     if (lane->now_us < due_us) {
-        if (due_us < lane->pull_due_us)
-            lane->pull_due_us = due_us;
+        note_due(lane, due_us);
         return false;
     }
+    lane->work += WORK_OF_AN_ERROR;
     lane_stream_fail(
         lane, stream, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
         "the stream's reader has taken nothing for %s, and ps %u keeps values for it at most "
@@ -488,21 +510,40 @@ static bool give_up_unread(struct lane *lane, struct stream *stream)
     return true;
 }
 
+/* Whose time is over, and who is next among the others. False: the step is long enough, and some have not been looked at. */
+static bool look_at(struct lane *lane, struct stream *stream)
+{
+    for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        lane->work++;
+        if (lane_pull_is_ready(stream, pull))
+            continue;
+        if (lane->now_us < pull->deadline_us) {
+            note_due(lane, pull->deadline_us);
+            continue;
+        }
+        lane->work += WORK_OF_AN_ERROR;
+        expire(lane, stream, pull);
+        if (!lane_has_time(lane))
+            return false;
+    }
+    return true;
+}
+
+/* A look at all of them may take several steps: it goes on at the stream where it was left, or, if that is gone, from the first. */
 void lane_pull_tick(struct lane *lane)
 {
     if (lane->now_us < lane->pull_due_us)
         return;
-    lane->pull_due_us = UINT64_MAX;
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        if (give_up_unread(lane, stream))
-            continue;
-        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
-            if (lane_pull_is_ready(stream, pull))
-                continue;
-            if (lane->now_us >= pull->deadline_us)
-                expire(lane, stream, pull);
-            else if (pull->deadline_us < lane->pull_due_us)
-                lane->pull_due_us = pull->deadline_us;
-        }
+    struct stream *stream = lane->pull_look == 0 ? NULL : lane_stream_find(lane, lane->pull_look);
+    if (stream == NULL) {
+        lane->pull_due_next_us = UINT64_MAX;
+        stream = lane->first_stream;
     }
+    while (stream != NULL && lane_has_time(lane)) {
+        if (!give_up_unread(lane, stream) && !look_at(lane, stream))
+            break;
+        stream = stream->next;
+    }
+    lane->pull_look = stream == NULL ? 0 : stream->id;
+    lane->pull_due_us = stream == NULL ? lane->pull_due_next_us : lane->now_us;
 }

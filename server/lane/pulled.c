@@ -27,11 +27,12 @@ struct message {
 };
 
 /* The pull whose turn it is, or NULL. */
-static struct pull *choose(const struct lane *lane, const struct stream *stream)
+static struct pull *choose(struct lane *lane, const struct stream *stream)
 {
     const struct pull *under_way = lane_pull_under_way(stream);
 
     for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        lane->work++;
         const bool another = under_way != NULL && under_way != pull;
         if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
             continue;
@@ -245,6 +246,15 @@ static bool say(struct lane *lane, struct message *message, struct pull *pull)
     return compose(lane, message, pull, is_long ? lane_pull_chunk_bytes(lane) : pull->bytes);
 }
 
+static uint64_t copied_bytes(const struct message *message)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < message->payload_count; i++)
+        bytes += message->payload[i].hold == 0 ? message->payload[i].bytes.bytes : 0;
+    return bytes;
+}
+
 /* What a message lends that is not sent. */
 static void take_back(struct lane *lane, const struct message *message)
 {
@@ -287,6 +297,7 @@ void lane_pulled_flush(struct lane *lane, struct stream *stream)
             "ps %u has no memory for a pull's answer", lane->index);
         return;
     }
+    lane->work += copied_bytes(&message) / WORK_VECTOR_BYTES;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_PULLED);
     effect->stream = stream->id;
     effect->pull_answer = message.answer;

@@ -98,7 +98,7 @@ static bool may_be_applied(const struct lane *lane, const struct session *sessio
 
 static bool session_in_flight(const struct lane *lane, const struct session *session)
 {
-    return session->waits_for_shards || may_be_applied(lane, session) ||
+    return session->waits_in_line || may_be_applied(lane, session) ||
            session->decide_number != 0;
 }
 

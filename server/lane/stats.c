@@ -10,6 +10,7 @@
 #define CONNECTION_BYTES 32768u /* about 18 KiB of gRPC's, and of the heap's, as measured */
 #define CALL_BYTES 40960u /* about 12 KiB likewise; 36 with 8 KiB of headers that are all short */
 #define WAIT_US_MIN 1000000u /* a shorter wait is how pulling works */
+#define WORK_OF_A_SESSION 8u /* three histograms */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
 {
@@ -81,6 +82,7 @@ static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
     struct session *const lists[] = {lane->sessions, lane->closed_sessions};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (struct session *session = lists[i]; session != NULL; session = session->next) {
+            lane->work += WORK_OF_A_SESSION;
             if (reply->n_sessions == SESSIONS_SAID_MAX) {
                 reply->sessions_left_out++;
                 continue;
@@ -130,8 +132,13 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
     uint32_t said = 0;
 
     for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
+        if (!lane_has_time(lane)) {
+            reply->waits_left_out += session->part_count;
+            continue;
+        }
         for (const struct part *part = session->first; part != NULL; part = part->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
+            lane->work++;
             if (part->state == PART_APPLYING || lane->now_us < part->first_us + WAIT_US_MIN)
                 continue;
             if (said == PART_WAITS_MAX) {
@@ -162,7 +169,8 @@ static uint32_t list_own_waits(struct lane *lane, const struct lane_told *told, 
     return 1;
 }
 
-/* What this ps itself waits for, and the pulls and parts that wait. False: no memory. */
+/* What this ps itself waits for, and the pulls and parts that wait. Of those that a step has no time to look at, all are counted
+ * as left out. False: no memory. */
 static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_stats_reply *reply)
 {
     char *const *own = NULL;
@@ -176,8 +184,13 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
     for (uint32_t i = 0; i < own_count; i++)
         reply->waits[reply->n_waits++] = own[i];
     for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        if (!lane_has_time(lane)) {
+            reply->waits_left_out += stream->pull_count;
+            continue;
+        }
+        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
+            lane->work++;
             if (lane_pull_is_ready(stream, pull) || lane->now_us < pull->started_us + WAIT_US_MIN)
                 continue;
             if (reply->n_waits == PULL_WAITS_MAX + own_count) {

@@ -355,10 +355,10 @@ static void flush_one(struct lane *lane, struct stream *stream)
     }
 }
 
-/* A step takes so much memory for what it says and no more: thousands of pulls may wait for the same push. */
+/* A step takes so long for what it says and no longer: thousands of pulls may wait for the same push. */
 static bool puts_off(const struct lane *lane, const struct stream *stream)
 {
-    return lane->arena.bytes_used > FLUSHED_BYTES_MAX && stream->kind == LANE_STREAM_PULL;
+    return !lane_has_time(lane) && stream->kind != LANE_STREAM_PEER;
 }
 
 void lane_stream_flush(struct lane *lane)
@@ -366,7 +366,7 @@ void lane_stream_flush(struct lane *lane)
     struct stream *list = lane->attended, *oldest_first = NULL;
 
     lane->attended = NULL;
-    lane->put_off = false;
+    lane->pulls_attended = false;
     while (list != NULL) {
         struct stream *stream = list;
         list = stream->next_attended;
@@ -380,10 +380,10 @@ void lane_stream_flush(struct lane *lane)
         if (puts_off(lane, stream)) {
             stream->next_attended = lane->attended;
             lane->attended = stream;
-            lane->put_off = true;
             continue;
         }
         stream->attended = false;
+        lane->work++;
         flush_one(lane, stream);
     }
 }

@@ -2,7 +2,7 @@
 /* turn.c -- whose turn it is: a session's parts are applied one after the other, each when the one before it is.
  *
  * A part's turn has come when its `previous` is the mark and it is committed, or carries its own commit. If a shard that it
- * touches is busy, its session waits in a queue, so that nobody waits for ever.
+ * touches is busy, or the step is long enough, its session waits in a queue, so that nobody waits for ever.
  */
 #include "lane_state.h"
 
@@ -27,12 +27,12 @@ static bool is_committed(const struct session *session, const struct part *part)
     return part->sequence <= session->commit_through || (part->eager && !session->closing);
 }
 
-static void wait_for_shards(struct lane *lane, struct session *session)
+static void wait_in_line(struct lane *lane, struct session *session)
 {
     assert(session->applying == NULL);
-    if (session->waits_for_shards)
+    if (session->waits_in_line)
         return;
-    session->waits_for_shards = true;
+    session->waits_in_line = true;
     session->next_waiting = NULL;
     if (lane->last_waiting != NULL)
         lane->last_waiting->next_waiting = session;
@@ -51,6 +51,7 @@ static void finish(struct lane *lane, struct part *part)
     assert(lane->config.broken != 0 || part->sequence > session->mark);
     assert(lane->config.broken != 0 || part->previous == session->mark);
     assert(session->commit_through >= part->sequence);
+    lane->work += WORK_OF_A_PART;
     session->mark = part->sequence;
     (void)lane_record_write(lane, RECORD_APPLIED, session, part->sequence);
     lane_answer_done(lane, session, part, !applied);
@@ -67,7 +68,7 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
     assert(is_committed(session, part));
     const bool voided = part->state == PART_VOID || lane_voided_has(session, part->sequence);
     if (!voided && lane_operation_is_blocked(part)) {
-        wait_for_shards(lane, session);
+        wait_in_line(lane, session);
         return false;
     }
     if (session->commit_through < part->sequence)
@@ -102,7 +103,7 @@ static void take_clock(struct session *session)
 static void answer_decided(struct lane *lane, struct session *session)
 {
     assert(session->closed);
-    if (session->decide_number == 0 || session->applying != NULL || session->waits_for_shards)
+    if (session->decide_number == 0 || session->applying != NULL || session->waits_in_line)
         return;
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
@@ -114,9 +115,16 @@ void lane_turn_take(struct lane *lane, struct session *session)
 {
     bool any = false;
 
-    while (session->applying == NULL && !session->waits_for_shards) {
+    while (session->applying == NULL && !session->waits_in_line) {
         struct part *part = next_part(lane, session);
-        if (part == NULL || !is_committed(session, part) || !take(lane, session, part))
+        if (part == NULL || !is_committed(session, part))
+            break;
+        if (!lane_has_time(lane)) {
+            lane->turns_put_off = true;
+            wait_in_line(lane, session);
+            break;
+        }
+        if (!take(lane, session, part))
             break;
         any = true;
     }
@@ -132,10 +140,11 @@ void lane_turn_retry_waiting(struct lane *lane)
     struct session *waiting = lane->first_waiting;
 
     lane->first_waiting = lane->last_waiting = NULL;
+    lane->turns_put_off = false;
     for (struct session *session = waiting, *next; session != NULL; session = next) {
         next = session->next_waiting;
-        assert(session->waits_for_shards);
-        session->waits_for_shards = false;
+        assert(session->waits_in_line);
+        session->waits_in_line = false;
         lane_turn_take(lane, session);
     }
 }

@@ -13,7 +13,6 @@
 
 #include "ps_core_check.h"
 #include "text.h"
-#include "update.h"
 
 #define EPOCH 1u
 #define CLUSTER_ID 0xC1u
@@ -393,6 +392,7 @@ void talk_step(struct talk *talk, const struct lane_event *event)
 
     stamped.now_us = talk->now_us;
     ps_core_step(talk->core, &stamped, &effects);
+    talk->most_work = lane_work(talk->lane, talk->most_work);
     look_inside(talk);
     for (uint32_t i = 0; i < effects.count; i++) {
         say_effect(talk, &effects.items[i]);

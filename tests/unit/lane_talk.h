@@ -11,6 +11,7 @@
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
 
+#include "lane_check.h"
 #include "ps_core.h"
 
 #define TALK_TEXT_BYTES 262144
@@ -50,6 +51,7 @@ struct talk {
     uint64_t after_record, last_record; /* of the last answer; of the last record */
     uint64_t wake_us;                   /* of the last wake */
     uint64_t decided_acked_through;     /* what talk_decide says beside the voided ones */
+    uint64_t most_work;                 /* of one step */
     wire_limits limits;                 /* of the last greeting */
     uint8_t pulled[8u << 20];           /* the bytes of the last pull, all its messages */
     size_t pulled_bytes;

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_work.c -- whatever a peer asks, no step does much more than so much work: the rest goes on with the next event, which the
+ * lane asks for. Counted is what a step looks at, makes and copies.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_state.h"
+#include "lane_talk.h"
+
+#define VARIABLE 5u
+#define LAST_ONE_WORK (PULLS_PER_STREAM_MAX + WORK_PER_STEP_MAX / 8) /* what was begun is ended */
+
+static struct lane_config ample_config(void)
+{
+    struct lane_config config = talk_config();
+
+    config.staging_bytes_max = 256u << 20;
+    config.report_ms = 1000000;
+    config.inline_bytes = 0; /* as a ps has it */
+    config.copied_pull_bytes_max = 0;
+    config.block_bytes = 0;
+    return config;
+}
+
+/* The lane wants to go on at once, and does, until it has done everything. Returns how many steps that took. */
+static uint32_t go_on(struct talk *talk)
+{
+    uint32_t steps = 0;
+
+    while (talk->wake_us <= talk->now_us && steps < 10000) {
+        talk->wake_us = UINT64_MAX;
+        talk_tick(talk, 0);
+        steps++;
+    }
+    return steps;
+}
+
+static uint32_t times_said(const struct talk *talk, const char *what)
+{
+    uint32_t times = 0;
+
+    for (const char *at = talk->text; (at = strstr(at, what)) != NULL; at++)
+        times++;
+    return times;
+}
+
+static void assert_steps_were_short(const struct talk *talk)
+{
+    assert_in_range(talk->most_work, 1, WORK_PER_STEP_MAX + LAST_ONE_WORK);
+}
+
+/* A pull of the variable that waits for push 1; nobody looks into the lane after each of thousands. */
+static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    struct lane_effects effects;
+    piece.shard_id = VARIABLE;
+    request.request = number;
+    request.after_sequence = 1;
+    request.pieces = pieces;
+    request.n_pieces = 1;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .now_us = talk->now_us,
+        .stream = stream,
+        .pull_request = &request};
+
+    lane_step(talk->lane, &event, &effects);
+}
+
+/* Each is small enough to be applied at once; one commit is for all of them. */
+static void many_parts_are_committed_at_once(void **state)
+{
+    enum { parts = 200, elements = 32768 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    float *values = calloc(elements, sizeof *values);
+    assert_non_null(values);
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, elements, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    for (uint64_t sequence = 1; sequence <= parts; sequence++) {
+        const struct talk_part part = {
+            .sequence = sequence,
+            .previous = sequence - 1,
+            .shard = VARIABLE,
+            .shards = 1,
+            .values = values,
+            .count = elements};
+        talk_part(talk, stream, &part);
+    }
+    talk_forget(talk);
+    talk->most_work = 0;
+
+    talk_commit(talk, stream, parts, 0, 0);
+    assert_true(times_said(talk, "done ") < parts / 2);
+    const uint32_t steps = go_on(talk);
+
+    assert_int_equal(times_said(talk, "done "), parts);
+    assert_in_range(steps, 2, parts);
+    assert_steps_were_short(talk);
+    free(values);
+}
+
+/* A session is decided while its last parts wait for the next step: the order is answered behind them. */
+static void a_decision_waits_for_the_parts_that_had_no_time(void **state)
+{
+    enum { parts = 100, elements = 32768 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    float *values = calloc(elements, sizeof *values);
+    assert_non_null(values);
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, elements, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    for (uint64_t sequence = 1; sequence <= parts; sequence++) {
+        const struct talk_part part = {
+            .sequence = sequence,
+            .previous = sequence - 1,
+            .shard = VARIABLE,
+            .shards = 1,
+            .values = values,
+            .count = elements};
+        talk_part(talk, stream, &part);
+    }
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_decide(talk, 1, parts, 0);
+    assert_null(strstr(talk->text, "report "));
+    (void)go_on(talk);
+
+    assert_int_equal(times_said(talk, "done "), parts);
+    assert_int_equal(times_said(talk, "report "), 1);
+    free(values);
+}
+
+/* Pulls that wait for a push that does not come, of readers that are told when their time is over. */
+static void many_pulls_time_out_at_once(void **state)
+{
+    enum { streams = 2, pulls = 700 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    for (uint32_t i = 0; i < streams; i++) {
+        const uint64_t stream = talk_pull_stream(talk, 1);
+        talk_forget(talk);
+        for (uint32_t j = 1; j <= pulls; j++)
+            pull_quietly(talk, stream, j);
+    }
+    talk->most_work = 0;
+    talk->wake_us = UINT64_MAX;
+
+    talk_tick(talk, 61000);
+    const uint32_t steps = go_on(talk);
+
+    assert_in_range(steps, 2, streams * pulls);
+    assert_int_equal(talk->lane->pull_bytes, 0); /* each has its answer */
+    assert_steps_were_short(talk);
+}
+
+static void many_streams_say_no_hello_in_time(void **state)
+{
+    enum { streams = 1500 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    talk_start(talk, &config);
+    talk_forget(talk);
+    for (uint32_t i = 0; i < streams; i++)
+        (void)talk_stream(talk, LANE_STREAM_PULL);
+    for (uint32_t ms = 0; ms < LANE_HELLO_MS_MAX;
+         ms += LANE_HELLO_MS_MAX / 5) /* it did not sleep */
+        talk_tick(talk, LANE_HELLO_MS_MAX / 5 - 1);
+    talk->most_work = 0;
+
+    talk_tick(talk, 5);
+    assert_in_range(times_said(talk, "end of stream TIMED_OUT\n"), 1, streams - 1);
+    (void)go_on(talk);
+
+    assert_int_equal(times_said(talk, "end of stream TIMED_OUT\n"), streams);
+    assert_steps_were_short(talk);
+}
+
+static void call(struct talk *talk, enum lane_call_kind kind, const wire_message *request)
+{
+    const struct lane_event event = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = kind, .request = request};
+
+    talk_step(talk, &event);
+}
+
+/* Statistics, and lists by name and of everything, of a ps that has much to say. */
+static void much_is_asked_for_at_once(void **state)
+{
+    enum { variables = WIRE_LIST_NAMES_MAX, streams = 6, pulls = 4000 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    static char texts[variables][16];
+    char *names[variables];
+    wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    const wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    for (uint32_t i = 0; i < variables; i++) {
+        talk_variable(talk, VARIABLE + i, 1, UPDATE_ASSIGN_ADD);
+        (void)snprintf(texts[i], sizeof texts[i], "v%u", VARIABLE + i);
+        names[i] = texts[i];
+        talk_forget(talk);
+    }
+    for (uint32_t i = 0; i < streams; i++) {
+        const uint64_t stream = talk_pull_stream(talk, 1);
+        for (uint32_t j = 1; j <= pulls; j++)
+            pull_quietly(talk, stream, j);
+        talk_forget(talk);
+    }
+    talk_tick(talk, 2000);
+    talk->most_work = 0;
+    talk_forget(talk);
+
+    call(talk, LANE_CALL_LIST, &list.base);
+    list.names = names;
+    list.n_names = variables;
+    call(talk, LANE_CALL_LIST, &list.base);
+    call(talk, LANE_CALL_STATS, &stats.base);
+
+    assert_int_equal(times_said(talk, "reply ListReply\n"), 2);
+    assert_int_equal(times_said(talk, "reply StatsReply"), 1);
+    assert_steps_were_short(talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(many_parts_are_committed_at_once),
+        talk_test(a_decision_waits_for_the_parts_that_had_no_time),
+        talk_test(many_pulls_time_out_at_once),
+        talk_test(many_streams_say_no_hello_in_time),
+        talk_test(much_is_asked_for_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
