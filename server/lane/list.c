@@ -7,9 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* Of one answer, if it has more than one variable. As many shards as a variable may have take 0.3 to 0.6 MB, and two
- * milliseconds to say. */
-#define LIST_BYTES_MAX 524288u
+/* Of one answer, if it has more than one variable: about a millisecond, with its packing. As many shards as a variable may have take
+ * 0.3 to 0.6 MB, and two. */
+#define LIST_BYTES_MAX 262144u
 #define VARIABLE_BYTES_MAX 320u /* of one in it, without its name and its shards */
 #define SHARD_BYTES_MAX 70u     /* without the name of a task */
 #define POINTERS_PER_WORK 64u   /* that are compared */
