@@ -88,10 +88,7 @@ static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_k
     known.variable->shards[1].bytes = 8;
     client_say_room(&known.client, known.variable); /* given: no session */
     struct talk talk;
-    const struct session_config config = talk_member(2);
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_joined(&talk, 2);
+    talk_join_member(&talk, 2);
     known.client.session = talk.session;
     talk_hello(&talk, 1);
     talk_greet(&talk, 1);

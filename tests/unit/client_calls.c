@@ -280,6 +280,16 @@ static void a_join_that_there_was_no_memory_for_is_made_when_there_is_some(void 
 
 /* ---- who polls */
 
+/* As an open client has it: its times are those of client_now_us. */
+static void init_happened(struct sumac_client *client)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&client->happened, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
 static bool is_never(void *context)
 {
     (void)context;
@@ -307,13 +317,9 @@ static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_
 {
     (void)state;
     struct sumac_client client = {.wake_us = NEVER_US - 1};
-    pthread_condattr_t monotonic;
     pthread_t other;
     void *ticked = NULL;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&client.happened, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    init_happened(&client);
     rpc_init();
     assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
     client_lock(&client);
@@ -340,12 +346,8 @@ static bool has_no_timer(void *context)
 static void a_timer_is_kept_while_another_thread_polls(void **state)
 {
     (void)state;
-    pthread_condattr_t monotonic;
     struct sumac_client client = {.polling = true}; /* given */
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&client.happened, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    init_happened(&client);
     client.wake_us = client_now_us() + 1000;
     const uint64_t until_us = client_now_us() + UINT64_C(20000000);
 

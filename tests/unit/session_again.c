@@ -14,9 +14,7 @@ static void after_a_reconnect_a_commit_that_was_said_is_said_again(void **state)
     talk_staged(&talk, 1, 1);
     assert_int_equal(talk_request(&talk, 0)->commit->commit_through, 1); /* given */
 
-    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
-    talk_hello(&talk, 0);
-    talk_greet(&talk, 0);
+    talk_reconnect(&talk, 0);
 
     assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 1);
     assert_non_null(talk_request(&talk, 0)->commit);
@@ -38,9 +36,7 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
     talk_done(&talk, 0, 1);
     assert_int_equal(talk_request(&talk, 1)->commit->clock, 1); /* given */
 
-    talk_broke(&talk, 1, SESSION_PUSH_STREAM);
-    talk_hello(&talk, 1);
-    talk_greet(&talk, 1);
+    talk_reconnect(&talk, 1);
 
     assert_non_null(talk_request(&talk, 1));
     assert_int_equal(talk_request(&talk, 1)->commit->clock, 1);
@@ -90,9 +86,7 @@ static void a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk(void
     talk_push(&talk, 1, &piece, 1);
     talk_writable(&talk, 0);
 
-    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
-    talk_hello(&talk, 0);
-    talk_greet(&talk, 0);
+    talk_reconnect(&talk, 0);
 
     const wire_part *part = talk_request(&talk, 0)->parts[0];
     assert_true(part->first);
@@ -133,8 +127,7 @@ static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
 
     talk_done(&talk, 0, 1); /* another stream had brought it whole */
     assert_non_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
-    talk_push_to(&talk, 2, 1);
-    talk_writable(&talk, 0);
+    talk_push_out(&talk, 2, 1);
 
     const wire_push_request *request = talk_request(&talk, 0);
     assert_int_equal(request->n_parts, 2);

@@ -205,7 +205,7 @@ static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **sta
     talk_open(&talk, 1);
     talk_push_to(&talk, 1, 1);
 
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk_leave(&talk);
     assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
     talk_done(&talk, 0, 1);
 
@@ -227,7 +227,7 @@ static void a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed(voi
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk_leave(&talk);
     talk_closed(&talk, 0, true, 0, 0);
 
     talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
@@ -241,7 +241,7 @@ static void a_leave_that_is_not_answered_ends_with_the_name_of_ps_0(void **state
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk_leave(&talk);
     talk.now_us += (uint64_t)LOST_MS * 1000;
 
     talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
@@ -258,7 +258,7 @@ static void a_push_after_the_leave_is_refused(void **state)
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk_leave(&talk);
 
     talk_push_to(&talk, 1, 1);
 
@@ -296,9 +296,7 @@ static void a_session_being_settled_says_nothing_until_it_is_decided(void **stat
     (void)state;
     struct talk talk;
     talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 1, 3);
 
     talk_closed(&talk, 0, false, 0, 0);
     assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
@@ -366,10 +364,7 @@ static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
 {
     (void)state;
     struct talk talk;
-    const struct session_config config = talk_member(2);
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_joined(&talk, 2);
+    talk_join_member(&talk, 2);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
 
@@ -523,8 +518,7 @@ static void a_ps_that_takes_a_part_and_never_answers_is_lost_too(void **state)
     (void)state;
     struct talk talk;
     talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 2);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 1, 2);
 
     for (uint32_t ms = 0; ms < LOST_MS; ms += 3000)
         talk_tick_after(&talk, 3000);
@@ -583,9 +577,7 @@ static void a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answe
     (void)state;
     struct talk talk;
     talk_open(&talk, 2);
-    talk_push_to(&talk, 7, 3);
-    talk_writable(&talk, 0);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 7, 3);
     talk_staged(&talk, 0, 1);
     talk_staged(&talk, 1, 1);
     talk_done(&talk, 0, 1);
@@ -608,9 +600,7 @@ static void a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answer
     (void)state;
     struct talk talk;
     talk_open(&talk, 2);
-    talk_push_to(&talk, 7, 3);
-    talk_writable(&talk, 0);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 7, 3);
     talk_staged(&talk, 1, 1);
 
     lost_with(&talk, SUMAC_REASON_TERMINATED);
@@ -625,9 +615,7 @@ others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long(void
     (void)state;
     struct talk talk;
     talk_open(&talk, 2);
-    talk_push_to(&talk, 7, 3);
-    talk_writable(&talk, 0);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 7, 3);
     talk_staged(&talk, 0, 1);
     talk_staged(&talk, 1, 1);
     talk_done(&talk, 0, 1);
@@ -645,7 +633,7 @@ static void a_ps_that_was_terminated_does_not_make_a_leave_good(void **state)
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk_leave(&talk);
 
     lost_with(&talk, SUMAC_REASON_TERMINATED);
     assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
@@ -662,7 +650,7 @@ static void a_run_that_ends_with_the_leave_is_no_error(void **state)
     (void)state;
     struct talk talk;
     talk_open(&talk, 1);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+    talk_leave(&talk);
 
     lost_with(&talk, SUMAC_REASON_RUN_ENDED);
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));

@@ -29,8 +29,7 @@ static void no_more_parts_are_under_way_than_the_ps_takes(void **state)
     greet_with(&talk, &limits);
 
     for (uint64_t token = 1; token <= 3; token++) {
-        talk_push_to(&talk, token, 1);
-        talk_writable(&talk, 0);
+        talk_push_out(&talk, token, 1);
     }
     assert_null(talk_sent(&talk, 0)); /* the third waits */
     talk_done(&talk, 0, 1);

@@ -255,10 +255,7 @@ static void a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them(void **
 {
     (void)state;
     struct talk talk;
-    const struct session_config config = talk_member(2);
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_joined(&talk, 2);
+    talk_join_member(&talk, 2);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
     talk_push_to(&talk, 1, 3); /* given: ps 1 has not greeted, so push 1 waits */
@@ -412,9 +409,7 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
     talk_open(&talk, 2);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 1, 3);
     talk_staged(&talk, 0, 1);
     pull(
         &talk, &(struct session_pull){

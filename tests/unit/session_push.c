@@ -77,9 +77,7 @@ static void small_pushes_that_wait_for_a_stream_go_out_together(void **state)
     talk_push_to(&talk, 1, 1); /* given: the stream takes the first */
     talk_push_to(&talk, 2, 1);
     assert_null(talk_sent(&talk, 0));
-    talk_push_to(&talk, 3, 1);
-
-    talk_writable(&talk, 0);
+    talk_push_out(&talk, 3, 1);
 
     const wire_push_request *request = talk_request(&talk, 0);
     assert_int_equal(request->n_parts, 2);
@@ -269,9 +267,7 @@ static void the_commit_stops_before_a_push_that_is_not_staged_everywhere(void **
     (void)state;
     struct talk talk;
     talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 1, 3);
     talk_push_to(&talk, 2, 3);
 
     talk_staged(&talk, 0, 1);
@@ -312,9 +308,7 @@ static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(v
     (void)state;
     struct talk talk;
     talk_open(&talk, 2);
-    talk_push_to(&talk, 1, 3);
-    talk_writable(&talk, 0);
-    talk_writable(&talk, 1);
+    talk_push_out(&talk, 1, 3);
 
     talk_refused(&talk, 1, 1);
     talk_staged(&talk, 0, 1);
@@ -372,10 +366,7 @@ static void no_part_is_sent_before_the_greeting(void **state)
 {
     (void)state;
     struct talk talk;
-    const struct session_config config = talk_member(1);
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_joined(&talk, 1);
+    talk_join_member(&talk, 1);
     talk_hello(&talk, 0);
 
     talk_push_to(&talk, 1, 1);
@@ -443,10 +434,7 @@ static void a_push_waits_whole_until_the_grants_of_all_its_ps_are_known(void **s
 {
     (void)state;
     struct talk talk;
-    const struct session_config config = talk_member(2);
-    talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_joined(&talk, 2);
+    talk_join_member(&talk, 2);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
     static uint8_t data[GRANT + 1];

@@ -173,6 +173,21 @@ static inline void talk_joined(struct talk *talk, uint32_t ps_count)
     talk_joined_with(talk, ps_count, LOST_MS);
 }
 
+/* A member that has joined, and whose streams are not open yet. */
+static inline void talk_join_member(struct talk *talk, uint32_t ps_count)
+{
+    const struct session_config config = talk_member(ps_count);
+    talk_config(talk, &config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_joined(talk, ps_count);
+}
+
+/* It is done with its work. */
+static inline void talk_leave(struct talk *talk)
+{
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_LEAVE, .done = true});
+}
+
 static inline void talk_writable(struct talk *talk, uint32_t ps)
 {
     talk_step(
@@ -273,6 +288,15 @@ static inline void talk_push_to(struct talk *talk, uint64_t token, uint32_t ps_m
         if (ps_mask >> ps & 1u)
             pieces[count++] = talk_piece(ps, 10 + ps, data, sizeof(data));
     talk_push(talk, token, pieces, count);
+}
+
+/* The same, and its message is out. */
+static inline void talk_push_out(struct talk *talk, uint64_t token, uint32_t ps_mask)
+{
+    talk_push_to(talk, token, ps_mask);
+    for (uint32_t ps = 0; ps < 4; ps++)
+        if (ps_mask >> ps & 1u)
+            talk_writable(talk, ps);
 }
 
 static inline void talk_staged(struct talk *talk, uint32_t ps, uint64_t sequence)
@@ -382,6 +406,14 @@ static inline void talk_broke(struct talk *talk, uint32_t ps, enum session_lane 
     for (int i = 0; i < 250 && talk->generation[ps][lane] == broken; i++)
         talk_tick_after(talk, 10);
     assert_true(talk->generation[ps][lane] > broken);
+}
+
+/* The stream breaks, and the next one is open, greeted and writable. */
+static inline void talk_reconnect(struct talk *talk, uint32_t ps)
+{
+    talk_broke(talk, ps, SESSION_PUSH_STREAM);
+    talk_hello(talk, ps);
+    talk_greet(talk, ps);
 }
 
 static inline void talk_call_failed(
