@@ -23,6 +23,8 @@
     X(left_undone, "leaves without done")                                                          \
     X(duplicate, "calls that came twice")                                                          \
     X(commit_first, "commits that overtook a part")                                                \
+    X(listed, "lists")                                                                             \
+    X(deleted, "variables deleted")                                                                \
     X(call_timed_out, "calls that met their deadline")                                             \
     X(slotted, "parts for slots")                                                                  \
     X(in_runs, "pieces in several runs")                                                           \

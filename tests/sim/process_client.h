@@ -28,9 +28,12 @@ struct client {
     struct sim_session *life;              /* the checker's, of this attempt */
 
     enum phase phase;
-    uint32_t variable; /* the next to create */
-    bool assigns;      /* it was told to, and has not yet */
-    uint64_t calls_made;
+    uint32_t variable;            /* the next to create */
+    bool assigns;                 /* it was told to, and has not yet */
+    uint64_t calls_made, calling; /* the call under way; 0: none is */
+    const wire_type *called;      /* its request's */
+    uint32_t known_then;          /* variables that had been created when it was made */
+    bool scratched;               /* the variable of its own is there */
     uint32_t pushes_left, pulls_left;
     uint32_t window;
     uint32_t pushes_open, pulls_open;

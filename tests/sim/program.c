@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "process_client.h"
+#include "program_calls.h"
 #include "program_transfers.h"
 #include "slots.h"
 
-#define CREATE_TIMEOUT_MS 60000u
 #define CREATE_RETRY_US 200000u
 #define SEED_RETRY_US 2000000u
 #define DRAIN_POLL_US 300000u
@@ -31,75 +31,6 @@ static void act_later(struct world *world, struct client *client)
 
 /* ---- creating */
 
-/* A create that its caller waits for: what it lends the session. */
-struct creation {
-    uint64_t shape[2];
-    uint8_t session_id[16];
-    wire_initializer initializer;
-    wire_partitioner partitioner;
-    wire_function function;
-    wire_variable variable;
-    wire_create_request request;
-};
-
-static void define(struct world *world, enum variable which, struct creation *creation)
-{
-    static const char *const names[VARIABLES] = {"ledger", "last", "grad", "slow", "adam", "seed"};
-    static const uint64_t columns[VARIABLES] = {COLUMNS, LIVES_MAX, COLUMNS,
-                                                COLUMNS, COLUMNS,   SEED_COLUMNS};
-    static const enum sumac_dtype dtypes[VARIABLES] = {SUMAC_INT64,   SUMAC_INT64,   SUMAC_FLOAT32,
-                                                       SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_INT64};
-    const uint64_t rows = which >= SLOW ? world->ps_count : 2 * world->ps_count;
-    wire_variable *variable = &creation->variable;
-
-    creation->shape[0] = rows;
-    creation->shape[1] = columns[which];
-    creation->initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
-    creation->initializer.kind =
-        (Sumac__V1__Initializer__Kind)(which == SEED ? WIRE_INITIALIZER_ASSIGNED : WIRE_INITIALIZER_ZEROS);
-    creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
-    creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
-    creation->partitioner.num_shards = rows;
-    creation->function = (wire_function)WIRE_FUNCTION_INIT;
-    creation->function.function = which == LEDGER || which == GRAD
-                                      ? SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD
-                                      : SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
-    *variable = (wire_variable)WIRE_VARIABLE_INIT;
-    variable->name = (char *)(uintptr_t)names[which];
-    variable->data_type = (Sumac__V1__DataType)dtypes[which];
-    variable->n_shape = 2;
-    variable->shape = creation->shape;
-    variable->trainable = true;
-    variable->initializer = &creation->initializer;
-    variable->partitioner = &creation->partitioner;
-    variable->function =
-        which == SLOW || which == ADAM ? slots_function(world, which) : &creation->function;
-}
-
-static void create(struct world *world, struct client *client)
-{
-    struct creation *creation = world_take(world, sizeof *creation);
-    struct session_state state;
-
-    define(world, (enum variable)client->variable, creation);
-    session_read(client->session, &state);
-    memcpy(creation->session_id, state.session_id, sizeof creation->session_id);
-    creation->request = (wire_create_request)WIRE_CREATE_REQUEST_INIT;
-    creation->request.session_id =
-        (wire_bytes){.data = creation->session_id, .len = sizeof creation->session_id};
-    creation->request.variable = &creation->variable;
-    const struct session_call wanted = {
-        .token = ++client->calls_made,
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_CREATE,
-        .request = &creation->request.base,
-        .timeout_ms = CREATE_TIMEOUT_MS,
-        .needs_session = true,
-    };
-    struct session_event event = {.kind = SESSION_EVENT_CALL, .wanted_call = &wanted};
-    client_step(world, client, &event);
-}
-
 /* The next variable, or the work. */
 static void create_next(struct world *world, const struct event *event)
 {
@@ -114,7 +45,7 @@ static void create_next(struct world *world, const struct event *event)
     if (client->variable == SLOW && !world->slotted)
         client->variable = SEED;
     if (client->variable < count) {
-        create(world, client);
+        program_create(world, client);
         return;
     }
     client->phase = PHASE_WORKING;
@@ -132,8 +63,6 @@ static void created(struct world *world, struct client *client, const struct ses
 {
     const wire_create_reply *reply = (const wire_create_reply *)effect->reply;
 
-    if (effect->token != client->calls_made)
-        checker_violation(world, "a call is answered that was answered before");
     if (client->phase != PHASE_CREATING)
         return;
     if (effect->error.status != SUMAC_OK) {
@@ -199,9 +128,10 @@ static void act(struct world *world, const struct event *event)
             program_push(world, client);
         else if (may_pull)
             program_pull(world, client);
+        program_call(world, client);
         act_later(world, client);
     } else if (client->phase == PHASE_DRAINING) {
-        const bool open = client->pushes_open + client->pulls_open > 0;
+        const bool open = client->pushes_open + client->pulls_open > 0 || client->calling != 0;
         if (!open && !(client->member && observers_work(world)))
             leave(world, client, true);
         else
@@ -214,7 +144,8 @@ void program_begin(struct world *world, struct client *client)
     (void)world;
     client->phase = PHASE_STARTING;
     client->variable = 0;
-    client->assigns = false;
+    client->assigns = client->scratched = false;
+    client->calling = 0;
     client->pushes_open = client->pulls_open = 0;
 }
 
@@ -253,7 +184,8 @@ void program_effect(struct world *world, struct client *client, const struct ses
         create_after(world, client, 0);
         break;
     case SESSION_EFFECT_ANSWERED:
-        created(world, client, effect);
+        if (program_answered(world, client, effect))
+            created(world, client, effect);
         break;
     case SESSION_EFFECT_PUSHED:
         client->pushes_open--;

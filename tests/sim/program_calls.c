@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_calls.c -- what a client calls by its session: it creates the variables, lists them, and creates and deletes one that
+ * nobody pushes to. */
+#include "program_calls.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "slots.h"
+
+#define CALL_TIMEOUT_MS 60000u
+
+static uint32_t count_known(const struct world *world)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < VARIABLES; i++)
+        count += world->checker->variables[i].known;
+    return count;
+}
+
+static void
+call(struct world *world, struct client *client, unsigned method, const wire_message *request)
+{
+    const struct session_call wanted = {
+        .token = ++client->calls_made,
+        .service = WIRE_VARIABLES,
+        .method = method,
+        .request = request,
+        .timeout_ms = CALL_TIMEOUT_MS,
+        .needs_session = method != WIRE_VARIABLES_LIST,
+        .once = method == WIRE_VARIABLES_DELETE,
+    };
+    struct session_event event = {.kind = SESSION_EVENT_CALL, .wanted_call = &wanted};
+
+    assert(client->calling == 0);
+    client->calling = wanted.token;
+    client->called = request->descriptor;
+    client->known_then = count_known(world);
+    client_step(world, client, &event);
+}
+
+/* A create that its caller waits for: what it lends the session. */
+struct creation {
+    uint64_t shape[2];
+    uint8_t session_id[16];
+    wire_initializer initializer;
+    wire_partitioner partitioner;
+    wire_function function;
+    wire_variable variable;
+    wire_create_request request;
+};
+
+static void define(struct world *world, enum variable which, struct creation *creation)
+{
+    static const char *const names[VARIABLES] = {"ledger", "last", "grad", "slow", "adam", "seed"};
+    static const uint64_t columns[VARIABLES] = {COLUMNS, LIVES_MAX, COLUMNS,
+                                                COLUMNS, COLUMNS,   SEED_COLUMNS};
+    static const enum sumac_dtype dtypes[VARIABLES] = {SUMAC_INT64,   SUMAC_INT64,   SUMAC_FLOAT32,
+                                                       SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_INT64};
+    const uint64_t rows = which >= SLOW ? world->ps_count : 2 * world->ps_count;
+    wire_variable *variable = &creation->variable;
+
+    creation->shape[0] = rows;
+    creation->shape[1] = columns[which];
+    creation->initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
+    creation->initializer.kind =
+        (Sumac__V1__Initializer__Kind)(which == SEED ? WIRE_INITIALIZER_ASSIGNED : WIRE_INITIALIZER_ZEROS);
+    creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
+    creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
+    creation->partitioner.num_shards = rows;
+    creation->function = (wire_function)WIRE_FUNCTION_INIT;
+    creation->function.function = which == LEDGER || which == GRAD
+                                      ? SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD
+                                      : SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    *variable = (wire_variable)WIRE_VARIABLE_INIT;
+    variable->name = (char *)(uintptr_t)names[which];
+    variable->data_type = (Sumac__V1__DataType)dtypes[which];
+    variable->n_shape = 2;
+    variable->shape = creation->shape;
+    variable->trainable = true;
+    variable->initializer = &creation->initializer;
+    variable->partitioner = &creation->partitioner;
+    variable->function =
+        which == SLOW || which == ADAM ? slots_function(world, which) : &creation->function;
+}
+
+static void fill(
+    struct world *world, const struct client *client, enum variable which,
+    struct creation *creation)
+{
+    struct session_state state;
+
+    define(world, which, creation);
+    session_read(client->session, &state);
+    memcpy(creation->session_id, state.session_id, sizeof creation->session_id);
+    creation->request = (wire_create_request)WIRE_CREATE_REQUEST_INIT;
+    creation->request.session_id =
+        (wire_bytes){.data = creation->session_id, .len = sizeof creation->session_id};
+    creation->request.variable = &creation->variable;
+}
+
+void program_create(struct world *world, struct client *client)
+{
+    struct creation *creation = world_take(world, sizeof *creation);
+
+    fill(world, client, (enum variable)client->variable, creation);
+    call(world, client, WIRE_VARIABLES_CREATE, &creation->request.base);
+}
+
+/* ---- a variable of its own, and lists */
+
+static const char *scratch_of(const struct client *client)
+{
+    static const char *const names[SIM_CLIENTS_MAX] = {
+        "scratch 0", "scratch 1", "scratch 2", "scratch 3"};
+
+    return names[client->index];
+}
+
+static void create_scratch(struct world *world, struct client *client)
+{
+    struct creation *creation = world_take(world, sizeof *creation);
+
+    fill(world, client, LAST, creation);
+    creation->shape[0] = creation->partitioner.num_shards = world->ps_count; /* a shard at each */
+    creation->variable.name = (char *)(uintptr_t)scratch_of(client);
+    call(world, client, WIRE_VARIABLES_CREATE, &creation->request.base);
+}
+
+static void delete_scratch(struct world *world, struct client *client)
+{
+    wire_delete_request *request = world_take(world, sizeof *request);
+    uint8_t *session_id = world_take(world, 16);
+    struct session_state state;
+
+    session_read(client->session, &state);
+    memcpy(session_id, state.session_id, sizeof state.session_id);
+    *request = (wire_delete_request)WIRE_DELETE_REQUEST_INIT;
+    request->session_id = (wire_bytes){.data = session_id, .len = sizeof state.session_id};
+    request->name = (char *)(uintptr_t)scratch_of(client);
+    call(world, client, WIRE_VARIABLES_DELETE, &request->base);
+}
+
+void program_call(struct world *world, struct client *client)
+{
+    static const wire_list_request all = WIRE_LIST_REQUEST_INIT;
+
+    if (client->calling != 0 || !world_chance(world, 6))
+        return;
+    if (world_chance(world, 50))
+        call(world, client, WIRE_VARIABLES_LIST, &all.base);
+    else if (client->scratched)
+        delete_scratch(world, client);
+    else
+        create_scratch(world, client);
+}
+
+/* A variable that some create was answered with, and that may be used. */
+static bool is_known(const struct world *world, const wire_variable *listed)
+{
+    for (uint32_t i = 0; i < VARIABLES; i++) {
+        const struct sim_variable *variable = &world->checker->variables[i];
+        if (variable->known && listed->published && listed->n_shards == variable->rows &&
+            listed->shards[0]->shard_id == variable->shards[0].id)
+            return true;
+    }
+    return false;
+}
+
+/* What had been created when the list was asked for is in it. */
+static void listed(struct world *world, const struct client *client, const wire_list_reply *reply)
+{
+    uint32_t found = 0;
+
+    made(world, MADE_listed);
+    for (size_t i = 0; i < reply->n_variables; i++)
+        found += is_known(world, reply->variables[i]);
+    if (found < client->known_then)
+        checker_violation(world, "a list lacks a variable that was created");
+}
+
+static bool may_fail(const struct world *world, const struct sumac_error *error)
+{
+    return error->reason >= SUMAC_REASON_SESSION_UNKNOWN || error->status == SUMAC_UNAVAILABLE ||
+           error->status == SUMAC_DEADLINE_EXCEEDED || error->status == SUMAC_NOT_FOUND ||
+           (world_was_short(world) && error->reason == SUMAC_REASON_OUT_OF_MEMORY);
+}
+
+bool program_answered(
+    struct world *world, struct client *client, const struct session_effect *effect)
+{
+    const wire_type *called = client->called;
+
+    if (effect->token != client->calling)
+        checker_violation(world, "a call is answered that was answered before");
+    client->calling = 0;
+    if (client->phase == PHASE_CREATING)
+        return true;
+    if (effect->error.status != SUMAC_OK) {
+        if (!may_fail(world, &effect->error))
+            checker_violation(world, "a list, a create or a delete fails");
+    } else if (called == &sumac__v1__list_request__descriptor) {
+        listed(world, client, (const wire_list_reply *)effect->reply);
+    } else {
+        client->scratched = called == &sumac__v1__create_request__descriptor;
+        made_if(world, MADE_deleted, !client->scratched);
+    }
+    return false;
+}
