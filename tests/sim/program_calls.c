@@ -168,11 +168,15 @@ static bool is_known(const struct world *world, const wire_variable *listed)
     return false;
 }
 
-/* What had been created when the list was asked for is in it. */
+/* What had been created when the list was asked for is in it, unless ps 0 was restarted meanwhile: that is another cluster. */
 static void listed(struct world *world, const struct client *client, const wire_list_reply *reply)
 {
+    struct session_state state;
     uint32_t found = 0;
 
+    session_read(client->session, &state);
+    if (reply->cluster_id != state.cluster_id)
+        return;
     made(world, MADE_listed);
     for (size_t i = 0; i < reply->n_variables; i++)
         found += is_known(world, reply->variables[i]);
