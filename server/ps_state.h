@@ -142,7 +142,6 @@ struct ps {
     struct rpc_connections connections,
         connections_told; /* at the last look; when it was last logged */
     uint64_t connections_told_us;
-    uint64_t recorded; /* the last record that is on disk, or needs none */
     bool exiting;
     int exit_code;
     struct sumac_error end; /* what streams and calls are told that an exit ends */

@@ -270,26 +270,35 @@ put(struct lane *lane, const struct stream *stream, const struct answer *answer,
     return refused != NULL;
 }
 
-/* Move pending answers into the message, as many as a message takes; the rest goes with the next one. Returns the last record
- * that any of them waits for. */
-static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer *message)
+/* Is the first one's record on disk? Those behind it wait with it. */
+static bool may_answer(const struct lane *lane, const struct stream *stream)
+{
+    return stream->first_answer != NULL && is_recorded(lane, stream->first_answer->record);
+}
+
+/* The session's end is said after all else, and when it is on disk itself. */
+static bool may_close(const struct lane *lane, const struct stream *stream)
+{
+    return (stream->due & DUE_CLOSED) != 0 && stream->first_answer == NULL &&
+           (stream->session == NULL || is_recorded(lane, stream->session->closed_record));
+}
+
+/* Move pending answers into the message, as many as a message takes; the rest goes with the next one. */
+static void fill(struct lane *lane, struct stream *stream, wire_push_answer *message)
 {
     const size_t count = stream->answer_count;
     size_t bytes = 0;
-    uint64_t record = 0;
 
     message->staged = arena_take(&lane->arena, count * sizeof *message->staged);
     message->refused = arena_take(&lane->arena, count * sizeof *message->refused);
     message->done = arena_take(&lane->arena, count * sizeof *message->done);
     if (message->staged == NULL || message->refused == NULL || message->done == NULL)
-        return 0;
-    while (stream->first_answer != NULL && bytes < ANSWER_BYTES_MAX) {
+        return;
+    while (may_answer(lane, stream) && bytes < ANSWER_BYTES_MAX) {
         struct answer *answer = stream->first_answer;
         if (!put(lane, stream, answer, message))
             break;
         bytes += bytes_of(answer);
-        if (answer->record > record)
-            record = answer->record;
         stream->first_answer = answer->next;
         assert(stream->answer_count > 0);
         stream->answer_count--;
@@ -298,14 +307,13 @@ static uint64_t fill(struct lane *lane, struct stream *stream, wire_push_answer 
     if (stream->first_answer == NULL)
         stream->last_answer = NULL;
     assert((stream->first_answer == NULL) == (stream->answer_count == 0));
-    return record;
 }
 
 /* What is due, as far as one message takes it. False: no memory. */
-static bool
-compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uint64_t *record)
+static bool compose(struct lane *lane, struct stream *stream, wire_push_answer *message)
 {
     const uint32_t waiting = stream->answer_count;
+    const bool answers = may_answer(lane, stream);
 
     assert(stream->writable);
     if ((stream->due & DUE_GREETING) != 0) {
@@ -313,19 +321,17 @@ compose(struct lane *lane, struct stream *stream, wire_push_answer *message, uin
         if (message->greeting == NULL)
             return false;
     }
-    if (waiting > 0)
-        *record = fill(lane, stream, message);
-    if (waiting > 0 && stream->answer_count == waiting)
+    if (answers)
+        fill(lane, stream, message);
+    if (answers && stream->answer_count == waiting)
         return false;
-    const bool closes = (stream->due & DUE_CLOSED) != 0 && stream->first_answer == NULL;
+    const bool closes = may_close(lane, stream);
     if (closes && stream->session != NULL) {
         message->closed = make_closed(lane, stream->session);
         if (message->closed == NULL)
             return false;
         if (stream->session->closed) /* nothing is said of its pushes after that */
             lane_voided_drop_reasons(lane, stream->session);
-        if (*record < lane->last_record)
-            *record = lane->last_record;
     }
     message->rejoin = (stream->due & DUE_REJOIN) != 0;
     stream->due = closes ? 0 : stream->due & DUE_CLOSED;
@@ -337,18 +343,17 @@ void lane_answers_flush(struct lane *lane, struct stream *stream)
 {
     assert(stream->writable);
     assert(stream->state != STREAM_ENDED);
-    if (stream->due == 0 && stream->answer_count == 0)
+    if ((stream->due & ~(uint32_t)DUE_CLOSED) == 0 && !may_answer(lane, stream) &&
+        !may_close(lane, stream))
         return;
     wire_push_answer *message = arena_take(&lane->arena, sizeof *message);
-    uint64_t record = 0;
     if (message != NULL)
         *message = (wire_push_answer)WIRE_PUSH_ANSWER_INIT;
-    if (message == NULL || !compose(lane, stream, message, &record)) {
+    if (message == NULL || !compose(lane, stream, message)) {
         fail_for_memory(lane, stream);
         return;
     }
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_ANSWER);
-    effect->after_record = record;
     effect->stream = stream->id;
     effect->push_answer = message;
     stream->writable = false;

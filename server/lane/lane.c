@@ -216,10 +216,15 @@ static void called(struct lane *lane, const struct lane_event *event)
     calls[event->call_kind](lane, event);
 }
 
+/* What waited for it is said at the end of the step. */
 static void recorded(struct lane *lane, const struct lane_event *event)
 {
-    (void)lane;
-    (void)event; /* the driver holds back what waits for a record */
+    assert(event->record <= lane->last_record);
+    if (event->record <= lane->recorded)
+        return;
+    lane->recorded = event->record;
+    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next)
+        lane_stream_attend(lane, stream);
 }
 
 static void run_over(struct lane *lane, const struct lane_event *event)

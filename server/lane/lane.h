@@ -74,7 +74,7 @@ struct lane_config {
     /* Terms of the published formula, for Stats. */
     uint64_t base_bytes, grpc_memory_bytes_max, unread_answers_bytes_max;
     uint32_t connections_max, calls_max; /* likewise */
-    bool records; /* emit RECORD and make answers wait for them (durability journal) */
+    bool records; /* emit RECORD, and answer when RECORDED has come (durability journal) */
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
     uint32_t broken; /* rules.h */
@@ -170,11 +170,10 @@ struct lane_compute {
     struct update_slice *slices;
 };
 
-/* Lent until the next lane_step. An effect with `after_record` may be carried out once that record is on disk (0: at
- * once); the driver keeps the order of one stream's effects. */
+/* Lent until the next lane_step. What reveals a record is said once RECORDED has told that it is on disk. */
 struct lane_effect {
     enum lane_effect_kind kind;
-    uint64_t stream, call, record, after_record;
+    uint64_t stream, call, record;
     uint32_t ps;
     uint64_t at_us;
     int exit_code;

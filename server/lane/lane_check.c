@@ -328,8 +328,9 @@ static void check_stream(struct sums *sums, const struct stream *stream)
         check_object(
             sums->check, "stream %llu has said no hello that was taken, and is served",
             (unsigned long long)stream->id);
-    if (stream->due != 0 && stream->writable && !stream->attended &&
-        stream->kind != LANE_STREAM_PEER)
+    const bool waits_for_disk = !is_recorded(lane, lane->last_record);
+    if ((stream->due != 0 || stream->first_answer != NULL) && stream->writable &&
+        !stream->attended && stream->kind != LANE_STREAM_PEER && !waits_for_disk)
         check_object(
             sums->check, "stream %llu has something to say, and nobody looks after it",
             (unsigned long long)stream->id);

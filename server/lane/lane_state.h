@@ -221,6 +221,7 @@ struct session {
     uint64_t final;
     uint64_t
         decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
+    uint64_t closed_record;    /* of the last thing about its end */
     uint64_t close_number;     /* order to be answered as soon as there is memory for it; 0: none */
     uint64_t decide_number;    /* order to be answered when all up to `final` is applied; 0: none */
     bool waits_in_line;        /* for shards that are busy, or for the next step */
@@ -261,6 +262,7 @@ _Static_assert(sizeof(struct answer) <= ANSWER_ROOM_BYTES, "and each of them");
 struct pull_piece {
     struct shard *shard;
     uint64_t offset, bytes;
+    uint64_t version; /* that is read, once `fixed` */
 };
 
 struct pull {
@@ -276,7 +278,9 @@ struct pull {
     uint64_t bytes;
     bool active; /* its first message is out: `view` is open */
     struct view view;
+    bool fixed; /* what it reads is chosen: as it is at `position` */
     uint64_t position;
+    uint64_t record; /* the last one that this shows */
     uint64_t version_epoch;
     uint32_t next_piece;
     uint32_t unready_piece;   /* the one that was looked at last and could not be read */
@@ -385,14 +389,15 @@ struct lane {
     struct session *first_waiting, *last_waiting; /* for busy shards or for time, in their turn */
     struct operation *operations;                 /* newest first */
     uint32_t stalled_operations;
-    uint64_t last_part, last_job, last_batch, last_record;
-    uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
-    uint64_t staged_bytes;       /* of all sessions' parts, and of answers that wait */
-    uint64_t pull_bytes;         /* of all pulls, … */
-    uint64_t refused_pull_bytes; /* of those refused at once, … */
-    uint64_t reader_pull_bytes;  /* of those without a session, … */
-    uint64_t common_pull_bytes;  /* and of sessions' beyond their shares (pull_room.c) */
-    uint64_t grant_bytes;        /* of staging, for each session */
+    uint64_t last_part, last_job, last_batch;
+    uint64_t last_record, recorded; /* made; on disk */
+    uint64_t marking;               /* number of the part whose marks are on its shards (piece.c) */
+    uint64_t staged_bytes;          /* of all sessions' parts, and of answers that wait */
+    uint64_t pull_bytes;            /* of all pulls, … */
+    uint64_t refused_pull_bytes;    /* of those refused at once, … */
+    uint64_t reader_pull_bytes;     /* of those without a session, … */
+    uint64_t common_pull_bytes;     /* and of sessions' beyond their shares (pull_room.c) */
+    uint64_t grant_bytes;           /* of staging, for each session */
     struct pull_bounds pull_bounds;
     uint32_t half_applied; /* sessions with a part that is applied in half */
     bool any_hello;        /* ps 0 has spoken to this ps */
@@ -456,6 +461,12 @@ static inline uint64_t pulls_bytes_max(const struct lane_config *config)
 }
 
 static inline uint64_t grant_bytes(const struct lane *lane) { return lane->grant_bytes; }
+
+/* Is it on disk, with all before it? What reveals what it says may be said then. */
+static inline bool is_recorded(const struct lane *lane, uint64_t record)
+{
+    return record <= lane->recorded;
+}
 
 /* stream.c: streams, what is said on them first, and their end */
 void lane_stream_opened(struct lane *lane, const struct lane_event *event);

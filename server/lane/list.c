@@ -233,7 +233,5 @@ void lane_list_call(struct lane *lane, const struct lane_event *event)
         list_after(lane, request->after_id, &listing);
     else if (!list_named(lane, event->call, request, &listing))
         return;
-    out_reply_or_fail(
-        &lane->out, event->call, listing.no_memory ? NULL : &listing.reply->base,
-        lane->last_record);
+    out_reply_or_fail(&lane->out, event->call, listing.no_memory ? NULL : &listing.reply->base);
 }

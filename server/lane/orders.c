@@ -444,7 +444,8 @@ static void obey_close(struct lane *lane, struct stream *stream, const wire_peer
             session->push_stream->receiving = NULL;
         }
     }
-    (void)lane_record_write(lane, RECORD_CLOSE, session, session->commit_through);
+    session->closed_record =
+        lane_record_write(lane, RECORD_CLOSE, session, session->commit_through);
     session->close_number = order->number;
     lane_report_close(lane, session);
 }
@@ -465,7 +466,7 @@ static void decide(struct lane *lane, struct session *session, const wire_decide
         session->commit_through = decided->final;
     assert(session->commit_through >= session->final);
     lane_session_end(lane, session);
-    (void)lane_record_write(lane, RECORD_CLOSE, session, decided->final);
+    session->closed_record = lane_record_write(lane, RECORD_CLOSE, session, decided->final);
     lane_turn_take(lane, session);
     lane_pull_end_session(lane, session);
     if (rule_holds(lane->config.broken, RULE_tell_closed_client))

@@ -115,8 +115,7 @@ void out_log(struct out *out, const char *format, ...)
         out_add(out, LANE_EFFECT_LOG)->text = text;
 }
 
-void out_reply_or_fail(
-    struct out *out, uint64_t call, const wire_message *reply, uint64_t after_record)
+void out_reply_or_fail(struct out *out, uint64_t call, const wire_message *reply)
 {
     const bool whole = reply != NULL && !out->texts_short;
     struct lane_effect *effect = out_add(out, whole ? LANE_EFFECT_REPLY : LANE_EFFECT_FAIL);
@@ -125,7 +124,6 @@ void out_reply_or_fail(
     effect->call = call;
     if (whole) {
         effect->reply = reply;
-        effect->after_record = after_record;
         return;
     }
     (void)fail(

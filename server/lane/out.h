@@ -34,8 +34,7 @@ struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
 /* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". Left out when the arena has no room for it. */
 void out_log(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* NULL: the call is failed, for want of memory. */
-void out_reply_or_fail(
-    struct out *out, uint64_t call, const wire_message *reply, uint64_t after_record);
+void out_reply_or_fail(struct out *out, uint64_t call, const wire_message *reply);
 void out_fail(
     struct out *out, uint64_t call, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -26,6 +26,32 @@ struct message {
     bool lends;
 };
 
+/* What it reads is chosen: the values as they are now. A long one keeps them by a view, and so does one that shows what is not
+ * on disk yet: it waits until that is. */
+static void fix(struct lane *lane, struct pull *pull)
+{
+    assert(!pull->active);
+    pull->fixed = true;
+    pull->position = lane->store.position;
+    pull->record = lane->last_record;
+    for (uint32_t i = 0; i < pull->piece_count; i++)
+        pull->pieces[i].version = pull->pieces[i].shard->version;
+    if (lane_pull_is_long(lane, pull) || !is_recorded(lane, pull->record))
+        lane_pull_open_view(lane, pull);
+}
+
+/* May it be said? */
+static bool is_due(struct lane *lane, const struct stream *stream, struct pull *pull)
+{
+    if (!lane_pull_is_ready(stream, pull))
+        return false;
+    if (pull->error.status != SUMAC_OK)
+        return true;
+    if (!pull->fixed)
+        fix(lane, pull);
+    return is_recorded(lane, pull->record);
+}
+
 /* The pull whose turn it is, or NULL. */
 static struct pull *choose(struct lane *lane, const struct stream *stream)
 {
@@ -36,7 +62,7 @@ static struct pull *choose(struct lane *lane, const struct stream *stream)
         const bool another = under_way != NULL && under_way != pull;
         if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
             continue;
-        if (lane_pull_is_ready(stream, pull))
+        if (is_due(lane, stream, pull))
             return pull;
     }
     return NULL;
@@ -185,7 +211,7 @@ static bool add_versions(struct lane *lane, wire_pull_answer *answer, const stru
         return false;
     answer->n_versions = pull->piece_count;
     for (uint32_t i = 0; i < pull->piece_count; i++)
-        answer->versions[i] = pull->pieces[i].shard->version;
+        answer->versions[i] = pull->pieces[i].version;
     answer->version_epoch = lane->epoch;
     return true;
 }
@@ -226,7 +252,6 @@ static bool say(struct lane *lane, struct message *message, struct pull *pull)
     const bool first = pull->next_piece == 0 && pull->next_byte == 0;
     const bool is_long = lane_pull_is_long(lane, pull);
 
-    assert(!pull->active || is_long);
     message->answer->request = pull->request;
     if (pull->active && pull->view.ended)
         end_view(lane, pull);
@@ -234,15 +259,12 @@ static bool say(struct lane *lane, struct message *message, struct pull *pull)
         say_error(lane, message->answer, pull);
         return true;
     }
-    if (first) {
-        pull->position = lane->store.position;
-        if (!add_versions(lane, message->answer, pull))
-            return false;
-        if (is_long)
-            lane_pull_open_view(lane, pull);
-    }
+    assert(pull->fixed);
+    assert(pull->active || !is_long);
+    if (first && !add_versions(lane, message->answer, pull))
+        return false;
     message->answer->position = pull->position;
-    message->lends = is_long || reads_deleted(lane, pull);
+    message->lends = pull->active || reads_deleted(lane, pull);
     return compose(lane, message, pull, is_long ? lane_pull_chunk_bytes(lane) : pull->bytes);
 }
 
@@ -303,7 +325,6 @@ void lane_pulled_flush(struct lane *lane, struct stream *stream)
     effect->pull_answer = message.answer;
     effect->payload = message.payload;
     effect->payload_count = message.payload_count;
-    effect->after_record = lane->last_record;
     stream->due = 0;
     stream->writable = false;
     lane_pull_said(lane, stream);

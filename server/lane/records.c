@@ -3,7 +3,8 @@
  *
  *   | kind 1 | zeros 7 | sequence 8, little-endian | session id 16 |
  *
- * An answer that reveals state waits for the last record before it.
+ * An answer, a report, or a pull that reveals what a record says waits in its stream until the record is on disk. Without
+ * records nothing waits: the last one is 0, and so is what is on disk.
  */
 #include "lane_state.h"
 

@@ -241,8 +241,7 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
     return true;
 }
 
-static void
-send(struct lane *lane, struct stream *stream, const wire_peer_report *message, uint64_t record)
+static void send(struct lane *lane, struct stream *stream, const wire_peer_report *message)
 {
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_REPORT);
 
@@ -250,7 +249,6 @@ send(struct lane *lane, struct stream *stream, const wire_peer_report *message, 
     assert(stream->kind == LANE_STREAM_PEER);
     effect->stream = stream->id;
     effect->report = message;
-    effect->after_record = record;
     stream->writable = false;
 }
 
@@ -267,7 +265,7 @@ void lane_reports_renew(struct lane *lane)
         return;
     lane->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
     stream->due = 0;
-    send(lane, stream, message, 0);
+    send(lane, stream, message);
 }
 
 static void send_alive(struct lane *lane, struct stream *stream)
@@ -277,7 +275,7 @@ static void send_alive(struct lane *lane, struct stream *stream)
     if (message == NULL)
         return;
     stream->due = 0;
-    send(lane, stream, message, 0);
+    send(lane, stream, message);
 }
 
 void lane_reports_flush(struct lane *lane, struct stream *stream)
@@ -285,7 +283,7 @@ void lane_reports_flush(struct lane *lane, struct stream *stream)
     struct report *report = stream->first_report;
 
     assert(stream->writable);
-    if (report == NULL) {
+    if (report == NULL || !is_recorded(lane, report->record)) {
         if (stream == lane->coordinator)
             lane_reports_renew(lane);
         if (stream->due != 0 && stream->writable)
@@ -295,7 +293,7 @@ void lane_reports_flush(struct lane *lane, struct stream *stream)
     const wire_peer_report *message = pack(lane, report);
     if (message == NULL)
         return;
-    send(lane, stream, message, report->record);
+    send(lane, stream, message);
     stream->due = 0; /* any report is a sign of life */
     stream->first_report = report->next;
     if (stream->first_report == NULL)

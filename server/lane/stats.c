@@ -248,5 +248,5 @@ void lane_stats_call(struct lane *lane, const struct lane_event *event)
     const bool whole = reply != NULL && pack_own(lane, event, reply) &&
                        pack_sessions(lane, reply) && pack_waits(lane, event->told, reply);
 
-    out_reply_or_fail(&lane->out, event->call, whole ? &reply->base : NULL, lane->last_record);
+    out_reply_or_fail(&lane->out, event->call, whole ? &reply->base : NULL);
 }

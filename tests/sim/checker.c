@@ -357,6 +357,7 @@ static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps
         return; /* of another run, on a ps that has lost the state of this one */
     const uint64_t applied = values_examine(world, ps, &pull->snapshots[ps], false);
     checker->seen[ps] |= applied;
+    checker_shown(world, ps, applied);
     if ((with_part_on(world, pull->due, ps) & ~applied) != 0)
         checker_violation(world, "a pull lacks an acknowledged push");
     if (pull->own && (with_part_on(world, pull->mine, ps) & ~applied) != 0)

@@ -73,6 +73,8 @@ struct sim_session {
     uint64_t sequence; /* of its last push */
 };
 
+#define SIM_RECORD_APPLIED 3 /* as records.c has it */
+
 struct sim_push {
     uint32_t number; /* its column */
     struct sim_session *session;
@@ -90,8 +92,8 @@ struct sim_push {
     struct session_piece pieces[PIECES_MAX];
     uint32_t piece_count;
     uint64_t versions[PIECES_MAX];
-    /* With records, at each ps: the least record that STAGED may wait for, and that DONE did. */
-    uint64_t staged_after[SIM_PS_MAX], done_after[SIM_PS_MAX];
+    /* With records, at each ps: the least record that STAGED may wait for, and that of its turn. */
+    uint64_t staged_after[SIM_PS_MAX], applied_record[SIM_PS_MAX];
     uint8_t *data; /* lent to the session */
     size_t data_bytes;
 };
@@ -221,6 +223,10 @@ void checker_pulled(
 
 /* What a ps does. */
 void checker_ps_stepped(struct world *world, struct ps *ps);
+/* The ps has made a record. */
+void checker_recorded(struct world *world, const struct ps *ps, const struct lane_effect *effect);
+/* A pull has shown these pushes. */
+void checker_shown(struct world *world, uint32_t ps, uint64_t shown);
 void checker_effect(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect);

@@ -183,41 +183,46 @@ check_reborn(struct world *world, const struct stream *stream, const wire_push_a
 }
 
 static void check_push_answer(
-    struct world *world, struct ps *ps, const struct stream *stream,
-    const struct lane_effect *effect)
+    struct world *world, const struct ps *ps, const struct stream *stream,
+    const wire_push_answer *answer)
 {
-    const wire_push_answer *answer = effect->push_answer;
     for (size_t i = 0; i < answer->n_staged; i++) {
         const struct sim_push *push = find_sequence(world, stream, answer->staged[i]->sequence);
-        if (push != NULL && effect->after_record < push->staged_after[ps->index])
+        if (push != NULL && ps->records_done < push->staged_after[ps->index])
             checker_violation(world, "STAGED does not wait for its record");
     }
     for (size_t i = 0; i < answer->n_done; i++) {
-        struct sim_push *push = find_sequence(world, stream, answer->done[i]->sequence);
-        if (push == NULL)
-            continue;
-        if (effect->after_record < push->staged_after[ps->index])
+        const struct sim_push *push = find_sequence(world, stream, answer->done[i]->sequence);
+        if (push != NULL && (ps->records_done < push->staged_after[ps->index] ||
+                             ps->records_done < push->applied_record[ps->index]))
             checker_violation(world, "DONE does not wait for its record");
-        if (push->done_after[ps->index] == 0)
-            push->done_after[ps->index] = effect->after_record;
     }
 }
 
-/* What a pull begins to show is what is applied now; it waits for what the answers to that waited
- * for. */
-static void
-check_pull_answer(struct world *world, const struct ps *ps, const struct lane_effect *effect)
+/* That a part was applied, or passed over, is a record: its kind, sequence and session. */
+void checker_recorded(struct world *world, const struct ps *ps, const struct lane_effect *effect)
+{
+    const uint8_t *bytes = effect->bytes.data;
+    uint64_t sequence = 0;
+    if (bytes[0] != SIM_RECORD_APPLIED)
+        return;
+    for (uint32_t i = 0; i < 8; i++)
+        sequence |= (uint64_t)bytes[8 + i] << 8 * i;
+    for (uint32_t i = 0; i < world->checker->push_count; i++) {
+        struct sim_push *push = world->checker->pushes[i];
+        if (push->sequence == sequence && memcmp(push->session->id, bytes + 16, 16) == 0)
+            push->applied_record[ps->index] = effect->record;
+    }
+}
+
+/* What it shows has been on disk since it went out. */
+void checker_shown(struct world *world, uint32_t ps, uint64_t shown)
 {
     const struct checker *checker = world->checker;
-    struct snapshot snapshot;
-    if (effect->pull_answer->n_versions == 0 || !values_peek(world, ps->index, &snapshot))
-        return;
-    for (uint32_t i = 0; i < checker->push_count; i++) {
-        const bool shown =
-            snapshot.ledger[0][i] == 1 || snapshot.ledger[1][i] == 1; /* its row may be either */
-        if (shown && effect->after_record < checker->pushes[i]->done_after[ps->index])
+    for (uint32_t i = 0; i < checker->push_count && !world->ps[ps]->crashed; i++)
+        if ((shown >> i & 1) != 0 &&
+            world->ps[ps]->records_done < checker->pushes[i]->applied_record[ps])
             checker_violation(world, "a pull shows what is not on disk");
-    }
 }
 
 /* What obeying an order has recorded is on disk before ps 0 hears that it is obeyed. */
@@ -229,7 +234,7 @@ static void check_report(struct world *world, const struct ps *ps, const struct 
     if (number == 0 || order->number != number || effect->report->status != 0)
         return;
     const uint64_t made = order->made_after == UINT64_MAX ? ps->records_made : order->made_after;
-    if (made > order->made_before && effect->after_record <= order->made_before)
+    if (made > order->made_before && ps->records_done <= order->made_before)
         checker_violation(world, "a report does not wait for its record");
 }
 
@@ -260,8 +265,6 @@ void checker_effect(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect)
 {
-    if (effect->after_record > ps->records_made)
-        checker_violation(world, "an effect waits for a record that was never made");
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL &&
         !some_ps_ends(world)) /* without it */
         note_decided(world, effect->order->decide);
@@ -274,9 +277,7 @@ void checker_effect(
     if (!world->records)
         return;
     if (effect->kind == LANE_EFFECT_ANSWER)
-        check_push_answer(world, ps, stream, effect);
-    else if (effect->kind == LANE_EFFECT_PULLED)
-        check_pull_answer(world, ps, effect);
+        check_push_answer(world, ps, stream, effect->push_answer);
     else if (effect->kind == LANE_EFFECT_REPORT)
         check_report(world, ps, effect);
 }

@@ -140,7 +140,7 @@ void ps_stream_opened(struct world *world, struct stream *stream)
 void ps_writable(struct world *world, struct stream *stream)
 {
     struct ps *ps = alive(world, stream->ps);
-    if (ps == NULL || ps_stream_waits(ps, stream->id) || stream->channels[WAY_TO_CALLER].busy)
+    if (ps == NULL || stream->channels[WAY_TO_CALLER].busy)
         return;
     struct lane_event event = {
         .kind = LANE_EVENT_STREAM_WRITABLE, .stream = stream->id, .stream_kind = stream->kind};

@@ -8,8 +8,6 @@
 #include "network.h"
 #include "world.h"
 
-struct deferred;
-
 struct ps {
     uint32_t index;
     struct ps_core *core;
@@ -17,7 +15,6 @@ struct ps {
     uint64_t clock_offset_us; /* its own clock, ahead of the world's */
     uint64_t records_made, records_done;
     uint64_t flush_through;          /* 0: the disk is idle */
-    struct deferred *first, *last;   /* effects that wait for a record */
     const char *dialled[SIM_PS_MAX]; /* ps 0: whom it keeps a stream open to */
     struct stream *peers[SIM_PS_MAX];
     struct order_seen {

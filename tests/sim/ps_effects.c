@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_effects.c -- the effects of a lane: answers, orders, records that complete late and in bursts,
+/* ps_effects.c -- the effects of a ps: answers, orders, records that complete late and in bursts,
  * vector work in pieces.
  *
- * An effect with `after_record` waits until that record is on disk, and whatever follows it on the
- * same stream waits behind it. One flush of the disk covers all that was recorded when it began.
+ * One flush of the disk covers all that was recorded when it began.
  */
 #include "ps_effects.h"
 
@@ -12,15 +11,6 @@
 #include <string.h>
 
 #include "checker.h"
-
-/* An effect kept for later: its message packed, its bytes copied or still lent. */
-struct deferred {
-    struct deferred *next;
-    struct lane_effect effect; /* message pointers are NULL */
-    struct letter *letter;
-    struct cargo *cargo;
-    uint32_t cargo_count;
-};
 
 /* A job of the compute pool. */
 struct job {
@@ -54,14 +44,6 @@ static const wire_message *message_of(const struct lane_effect *effect)
         break;
     }
     return NULL;
-}
-
-bool ps_stream_waits(const struct ps *ps, uint64_t stream)
-{
-    for (const struct deferred *item = ps->first; item != NULL; item = item->next)
-        if (item->effect.stream == stream)
-            return true;
-    return false;
 }
 
 /* ---- carried out */
@@ -137,8 +119,7 @@ static void carry_out_message(
         network_close_at_ps(world, stream, &effect->error);
         break;
     case LANE_EFFECT_ORDER:
-        if (stream == ps->peers[effect->ps]) /* not lost while it waited for a record */
-            network_send(world, stream, WAY_TO_PS, message, NULL, 0);
+        network_send(world, stream, WAY_TO_PS, message, NULL, 0);
         break;
     case LANE_EFFECT_REPLY:
     case LANE_EFFECT_FAIL:
@@ -153,67 +134,12 @@ static void carry_out_message(
     case LANE_EFFECT_LOG:
     case LANE_EFFECT_SERVING:
     case LANE_EFFECT_WAKE:
-        assert(false); /* none of them waits for a record */
+        assert(false); /* they are no messages */
         break;
     }
 }
 
 /* ---- the disk */
-
-static void
-defer(struct world *world, struct ps *ps, const struct lane_effect *effect, struct cargo *cargo)
-{
-    struct deferred *item = world_take(world, sizeof *item);
-    item->effect = *effect;
-    if (message_of(effect) != NULL)
-        item->letter = letter_make(world, message_of(effect), NULL, 0);
-    if (effect->text != NULL) {
-        char *text = world_take(world, strlen(effect->text) + 1);
-        strcpy(text, effect->text);
-        item->effect.text = text;
-    }
-    item->cargo = cargo;
-    item->cargo_count = effect->payload_count;
-    if (ps->last == NULL)
-        ps->first = item;
-    else
-        ps->last->next = item;
-    ps->last = item;
-}
-
-static void carry_out_deferred(struct world *world, struct ps *ps, struct deferred *item)
-{
-    const wire_message *message = NULL;
-    if (item->letter != NULL) {
-        const struct wire_received *received = letter_open(world, item->letter);
-        assert(received != NULL);
-        message = received->message;
-    }
-    carry_out_message(world, ps, &item->effect, message, item->cargo, item->cargo_count);
-}
-
-/* Those whose record is on disk, in order; one on a stream waits for the one before it there. */
-static void carry_out_recorded(struct world *world, struct ps *ps)
-{
-    struct deferred *waiting = ps->first;
-    ps->first = ps->last = NULL;
-    while (waiting != NULL) {
-        struct deferred *item = waiting;
-        waiting = item->next;
-        item->next = NULL;
-        const uint64_t stream = item->effect.stream;
-        const bool behind = stream != 0 && ps_stream_waits(ps, stream);
-        if (item->effect.after_record <= ps->records_done && !behind) {
-            carry_out_deferred(world, ps, item);
-        } else {
-            if (ps->last == NULL)
-                ps->first = item;
-            else
-                ps->last->next = item;
-            ps->last = item;
-        }
-    }
-}
 
 static void begin_flush(struct world *world, struct ps *ps);
 
@@ -225,7 +151,6 @@ static void flushed(struct world *world, const struct event *event)
     trace_say(
         world, "ps %u has records up to %llu on disk", ps->index,
         (unsigned long long)ps->records_done);
-    carry_out_recorded(world, ps);
     begin_flush(world, ps);
     struct lane_event recorded = {.kind = LANE_EVENT_RECORDED, .record = ps->records_done};
     if (!ps->ending)
@@ -247,6 +172,7 @@ static void record(struct world *world, struct ps *ps, const struct lane_effect 
     if (effect->record <= ps->records_made)
         checker_violation(world, "a record has the number of an older one");
     ps->records_made = effect->record;
+    checker_recorded(world, ps, effect);
     begin_flush(world, ps);
 }
 
@@ -363,10 +289,6 @@ void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *
         own.stream = ps->peers[effect->ps]->id;
     }
     checker_effect(world, ps, network_find(world, own.stream), effect);
-    struct cargo *cargo = cargo_of(world, effect);
-    const bool behind = own.stream != 0 && ps_stream_waits(ps, own.stream);
-    if (own.after_record > ps->records_done || behind)
-        defer(world, ps, &own, cargo);
-    else
-        carry_out_message(world, ps, &own, message_of(effect), cargo, effect->payload_count);
+    carry_out_message(
+        world, ps, &own, message_of(effect), cargo_of(world, effect), effect->payload_count);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_effects.h -- what a lane wants done, done; at once, or when its record is on disk. */
+/* ps_effects.h -- what a lane wants done, done. */
 #ifndef SIM_PS_EFFECTS_H
 #define SIM_PS_EFFECTS_H
 
@@ -9,7 +9,5 @@
 void ps_step(struct world *world, struct ps *ps, struct lane_event *event);
 
 void ps_carry_out(struct world *world, struct ps *ps, const struct lane_effect *effect);
-/* Does an effect for this stream wait for a record? */
-bool ps_stream_waits(const struct ps *ps, uint64_t stream);
 
 #endif

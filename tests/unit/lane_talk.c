@@ -140,7 +140,6 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
 {
     const wire_push_answer *answer = effect->push_answer;
 
-    talk->after_record = effect->after_record;
     if (answer->greeting != NULL) {
         say(talk, "greeting\n");
         talk->limits = *answer->greeting->limits;
@@ -196,7 +195,6 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
 {
     const wire_pull_answer *answer = effect->pull_answer;
 
-    talk->after_record = effect->after_record;
     if (answer->greeting != NULL)
         say(talk, "greeting\n");
     if (answer->request == 0)

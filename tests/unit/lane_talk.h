@@ -48,12 +48,12 @@ struct talk {
     uint32_t computes;
     struct lane_bytes lent[64]; /* kept */
     uint32_t lent_count;
-    uint64_t after_record, last_record; /* of the last answer; of the last record */
-    uint64_t wake_us;                   /* of the last wake */
-    uint64_t decided_acked_through;     /* what talk_decide says beside the voided ones */
-    uint64_t most_work;                 /* of one step */
-    wire_limits limits;                 /* of the last greeting */
-    uint8_t pulled[8u << 20];           /* the bytes of the last pull, all its messages */
+    uint64_t last_record;           /* that the lane has made */
+    uint64_t wake_us;               /* of the last wake */
+    uint64_t decided_acked_through; /* what talk_decide says beside the voided ones */
+    uint64_t most_work;             /* of one step */
+    wire_limits limits;             /* of the last greeting */
+    uint8_t pulled[8u << 20];       /* the bytes of the last pull, all its messages */
     size_t pulled_bytes;
     uint32_t pulled_messages, pulled_spans, pulled_lent;
     wire_piece pieces[TALK_PIECES_MAX]; /* of the message being made */

@@ -107,7 +107,7 @@ static void without_room_for_texts_there_is_no_log_but_a_last_line(void **state)
     fixture->empty = true;
 
     out_log(out, "ps %u does something", 1u);
-    out_reply_or_fail(out, 1, &reply.base, 0);
+    out_reply_or_fail(out, 1, &reply.base);
     out_exit(out, 3, SUMAC_REASON_TERMINATED, "why", "ps 1 ends");
 
     assert_int_equal(out->count, 2);
@@ -123,16 +123,15 @@ static void an_answer_that_could_not_be_made_fails_its_call(void **state)
     const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
     fixture->empty = true; /* the arena has taken nothing yet */
 
-    out_reply_or_fail(out, 1, NULL, 0);
-    out_reply_or_fail(out, 2, &reply.base, 7);
+    out_reply_or_fail(out, 1, NULL);
+    out_reply_or_fail(out, 2, &reply.base);
     assert_string_equal(out_text(out, "%s", "worker"), "");
-    out_reply_or_fail(out, 3, &reply.base, 7); /* a text of it is missing */
+    out_reply_or_fail(out, 3, &reply.base); /* a text of it is missing */
 
     assert_int_equal(out->items[0].kind, LANE_EFFECT_FAIL);
     assert_int_equal(out->items[0].error.status, SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(out->items[0].error.reason, SUMAC_REASON_OUT_OF_MEMORY);
     assert_int_equal(out->items[1].kind, LANE_EFFECT_REPLY);
-    assert_int_equal(out->items[1].after_record, 7);
     assert_int_equal(out->items[2].kind, LANE_EFFECT_FAIL);
     assert_int_equal(out->items[2].call, 3);
 }
