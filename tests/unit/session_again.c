@@ -156,6 +156,22 @@ static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
     talk_close(&talk);
 }
 
+/* After five breaks that is 320 ms at least. */
+static void a_stream_that_broke_is_not_opened_before_it_is_due(void **state)
+{
+    (void)state;
+    struct talk talk;
+    talk_open(&talk, 1);
+    for (int i = 0; i < 5; i++)
+        talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_after(&talk, 300);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_close(&talk);
+}
+
 static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
 {
     (void)state;
@@ -183,6 +199,7 @@ int main(void)
         cmocka_unit_test(what_an_older_stream_still_delivers_is_dropped),
         cmocka_unit_test(a_part_done_while_it_is_sent_again_is_cut_short),
         cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
+        cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
