@@ -119,14 +119,12 @@ void client_forget_variables(struct sumac_client *client)
 
 /* ---- create */
 
-/* The request, with what its pointers refer to. */
+/* A variable in a request, with what its pointers refer to. */
 struct creation {
     struct sumac_client *client;
-    wire_create_request request;
     wire_variable variable;
     wire_initializer initializer;
     wire_partitioner partitioner;
-    uint8_t session_id[16];
     struct sumac_variable *made;
     bool assign;
 };
@@ -280,12 +278,26 @@ static enum sumac_status fill(
     variable->trainable = !options->not_trainable;
     variable->initializer = &creation->initializer;
     variable->partitioner = &creation->partitioner;
-    creation->request = (wire_create_request)WIRE_CREATE_REQUEST_INIT;
-    creation->request.session_id =
-        (wire_bytes){.data = creation->session_id, .len = sizeof(creation->session_id)};
-    creation->request.variable = variable;
-    creation->request.timeout_ms = ps_patience_ms(creation->client);
     return function_encode(function, arena, &variable->function, error);
+}
+
+/* For this client's session, whose id is kept in *state. */
+static wire_create_request
+request_of(const struct sumac_client *client, struct session_state *state)
+{
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+    session_read(client->session, state);
+    request.session_id = (wire_bytes){.data = state->session_id, .len = sizeof(state->session_id)};
+    request.timeout_ms = ps_patience_ms(client);
+    return request;
+}
+
+static void note_created(struct sumac_client *client, struct sumac_variable *variable)
+{
+    assert(variable->client == client);
+    if (!variable->created)
+        client_say_room(client, variable);
+    variable->created = true;
 }
 
 /* Ask ps 0; with the lock held. */
@@ -298,12 +310,12 @@ static enum sumac_status create(
     arena_init(&arena, &memory_heap, 1 << 20);
     enum sumac_status status = fill(creation, options, &arena, error);
     struct session_state state;
-    session_read(client->session, &state);
-    memcpy(creation->session_id, state.session_id, sizeof(creation->session_id));
+    wire_create_request request = request_of(client, &state);
+    request.variable = &creation->variable;
     const struct client_call call = {
         .service = WIRE_VARIABLES,
         .method = WIRE_VARIABLES_CREATE,
-        .request = &creation->request.base,
+        .request = &request.base,
         .needs_session = true,
         .waits_for_others = true,
         .take = take_created,
@@ -315,12 +327,8 @@ static enum sumac_status create(
         status = fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered the create of %s with no usable variable", options->name);
-    if (status == SUMAC_OK) {
-        assert(creation->made->client == client);
-        if (!creation->made->created)
-            client_say_room(client, creation->made);
-        creation->made->created = true;
-    }
+    if (status == SUMAC_OK)
+        note_created(client, creation->made);
     return status;
 }
 
@@ -381,6 +389,166 @@ enum sumac_status sumac_client_create(
         status = assign_value(creation.made, options->initial_value, until_us, client, error);
     if (status == SUMAC_OK)
         *variable = creation.made;
+    return status;
+}
+
+/* ---- create many */
+
+#define BATCH_BYTES_MAX (WIRE_CREATE_BYTES_MAX - 4096u) /* of variables in one request */
+#define BATCH_ARENA_BYTES_MAX (WIRE_CREATE_VARIABLES_MAX * (size_t)4096)
+
+/* What one message creates. */
+struct batch {
+    struct sumac_client *client;
+    const struct sumac_variable_options *options; /* of all */
+    struct sumac_variable **made;                 /* likewise */
+    struct creation creations[WIRE_CREATE_VARIABLES_MAX];
+    wire_variable *variables[WIRE_CREATE_VARIABLES_MAX];
+    size_t places[WIRE_CREATE_VARIABLES_MAX]; /* among all */
+    uint32_t count, answered;
+};
+
+static bool is_assigned(const struct sumac_variable_options *options)
+{
+    return options->initializer == SUMAC_INITIALIZER_ASSIGNED;
+}
+
+/* The first of them, as many as ps 0 has put into the answer. */
+static void take_batch(void *context, const wire_message *message)
+{
+    struct batch *batch = context;
+    const wire_create_reply *reply = (const wire_create_reply *)message;
+    batch->answered = 0;
+    for (size_t i = 0; i < reply->n_variables && i < batch->count; i++) {
+        const size_t place = batch->places[i];
+        if (strcmp(reply->variables[i]->name, batch->options[place].name) != 0)
+            return;
+        batch->made[place] = client_learn(batch->client, reply->variables[i]);
+        if (batch->made[place] == NULL)
+            return;
+        batch->answered++;
+    }
+}
+
+/* From `next` of `count` on, as many as one request may have. */
+static enum sumac_status fill_batch(
+    struct batch *batch, size_t next, size_t count, struct arena *arena, struct sumac_error *error)
+{
+    size_t bytes = 0;
+    enum sumac_status status = SUMAC_OK;
+    batch->count = 0;
+    for (; status == SUMAC_OK && next < count && batch->count < WIRE_CREATE_VARIABLES_MAX; next++) {
+        struct creation *creation = &batch->creations[batch->count];
+        if (is_assigned(&batch->options[next]))
+            continue;
+        *creation = (struct creation){.client = batch->client};
+        status = fill(creation, &batch->options[next], arena, error);
+        bytes += wire_packed_bytes(&creation->variable.base, 0) + 8;
+        if (batch->count > 0 && bytes > BATCH_BYTES_MAX)
+            break;
+        batch->places[batch->count] = next;
+        batch->variables[batch->count++] = &creation->variable;
+    }
+    return status;
+}
+
+/* One message each way; with the lock held. */
+static enum sumac_status create_batch(struct batch *batch, struct sumac_error *error)
+{
+    struct session_state state;
+    wire_create_request request = request_of(batch->client, &state);
+    request.n_variables = batch->count;
+    request.variables = batch->variables;
+    const struct client_call call = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_CREATE,
+        .request = &request.base,
+        .needs_session = true,
+        .waits_for_others = true,
+        .take = take_batch,
+        .context = batch};
+    const enum sumac_status status = client_call(batch->client, &call, error);
+    if (status == SUMAC_OK && batch->answered == 0)
+        return fail(
+            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "ps 0 answered the create of %s with no usable variable", batch->variables[0]->name);
+    for (uint32_t i = 0; status == SUMAC_OK && i < batch->answered; i++)
+        note_created(batch->client, batch->made[batch->places[i]]);
+    return status;
+}
+
+/* All but those that their creator assigns; with the lock held. */
+static enum sumac_status
+create_batches(struct batch *batch, size_t count, uint64_t until_us, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    for (size_t next = 0; status == SUMAC_OK;) {
+        struct arena arena;
+        arena_init(&arena, &memory_heap, BATCH_ARENA_BYTES_MAX);
+        status = fill_batch(batch, next, count, &arena, error);
+        const bool over = status == SUMAC_OK && batch->count == 0;
+        if (status == SUMAC_OK && !over && next > 0 && client_now_us() >= until_us)
+            status = fail(
+                error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+                "%zu of %zu variables are created, and the time of %s is over", next, count,
+                text_time_ms(batch->client->timeout_ms).text);
+        if (status == SUMAC_OK && !over)
+            status = create_batch(batch, error);
+        arena_deinit(&arena);
+        if (over)
+            break;
+        if (status == SUMAC_OK)
+            next = batch->places[batch->answered - 1] + 1;
+    }
+    return status;
+}
+
+static enum sumac_status
+check_many(const struct sumac_variable_options *options, size_t count, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    for (size_t i = 0; status == SUMAC_OK && i < count; i++)
+        status = check_options(&options[i], error);
+    return status;
+}
+
+enum sumac_status sumac_client_create_many(
+    struct sumac_client *client, const struct sumac_variable_options *options, size_t count,
+    struct sumac_variable **variables, struct sumac_error *error)
+{
+    const char *const null = client == NULL                   ? "client"
+                             : options == NULL && count > 0   ? "options"
+                             : variables == NULL && count > 0 ? "variables"
+                                                              : NULL;
+    if (null != NULL)
+        return fail_for_null(error, "sumac_client_create_many", null);
+    const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
+    struct batch *batch = calloc(1, sizeof(*batch));
+    struct sumac_variable **made = calloc(count + 1, sizeof(*made));
+    enum sumac_status status = SUMAC_OK;
+    if (batch == NULL || made == NULL)
+        status = fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory to create %zu variables", count);
+    if (status == SUMAC_OK) {
+        batch->client = client;
+        batch->options = options;
+        batch->made = made;
+        client_lock(client);
+        status = check_many(options, count, error);
+        if (status == SUMAC_OK)
+            status = create_batches(batch, count, until_us, error);
+        client_unlock(client);
+    }
+    for (size_t i = 0; status == SUMAC_OK && i < count; i++)
+        if (is_assigned(&options[i]))
+            status = sumac_client_create(client, &options[i], &made[i], error);
+    if (status == SUMAC_OK && count > 0)
+        memcpy(variables, made, count * sizeof(struct sumac_variable *));
+    free(made);
+    free(batch);
     return status;
 }
 

@@ -77,7 +77,9 @@ struct wire_received {
 #define WIRE_PULL_BYTES_MAX                                                                        \
     (1u << 20) /* of one PullRequest: its pieces; a client of ours names 16384 */
 
-#define WIRE_LIST_NAMES_MAX 1000u /* in one ListRequest */
+#define WIRE_LIST_NAMES_MAX 1000u      /* in one ListRequest */
+#define WIRE_CREATE_VARIABLES_MAX 256u /* in one CreateRequest, … */
+#define WIRE_CREATE_BYTES_MAX 262144u  /* … which has so many bytes at most */
 
 /* Unpack a message that arrived as `spans`.
  *

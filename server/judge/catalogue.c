@@ -62,19 +62,40 @@ static enum sumac_status fail_for_memory(const char *name, struct sumac_error *e
         "%s: ps 0 has no memory for another variable", name);
 }
 
+static enum sumac_status check(
+    const struct judge *judge, const char *name, const struct definition *definition,
+    uint32_t fresh, uint64_t *shard_count, struct sumac_error *error)
+{
+    const enum sumac_status status = placement_shard_count(
+        &definition->partitioner, &definition->shape, definition->dtype, shard_count, error);
+    if (status != SUMAC_OK)
+        return status;
+    assert(judge->variable_count <= JUDGE_VARIABLES_MAX);
+    if (fresh > JUDGE_VARIABLES_MAX - judge->variable_count)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%s: there are %u variables already, the most there may be", name,
+            judge->variable_count + fresh - 1);
+    if (*shard_count > JUDGE_SHARDS_MAX)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSUPPORTED,
+            "%s: the partitioner makes %llu shards, at most %u may be", name,
+            (unsigned long long)*shard_count, JUDGE_SHARDS_MAX);
+    return SUMAC_OK;
+}
+
+enum sumac_status judge_variable_check(
+    const struct judge *judge, const char *name, const struct definition *definition,
+    uint32_t fresh, struct sumac_error *error)
+{
+    uint64_t shard_count = 0;
+    return check(judge, name, definition, fresh, &shard_count, error);
+}
+
 static enum sumac_status take_record(
     struct judge *judge, const char *name, uint64_t shard_count, struct judge_variable **variable,
     struct sumac_error *error)
 {
-    if (judge->variable_count >= JUDGE_VARIABLES_MAX)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "%s: there are %u variables already, the most there may be", name, JUDGE_VARIABLES_MAX);
-    if (shard_count > JUDGE_SHARDS_MAX)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSUPPORTED,
-            "%s: the partitioner makes %llu shards, at most %u may be", name,
-            (unsigned long long)shard_count, JUDGE_SHARDS_MAX);
     const size_t fixed = sizeof(**variable) + (size_t)shard_count * sizeof(struct judge_shard);
     const size_t name_bytes = strlen(name) + 1;
     struct judge_variable *record = memory_take(judge->memory, fixed + name_bytes);
@@ -96,8 +117,7 @@ enum sumac_status judge_variable_make(
 {
     assert(judge_variable_find(judge, name) == NULL);
     uint64_t shard_count = 0;
-    enum sumac_status status = placement_shard_count(
-        &definition->partitioner, &definition->shape, definition->dtype, &shard_count, error);
+    enum sumac_status status = check(judge, name, definition, 1, &shard_count, error);
     if (status == SUMAC_OK)
         status = take_record(judge, name, shard_count, variable, error);
     if (status != SUMAC_OK)

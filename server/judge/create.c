@@ -19,7 +19,7 @@
 
 /* ---- calls that wait ---- */
 
-static void wait_call(struct judge *judge, const struct judge_call *wanted)
+void judge_wait_call(struct judge *judge, const struct judge_call *wanted)
 {
     const char *what = wanted->kind == JUDGE_CALL_CREATE ? "create" : "delete";
 
@@ -30,6 +30,7 @@ static void wait_call(struct judge *judge, const struct judge_call *wanted)
             judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "%zu creates and deletes wait already, at most %u do: %s %s again later",
             judge->calls_pool.used, JUDGE_CALLS_MAX, what, wanted->variable->name);
+        judge_list_give(judge, wanted->list);
         return;
     }
     struct judge_call *call = pool_take(&judge->calls_pool);
@@ -38,6 +39,7 @@ static void wait_call(struct judge *judge, const struct judge_call *wanted)
             judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory to let the %s of %s wait; it goes on without an answer: ask again",
             what, wanted->variable->name);
+        judge_list_give(judge, wanted->list);
         return;
     }
     *call = *wanted;
@@ -53,6 +55,7 @@ static struct judge_call *drop_call(struct judge *judge, struct judge_call *call
     struct judge_call *next = call->in_judge.next;
     LIST_REMOVE(&judge->calls, call, in_judge);
     LIST_REMOVE(&call->variable->waiting, call, of_variable);
+    judge_list_give(judge, call->list);
     pool_give(&judge->calls_pool, call);
     return next;
 }
@@ -191,8 +194,10 @@ static void answer_waiting(struct judge *judge, struct judge_variable *variable)
 {
     for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;
-        if (call->kind == JUDGE_CALL_CREATE &&
-            try_answer(judge, call->call, call->session, variable))
+        if (call->kind != JUDGE_CALL_CREATE)
+            continue;
+        if (call->list != NULL ? judge_list_go_on(judge, call)
+                               : try_answer(judge, call->call, call->session, variable))
             (void)drop_call(judge, call);
     }
 }
@@ -296,8 +301,7 @@ static bool may_change_catalogue(struct judge *judge, uint64_t call)
     return false;
 }
 
-/* The variable of that name, made if there is none. */
-static enum sumac_status find_or_make(
+enum sumac_status judge_find_or_make(
     struct judge *judge, const wire_variable *wanted, struct judge_variable **variable,
     struct sumac_error *error)
 {
@@ -321,6 +325,10 @@ void judge_create_call(struct judge *judge, const struct judge_event *event)
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
     if (session == NULL || !may_change_catalogue(judge, event->call))
         return;
+    if (request->n_variables > 0) {
+        judge_create_many(judge, event, session);
+        return;
+    }
     if (request->variable == NULL) {
         judge_fail(
             judge, event->call, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
@@ -329,7 +337,7 @@ void judge_create_call(struct judge *judge, const struct judge_event *event)
     }
     struct judge_variable *variable = NULL;
     struct sumac_error error = {0};
-    if (find_or_make(judge, request->variable, &variable, &error) != SUMAC_OK) {
+    if (judge_find_or_make(judge, request->variable, &variable, &error) != SUMAC_OK) {
         judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
         return;
     }
@@ -344,7 +352,7 @@ void judge_create_call(struct judge *judge, const struct judge_event *event)
         .until_us = judge->now_us + judge_ms(timeout_ms),
         .timeout_ms = timeout_ms,
     };
-    wait_call(judge, &call);
+    judge_wait_call(judge, &call);
 }
 
 void judge_delete_call(struct judge *judge, const struct judge_event *event)
@@ -382,5 +390,5 @@ void judge_delete_call(struct judge *judge, const struct judge_event *event)
         .until_us = judge->now_us + judge_ms(timeout_ms),
         .timeout_ms = timeout_ms,
     };
-    wait_call(judge, &call);
+    judge_wait_call(judge, &call);
 }

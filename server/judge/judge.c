@@ -101,6 +101,8 @@ void judge_destroy(struct judge *judge)
     pool_deinit(&judge->tasks_pool);
     pool_deinit(&judge->sessions_pool);
     pool_deinit(&judge->orders_pool);
+    for (struct judge_call *call = judge->calls.first; call != NULL; call = call->in_judge.next)
+        judge_list_give(judge, call->list);
     pool_deinit(&judge->calls_pool);
     judge_effects_deinit(judge);
     memory_give(judge->memory, judge->peers, peers_bytes);

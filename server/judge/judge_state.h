@@ -231,12 +231,19 @@ struct judge_variable {
 
 enum judge_call_kind { JUDGE_CALL_CREATE, JUDGE_CALL_DELETE };
 
+/* The variables of one create. */
+struct judge_list {
+    uint32_t count, at; /* those before `at` are published */
+    uint64_t ids[];
+};
+
 struct judge_call {
     LINKS(struct judge_call) in_judge; /* in the order in which they came */
     LINKS(struct judge_call) of_variable;
     enum judge_call_kind kind;
     uint64_t call;
-    struct judge_variable *variable;
+    struct judge_variable *variable; /* of a list the one that is waited for */
+    struct judge_list *list;         /* of a create of several; NULL: of one */
     struct judge_session *session;
     uint64_t until_us;
     uint32_t timeout_ms;
@@ -488,6 +495,10 @@ void judge_leaves_fail(
 /* catalogue.c */
 struct judge_variable *judge_variable_find(const struct judge *judge, const char *name);
 struct judge_variable *judge_variable_by_id(const struct judge *judge, uint64_t id);
+/* May it be made, and be the `fresh`th new one? */
+enum sumac_status judge_variable_check(
+    const struct judge *judge, const char *name, const struct definition *definition,
+    uint32_t fresh, struct sumac_error *error);
 enum sumac_status judge_variable_make(
     struct judge *judge, const char *name, const struct definition *definition,
     struct judge_variable **variable, struct sumac_error *error);
@@ -496,7 +507,20 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable);
 /* In the step's arena. */
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable);
 
+/* create_many.c */
+void judge_create_many(
+    struct judge *judge, const struct judge_event *event, struct judge_session *session);
+/* What a call with a list waited for is published. True: the call was answered, or failed. */
+bool judge_list_go_on(struct judge *judge, struct judge_call *call);
+void judge_list_give(struct judge *judge, struct judge_list *list);
+
 /* create.c */
+/* The variable of that name, made if there is none. */
+enum sumac_status judge_find_or_make(
+    struct judge *judge, const wire_variable *wanted, struct judge_variable **variable,
+    struct sumac_error *error);
+/* Keep it, with its list, or fail it. */
+void judge_wait_call(struct judge *judge, const struct judge_call *wanted);
 void judge_create_call(struct judge *judge, const struct judge_event *event);
 void judge_delete_call(struct judge *judge, const struct judge_event *event);
 void judge_add_answered(

@@ -67,6 +67,8 @@ static void try_no_client(void)
     REFUSED(function, "NULL client", INVALID_ARGUMENT, "client is NULL", call)
     NULL_CLIENT(sumac_client_leave, sumac_client_leave(NULL, SUMAC_LEAVING_DONE, error));
     NULL_CLIENT(sumac_client_create, sumac_client_create(NULL, &options, &variable, error));
+    NULL_CLIENT(
+        sumac_client_create_many, sumac_client_create_many(NULL, &options, 1, &variable, error));
     NULL_CLIENT(sumac_client_find, sumac_client_find(NULL, "w", &variable, error));
     NULL_CLIENT(sumac_client_delete, sumac_client_delete(NULL, "w", error));
     NULL_CLIENT(sumac_client_push, sumac_client_push(NULL, NULL, 0, NULL, &push, error));
@@ -154,6 +156,22 @@ static void try_creating(void)
     REFUSED(
         sumac_client_create, "NULL name", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
         sumac_client_create(client, &nameless, &variable, error));
+    const struct sumac_variable_options twice[] = {
+        {.name = "t", .dtype = SUMAC_FLOAT32}, {.name = "t", .dtype = SUMAC_FLOAT32}};
+    struct sumac_variable *both[2] = {NULL, NULL};
+    REFUSED(
+        sumac_client_create_many, "NULL options", INVALID_ARGUMENT, "options is NULL",
+        sumac_client_create_many(client, NULL, 2, both, error));
+    REFUSED(
+        sumac_client_create_many, "NULL variables", INVALID_ARGUMENT, "variables is NULL",
+        sumac_client_create_many(client, twice, 2, NULL, error));
+    REFUSED(
+        sumac_client_create_many, "one name twice", INVALID_ARGUMENT, "names t twice",
+        sumac_client_create_many(client, twice, 2, both, error));
+    HOLDS(sumac_client_create_many, "untouched", both[0] == NULL && both[1] == NULL);
+    HOLDS(
+        sumac_client_create_many, "none of none",
+        sumac_client_create_many(client, NULL, 0, NULL, error) == SUMAC_OK);
     CREATE("name \"\"", INVALID_ARGUMENT, "name has 1 to 1024 bytes", .name = "");
     CREATE("name \\xff", INVALID_ARGUMENT, "UTF-8", .name = "\xff");
     CREATE("dtype 77", INVALID_ARGUMENT, "77", .dtype = (enum sumac_dtype)77);

@@ -74,6 +74,27 @@ class Training(unittest.TestCase):
         self.client = Client(self.cluster.addresses())
         self.addCleanup(self.client.close)
 
+    def test_many_variables_are_created_by_one_call_and_again_by_its_retry(self):
+        names = [f"many_{number}" for number in range(256)]
+
+        made = self.client.create_many(names)
+        again = self.client.create_many(names)
+
+        self.assertEqual([variable.name for variable in made], names)
+        self.assertEqual([variable.variable_id for variable in again], [variable.variable_id for variable in made])
+        self.assertTrue(all(variable.published for variable in made))
+        self.assertEqual({shard.ps for variable in made for shard in variable.shards}, {0, 1})
+
+    def test_one_bad_variable_among_many_leaves_none_behind(self):
+        with self.assertRaises(grpc.RpcError) as refused:
+            self.client.create_many(["none_0", "none_1", "none/part_0"])
+
+        self.assertEqual(refused.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertIn("none/part_0", refused.exception.details())
+        with self.assertRaises(grpc.RpcError) as missing:
+            self.client.ps[0].variables.List(variables_pb2.ListRequest(names=["none_0"]), timeout=DEADLINE_S)
+        self.assertEqual(missing.exception.code(), grpc.StatusCode.NOT_FOUND)
+
     def test_a_push_over_both_ps_is_applied_when_it_is_committed(self):
         variable = self.client.create("w", [4, 2])
         self.assertEqual([(shard.ps, shard.rows) for shard in variable.shards], [(0, 2), (1, 2)])

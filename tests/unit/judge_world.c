@@ -100,6 +100,11 @@ static void keep_join(struct world_answer *kept, const wire_join_reply *reply)
 static void keep_create(struct world_answer *kept, const wire_create_reply *reply)
 {
     kept->assign = reply->assign;
+    kept->variable_count = reply->n_variables;
+    for (size_t i = 0; i < kept->variable_count && i < 8; i++)
+        kept->variable_ids[i] = reply->variables[i]->variable_id;
+    if (reply->variable == NULL)
+        return;
     kept->variable_id = reply->variable->variable_id;
     kept->shard_count = reply->variable->n_shards;
     for (size_t i = 0; i < kept->shard_count && i < 8; i++) {
@@ -478,6 +483,16 @@ uint64_t world_create(
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     request.variable = (wire_variable *)variable;
     request.timeout_ms = timeout_ms;
+    return call(world, LANE_CALL_CREATE, &request.base);
+}
+
+uint64_t world_create_many(
+    struct world *world, const uint8_t session_id[16], wire_variable **variables, size_t count)
+{
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.variables = variables;
+    request.n_variables = count;
     return call(world, LANE_CALL_CREATE, &request.base);
 }
 

@@ -83,6 +83,8 @@ struct world_answer {
     size_t previous_voided, ps_count;
     uint64_t final;
     bool assign;
+    size_t variable_count; /* of a create of several, and their ids */
+    uint64_t variable_ids[8];
     uint64_t variable_id;
     size_t shard_count;
     uint32_t shard_ps[8];
@@ -95,7 +97,7 @@ struct world {
     struct memory memory;
     uint64_t bytes_taken; /* of it by the judge, not given back */
     bool out_of_memory;   /* the judge gets no more */
-    bool holds_orders; /* the test has taken some of the judge's records of orders */
+    bool holds_orders;    /* the test has taken some of the judge's records of orders */
     bool out_of_pools;    /* nor a chunk for a pool; what is smaller it gets */
     struct judge *judge;
     uint64_t now_us;
@@ -148,6 +150,8 @@ world_leave_after(struct world *world, const uint8_t session_id[16], uint64_t la
 uint64_t world_create(
     struct world *world, const uint8_t session_id[16], const wire_variable *variable,
     uint32_t timeout_ms);
+uint64_t world_create_many(
+    struct world *world, const uint8_t session_id[16], wire_variable **variables, size_t count);
 uint64_t world_delete(struct world *world, const uint8_t session_id[16], const char *name);
 void world_cancel(struct world *world, uint64_t call);
 

@@ -115,8 +115,9 @@ struct sumac_client_options {
         *ps_addresses; /* for a reader or an observer: one will do, it knows the others;
                                         NULL, too: the cluster is the one in TF_CONFIG */
     uint32_t ps_count;
-    bool reader;   /* no session: finds and pulls only */
-    bool any_ps;   /* of a reader: one ps that answers is enough to open, and those that hold what is pulled to pull it */
+    bool reader; /* no session: finds and pulls only */
+    bool
+        any_ps; /* of a reader: one ps that answers is enough to open, and those that hold what is pulled to pull it */
     bool observer; /* a session that holds nothing up; else: a member, the cluster's own task */
     uint32_t local_replicas; /* of this worker; 0: 1 */
     uint32_t timeout_ms;     /* of each call; 0: 60 000 */
@@ -165,6 +166,19 @@ SUMAC_API void sumac_client_close(struct sumac_client *client);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
     struct sumac_client *client, const struct sumac_variable_options *options,
     struct sumac_variable **variable, struct sumac_error *error);
+
+/* Create `count` variables, or find those that are defined the same way: one message for each 256 of them or so, and not one for
+ * each. Those that their creator assigns are created one by one, after the others.
+ *
+ * Borrows  all that the options point to, as sumac_client_create. Refs  likewise.
+ * Lends    variables[0 … count - 1] in the order of the options, until the close; written on success only.
+ * Fails    as sumac_client_create, naming the variable. Of the 256 that one message takes none is created when one is refused;
+ *          those of earlier messages stay, and the same call again finds them. INVALID_ARGUMENT: one name twice.
+ *          DEADLINE_EXCEEDED: timeout_ms is for each message, and none is begun when it has passed.
+ * Threads  any; others go on beside it. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create_many(
+    struct sumac_client *client, const struct sumac_variable_options *options, size_t count,
+    struct sumac_variable **variables, struct sumac_error *error);
 
 /* The variable of that name (asking a ps when it is not known yet). Lends  *variable, until the close. Fails  NOT_FOUND. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* create_many.c -- one Create for many variables: all are checked before any is made, and the answer waits until every one is
+ * published. It has as many of them, from the first on, as fit into one message; whoever lacks some asks for the rest.
+ */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "error.h"
+
+/* Of one answer, if it has more than one variable. */
+#define ANSWER_BYTES_MAX 262144u
+#define VARIABLE_BYTES_MAX 320u /* of one in it, without its name and its shards */
+#define SHARD_BYTES_MAX 70u
+
+/* ---- before any is made ---- */
+
+/* Can this one be made, or is it there already? */
+static enum sumac_status check_one(
+    struct judge *judge, const wire_variable *wanted, uint32_t *fresh, struct sumac_error *error)
+{
+    struct definition definition;
+    const enum sumac_status status = definition_read(wanted, &definition, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (definition_is_assigned(&definition))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
+            "%s is to be assigned by its creator: create it in a call of its own", wanted->name);
+    const struct judge_variable *variable = judge_variable_find(judge, wanted->name);
+    if (variable != NULL)
+        return definition_compare(wanted->name, &variable->definition, &definition, error);
+    ++*fresh;
+    return judge_variable_check(judge, wanted->name, &definition, *fresh, error);
+}
+
+/* A name that is there twice is found by a map of those before it. */
+static enum sumac_status
+check_names(struct judge *judge, const wire_create_request *request, struct sumac_error *error)
+{
+    struct key_map names;
+    struct key_entry *entries =
+        arena_take(&judge->said->arena, request->n_variables * sizeof *entries);
+    const char *twice = NULL;
+    bool whole = entries != NULL;
+    key_map_init(&names, judge->memory);
+    for (size_t i = 0; whole && twice == NULL && i < request->n_variables; i++) {
+        char *name = request->variables[i]->name;
+        if (key_map_get(&names, name, strlen(name)) != NULL)
+            twice = name;
+        entries[i] = (struct key_entry){.key = name, .key_bytes = strlen(name), .value = name};
+        whole = key_map_put(&names, &entries[i]);
+    }
+    key_map_deinit(&names);
+    if (twice != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "create names %s twice in one call", twice);
+    if (whole)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "ps 0 has no memory for a create of %zu variables", request->n_variables);
+}
+
+static enum sumac_status
+check_all(struct judge *judge, const wire_create_request *request, struct sumac_error *error)
+{
+    uint32_t fresh = 0;
+    if (request->variable != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "create names one variable, and %zu beside it: name all of them in the list",
+            request->n_variables);
+    if (request->n_variables > WIRE_CREATE_VARIABLES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "create names %zu variables, and %u are the most of one call: create them in several",
+            request->n_variables, WIRE_CREATE_VARIABLES_MAX);
+    enum sumac_status status = SUMAC_OK;
+    for (size_t i = 0; status == SUMAC_OK && i < request->n_variables; i++)
+        status = check_one(judge, request->variables[i], &fresh, error);
+    if (status == SUMAC_OK)
+        status = check_names(judge, request, error);
+    if (status == SUMAC_OK && judge->orders_pool.used + fresh > JUDGE_ORDERS_MAX)
+        status = fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%zu orders wait for the ps already, and %u are the most: create %u variables later",
+            judge->orders_pool.used, JUDGE_ORDERS_MAX, fresh);
+    return status;
+}
+
+/* ---- waiting, and the answer ---- */
+
+static size_t bytes_of(const struct judge_variable *variable)
+{
+    return VARIABLE_BYTES_MAX + strlen(variable->name) +
+           (size_t)variable->shard_count * SHARD_BYTES_MAX;
+}
+
+/* As many as fit, one at least; NULL: no memory. All are published. */
+static wire_create_reply *pack(struct judge *judge, const struct judge_list *list)
+{
+    wire_create_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
+    wire_variable **messages = arena_take(&judge->said->arena, list->count * sizeof *messages);
+    size_t bytes = 0;
+    assert(list->at == list->count);
+    if (reply == NULL || messages == NULL)
+        return NULL;
+    *reply = (wire_create_reply)WIRE_CREATE_REPLY_INIT;
+    reply->variables = messages;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct judge_variable *variable = judge_variable_by_id(judge, list->ids[i]);
+        bytes += bytes_of(variable);
+        if (i > 0 && bytes > ANSWER_BYTES_MAX)
+            break;
+        wire_variable *message = judge_variable_message(judge, variable);
+        if (message == NULL)
+            return i > 0 ? reply : NULL;
+        messages[reply->n_variables++] = message;
+    }
+    return reply;
+}
+
+/* The first that is not published yet; NULL: none, or one is gone. */
+static struct judge_variable *awaited(const struct judge *judge, struct judge_list *list)
+{
+    for (list->at = 0; list->at < list->count; list->at++) {
+        struct judge_variable *variable = judge_variable_by_id(judge, list->ids[list->at]);
+        if (variable == NULL || variable->state == JUDGE_VARIABLE_DELETING)
+            return NULL;
+        if (variable->state != JUDGE_VARIABLE_PUBLISHED)
+            return variable;
+    }
+    return NULL;
+}
+
+static void answer(struct judge *judge, uint64_t call, const struct judge_list *list)
+{
+    if (list->at < list->count) {
+        judge_fail(
+            judge, call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+            "variable number %u of the %u of this create was deleted, or could not be made, while "
+            "the others were: create them again",
+            list->at + 1, list->count);
+        return;
+    }
+    const wire_create_reply *reply = pack(judge, list);
+    judge_reply_or_fail(judge, call, reply == NULL ? NULL : &reply->base);
+}
+
+bool judge_list_go_on(struct judge *judge, struct judge_call *call)
+{
+    assert(call->list != NULL);
+    struct judge_variable *variable = awaited(judge, call->list);
+    if (variable == NULL) {
+        answer(judge, call->call, call->list);
+        return true;
+    }
+    if (variable != call->variable) {
+        LIST_REMOVE(&call->variable->waiting, call, of_variable);
+        call->variable = variable;
+        LIST_APPEND(&variable->waiting, call, of_variable);
+    }
+    return false;
+}
+
+void judge_list_give(struct judge *judge, struct judge_list *list)
+{
+    if (list != NULL)
+        memory_give(judge->memory, list, sizeof *list + list->count * sizeof list->ids[0]);
+}
+
+/* ---- the request ---- */
+
+/* NULL: the call was failed; what has been made stays, and is found by the same call again. */
+static struct judge_list *
+make_all(struct judge *judge, uint64_t call, const wire_create_request *request)
+{
+    const uint32_t count = (uint32_t)request->n_variables;
+    struct sumac_error error = {0};
+    struct judge_list *list =
+        memory_take(judge->memory, sizeof *list + count * sizeof list->ids[0]);
+    if (list == NULL) {
+        judge_reply_or_fail(judge, call, NULL);
+        return NULL;
+    }
+    *list = (struct judge_list){.count = count};
+    for (uint32_t i = 0; i < count; i++) {
+        struct judge_variable *variable = NULL;
+        if (judge_find_or_make(judge, request->variables[i], &variable, &error) != SUMAC_OK) {
+            judge_fail(judge, call, error.status, error.reason, "%s", error.text);
+            judge_list_give(judge, list);
+            return NULL;
+        }
+        list->ids[i] = variable->id;
+    }
+    return list;
+}
+
+void judge_create_many(
+    struct judge *judge, const struct judge_event *event, struct judge_session *session)
+{
+    const wire_create_request *request = (const wire_create_request *)event->request;
+    struct sumac_error error = {0};
+    if (check_all(judge, request, &error) != SUMAC_OK) {
+        judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
+        return;
+    }
+    struct judge_list *list = make_all(judge, event->call, request);
+    if (list == NULL)
+        return;
+    struct judge_variable *variable = awaited(judge, list);
+    if (variable == NULL) {
+        answer(judge, event->call, list);
+        judge_list_give(judge, list);
+        return;
+    }
+    const uint32_t timeout_ms = request->timeout_ms == 0 ? JUDGE_CREATE_MS : request->timeout_ms;
+    const struct judge_call call = {
+        .kind = JUDGE_CALL_CREATE,
+        .call = event->call,
+        .variable = variable,
+        .list = list,
+        .session = session,
+        .until_us = judge->now_us + judge_ms(timeout_ms),
+        .timeout_ms = timeout_ms,
+    };
+    judge_wait_call(judge, &call);
+}
