@@ -157,8 +157,10 @@ void checker_ended(struct world *world, struct sim_session *life, const struct s
     life->ended = true;
     if (!says_what_came(error) && !world->checker->ps_exited && !lost)
         checker_violation(world, "a live client is not told what came of its session");
-    if (!life->joined && world_was_short(world) && error->reason == SUMAC_REASON_SESSION_CLOSED)
-        return; /* it could not be opened everywhere; the first answer, which said so, was lost */
+    if (!life->joined && world_was_short(world) &&
+        (error->reason == SUMAC_REASON_SESSION_CLOSED ||
+         error->reason == SUMAC_REASON_TOO_MANY_SESSIONS))
+        return; /* it could not be opened everywhere, which an answer that was lost said; or others not be settled yet */
     if (is_for_memory(world, error)) {
         made(world, MADE_session_no_memory);
         checker_died(world, life); /* of what it had under way nothing is said */

@@ -186,6 +186,8 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
         checker_parts_came(world, ps, stream, event.push_request, ps->records_made);
     const uint64_t made_before = ps->records_made;
     struct order_seen *order = NULL;
+    if (event.order != NULL && event.order->end != NULL && ps->told_end_us == 0)
+        ps->told_end_us = world->now_us;
     if (event.order != NULL && event.order->number != 0) {
         order = &ps->orders[event.order->number % (sizeof ps->orders / sizeof ps->orders[0])];
         if (order->number == event.order->number && order->made_after > order->made_before)

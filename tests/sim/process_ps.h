@@ -20,7 +20,9 @@ struct ps {
     struct order_seen {
         uint64_t number, made_before, made_after; /* records, before and after it was obeyed */
     } orders[64];                                 /* by number */
-    uint32_t stats_at; /* the event after which it was last asked for its statistics */
+    uint32_t stats_at;    /* the event after which it was last asked for its statistics */
+    uint64_t told_end_us; /* 0: not yet */
+    bool ran_out;         /* it ended with work under way, at the end of its time */
     bool serving, ending, exited, crashed;
     int exit_code;
     struct sumac_error end; /* why, for those whom it leaves */

@@ -88,6 +88,8 @@ static void leave(struct world *world, struct ps *ps, const struct lane_effect *
     ps->ending = true;
     ps->exit_code = effect->exit_code;
     ps->end = effect->error;
+    ps->ran_out = ps->told_end_us != 0 &&
+                  world->now_us >= ps->told_end_us + ps->config.terminate_ms * 1000ull;
     if (effect->exit_code == LANE_EXIT_NO_MEMORY) {
         ps->crashed = true;
         checker_ps_crashed(world);
