@@ -179,6 +179,8 @@ void checker_heard_call(struct world *world, const struct call *call, const wire
     const struct client *client = world->clients[call->caller - SIM_PS_MAX];
     if (call->kind == LANE_CALL_JOIN)
         joins(world, life);
+    if (call->kind == LANE_CALL_LIST) /* anybody's: it names no session */
+        return;
     heard(world, life);
     if (call->kind != LANE_CALL_LEAVE)
         return;

@@ -27,7 +27,7 @@ static bool is_torn(const struct world *world, const struct sim_push *push, bool
 static void check_push(struct world *world, const struct sim_push *push)
 {
     bool everywhere;
-    if (push->seed)
+    if (push->seed || (push->participants & world->checker->unread) != 0)
         return;
     /* An observer holds up no end of the run: what it had under way then is not settled, and goes with the rest. */
     const bool settled = push->session->decided || world->clients[push->session->client]->member;
@@ -49,8 +49,8 @@ static void check_push(struct world *world, const struct sim_push *push)
 static void check_final(struct world *world, const struct sim_push *push)
 {
     const struct checker *checker = world->checker;
-    if (push->seed || push->sequence == 0 || push->defect != DEFECT_NONE ||
-        checker_may_be_void(world, push))
+    if (push->seed || (push->participants & world->checker->unread) != 0 || push->sequence == 0 ||
+        push->defect != DEFECT_NONE || checker_may_be_void(world, push))
         return;
     const struct client *client = world->clients[push->session->client];
     for (uint32_t i = 0; i < checker->life_count; i++) {

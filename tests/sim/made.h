@@ -23,6 +23,7 @@
     X(left_undone, "leaves without done")                                                          \
     X(duplicate, "calls that came twice")                                                          \
     X(commit_first, "commits that overtook a part")                                                \
+    X(listed_page, "pages of lists")                                                               \
     X(listed, "lists")                                                                             \
     X(deleted, "variables deleted")                                                                \
     X(call_timed_out, "calls that met their deadline")                                             \

@@ -32,7 +32,9 @@ struct client {
     bool assigns;                 /* it was told to, and has not yet */
     uint64_t calls_made, calling; /* the call under way; 0: none is */
     const wire_type *called;      /* its request's */
-    uint32_t known_then;          /* variables that had been created when it was made */
+    uint32_t known_then, found;   /* variables that there were when a list began, and it has had */
+    uint64_t listed_through;      /* the last id of its pages so far */
+    uint32_t list_limit;          /* of a page; 0: as many as an answer takes */
     bool scratched;               /* the variable of its own is there */
     uint32_t pushes_left, pulls_left;
     uint32_t window;

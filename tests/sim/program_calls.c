@@ -36,7 +36,6 @@ call(struct world *world, struct client *client, unsigned method, const wire_mes
     assert(client->calling == 0);
     client->calling = wanted.token;
     client->called = request->descriptor;
-    client->known_then = count_known(world);
     client_step(world, client, &event);
 }
 
@@ -142,14 +141,40 @@ static void delete_scratch(struct world *world, struct client *client)
     call(world, client, WIRE_VARIABLES_DELETE, &request->base);
 }
 
+/* The next page: `list_limit` variables, or as many as an answer takes. */
+static void call_list(struct world *world, struct client *client)
+{
+    wire_list_request *request = world_take(world, sizeof *request);
+
+    *request = (wire_list_request)WIRE_LIST_REQUEST_INIT;
+    request->after_id = client->listed_through;
+    request->limit = client->list_limit;
+    call(world, client, WIRE_VARIABLES_LIST, &request->base);
+}
+
+static void next_page(struct world *world, const struct event *event)
+{
+    struct client *client = world->clients[event->number];
+
+    if (client->calling == 0 && (client->phase == PHASE_WORKING || client->phase == PHASE_DRAINING))
+        call_list(world, client);
+}
+
+static void begin_list(struct world *world, struct client *client)
+{
+    client->known_then = count_known(world);
+    client->found = 0;
+    client->listed_through = 0;
+    client->list_limit = world_below(world, 4);
+    call_list(world, client);
+}
+
 void program_call(struct world *world, struct client *client)
 {
-    static const wire_list_request all = WIRE_LIST_REQUEST_INIT;
-
     if (client->calling != 0 || !world_chance(world, 6))
         return;
     if (world_chance(world, 50))
-        call(world, client, WIRE_VARIABLES_LIST, &all.base);
+        begin_list(world, client);
     else if (client->scratched)
         delete_scratch(world, client);
     else
@@ -168,19 +193,29 @@ static bool is_known(const struct world *world, const wire_variable *listed)
     return false;
 }
 
-/* What had been created when the list was asked for is in it, unless ps 0 was restarted meanwhile: that is another cluster. */
-static void listed(struct world *world, const struct client *client, const wire_list_reply *reply)
+/* What had been created when the list was asked for is in it, in the order of the ids, unless ps 0 was restarted meanwhile: that is
+ * another cluster. */
+static void listed(struct world *world, struct client *client, const wire_list_reply *reply)
 {
     struct session_state state;
-    uint32_t found = 0;
 
     session_read(client->session, &state);
     if (reply->cluster_id != state.cluster_id)
         return;
-    made(world, MADE_listed);
-    for (size_t i = 0; i < reply->n_variables; i++)
-        found += is_known(world, reply->variables[i]);
-    if (found < client->known_then)
+    made(world, client->list_limit == 0 ? MADE_listed : MADE_listed_page);
+    if (client->list_limit != 0 && reply->n_variables > client->list_limit)
+        checker_violation(world, "a page has more variables than were asked for");
+    for (size_t i = 0; i < reply->n_variables; i++) {
+        if (reply->variables[i]->variable_id <= client->listed_through)
+            checker_violation(world, "a list is not in the order of its ids");
+        client->listed_through = reply->variables[i]->variable_id;
+        client->found += is_known(world, reply->variables[i]);
+    }
+    if (reply->more && reply->n_variables > 0)
+        world_after(world, 0, process_of_client(client->index), next_page, client->index, NULL);
+    else if (reply->more)
+        checker_violation(world, "a list has more, and nothing of it");
+    else if (client->found < client->known_then)
         checker_violation(world, "a list lacks a variable that was created");
 }
 
