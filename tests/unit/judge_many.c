@@ -93,6 +93,7 @@ static void many_are_answered_in_the_order_of_the_request_when_all_are_published
     const struct world_answer *answer = world_answer(many->world, call); /* then */
     assert_int_equal(answer->status, SUMAC_OK);
     assert_int_equal(answer->variable_count, 5);
+    assert_int_equal(answer->published_count, 5);
     for (size_t i = 1; i < 5; i++)
         assert_int_equal(answer->variable_ids[i], answer->variable_ids[0] + i);
     assert_int_equal(world_told_count(many->world, 1, ORDER_PUBLISH), 5);
@@ -104,7 +105,9 @@ static void a_retry_gets_the_same_variables(void **state)
     struct many *many = *state;
     many->world->ps[1].silent = true;
     const uint64_t lost = world_create_many(many->world, many->session, many->list, 4);
+    const uint64_t waiting_bytes = many->world->bytes_taken;
     world_cancel(many->world, lost);
+    assert_true(many->world->bytes_taken < waiting_bytes); /* nothing is kept for who has gone */
     const uint64_t again = world_create_many(many->world, many->session, many->list, 4);
     many->world->ps[1].silent = false;
     world_settle_down(many->world);

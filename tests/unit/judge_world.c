@@ -101,6 +101,8 @@ static void keep_create(struct world_answer *kept, const wire_create_reply *repl
 {
     kept->assign = reply->assign;
     kept->variable_count = reply->n_variables;
+    for (size_t i = 0; i < kept->variable_count; i++)
+        kept->published_count += reply->variables[i]->published ? 1 : 0;
     for (size_t i = 0; i < kept->variable_count && i < 8; i++)
         kept->variable_ids[i] = reply->variables[i]->variable_id;
     if (reply->variable == NULL)

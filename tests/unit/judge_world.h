@@ -85,6 +85,7 @@ struct world_answer {
     bool assign;
     size_t variable_count; /* of a create of several, and their ids */
     uint64_t variable_ids[8];
+    size_t published_count;
     uint64_t variable_id;
     size_t shard_count;
     uint32_t shard_ps[8];
