@@ -149,8 +149,16 @@ void lane_session_end(struct lane *lane, struct session *session)
     forget_beyond_bounds(lane);
 }
 
+/* Of whoever was silent for a while ps 0 hears at once: it may be about to close the session. */
 void lane_session_heard(struct lane *lane, struct session *session)
 {
+    const uint64_t while_us = (uint64_t)lane->config.lease_ms * 1000 / 4;
+
+    assert(lane->now_us >= session->heard_us);
+    if (lane->now_us - session->heard_us > while_us && lane->coordinator != NULL) {
+        lane->renew_due_us = 0;
+        lane_stream_attend(lane, lane->coordinator);
+    }
     session->heard_us = lane->now_us;
     session->heard = true;
 }

@@ -411,6 +411,20 @@ static void the_sessions_heard_from_are_reported_now_and_then(void **state)
     talk_expect(talk, "report renewed 1\n");
 }
 
+static void of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    talk_tick(talk, 2500);
+    talk_tick(talk, 2500);
+    talk_tick(talk, 2500);
+    talk_forget(talk);
+
+    talk_commit(talk, stream, 0, 0, 0);
+
+    talk_expect(talk, "report renewed 1\n");
+}
+
 static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state)
 {
     struct talk *const talk = *state;
@@ -749,6 +763,7 @@ int main(void)
         talk_test(pulls_of_a_settled_session_do_not_wait_on),
         talk_test(a_pull_for_a_push_of_a_closed_session_fails_at_once),
         talk_test(the_sessions_heard_from_are_reported_now_and_then),
+        talk_test(of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once),
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
         talk_test(a_shard_that_is_being_filled_is_not_there_yet),
         talk_test(a_variable_is_assigned_when_every_element_is),

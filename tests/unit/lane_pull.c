@@ -625,7 +625,9 @@ static void a_reader_that_takes_nothing_is_given_up(void **state)
 
     assert_true(talk->bytes_taken + 6 * 32768 <= before); /* of eight blocks, two may be spare */
     talk_pull(talk, reader, 1, LONG, 1, 0); /* one that has taken what it was given stays */
-    talk_expect(talk, "pulled 1 error UNKNOWN_SHARD\n");
+    talk_expect(
+        talk, "report renewed 1\n"
+              "pulled 1 error UNKNOWN_SHARD\n");
 }
 
 /* What it has not taken in a sleep of this process, nobody could tell it to take. */
