@@ -95,6 +95,7 @@ void checker_joined(
     life->joined_us = world->now_us;
     life->attempt = state->attempt;
     life->previous_final = state->previous_final;
+    life->first_clock = state->clock;
     life->speaks_by_us = world->now_us + SIM_LEASE_MS * 1000ull / 3 + 1000;
     memcpy(life->id, state->session_id, sizeof life->id);
     for (uint32_t i = 0; i < checker->life_count; i++) {
@@ -296,6 +297,8 @@ void checker_pushed(
     if (push->fate == FATE_REFUSED && effect->error.reason == SUMAC_REASON_UNSPECIFIED &&
         !for_memory)
         checker_violation(world, "a push is refused without a reason");
+    else if (push->fate == FATE_REFUSED && push->defect != DEFECT_NONE)
+        checker_refused(world, push, &effect->error);
     if (push->fate != FATE_OK)
         return;
     if (effect->version_count != push->piece_count) {

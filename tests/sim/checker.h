@@ -22,6 +22,7 @@
 #define SEED_VALUE 7
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
+#define SIM_SHARD_BYTES_MAX (COLUMNS * 8u)
 #define PIECES_MAX (8u * SIM_PS_MAX)
 
 enum variable { LEDGER, LAST, GRAD, SLOW, ADAM, SEED, VARIABLES };
@@ -67,10 +68,12 @@ struct sim_session {
     bool was_silent, renewing, told_closed;
     /* When ps 0 has heard of it, how long it had slept by then, and its longest silence since its lease was renewed. */
     uint64_t heard_us, heard_slept_us, silent_us, silent_since_us;
-    bool leave_heard;
-    bool excused;      /* its session ended, and might have */
-    bool decided;      /* some ps was told where it ended */
-    uint64_t sequence; /* of its last push */
+    bool leave_heard, says_done, counts_as_done;
+    uint64_t acked_said[SIM_PS_MAX];                 /* to each ps */
+    uint64_t first_clock, clock_seen, clock_seen_us; /* the most that some ps counts, since then */
+    bool excused;                                    /* its session ended, and might have */
+    bool decided;                                    /* some ps was told where it ended */
+    uint64_t sequence;                               /* of its last push */
 };
 
 #define SIM_RECORD_APPLIED 3 /* as records.c has it */
@@ -79,7 +82,7 @@ struct sim_push {
     uint32_t number; /* its column */
     struct sim_session *session;
     uint64_t token, sequence; /* sequence 0: too large to get one */
-    bool seed;
+    bool seed, finishes_step;
     uint8_t participants;                         /* bit per ps */
     uint8_t ledger[SIM_PS_MAX], grad[SIM_PS_MAX]; /* rows: bit 0 and 1 */
     bool wide;
@@ -154,7 +157,8 @@ struct checker {
     uint64_t slowest[SIM_PS_MAX];            /* … and the clock of the slowest */
     uint64_t befell_until_us[SIM_PROCESSES]; /* that process, or what it says and hears */
     uint64_t ps0_slept_us,
-        ps0_wakes_us; /* half a lease or more at a time, and the end of the last */
+        ps0_wakes_us;          /* half a lease or more at a time, and the end of the last */
+    uint32_t lent[SIM_PS_MAX]; /* runs of bytes that are on their way */
     bool ps_exited;
     bool state_lost;  /* a ps has crashed, */
     uint64_t lost_us; /* the first one then: what was joined before must end */
@@ -201,6 +205,10 @@ void checker_heard_report(struct world *world, const wire_peer_report *report);
 void checker_heard_call(struct world *world, const struct call *call, const wire_message *request);
 /* ps 0 renews the lease. */
 void checker_renewed(struct world *world, const struct call *call);
+/* Has nothing befallen the client, or a ps, since then? */
+bool checker_was_calm(const struct world *world, const struct sim_session *life, uint64_t since_us);
+struct sim_session *
+checker_life_of(const struct world *world, uint32_t process, uint32_t process_life);
 /* May ps 0 close the session, or have closed it? */
 bool checker_may_be_closed(const struct world *world, const struct sim_session *life);
 
@@ -221,7 +229,21 @@ struct sim_pull *checker_find_pull(const struct world *world, uint64_t token);
 void checker_pulled(
     struct world *world, struct sim_pull *pull, const struct session_effect *effect);
 
+/* checker_told.c */
+void checker_resumed(
+    struct world *world, const struct sim_session *life, const wire_join_reply *reply);
+void checker_left(struct world *world, struct sim_session *life);
+void checker_check_done(struct world *world);
+void checker_heard_acked(
+    struct world *world, const struct stream *stream, const wire_push_request *request);
+void checker_closes(struct world *world, uint32_t ps, const wire_close_report *close);
+void checker_refused(
+    struct world *world, const struct sim_push *push, const struct sumac_error *error);
+/* checker_clock.c: a ps has said its statistics. */
+void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *stats);
+
 /* What a ps does. */
+void checker_released(struct world *world, uint32_t ps);
 void checker_ps_stepped(struct world *world, struct ps *ps);
 /* The ps has made a record. */
 void checker_recorded(struct world *world, const struct ps *ps, const struct lane_effect *effect);

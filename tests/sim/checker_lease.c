@@ -42,10 +42,15 @@ static bool has_cause(const struct world *world, const struct sim_session *life,
     return befell;
 }
 
+bool checker_was_calm(const struct world *world, const struct sim_session *life, uint64_t since_us)
+{
+    return !has_cause(world, life, since_us);
+}
+
 /* ---- what a client says */
 
-static struct sim_session *
-life_of(const struct world *world, uint32_t process, uint32_t process_life)
+struct sim_session *
+checker_life_of(const struct world *world, uint32_t process, uint32_t process_life)
 {
     const struct checker *checker = world->checker;
     for (uint32_t i = checker->life_count; i-- > 0;) {
@@ -145,7 +150,7 @@ void checker_heard_stream(struct world *world, const struct stream *stream)
     const struct newest *newest = &world->checker->newest[0][stream->caller - SIM_PS_MAX];
     const bool old = newest->life == stream->caller_life && stream->generation < newest->generation;
     if (!stream->over && !(stream->kind == LANE_STREAM_PUSH && old))
-        heard(world, life_of(world, stream->caller, stream->caller_life));
+        heard(world, checker_life_of(world, stream->caller, stream->caller_life));
 }
 
 void checker_heard_report(struct world *world, const wire_peer_report *report)
@@ -175,7 +180,7 @@ static void joins(struct world *world, const struct sim_session *life)
 
 void checker_heard_call(struct world *world, const struct call *call, const wire_message *request)
 {
-    struct sim_session *life = life_of(world, call->caller, call->caller_life);
+    struct sim_session *life = checker_life_of(world, call->caller, call->caller_life);
     const struct client *client = world->clients[call->caller - SIM_PS_MAX];
     if (call->kind == LANE_CALL_JOIN)
         joins(world, life);
@@ -185,14 +190,16 @@ void checker_heard_call(struct world *world, const struct call *call, const wire
     if (call->kind != LANE_CALL_LEAVE)
         return;
     life->leave_heard = true;
-    if (((const wire_leave_request *)request)->done && client->member)
+    const bool done = ((const wire_leave_request *)request)->done;
+    life->says_done = life->says_done || done;
+    if (done && client->member)
         world->checker->leave_asked = true;
 }
 
 /* Its lease begins anew, whatever was before. */
 void checker_renewed(struct world *world, const struct call *call)
 {
-    struct sim_session *life = life_of(world, call->caller, call->caller_life);
+    struct sim_session *life = checker_life_of(world, call->caller, call->caller_life);
     if (life == NULL)
         return;
     life->silent_us = 0;

@@ -69,11 +69,25 @@ static void check_clocks(struct world *world, uint32_t ps, const wire_stats_repl
     checker->slowest[ps] = slowest;
 }
 
+/* Beside what views keep, a block is kept for as long as bytes of it are on their way. */
+static void check_views(struct world *world, uint32_t ps, const wire_stats_reply *stats)
+{
+    const uint64_t block_bytes = world->block_bytes != 0 ? world->block_bytes : SIM_SHARD_BYTES_MAX;
+    const uint64_t lent_bytes = world->checker->lent[ps] * block_bytes;
+    if (stats->memory != NULL &&
+        stats->memory->view_bytes > stats->memory->view_bytes_max + lent_bytes)
+        checker_violation(world, "views keep more than they may");
+}
+
+void checker_released(struct world *world, uint32_t ps) { world->checker->lent[ps]--; }
+
 static void check_stats(struct world *world, uint32_t ps, const wire_stats_reply *stats)
 {
     check_clocks(world, ps, stats);
+    checker_clocks(world, ps, stats);
     if (stats->memory == NULL || stats->memory->staged_bytes > stats->memory->staging_bytes_max)
         checker_violation(world, "more is staged than there is room for");
+    check_views(world, ps, stats);
     for (size_t i = 0; i < stats->n_sessions; i++)
         if (stats->sessions[i]->staged_bytes > SIM_GRANT_BYTES)
             checker_violation(world, "a session has more staged than it was granted");
@@ -103,13 +117,22 @@ static void check_join(struct world *world, const struct call *call, const wire_
     memcpy(seen->session_id, reply->session_id.data, 16);
 }
 
+static void check_joined(struct world *world, const struct call *call, const wire_join_reply *reply)
+{
+    check_join(world, call, reply);
+    if (!world->checker->state_lost)
+        checker_resumed(world, checker_life_of(world, call->caller, call->caller_life), reply);
+}
+
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message)
 {
     if (call->kind == LANE_CALL_STATS)
         check_stats(world, ps->index, (const wire_stats_reply *)message);
     else if (call->kind == LANE_CALL_JOIN)
-        check_join(world, call, (const wire_join_reply *)message);
+        check_joined(world, call, (const wire_join_reply *)message);
+    else if (call->kind == LANE_CALL_LEAVE)
+        checker_left(world, checker_life_of(world, call->caller, call->caller_life));
     else if (call->kind == LANE_CALL_RENEW)
         checker_renewed(world, call);
 }
@@ -265,6 +288,8 @@ void checker_effect(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect)
 {
+    for (uint32_t i = 0; i < effect->payload_count; i++)
+        world->checker->lent[ps->index] += effect->payload[i].hold != 0;
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL &&
         !some_ps_ends(world)) /* without it */
         note_decided(world, effect->order->decide);
@@ -274,6 +299,8 @@ void checker_effect(
         check_reborn(world, stream, effect->push_answer);
     if (effect->kind == LANE_EFFECT_ANSWER)
         check_refusals(world, ps, stream, effect->push_answer);
+    if (effect->kind == LANE_EFFECT_REPORT && effect->report->close_report != NULL)
+        checker_closes(world, ps->index, effect->report->close_report);
     if (!world->records)
         return;
     if (effect->kind == LANE_EFFECT_ANSWER)

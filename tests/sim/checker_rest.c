@@ -176,6 +176,8 @@ void checker_at_rest(struct world *world)
         check_push(world, checker->pushes[i]);
         check_final(world, checker->pushes[i]);
     }
+    if (!checker->terminated)
+        checker_check_done(world);
     check_exits(world);
     if (checker->unrested && checker->violations == 0)
         checker_violation(world, "the run never comes to rest");

@@ -198,6 +198,8 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
     const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
     ps_step(world, ps, &event);
     checker_heard_stream(world, stream);
+    if (event.push_request != NULL)
+        checker_heard_acked(world, stream, event.push_request);
     if (stream->kind == LANE_STREAM_PUSH)
         checker_parts_taken(world, ps, stream, greets, made_before);
     if (order != NULL)
@@ -208,6 +210,7 @@ void ps_released(struct world *world, uint32_t index, uint64_t hold)
 {
     struct ps *ps = alive(world, index);
     struct lane_event event = {.kind = LANE_EVENT_RELEASED, .hold = hold};
+    checker_released(world, index);
     if (ps != NULL)
         ps_step(world, ps, &event);
 }

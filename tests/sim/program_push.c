@@ -40,6 +40,7 @@ static void submit(
         .finishes_step = world_chance(world, 50),
     };
     struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
+    push->finishes_step = wanted.finishes_step;
     client->pushes_open++;
     client_step(world, client, &event);
     if (push->sequence != 0 && push->fate == FATE_REFUSED) { /* at once: it has no number */
