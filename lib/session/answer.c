@@ -174,8 +174,11 @@ static void commit_one(struct session *session, struct slot *slot)
         return;
     session->clock += slot->steps;
     slot->steps = 0;
-    for (uint32_t i = 0; i < session->link_count; i++)
+    for (uint32_t i = 0; i < session->link_count; i++) {
         link_touch(session, &session->links[i]);
+        if (!holds(session, RULE_clock_to_every_ps))
+            session->links[i].told_clock = session->clock;
+    }
 }
 
 void commit_advance(struct session *session)

@@ -270,6 +270,16 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
     return true;
 }
 
+static uint64_t clock_to_say(const struct session *session)
+{
+    uint64_t clock = session->clock;
+    if (holds(session, RULE_clock_with_the_commit))
+        return clock;
+    for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++)
+        clock += session->window[n % WINDOW].steps;
+    return clock;
+}
+
 static void add_commit(struct session *session, struct link *link, wire_push_request *request)
 {
     assert(link->told_commit <= session->commit_through);
@@ -281,7 +291,7 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
         return;
     commit->commit_through = session->commit_through;
     commit->acked_through = acked_to_say(session);
-    commit->clock = session->clock;
+    commit->clock = clock_to_say(session);
     request->commit = commit;
     link->commit_due = false;
     link->told_commit = session->commit_through;

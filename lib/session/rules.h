@@ -2,7 +2,8 @@
 /* rules.h -- the rules of the protocol, by name, so that the simulator can take one away and must then object.
  *
  * Both cores are created with a set of broken rules; it is 0 everywhere but in tests/sim --break RULE. The names and
- * what goes wrong without each are docs/protocol/model.py's, and the last four the simulator's own.
+ * what goes wrong without each are docs/protocol/model.py's; tests/house/rules.toml says which of these are the simulator's
+ * own, and why C has no others of the model's.
  */
 #ifndef SESSION_RULES_H
 #define SESSION_RULES_H
@@ -14,17 +15,24 @@
     X(close_before_settling)         /* a session that is being settled still pushes */            \
     X(carry_refusals)                /* a settle does not carry the voided pushes */               \
     X(tell_closed_client)            /* a live client is not told that its session was closed */   \
+    X(done_when_nothing_is_dropped)  /* who leaves as done counts so, whatever was dropped */      \
+    X(tell_acked_through)            /* a task does not hear which refusals it had heard of */     \
     X(eager_only_when_alone)         /* any push to one ps carries its own commit */               \
     X(follow_previous)               /* a ps applies its next staged part whatever was before */   \
     X(recognise_duplicates)          /* a part at or below the mark is staged again */             \
     X(commit_when_staged_everywhere) /* commit as soon as one ps has staged its part */            \
+    X(journal_before_staged)         /* STAGED does not wait for the part's record */              \
     X(done_says_voided)              /* the turn of a voided push is answered like any other */    \
+    X(acked_counts_to_the_mark)      /* an acked_through beyond the own mark is ignored */         \
     X(apply_in_one_operation)        /* the pieces of a part are applied with pulls in between */  \
     X(pulls_hold_up_nothing)         /* nothing is taken from a session that waits for a pull */   \
     X(after_sequence_per_ps)         /* a pull waits for the session's last push on any ps */      \
-    X(generation)                    /* what an older stream still delivers is taken */            \
-    X(acked_through)                 /* refusals are forgotten before their answer was heard */    \
-    X(join_nonce)                    /* a retried join opens another session */                    \
+    X(clock_to_every_ps)            /* the clock is said only to the ps that the step pushed to */ \
+    X(clock_with_the_commit)        /* the clock is said before its pushes are committed */        \
+    X(joiner_starts_at_the_slowest) /* who joins has clock 0 */                                    \
+    X(generation)                   /* what an older stream still delivers is taken */             \
+    X(acked_through)                /* refusals are forgotten before their answer was heard */     \
+    X(join_nonce)                   /* a retried join opens another session */                     \
     X(time_jump) /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {

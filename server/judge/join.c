@@ -59,7 +59,8 @@ list_previous(struct judge *judge, const struct judge_task *task, wire_join_repl
     if (task == NULL)
         return true;
     reply->previous_final = task->final;
-    reply->previous_acked_through = task->acked_through;
+    if (rule_holds(judge->config->broken, RULE_tell_acked_through))
+        reply->previous_acked_through = task->acked_through;
     if (task->voided == NULL)
         return true;
     const size_t bytes = task->voided->count * sizeof(uint64_t);

@@ -478,7 +478,7 @@ void judge_joins_tick(struct judge *judge);
 
 /* settle.c */
 /* Its client left it as done, and lacks no push that it has made; when all ps have closed it. */
-bool judge_left_as_done(const struct judge_session *session);
+bool judge_left_as_done(const struct judge *judge, const struct judge_session *session);
 void judge_renew_call(struct judge *judge, const struct judge_event *event);
 void judge_leave_call(struct judge *judge, const struct judge_event *event);
 void judge_settle(

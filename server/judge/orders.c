@@ -400,7 +400,7 @@ pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_
     *decide = (wire_decide_session)WIRE_DECIDE_SESSION_INIT;
     decide->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
     decide->final = session->final;
-    decide->done = judge_left_as_done(session);
+    decide->done = judge_left_as_done(judge, session);
     decide->acked_through = session->acked_through;
     if (session->voided != NULL) {
         decide->n_voided = session->voided->count;

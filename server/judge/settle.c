@@ -56,18 +56,20 @@ void judge_close_complete(struct judge *judge, struct judge_session *session)
 
 /* Does every push count that its client has made, as far as it says? Of a session that something else has settled it must name the
  * very last one: a client that names none may have lost some. */
-static bool lacks_none(const struct judge_session *session)
+static bool lacks_none(const struct judge *judge, const struct judge_session *session)
 {
     assert(session->state > JUDGE_SESSION_OPEN);
     if (session->left && session->last_sequence == 0)
+        return true;
+    if (!rule_holds(judge->config->broken, RULE_done_when_nothing_is_dropped))
         return true;
     return session->left ? session->last_sequence <= session->final
                          : session->last_sequence == session->final;
 }
 
-bool judge_left_as_done(const struct judge_session *session)
+bool judge_left_as_done(const struct judge *judge, const struct judge_session *session)
 {
-    return session->done && lacks_none(session);
+    return session->done && lacks_none(judge, session);
 }
 
 static void answer_leave(struct judge *judge, struct judge_session *session)
@@ -75,7 +77,7 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
     assert(session->state == JUDGE_SESSION_SETTLED);
     if (session->leave_call == 0)
         return;
-    if (session->done && !lacks_none(session)) {
+    if (session->done && !lacks_none(judge, session)) {
         judge_fail(
             judge, session->leave_call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "%s leaves as done after push %llu, and its session was settled at push %llu%s: it "
@@ -99,7 +101,7 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
 static void remember_done(struct judge *judge, const struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_SETTLED);
-    if (!judge_left_as_done(session) || session->task == NULL)
+    if (!judge_left_as_done(judge, session) || session->task == NULL)
         return;
     judge->some_left_done = true;
     if (session->attempt == session->task->attempts)

@@ -85,7 +85,8 @@ void lane_answer_staged(struct lane *lane, struct session *session, const struct
         return;
     answer->sequence = part->sequence;
     answer->round = part->round;
-    answer->record = part->record;
+    if (rule_holds(lane->config.broken, RULE_journal_before_staged))
+        answer->record = part->record;
 }
 
 void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence)

@@ -315,7 +315,8 @@ static void obey_open(struct lane *lane, struct stream *stream, const wire_peer_
             lane_report_answer(lane, order->number, &error);
             return;
         }
-        if (session->clock < slowest)
+        if (session->clock < slowest &&
+            rule_holds(lane->config.broken, RULE_joiner_starts_at_the_slowest))
             session->clock = session->clock_said = slowest;
         if (!lane->joined_once && lane->index != 0)
             out_log(&lane->out, "ps %u opens its first session, of %s", lane->index, session->task);

@@ -144,7 +144,9 @@ void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acke
 {
     const uint64_t through = acked_through < session->mark ? acked_through : session->mark;
 
-    if (through <= session->acked_through)
+    if (through <= session->acked_through ||
+        (acked_through > session->mark &&
+         !rule_holds(lane->config.broken, RULE_acked_counts_to_the_mark)))
         return;
     session->acked_through = through;
     drop_first(lane, session, place_of(session, through + 1));

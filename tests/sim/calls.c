@@ -194,6 +194,23 @@ static void come_again(struct world *world, const struct call *call, const wire_
         again->id, letter_make(world, message, NULL, 0));
 }
 
+/* It says that its work is done, with pushes under way, and waits for nothing. */
+void call_leave_behind(
+    struct world *world, uint32_t caller, const uint8_t *session_id, uint64_t last_sequence)
+{
+    wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
+    struct call *call = call_add(world, caller, LANE_CALL_LEAVE);
+
+    leave.session_id = (wire_bytes){.data = (uint8_t *)(uintptr_t)session_id, .len = 16};
+    leave.done = true;
+    leave.last_sequence = last_sequence;
+    call->over_at_caller = call->cancelled = true;
+    made(world, MADE_leave_behind);
+    world_at(
+        world, passage_us(world, call), 0, request_arrived, call->id,
+        letter_make(world, &leave.base, NULL, 0));
+}
+
 struct call *call_make(
     struct world *world, uint32_t caller, enum lane_call_kind kind, uint64_t token,
     const wire_message *message)

@@ -151,6 +151,15 @@ static bool is_for_memory(const struct world *world, const struct sumac_error *e
                                       strstr(error->text, "its reason was lost") != NULL);
 }
 
+/* A ps that it could not reach for so long it has to take for lost. */
+static bool is_out_of_reach(
+    const struct world *world, const struct sim_session *life, const struct sumac_error *error)
+{
+    return error->reason == SUMAC_REASON_PS_MISSING && life->joined &&
+           world->now_us >= life->joined_us + PATIENCE_US - 1000000u &&
+           !checker_was_calm(world, life, world->now_us - PATIENCE_US);
+}
+
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)
 {
     const struct checker *checker = world->checker;
@@ -168,8 +177,8 @@ void checker_ended(struct world *world, struct sim_session *life, const struct s
         return;
     }
     life->excused = checker_may_be_closed(world, life);
-    if (life->excused || is_too_late(world, life, error) || (lost && is_of_a_loss(world, error)) ||
-        (checker->terminated && is_of_sigterm(error)))
+    if (life->excused || is_out_of_reach(world, life, error) || is_too_late(world, life, error) ||
+        (lost && is_of_a_loss(world, error)) || (checker->terminated && is_of_sigterm(error)))
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
         checker_violation(world, "a session is closed though its client was heard from");
@@ -396,7 +405,8 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         !for_memory && (!pull->cancelled || effect->error.status != SUMAC_CANCELLED);
     const enum sumac_reason reason = effect->error.reason;
     const bool gone = checker->ps_exited || checker->state_lost || checker->terminated;
-    const bool missing = gone && reason == SUMAC_REASON_PS_MISSING;
+    const bool missing = (gone && reason == SUMAC_REASON_PS_MISSING) ||
+                         is_out_of_reach(world, pull->session, &effect->error);
     if (effect->error.status != SUMAC_OK) {
         if (wanted && reason != SUMAC_REASON_TIMED_OUT && reason != SUMAC_REASON_VIEW_ENDED &&
             reason < SUMAC_REASON_SESSION_UNKNOWN && !missing)

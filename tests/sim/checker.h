@@ -69,6 +69,7 @@ struct sim_session {
     /* When ps 0 has heard of it, how long it had slept by then, and its longest silence since its lease was renewed. */
     uint64_t heard_us, heard_slept_us, silent_us, silent_since_us;
     bool leave_heard, says_done, counts_as_done;
+    uint8_t closing;                                 /* bit per ps that was told so */
     uint64_t acked_said[SIM_PS_MAX];                 /* to each ps */
     uint64_t first_clock, clock_seen, clock_seen_us; /* the most that some ps counts, since then */
     bool excused;                                    /* its session ended, and might have */
@@ -236,6 +237,7 @@ void checker_left(struct world *world, struct sim_session *life);
 void checker_check_done(struct world *world);
 void checker_heard_acked(
     struct world *world, const struct stream *stream, const wire_push_request *request);
+void checker_told_to_close(struct world *world, uint32_t ps, const wire_peer_order *order);
 void checker_closes(struct world *world, uint32_t ps, const wire_close_report *close);
 void checker_refused(
     struct world *world, const struct sim_push *push, const struct sumac_error *error);

@@ -8,7 +8,7 @@
 #include "checker.h"
 #include "process_client.h"
 
-#define TOLD_US 8000000u /* what one ps counts, every other does, after so long without a cause */
+#define TOLD_US 4000000u /* what one ps counts, every other does, after so long without a cause */
 
 static struct sim_session *find_life(const struct world *world, const wire_session_stats *session)
 {
@@ -61,7 +61,7 @@ static void check_told(struct world *world, struct sim_session *life, uint64_t c
 void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *stats)
 {
     struct snapshot snapshot;
-    if (world->checker->state_lost || !values_peek(world, ps, &snapshot))
+    if (world->checker->state_lost || world_was_short(world) || !values_peek(world, ps, &snapshot))
         return;
     const uint64_t applied = values_examine(world, ps, &snapshot, false);
     for (size_t i = 0; i < stats->n_sessions; i++) {

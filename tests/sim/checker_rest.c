@@ -107,7 +107,7 @@ static void check_exits(struct world *world)
         const struct sim_session *life = checker->lives[i];
         const bool member = world->clients[life->client]->member;
         joined = joined || (member && life->joined);
-        done = done || (member && life->left_done);
+        done = done || (member && life->left_done && life->leave_heard);
     }
     for (uint32_t i = 0; i < world->ps_count; i++) {
         const struct ps *ps = world->ps[i];

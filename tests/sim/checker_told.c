@@ -81,12 +81,21 @@ void checker_heard_acked(
     struct world *world, const struct stream *stream, const wire_push_request *request)
 {
     struct sim_session *life = checker_life_of(world, stream->caller, stream->caller_life);
-    if (life != NULL && request->commit != NULL &&
+    const bool taken = life != NULL && (life->closing >> stream->ps & 1) == 0 && !stream->over;
+    if (taken && request->commit != NULL &&
         life->acked_said[stream->ps] < request->commit->acked_through)
         life->acked_said[stream->ps] = request->commit->acked_through;
 }
 
-/* `acked_said` may have come on an old stream: only what the report itself says was heard counts. */
+/* From then on the ps takes nothing from the session. */
+void checker_told_to_close(struct world *world, uint32_t ps, const wire_peer_order *order)
+{
+    const struct checker *checker = world->checker;
+    for (uint32_t i = 0; order->close != NULL && i < checker->life_count; i++)
+        if (memcmp(checker->lives[i]->id, order->close->session_id.data, 16) == 0)
+            checker->lives[i]->closing |= (uint8_t)(1u << ps);
+}
+
 void checker_closes(struct world *world, uint32_t ps, const wire_close_report *close)
 {
     const struct checker *checker = world->checker;
@@ -142,6 +151,8 @@ void checker_refused(
     struct world *world, const struct sim_push *push, const struct sumac_error *error)
 {
     const char *name = world->processes[push->bad_ps].name;
+    if (world_was_short(world)) /* then its reason may be that, or have found no memory itself */
+        return;
     if (error->reason != reason_of(world, push))
         checker_violation(world, "a push is refused for another reason than it has given");
     if (strstr(error->text, name) == NULL)

@@ -120,6 +120,9 @@ static struct client *some_client(struct world *world)
 static void kill_client(struct world *world, struct client *client)
 {
     trace_say(world, "%s is killed", world->processes[process_of_client(client->index)].name);
+    if (client->life->joined && world->processes[0].running && world_chance(world, 25))
+        call_leave_behind(
+            world, process_of_client(client->index), client->life->id, client->life->sequence);
     client_die(world, client, world_chance(world, 60));
 }
 

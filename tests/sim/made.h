@@ -21,6 +21,7 @@
     X(exit_else, "of the others")                                                                  \
     X(ps0_told_itself, "ps 0 told only itself")                                                    \
     X(left_undone, "leaves without done")                                                          \
+    X(leave_behind, "leaves of members that die with pushes under way")                            \
     X(duplicate, "calls that came twice")                                                          \
     X(commit_first, "commits that overtook a part")                                                \
     X(listed_page, "pages of lists")                                                               \

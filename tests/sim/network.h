@@ -94,6 +94,8 @@ struct call *call_make(
     const wire_message *message);
 /* Its caller asks no more. */
 void call_cancel(struct world *world, uint32_t caller, uint64_t token);
+void call_leave_behind(
+    struct world *world, uint32_t caller, const uint8_t *session_id, uint64_t last_sequence);
 struct call *call_find(struct world *world, uint64_t id);
 /* One that comes from nowhere: `caller` is SIM_NO_PROCESS. */
 struct call *call_make_local(struct world *world, enum lane_call_kind kind);

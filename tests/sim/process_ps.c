@@ -198,6 +198,8 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
     const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
     ps_step(world, ps, &event);
     checker_heard_stream(world, stream);
+    if (event.order != NULL)
+        checker_told_to_close(world, ps->index, event.order);
     if (event.push_request != NULL)
         checker_heard_acked(world, stream, event.push_request);
     if (stream->kind == LANE_STREAM_PUSH)
