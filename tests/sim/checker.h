@@ -166,6 +166,7 @@ struct checker {
     uint32_t unread;  /* bit per ps: nobody can say what it holds at the end */
     bool terminated;  /* a ps was told to: what it had not finished in time goes with it */
     uint64_t gone_us; /* since when all clients are gone */
+    bool end_said;    /* to some ps: the run is over, and what comes after may reach nobody */
     bool leave_asked; /* by a member, as done */
     bool unrested;    /* the run was broken off */
 };

@@ -278,7 +278,7 @@ static void note_told(const struct world *world, const struct stream *stream)
 
 static bool some_ps_ends(const struct world *world)
 {
-    bool ends = false;
+    bool ends = world->checker->end_said;
     for (uint32_t i = 0; i < world->ps_count; i++)
         ends = ends || world->ps[i]->ending || world->ps[i]->exited;
     return ends;
@@ -290,6 +290,8 @@ void checker_effect(
 {
     for (uint32_t i = 0; i < effect->payload_count; i++)
         world->checker->lent[ps->index] += effect->payload[i].hold != 0;
+    if (effect->kind == LANE_EFFECT_ORDER && effect->order->end != NULL)
+        world->checker->end_said = true;
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL &&
         !some_ps_ends(world)) /* without it */
         note_decided(world, effect->order->decide);
