@@ -167,6 +167,7 @@ struct checker {
     bool terminated;  /* a ps was told to: what it had not finished in time goes with it */
     uint64_t gone_us; /* since when all clients are gone */
     bool end_said;    /* to some ps: the run is over, and what comes after may reach nobody */
+    bool delete_said; /* of a variable, to some ps */
     bool leave_asked; /* by a member, as done */
     bool unrested;    /* the run was broken off */
 };

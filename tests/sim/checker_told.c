@@ -66,7 +66,7 @@ void checker_check_done(struct world *world)
     for (uint32_t i = 0; i < checker->push_count; i++) {
         const struct sim_push *push = checker->pushes[i];
         if (!push->session->counts_as_done || push->defect != DEFECT_NONE || push->seed ||
-            push->sequence == 0)
+            push->sequence == 0 || checker_may_be_void(world, push))
             continue;
         for (uint32_t ps = 0; ps < world->ps_count; ps++)
             if ((push->participants >> ps & 1) != 0 &&
