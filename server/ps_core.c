@@ -379,11 +379,20 @@ static void end_overflowed(struct ps_core *core)
     effect->text = effect->error.text;
 }
 
+/* What only a judge has to do with. */
+static bool is_for_judge(enum lane_event_kind kind)
+{
+    return kind == LANE_EVENT_CALL_CANCELLED || kind == LANE_EVENT_REPORT ||
+           kind == LANE_EVENT_PEER_UP || kind == LANE_EVENT_PEER_DOWN;
+}
+
 void ps_core_step(
     struct ps_core *core, const struct lane_event *event, struct lane_effects *effects)
 {
     if (core->judge == NULL) {
-        lane_step(core->lane, event, effects);
+        *effects = (struct lane_effects){0};
+        if (!is_for_judge(event->kind))
+            lane_step(core->lane, event, effects);
         return;
     }
     if (event->now_us > core->now_us)

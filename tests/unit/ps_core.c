@@ -178,9 +178,25 @@ static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
     talk_expect(ps.talk, "");
 }
 
+/* Each call of a ps without a judge is answered in its step, so nobody waits any more. */
+static void a_call_that_is_given_up_concerns_no_ps_but_ps_0(void **state)
+{
+    struct talk *talk = *state;
+    const struct lane_config config = talk_config();
+    const struct lane_event given_up = {.kind = LANE_EVENT_CALL_CANCELLED, .now_us = 1, .call = 7};
+    struct lane_effects effects = {.count = 1};
+
+    talk_start(talk, &config);
+    assert_int_not_equal(config.index, 0);
+    ps_core_step(talk->core, &given_up, &effects);
+
+    assert_int_equal(effects.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        talk_test(a_call_that_is_given_up_concerns_no_ps_but_ps_0),
         talk_test(a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join),
         talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
         talk_test(a_session_lives_by_what_the_lane_beside_reports),
