@@ -319,6 +319,14 @@ enum sumac_status judge_find_or_make(
     return SUMAC_OK;
 }
 
+void judge_wait_variable(struct judge *judge, struct judge_call call, uint32_t timeout_ms)
+{
+    assert(call.variable != NULL);
+    call.timeout_ms = timeout_ms == 0 ? JUDGE_CREATE_MS : timeout_ms;
+    call.until_us = judge->now_us + judge_ms(call.timeout_ms);
+    judge_wait_call(judge, &call);
+}
+
 void judge_create_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
@@ -343,16 +351,9 @@ void judge_create_call(struct judge *judge, const struct judge_event *event)
     }
     if (try_answer(judge, event->call, session, variable))
         return;
-    const uint32_t timeout_ms = request->timeout_ms == 0 ? JUDGE_CREATE_MS : request->timeout_ms;
     const struct judge_call call = {
-        .kind = JUDGE_CALL_CREATE,
-        .call = event->call,
-        .variable = variable,
-        .session = session,
-        .until_us = judge->now_us + judge_ms(timeout_ms),
-        .timeout_ms = timeout_ms,
-    };
-    judge_wait_call(judge, &call);
+        .kind = JUDGE_CALL_CREATE, .call = event->call, .variable = variable, .session = session};
+    judge_wait_variable(judge, call, request->timeout_ms);
 }
 
 void judge_delete_call(struct judge *judge, const struct judge_event *event)
@@ -381,14 +382,7 @@ void judge_delete_call(struct judge *judge, const struct judge_event *event)
     fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &deleted);
     judge_log(judge, "%s deletes %s", session->label, request->name);
     delete_everywhere(judge, variable);
-    const uint32_t timeout_ms = request->timeout_ms == 0 ? JUDGE_CREATE_MS : request->timeout_ms;
     const struct judge_call call = {
-        .kind = JUDGE_CALL_DELETE,
-        .call = event->call,
-        .variable = variable,
-        .session = session,
-        .until_us = judge->now_us + judge_ms(timeout_ms),
-        .timeout_ms = timeout_ms,
-    };
-    judge_wait_call(judge, &call);
+        .kind = JUDGE_CALL_DELETE, .call = event->call, .variable = variable, .session = session};
+    judge_wait_variable(judge, call, request->timeout_ms);
 }

@@ -217,15 +217,12 @@ void judge_create_many(
         judge_list_give(judge, list);
         return;
     }
-    const uint32_t timeout_ms = request->timeout_ms == 0 ? JUDGE_CREATE_MS : request->timeout_ms;
     const struct judge_call call = {
         .kind = JUDGE_CALL_CREATE,
         .call = event->call,
         .variable = variable,
         .list = list,
         .session = session,
-        .until_us = judge->now_us + judge_ms(timeout_ms),
-        .timeout_ms = timeout_ms,
     };
-    judge_wait_call(judge, &call);
+    judge_wait_variable(judge, call, request->timeout_ms);
 }

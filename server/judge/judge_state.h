@@ -521,6 +521,8 @@ enum sumac_status judge_find_or_make(
     struct sumac_error *error);
 /* Keep it, with its list, or fail it. */
 void judge_wait_call(struct judge *judge, const struct judge_call *wanted);
+/* The same of one that waits for its variable, for as long as it named; 0: it named no time. */
+void judge_wait_variable(struct judge *judge, struct judge_call call, uint32_t timeout_ms);
 void judge_create_call(struct judge *judge, const struct judge_event *event);
 void judge_delete_call(struct judge *judge, const struct judge_event *event);
 void judge_add_answered(
