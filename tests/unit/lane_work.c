@@ -77,13 +77,13 @@ static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
     lane_step(talk->lane, &event, &effects);
 }
 
-/* Each is small enough to be applied at once; one commit is for all of them. */
-static void many_parts_are_committed_at_once(void **state)
+/* So many parts of one session are staged, each small enough to be applied at once. Gives its push stream. */
+static uint64_t stage_parts(struct talk *talk, uint64_t parts)
 {
-    enum { parts = 200, elements = 32768 };
-    struct talk *const talk = *state;
+    enum { elements = 32768 };
     const struct lane_config config = ample_config();
     float *values = calloc(elements, sizeof *values);
+
     assert_non_null(values);
     talk_start(talk, &config);
     talk_open(talk, 1);
@@ -99,6 +99,17 @@ static void many_parts_are_committed_at_once(void **state)
             .count = elements};
         talk_part(talk, stream, &part);
     }
+    free(values);
+    return stream;
+}
+
+/* One commit is for all of them. */
+static void many_parts_are_committed_at_once(void **state)
+{
+    enum { parts = 200 };
+    struct talk *const talk = *state;
+    const uint64_t stream = stage_parts(talk, parts);
+
     talk_forget(talk);
     talk->most_work = 0;
 
@@ -109,31 +120,15 @@ static void many_parts_are_committed_at_once(void **state)
     assert_int_equal(times_said(talk, "done "), parts);
     assert_in_range(steps, 2, parts);
     assert_steps_were_short(talk);
-    free(values);
 }
 
 /* A session is decided while its last parts wait for the next step: the order is answered behind them. */
 static void a_decision_waits_for_the_parts_that_had_no_time(void **state)
 {
-    enum { parts = 100, elements = 32768 };
+    enum { parts = 100 };
     struct talk *const talk = *state;
-    const struct lane_config config = ample_config();
-    float *values = calloc(elements, sizeof *values);
-    assert_non_null(values);
-    talk_start(talk, &config);
-    talk_open(talk, 1);
-    talk_variable(talk, VARIABLE, elements, UPDATE_ASSIGN_ADD);
-    const uint64_t stream = talk_push_stream(talk, 1, 1);
-    for (uint64_t sequence = 1; sequence <= parts; sequence++) {
-        const struct talk_part part = {
-            .sequence = sequence,
-            .previous = sequence - 1,
-            .shard = VARIABLE,
-            .shards = 1,
-            .values = values,
-            .count = elements};
-        talk_part(talk, stream, &part);
-    }
+
+    (void)stage_parts(talk, parts);
     talk_close(talk, 1);
     talk_forget(talk);
 
@@ -143,7 +138,6 @@ static void a_decision_waits_for_the_parts_that_had_no_time(void **state)
 
     assert_int_equal(times_said(talk, "done "), parts);
     assert_int_equal(times_said(talk, "report "), 1);
-    free(values);
 }
 
 /* A tick that no client hears anything of. Does the lane want to go on at once? */
