@@ -61,6 +61,7 @@ struct bench {
 static double now_seconds(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
@@ -85,6 +86,7 @@ struct share {
 static void *run_share(void *context)
 {
     const struct share *const share = context;
+
     float *const *const array = share->bench->array;
     triad(
         array[4] + share->first, array[0] + share->first, array[1] + share->first, 0.5f,
@@ -96,20 +98,22 @@ static void run_triad(const struct bench *bench, uint32_t threads)
 {
     struct share shares[THREADS_MAX] = {{0}};
     const size_t each = bench->elements / threads;
+
     for (uint32_t i = 0; i < threads; i++) {
         shares[i] = (struct share){.bench = bench, .first = i * each, .count = each};
         if (i > 0 && pthread_create(&shares[i].thread, NULL, run_share, &shares[i]) != 0)
             abort();
     }
-    run_share(&shares[0]);
+    (void)run_share(&shares[0]);
     for (uint32_t i = 1; i < threads; i++)
-        pthread_join(shares[i].thread, NULL);
+        (void)pthread_join(shares[i].thread, NULL);
 }
 
 static void prepare_slices(struct bench *bench, const struct kernel *kernel)
 {
     const struct update_function *const function = update_find(kernel->function);
     struct update_hyperparameters hyperparameters;
+
     if (update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL) != SUMAC_OK)
         abort();
     float *const *const array = bench->array;
@@ -140,13 +144,14 @@ static void run_update(struct bench *bench, bool wide)
     if (!compute_pool_submit(bench->pool, 1, bench->slices, bench->slice_count))
         abort();
     while (compute_pool_finished(bench->pool) == 0)
-        compute_pool_help(bench->pool);
+        (void)compute_pool_help(bench->pool);
 }
 
 static void run_copy(const struct bench *bench, bool finite)
 {
     uint8_t *const out = (uint8_t *)bench->array[4];
     const uint8_t *const in = (const uint8_t *)bench->array[1];
+
     for (size_t at = 0; at < bench->bytes; at += CHUNK_BYTES) {
         if (!finite)
             memcpy(out + at, in + at, CHUNK_BYTES);
@@ -180,6 +185,7 @@ static void measure(struct bench *bench, struct kernel *kernel, uint32_t round)
 static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
+
     return (x > y) - (x < y);
 }
 
@@ -303,6 +309,7 @@ int main(int argc, char **argv)
                                : (uint32_t)(cores - 1),
     };
     bool json = false;
+
     if (!read_options(argc, argv, &bench, &json)) {
         fprintf(
             stderr, "usage: bench/update [--json] [--megabytes N] [--rounds N] [--threads N]\n");

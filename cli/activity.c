@@ -37,7 +37,7 @@ static void fill_ps(struct activity *ps, const wire_stats_reply *reply)
         .non_finite = reply->non_finite,
         .duplicates = reply->duplicates,
     };
-    text_print_line(ps->name, sizeof ps->name, "ps %u", reply->ps);
+    (void)text_print_line(ps->name, sizeof ps->name, "ps %u", reply->ps);
     histogram_add(&ps->staleness, reply->staleness);
     histogram_add(&ps->push_us, reply->push_us);
     histogram_add(&ps->pull_us, reply->pull_us);
@@ -55,12 +55,13 @@ find(const struct activity *rows, uint32_t count, const char *name, uint64_t att
 static void add_client(struct sample *sample, const wire_session_stats *session)
 {
     char name[sizeof sample->clients->name];
-    text_print_line(name, sizeof name, "%s", session->task);
+
+    (void)text_print_line(name, sizeof name, "%s", session->task);
     struct activity *client = find(sample->clients, sample->client_count, name, session->attempt);
     if (client == NULL) {
         client = &sample->clients[sample->client_count++];
         memcpy(client->name, name, sizeof name);
-        text_print_line(client->state, sizeof client->state, "%s", session->state);
+        (void)text_print_line(client->state, sizeof client->state, "%s", session->state);
         client->attempt = session->attempt;
         client->heard_ms = UINT64_MAX;
     }
@@ -70,6 +71,7 @@ static void add_client(struct sample *sample, const wire_session_stats *session)
 bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
 {
     size_t sessions = 0;
+
     for (uint32_t i = 0; i < answers->count; i++)
         sessions += stats_of(answers, i) != NULL ? stats_of(answers, i)->n_sessions : 0;
     *sample = (struct sample){
@@ -134,6 +136,7 @@ void sample_compare(const struct sample *before, struct sample *now)
 {
     const double seconds = (double)(now->at_us - before->at_us) * 1e-6;
     const bool comparable = are_comparable(before, now);
+
     for (uint32_t i = 0; i < now->ps_count; i++)
         compare(find(before->ps, before->ps_count, now->ps[i].name, 0), &now->ps[i], seconds);
     for (uint32_t i = 0; i < now->client_count; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array_file.c -- a file's image: laid out first, filled in by whoever has the values, and then kept.
+/* array_file.c -- a file's image: laid out first, filled in by whoever has the values, and then
+ * kept.
  *
  *   .npy | header | values |
- *   .npz | local header, name | header | values | … one for each entry … | directory | its end, thrice |
+ *   .npz | local header, name | header | values | … each entry … | directory | its end, thrice |
  */
 #include "array_file.h"
 
@@ -56,6 +57,7 @@ static enum sumac_status
 fail_system(struct sumac_error *error, int number, const char *deed, const char *name)
 {
     enum sumac_status status = SUMAC_INTERNAL;
+
     if (number == ENOSPC || number == EDQUOT || number == EFBIG || number == ENOMEM)
         status = SUMAC_RESOURCE_EXHAUSTED;
     else if (number == EACCES || number == EPERM || number == EROFS)
@@ -66,7 +68,7 @@ fail_system(struct sumac_error *error, int number, const char *deed, const char 
         status = SUMAC_INVALID_ARGUMENT;
     char reason[128] = "";
     if (strerror_r(number, reason, sizeof reason) != 0)
-        text_print(reason, sizeof reason, "error %d", number);
+        (void)text_print(reason, sizeof reason, "error %d", number);
     return fail(error, status, SUMAC_REASON_UNSPECIFIED, "cannot %s %s: %s", deed, name, reason);
 }
 
@@ -77,21 +79,22 @@ static const char *volatile unfinished;
 static void leave_nothing(int number)
 {
     if (unfinished != NULL)
-        unlink(unfinished);
-    raise(number); /* with the handler that it had before, when this returns */
+        (void)unlink(unfinished);
+    (void)raise(number); /* with the handler that it had before, when this returns */
 }
 
 /* A signal that is ignored stays so. */
 static void watch_signals(const char *path)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
     unfinished = path;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction before, action = {.sa_flags = (int)SA_RESETHAND};
         action.sa_handler = path != NULL ? leave_nothing : SIG_DFL;
         sigemptyset(&action.sa_mask);
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+            (void)sigaction(numbers[i], &action, NULL);
     }
     signal(SIGXFSZ, SIG_IGN); /* the call that would write too much says so, too */
 }
@@ -101,6 +104,7 @@ static void watch_signals(const char *path)
 static uint64_t tensor_bytes(const struct array_entry *entry)
 {
     uint64_t elements = 0, bytes = 0;
+
     if (sumac_shape_size(&entry->shape, entry->dtype, &elements, &bytes) != SUMAC_OK)
         return UINT64_MAX / 2; /* more than any disk has */
     return bytes;
@@ -110,6 +114,7 @@ static void lay_out(struct array_file *file, const struct array_entry *entries)
 {
     char header[NPY_HEADER_BYTES_MAX];
     uint64_t directory_bytes = 0;
+
     for (size_t i = 0; i < file->count; i++) {
         struct place *place = &file->places[i];
         place->name = entries[i].name;
@@ -131,9 +136,10 @@ static void lay_out(struct array_file *file, const struct array_entry *entries)
 static void write_headers(struct array_file *file, const struct array_entry *entries)
 {
     char header[NPY_HEADER_BYTES_MAX];
+
     for (size_t i = 0; i < file->count; i++) {
         const struct place *place = &file->places[i];
-        npy_header(entries[i].dtype, &entries[i].shape, place->header_at, header);
+        (void)npy_header(entries[i].dtype, &entries[i].shape, place->header_at, header);
         memcpy(
             file->image + place->header_at, header, (size_t)(place->values_at - place->header_at));
     }
@@ -152,12 +158,14 @@ static uint8_t *put(uint8_t *at, uint64_t value, size_t bytes)
 static uint8_t *put_name(uint8_t *at, const struct place *place)
 {
     const size_t bytes = strlen(place->name);
+
     memcpy(at, place->name, bytes);
     memcpy(at + bytes, SUFFIX, strlen(SUFFIX));
     return at + place->name_bytes;
 }
 
-/* What a local header and an entry of the directory have in common; sizes are in the 64-bit field. */
+/* What a local header and an entry of the directory have in common; sizes are in the 64-bit
+ * field. */
 static uint8_t *
 put_entry(uint8_t *at, const struct place *place, uint32_t checksum, size_t extra_bytes)
 {
@@ -176,6 +184,7 @@ put_entry(uint8_t *at, const struct place *place, uint32_t checksum, size_t extr
 static uint8_t *put_sizes(uint8_t *at, const struct place *place, size_t extra_bytes)
 {
     const uint64_t bytes = place->end_at - place->header_at;
+
     at = put(at, 1, 2); /* the 64-bit field */
     at = put(at, extra_bytes - 4, 2);
     at = put(at, bytes, 8);
@@ -188,9 +197,10 @@ static uint8_t *write_entry(struct array_file *file, const struct place *place, 
     const uint32_t checksum = (uint32_t)crc32_z(
         0, file->image + place->header_at, (size_t)(place->end_at - place->header_at));
     uint8_t *local = put(file->image + place->local_at, 0x04034b50, 4);
+
     local = put_entry(local, place, checksum, 20);
     local = put_name(local, place);
-    put_sizes(local, place, 20);
+    (void)put_sizes(local, place, 20);
     at = put(at, 0x02014b50, 4);
     at = put(at, VERSION_NEEDED, 2); /* made by */
     at = put_entry(at, place, checksum, 28);
@@ -204,6 +214,7 @@ static uint8_t *write_entry(struct array_file *file, const struct place *place, 
 static void write_end(struct array_file *file, uint8_t *at)
 {
     const uint64_t end_at = (uint64_t)(at - file->image);
+
     at = put(at, 0x06064b50, 4);
     at = put(at, 56 - 12, 8); /* of this record, from here */
     at = put(at, VERSION_NEEDED, 2);
@@ -223,12 +234,13 @@ static void write_end(struct array_file *file, uint8_t *at)
     at = put(at, UINT16_MAX, 2);
     at = put(at, UINT32_MAX, 4);
     at = put(at, UINT32_MAX, 4);
-    put(at, 0, 2);
+    (void)put(at, 0, 2);
 }
 
 static void write_directory(struct array_file *file)
 {
     uint8_t *at = file->image + file->directory_at;
+
     for (size_t i = 0; i < file->count; i++)
         at = write_entry(file, &file->places[i], at);
     write_end(file, at);
@@ -236,25 +248,30 @@ static void write_directory(struct array_file *file)
 
 /* ---- the file */
 
-/* Owner, group and permissions, as far as may be. What a group could do that the file can't be given to, its own group must
- * not; a file that nothing can be changed of stays its owner's alone. */
+/* Owner, group and permissions, as far as may be. What a group could do that the file can't be
+ * given to, its own group must not; a file that nothing can be changed of stays its owner's
+ * alone. */
 static void take_after(int file, const struct stat *replaced)
 {
     const bool owned = fchown(file, replaced->st_uid, replaced->st_gid) == 0 ||
                        fchown(file, (uid_t)-1, replaced->st_gid) == 0;
+
     (void)fchmod(file, replaced->st_mode & (owned ? 0777u : 0707u));
 }
 
-/* Open a new file beside what is to be, with the permissions of the one that it replaces, or those that the process gives. */
+/* Open a new file beside what is to be, with the permissions of the one that it replaces, or those
+ * that the process gives. */
 static enum sumac_status
 open_beside(struct array_file *file, const struct stat *replaced, struct sumac_error *error)
 {
     const size_t bytes = strlen(file->path) + 64;
+
     file->temporary = malloc(bytes);
     if (file->temporary == NULL)
         return fail_system(error, ENOMEM, "write", file->said);
     for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-        text_print(file->temporary, bytes, "%s.%ld-%d.tmp", file->path, (long)getpid(), attempt);
+        (void)text_print(
+            file->temporary, bytes, "%s.%ld-%d.tmp", file->path, (long)getpid(), attempt);
         watch_signals(file->temporary);
         file->opened = open(
             file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, replaced != NULL ? 0600 : 0666);
@@ -276,6 +293,7 @@ static enum sumac_status
 open_path(struct array_file *file, const char *path, struct sumac_error *error)
 {
     struct stat there;
+
     if (strcmp(path, "-") == 0) {
         file->said = "standard output";
         file->opened = dup(STDOUT_FILENO);
@@ -319,6 +337,7 @@ static enum sumac_status make_image(struct array_file *file, struct sumac_error 
 static enum sumac_status write_image(struct array_file *file, struct sumac_error *error)
 {
     uint64_t written = 0;
+
     while (!file->mapped && written < file->bytes) {
         const ssize_t some =
             write(file->opened, file->image + written, (size_t)(file->bytes - written));
@@ -334,11 +353,11 @@ static enum sumac_status write_image(struct array_file *file, struct sumac_error
 static void destroy(struct array_file *file)
 {
     if (file->image != NULL)
-        munmap(file->image, (size_t)file->bytes);
+        (void)munmap(file->image, (size_t)file->bytes);
     if (file->opened >= 0)
-        close(file->opened);
+        (void)close(file->opened);
     if (file->temporary != NULL)
-        unlink(file->temporary);
+        (void)unlink(file->temporary);
     watch_signals(NULL);
     free(file->temporary);
     free(file->path);
@@ -351,6 +370,7 @@ enum sumac_status array_file_open(
     struct array_file **file, struct sumac_error *error)
 {
     struct array_file *made = calloc(1, sizeof *made);
+
     if (made == NULL)
         return fail_system(error, ENOMEM, "write", path);
     *made = (struct array_file){

@@ -29,6 +29,7 @@ struct question {
 static uint64_t now_us(void)
 {
     struct timespec time;
+
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
@@ -40,6 +41,7 @@ static void keep(struct rpc_call *call, const struct wire_received *received)
     const size_t bytes = wire_packed_bytes(received->message, 0);
     uint8_t *packed = arena_take(arena, bytes + 1);
     struct wire_received kept;
+
     if (packed == NULL)
         return;
     wire_pack(received->message, 0, packed);
@@ -51,6 +53,7 @@ static void keep(struct rpc_call *call, const struct wire_received *received)
 static void end(struct rpc_call *call, const struct sumac_error *error)
 {
     struct question *question = rpc_call_user(call);
+
     question->over = true;
     question->error = *error;
 }
@@ -62,6 +65,7 @@ begin(struct rpc_poller *poller, struct question *question, const struct inquiry
 {
     const uint64_t patience_us = question->ps->missing ? PATIENCE_WITH_MISSING_US : PATIENCE_US;
     enum sumac_status status = SUMAC_UNAVAILABLE;
+
     question->asked_us = now_us();
     if (question->ps->address[0] != '\0')
         status = rpc_channel_open(poller, question->ps->address, &question->channel);
@@ -72,7 +76,7 @@ begin(struct rpc_poller *poller, struct question *question, const struct inquiry
     if (status == SUMAC_OK)
         return;
     question->over = true;
-    fail(
+    (void)fail(
         &question->error, status, SUMAC_REASON_UNSPECIFIED,
         question->ps->address[0] == '\0' ? "its address is not known" : "no call was made");
 }
@@ -82,6 +86,7 @@ static bool is_enough(
     const struct question *questions, const struct inquiry *inquiry, const struct answers *answers)
 {
     uint32_t over = 0;
+
     for (uint32_t i = 0; i < answers->count; i++) {
         if (inquiry->one_is_enough && answers->replies[i] != NULL)
             return true;
@@ -94,6 +99,7 @@ static bool is_enough(
 static bool is_refusal(const struct question *question)
 {
     const enum sumac_status status = question->error.status;
+
     return status == SUMAC_NOT_FOUND || status == SUMAC_INVALID_ARGUMENT;
 }
 
@@ -101,6 +107,7 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
 {
     const char *text = question->error.text, *address = question->ps->address;
     char silence[256];
+
     if (is_refusal(question))
         return fail(
             error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
@@ -129,11 +136,13 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
 static void note(struct question *question)
 {
     struct roster_ps *ps = question->ps;
+
     if (question->answers->replies[question->index] != NULL || is_refusal(question)) {
         ps->missing = false;
         return;
     }
-    /* That it did not answer in a shorter time says less than what was known, and that it is gone less than why it went. */
+    /* That it did not answer in a shorter time says less than what was known, and that it is gone
+     * less than why it went. */
     const bool says_more = !ps->missing || (question->error.status != SUMAC_DEADLINE_EXCEEDED &&
                                             !last_word_is(&ps->why));
     if (!ps->missing)
@@ -143,7 +152,7 @@ static void note(struct question *question)
     ps->missing = true;
     ps->told_us = now_us();
     if (ps->why.status == SUMAC_OK)
-        fail(
+        (void)fail(
             &ps->why, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "it answered nothing that can be read");
 }
@@ -154,6 +163,7 @@ static enum sumac_status conclude(
     struct sumac_error *error)
 {
     const struct question *silent = NULL;
+
     answers->first = roster->count;
     for (uint32_t i = 0; i < roster->count; i++) {
         const struct question *question = &questions[i];
@@ -180,6 +190,7 @@ put(struct roster *roster, struct rpc_poller *poller, struct question *questions
     const struct inquiry *inquiry, struct sumac_error *error)
 {
     struct answers *answers = questions[0].answers;
+
     for (uint32_t i = 0; i < roster->count; i++) {
         if (roster->ps[i].left_out)
             questions[i].over = true;
@@ -202,6 +213,7 @@ ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answer
 {
     struct answers made = {.count = roster->count};
     struct rpc_poller *poller = NULL;
+
     arena_init(&made.arena, &memory_heap, (size_t)roster->count * WIRE_ARENA_BYTES_MAX);
     made.replies = calloc(roster->count, sizeof *made.replies);
     struct question *questions = calloc(roster->count, sizeof *questions);

@@ -22,12 +22,12 @@ struct inquiry {
     bool one_is_enough; /* the first answer ends it */
 };
 
-/* Ask every ps of the roster that is not left out, all at once. Whoever does not answer within 5 s is missing from then on, and
- * has half a second the next time.
+/* Ask every ps of the roster that is not left out, all at once. Whoever does not answer within 5 s
+ * is missing from then on, and has half a second the next time.
  *
  * Gives    *answers, one at least; release with answers_deinit.
- * Fails    with what a ps answered, NOT_FOUND and INVALID_ARGUMENT alone; or when nobody answers, with why the first one does
- *          not. The text names the ps, and says what to do. */
+ * Fails    with what a ps answered, NOT_FOUND and INVALID_ARGUMENT alone; or when nobody answers,
+ *          with why the first one does not. The text names the ps, and says what to do. */
 enum sumac_status
 ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
     struct sumac_error *error);

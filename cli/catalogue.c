@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.c -- the catalogue as every ps has it, read page by page.
  *
- * The ps's answers end at different variables, since each tells more of the shards that it holds itself: a page goes as far as
- * the shortest of them, and the next one begins there.
+ * The ps's answers end at different variables, since each tells more of the shards that it holds
+ * itself: a page goes as far as the shortest of them, and the next one begins there.
  */
 #include "catalogue.h"
 
@@ -28,6 +28,7 @@ static void measure(struct page *page, struct rest *rest)
 {
     const wire_list_reply *first = page_first(page);
     uint64_t through = UINT64_MAX;
+
     page->count = first->n_variables;
     rest->more = false;
     for (uint32_t ps = 0; ps < page->answers.count; ps++) {
@@ -57,6 +58,7 @@ ask_page(struct roster *roster, struct rest *rest, struct page *page, struct sum
     const struct inquiry inquiry = {
         .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &rest->request.base};
     const uint64_t after_id = rest->request.after_id;
+
     rest->request.names = rest->names;
     rest->request.n_names =
         rest->name_count < WIRE_LIST_NAMES_MAX ? rest->name_count : WIRE_LIST_NAMES_MAX;
@@ -87,6 +89,7 @@ enum sumac_status catalogue_ask(
     struct rest rest = {
         .request = WIRE_LIST_REQUEST_INIT, .names = names, .name_count = name_count, .more = true};
     enum sumac_status status = SUMAC_OK;
+
     while (status == SUMAC_OK && rest.more) {
         struct page *pages = realloc(made.pages, (made.page_count + 1) * sizeof *pages);
         if (pages == NULL) {

@@ -16,8 +16,8 @@ struct catalogue {
     struct page *pages; /* one at least */
 };
 
-/* Ask every ps of the roster for these variables (none named: all), page by page. Who does not answer is missing from then on,
- * and not asked again.
+/* Ask every ps of the roster for these variables (none named: all), page by page. Who does not
+ * answer is missing from then on, and not asked again.
  *
  * Gives    *catalogue; release with catalogue_deinit.
  * Fails    as ask. */
@@ -38,8 +38,8 @@ static inline const wire_list_reply *page_first(const struct page *page)
     return page_of(page, page->answers.first);
 }
 
-/* The shard as the ps that holds it knows it; NULL: that ps has not answered, or has not got the variable (any more). `index` is
- * the variable's in the first answer. */
+/* The shard as the ps that holds it knows it; NULL: that ps has not answered, or has not got the
+ * variable (any more). `index` is the variable's in the first answer. */
 const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.c -- the table of subcommands; and how one fails: with a line that names the remedy, and its exit code. */
+/* command.c -- the table of subcommands; and how one fails: with a line that names the remedy, and
+ * its exit code. */
 #include "command.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ const struct command *command_at(size_t index)
 const struct command *command_find(const char *name)
 {
     const struct command *command = NULL;
+
     for (size_t i = 0; (command = command_at(i)) != NULL; i++)
         if (strcmp(command->name, name) == 0)
             return command;
@@ -31,6 +33,7 @@ int command_failed(const struct command *command, const struct sumac_error *erro
     const char *remedy =
         error->reason == SUMAC_REASON_UNKNOWN_VARIABLE ? "; `sumac ls` lists the variables" : "";
     const char *ended = error->reason == SUMAC_REASON_RUN_ENDED ? "the run has ended: " : "";
+
     fprintf(stderr, "sumac %s: %s%s%s\n", command->name, ended, error->text, remedy);
     return sumac_exit_code(error);
 }

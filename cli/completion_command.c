@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completion_command.c -- `sumac completion`: what a shell needs to complete the command line, from the tables of options. */
+/* completion_command.c -- `sumac completion`: what a shell needs to complete the command line, from
+ * the tables of options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ const struct command completion_command = {
 static void print_commands(void)
 {
     const struct command *command = NULL;
+
     for (size_t i = 0; (command = command_at(i)) != NULL; i++)
         printf("%s ", command->name);
 }
@@ -70,6 +72,7 @@ static void print_values(const struct command *command)
 static void print_bash(void)
 {
     const struct command *command = NULL;
+
     printf("# bash completion of sumac %s\n_sumac() {\n", sumac_version());
     fputs(
         "    local current=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" "
@@ -108,6 +111,7 @@ static int print(const struct command *command, int argc, char **argv)
 {
     int count = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, NULL, &count);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     if (count != 1 || strcmp(argv[0], "bash") != 0) {

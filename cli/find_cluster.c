@@ -15,6 +15,7 @@
 enum sumac_status ps_list_add(struct ps_list *list, const char *address, struct sumac_error *error)
 {
     char **grown = realloc(list->addresses, (list->count + 1) * sizeof *grown);
+
     if (grown != NULL) {
         list->addresses = grown;
         grown[list->count] = strdup(address);
@@ -40,6 +41,7 @@ static bool is_address(const char *word)
 {
     const char *colon = strrchr(word, ':');
     char *end = NULL;
+
     if (colon == NULL || colon == word || colon[1] < '0' || colon[1] > '9' ||
         strchr(word, '/') != NULL)
         return false;
@@ -51,6 +53,7 @@ static bool is_address(const char *word)
 static bool is_listed(const struct ps_list *list, const char *address)
 {
     uint32_t i = 0;
+
     while (i < list->count && strcmp(list->addresses[i], address) != 0)
         i++;
     return i < list->count;
@@ -62,6 +65,7 @@ from_option(const char *option, struct ps_list *list, struct sumac_error *error)
     enum sumac_status status = SUMAC_OK;
     char *words = strdup(option);
     char *rest = NULL;
+
     for (char *word = words ? strtok_r(words, ",", &rest) : NULL;
          word != NULL && status == SUMAC_OK; word = strtok_r(NULL, ",", &rest)) {
         if (!is_address(word))
@@ -85,6 +89,7 @@ static enum sumac_status from_tf_config(struct ps_list *list, struct sumac_error
 {
     struct sumac_cluster cluster;
     enum sumac_status status = sumac_cluster_from_environment(NULL, &cluster, error);
+
     if (status != SUMAC_OK)
         return status;
     const struct sumac_job *ps = sumac_cluster_job(&cluster, "ps");
@@ -103,6 +108,7 @@ several(const struct run_record *records, uint32_t count, struct sumac_error *er
 {
     char runs[320] = "";
     size_t used = 0;
+
     for (uint32_t i = 0; i < count && used + 80 < sizeof runs; i++)
         used += (size_t)snprintf(
             runs + used, sizeof runs - used, "%s--ps %s (%.40s, process %d)", i == 0 ? "" : ", ",
@@ -117,6 +123,7 @@ static enum sumac_status from_record(struct ps_list *list, struct sumac_error *e
     struct run_record *records = NULL;
     uint32_t count = 0;
     enum sumac_status status = run_record_list(&records, &count, error);
+
     if (status == SUMAC_OK && count == 0)
         status = fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
@@ -135,6 +142,7 @@ find_cluster(const char *ps_option, struct ps_list *list, struct sumac_error *er
     struct ps_list found = {0};
     const char *config = getenv("TF_CONFIG");
     enum sumac_status status = SUMAC_OK;
+
     if (ps_option != NULL)
         status = from_option(ps_option, &found, error);
     else if (config != NULL && config[0] != '\0')

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions_command.c -- `sumac functions`: the update functions, from the table that the ps apply them by. */
+/* functions_command.c -- `sumac functions`: the update functions, from the table that the ps apply
+ * them by. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +57,7 @@ static bool is_applied_to(const struct update_function *function, enum sumac_dty
 static void print_dtypes(const struct update_function *function)
 {
     const char *separator = "  data types: ";
+
     for (unsigned dtype = 1; dtype <= DTYPES_MAX; dtype++) {
         if (!is_applied_to(function, (enum sumac_dtype)dtype))
             continue;
@@ -94,6 +96,7 @@ static void print_function(const struct update_function *function)
 static struct value *dtypes_value(const struct update_function *function)
 {
     struct value *dtypes = value_array();
+
     for (unsigned dtype = 1; dtype <= DTYPES_MAX; dtype++)
         if (is_applied_to(function, (enum sumac_dtype)dtype))
             value_add(dtypes, value_text(sumac_dtype_name((enum sumac_dtype)dtype)));
@@ -103,6 +106,7 @@ static struct value *dtypes_value(const struct update_function *function)
 static struct value *hyperparameters_value(const struct update_function *function)
 {
     struct value *all = value_object();
+
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
         if (!takes(function, number))
             continue;
@@ -118,6 +122,7 @@ static struct value *function_value(const struct update_function *function)
 {
     struct value *value = value_object();
     struct value *slots = value_array();
+
     for (uint32_t i = 0; i < function->slot_count; i++)
         value_add(slots, value_text(function->slot_names[i]));
     value_put(value, "name", value_text(function->name));
@@ -134,6 +139,7 @@ static const char *function_name(const void *context, size_t index)
 {
     (void)context;
     const struct update_function *function = update_at((uint32_t)index);
+
     return function == NULL ? NULL : function->name;
 }
 
@@ -156,6 +162,7 @@ static bool check_names(int count, char **names)
 static bool is_wanted(const struct update_function *function, int count, char **names)
 {
     bool wanted = count == 0;
+
     for (int i = 0; i < count; i++)
         wanted = wanted || strcmp(names[i], function->name) == 0;
     return wanted;
@@ -166,6 +173,7 @@ static int list(const struct command *command, int argc, char **argv)
     struct functions_options options = {0};
     int count = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     if (!check_names(count, argv))

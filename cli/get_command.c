@@ -99,6 +99,7 @@ open_reader(const struct roster *roster, struct sumac_client **client, struct su
         .any_ps = true,
         .timeout_ms = PATIENCE_MS,
     };
+
     return sumac_client_open(&options, client, error);
 }
 
@@ -113,6 +114,7 @@ static enum sumac_status make_room(struct reading *reading, size_t index, struct
                                    : sumac_buffer_wrap(
                                          array_file_values(reading->file, index), item->bytes,
                                          (struct sumac_place){0}, NULL, NULL, &buffer);
+
     if (status == SUMAC_OK)
         status = sumac_tensor_view(buffer, 0, item->dtype, &item->shape, &fetch->into);
     if (status == SUMAC_OK)
@@ -132,6 +134,7 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
     struct sumac_pull_options options = {.timeout_ms = PATIENCE_MS};
     size_t count = 0;
     enum sumac_status status = SUMAC_OK;
+
     if (wanted == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull");
@@ -166,6 +169,7 @@ static enum sumac_status open_file(struct reading *reading, struct sumac_error *
     const char *end = strrchr(path, '.');
     const bool zip = reading->many || (end != NULL && strcmp(end, ".npz") == 0);
     struct array_entry *entries = calloc(reading->list.count + 1, sizeof *entries);
+
     if (entries == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to write %s",
@@ -184,6 +188,7 @@ static enum sumac_status open_file(struct reading *reading, struct sumac_error *
 static void print_text(const struct reading *reading)
 {
     bool first = true;
+
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct sumac_tensor *values = &reading->fetches[i].into;
         char shape[160];
@@ -201,6 +206,7 @@ static void print_text(const struct reading *reading)
 static void print_json(const struct reading *reading)
 {
     bool first = true;
+
     if (reading->many)
         fputs("[\n", stdout);
     for (size_t i = 0; i < reading->list.count; i++) {
@@ -209,7 +215,7 @@ static void print_json(const struct reading *reading)
             continue;
         if (!first)
             fputs(",\n", stdout);
-        json_array_print(
+        (void)json_array_print(
             reading->list.items[i].name, fetch->has_rows ? &fetch->rows : NULL, &fetch->into,
             stdout);
         first = false;
@@ -221,6 +227,7 @@ static void print_json(const struct reading *reading)
 static int report_missing(const struct reading *reading)
 {
     int code = EXIT_FINE;
+
     for (size_t i = 0; i < reading->list.count; i++) {
         const struct wanted *item = &reading->list.items[i];
         char silence[256];
@@ -235,12 +242,14 @@ static int report_missing(const struct reading *reading)
     return code;
 }
 
-/* A path that is none is to be changed; a disk that is full, or an output that is closed, fails whoever writes to it. */
+/* A path that is none is to be changed; a disk that is full, or an output that is closed, fails
+ * whoever writes to it. */
 static int file_failed(const struct sumac_error *error)
 {
     const int code = command_failed(&get_command, error);
     const bool path = error->status == SUMAC_NOT_FOUND || error->status == SUMAC_INVALID_ARGUMENT ||
                       error->status == SUMAC_PERMISSION_DENIED;
+
     return path ? code : EXIT_FAILED;
 }
 
@@ -250,6 +259,7 @@ static int read_and_show(struct reading *reading)
     struct sumac_client *client = NULL;
     struct sumac_error error = {0};
     const int missing = report_missing(reading);
+
     if (missing != EXIT_FINE && (reading->options->output != NULL || !reading->many))
         return missing;
     if (reading->options->output != NULL && open_file(reading, &error) != SUMAC_OK)
@@ -290,6 +300,7 @@ static bool check(const struct get_options *options, size_t word_count, bool man
 {
     const char *output = options->output;
     const size_t bytes = output != NULL ? strlen(output) : 0;
+
     if (word_count == 0)
         fprintf(stderr, "sumac get: name a variable, or several; `sumac ls` lists them\n");
     else if (output != NULL && options->json)
@@ -318,6 +329,7 @@ static int get(const struct command *command, int argc, char **argv)
     struct get_options options = {0};
     int words = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     const size_t count = pattern_drop_repeated(argv, (size_t)words);

@@ -26,6 +26,7 @@ double histogram_percentile(const struct histogram *histogram, double fraction)
 {
     const double wanted = fraction * (double)histogram->count;
     double below = 0;
+
     if (histogram->count == 0)
         return 0;
     for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {

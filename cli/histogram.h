@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* histogram.h -- percentiles of what Observe counts in buckets that double (proto/sumac/v1/observe.proto). */
+/* histogram.h -- percentiles of what Observe counts in buckets that double
+ * (proto/sumac/v1/observe.proto). */
 #ifndef CLI_HISTOGRAM_H
 #define CLI_HISTOGRAM_H
 

@@ -43,7 +43,8 @@ void value_add(struct value *array, struct value *value)
 
 /* ---- print */
 
-/* Jansson prints every real with one number of digits, and so none in its shortest form: numbers are printed here. */
+/* Jansson prints every real with one number of digits, and so none in its shortest form: numbers
+ * are printed here. */
 static bool print_node(const json_t *node, int depth, FILE *file);
 
 /* A new line, as far in as `depth` says; below 0: a blank. */
@@ -61,6 +62,7 @@ static bool print_object(const json_t *node, int depth, FILE *file)
     bool printed = true, first = true;
     const char *key = NULL;
     json_t *item = NULL;
+
     fputc('{', file);
     json_object_foreach((json_t *)(uintptr_t)node, key, item)
     {
@@ -85,6 +87,7 @@ static bool print_list(const json_t *node, int depth, FILE *file)
     bool printed = true;
     size_t index = 0;
     json_t *item = NULL;
+
     fputc('[', file);
     json_array_foreach(node, index, item)
     {
@@ -103,6 +106,7 @@ static bool print_list(const json_t *node, int depth, FILE *file)
 static bool print_node(const json_t *node, int depth, FILE *file)
 {
     char text[NUMBER_BYTES];
+
     if (json_is_object(node))
         return print_object(node, depth, file);
     if (json_is_array(node))
@@ -126,6 +130,7 @@ bool value_print_text(const char *text, FILE *file)
 {
     json_t *node = json_string(text);
     const bool printed = node != NULL && json_dumpf(node, file, JSON_ENCODE_ANY) == 0;
+
     json_decref(node);
     return printed;
 }
@@ -142,12 +147,14 @@ const char *value_get_text(const struct value *object, const char *key)
 const struct value *value_get_array(const struct value *object, const char *key)
 {
     json_t *found = json_object_get(of(object), key);
+
     return json_is_array(found) ? as_value(found) : NULL;
 }
 
 uint64_t value_get_number(const struct value *object, const char *key, uint64_t otherwise)
 {
     const json_t *found = json_object_get(of(object), key);
+
     return json_is_integer(found) ? (uint64_t)json_integer_value(found) : otherwise;
 }
 

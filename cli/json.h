@@ -28,8 +28,8 @@ void value_free(struct value *value);
 void value_put(struct value *object, const char *key, struct value *value);
 void value_add(struct value *array, struct value *value);
 
-/* The value as one document, or as one line of a log of them, with a newline at its end. Numbers have the fewest digits that
- * read back as the same. False: it could not be written. */
+/* The value as one document, or as one line of a log of them, with a newline at its end. Numbers
+ * have the fewest digits that read back as the same. False: it could not be written. */
 bool value_print(const struct value *value, FILE *file);
 bool value_print_line(const struct value *value, FILE *file);
 /* A text alone, in quotes, with no newline. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_array.c -- nested arrays of numbers, written as they are read: a large tensor needs no second copy. */
+/* json_array.c -- nested arrays of numbers, written as they are read: a large tensor needs no
+ * second copy. */
 #include "json_array.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@ static void print_float(const struct sumac_tensor *tensor, uint64_t index, FILE 
 {
     char text[NUMBER_BYTES];
     const double value = number_at(tensor, index);
+
     fputs(isfinite(value) ? number_print(tensor->dtype, value, text) : "null", file);
 }
 
@@ -20,6 +22,7 @@ static void print_element(const struct sumac_tensor *tensor, uint64_t index, FIL
 {
     const uint8_t *bools = sumac_tensor_data(tensor);
     char text[NUMBER_BYTES];
+
     switch (sumac_dtype_kind(tensor->dtype)) {
     case SUMAC_KIND_HALF:
     case SUMAC_KIND_FLOAT:
@@ -57,6 +60,7 @@ bool json_array_print(
     const char *name, const struct sumac_range *rows, const struct sumac_tensor *tensor, FILE *file)
 {
     uint64_t next = 0;
+
     fputs("{\n  \"name\": ", file);
     bool printed = value_print_text(name, file);
     fprintf(file, ",\n  \"dtype\": \"%s\",\n  \"shape\": [", sumac_dtype_name(tensor->dtype));

@@ -9,6 +9,7 @@
 bool last_word_is(const struct sumac_error *error)
 {
     const enum sumac_reason reason = error->reason;
+
     return reason == SUMAC_REASON_RUN_ENDED || reason == SUMAC_REASON_STATE_LOST ||
            reason == SUMAC_REASON_PS_MISSING || reason == SUMAC_REASON_TERMINATED ||
            reason == SUMAC_REASON_WRONG_CLUSTER;
@@ -19,6 +20,7 @@ static void say_hello(struct rpc_call *call)
 {
     wire_hello hello = WIRE_HELLO_INIT;
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     request.hello = &hello;
     rpc_call_send(call, &request.base, NULL, 0);
@@ -33,6 +35,7 @@ static void ignore(struct rpc_call *call, const struct wire_received *received)
 static void end(struct rpc_call *call, const struct sumac_error *error)
 {
     struct last_word *word = rpc_call_user(call);
+
     word->call = NULL;
     if (last_word_is(error))
         word->reason = *error;
@@ -69,6 +72,7 @@ void last_word_attend(struct last_word *word, const char *address)
 static uint64_t now_us(void)
 {
     struct timespec time;
+
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }

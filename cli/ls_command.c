@@ -80,6 +80,7 @@ struct listing {
 static bool is_meant(const struct listing *listing, const char *name)
 {
     bool meant = listing->word_count == 0;
+
     for (size_t i = 0; i < listing->word_count; i++)
         if (pattern_matches(listing->words[i], name))
             meant = listing->used[i] = true;
@@ -89,6 +90,7 @@ static bool is_meant(const struct listing *listing, const char *name)
 static uint64_t elements_of(const wire_variable *variable)
 {
     uint64_t elements = 1;
+
     for (size_t i = 0; i < variable->n_shape; i++)
         elements *= variable->shape[i];
     return elements;
@@ -97,6 +99,7 @@ static uint64_t elements_of(const wire_variable *variable)
 static uint64_t bytes_of(const wire_variable *variable)
 {
     uint64_t bytes = 0;
+
     for (size_t i = 0; i < variable->n_shards; i++)
         bytes += variable->shards[i]->bytes;
     return bytes;
@@ -119,6 +122,7 @@ static void count(void *context, const struct page *page, size_t index)
 {
     struct listing *listing = context;
     const wire_variable *variable = page_first(page)->variables[index];
+
     listing->variables++;
     listing->elements += elements_of(variable);
     listing->bytes += bytes_of(variable);
@@ -129,6 +133,7 @@ static enum sumac_status
 read_listing(const char *ps_option, struct listing *listing, struct sumac_error *error)
 {
     bool patterns = false;
+
     for (size_t i = 0; i < listing->word_count; i++)
         patterns = patterns || pattern_is_one(listing->words[i]);
     listing->used = calloc(listing->word_count + 1, sizeof *listing->used);
@@ -163,6 +168,7 @@ static void add_definition(struct table *table, const wire_variable *variable)
 {
     char text[160];
     struct sumac_shape shape = {0};
+
     for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
         shape.extent[shape.rank++] = variable->shape[i];
     const int function = variable->function != NULL ? (int)variable->function->function : 0;
@@ -176,6 +182,7 @@ static void add_definition(struct table *table, const wire_variable *variable)
 static void add_bytes(struct table *table, uint64_t bytes)
 {
     char text[32];
+
     table_add(table, "%s", table_bytes((double)bytes, text, sizeof text));
 }
 
@@ -183,6 +190,7 @@ static void add_bytes(struct table *table, uint64_t bytes)
 static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES])
 {
     size_t used = 0;
+
     text[0] = '\0';
     for (size_t i = 0; i < variable->n_shards; i++) {
         const uint32_t ps = variable->shards[i]->ps;
@@ -192,7 +200,7 @@ static void print_holders(const wire_variable *variable, char text[PS_TEXT_BYTES
         if (said)
             continue;
         if (used + 16 > PS_TEXT_BYTES) {
-            text_print(text + used, PS_TEXT_BYTES - used, " …");
+            (void)text_print(text + used, PS_TEXT_BYTES - used, " …");
             return;
         }
         used +=
@@ -205,6 +213,7 @@ static void add_versions(struct table *table, const struct page *page, size_t in
 {
     const wire_variable *variable = page_first(page)->variables[index];
     uint64_t lowest = UINT64_MAX, highest = 0;
+
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *held = page_held_shard(page, index, variable->shards[i]);
         if (held == NULL)
@@ -224,6 +233,7 @@ static void add_variable(void *context, const struct page *page, size_t index)
 {
     const wire_variable *variable = page_first(page)->variables[index];
     char holders[PS_TEXT_BYTES];
+
     add_definition(context, variable);
     add_versions(context, page, index);
     add_bytes(context, bytes_of(variable));
@@ -234,6 +244,7 @@ static void add_variable(void *context, const struct page *page, size_t index)
 static void add_shards(void *context, const struct page *page, size_t index)
 {
     const wire_variable *variable = page_first(page)->variables[index];
+
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
         const wire_shard *held = page_held_shard(page, index, shard);
@@ -263,6 +274,7 @@ static bool print_table(struct listing *listing, bool shards)
     const size_t column_count = sizeof columns / sizeof columns[0];
     struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
     char bytes[32];
+
     each(listing, shards ? add_shards : add_variable, &table);
     bool printed = listing->variables == 0 || table_print(&table, 0, stdout);
     table_deinit(&table);
@@ -282,6 +294,7 @@ static bool print_table(struct listing *listing, bool shards)
 static struct value *shard_to_json(const wire_shard *shard, const wire_shard *held)
 {
     struct value *json = value_object();
+
     value_put(json, "ps", value_number(shard->ps));
     value_put(json, "first_row", value_number(shard->first_row));
     value_put(json, "rows", value_number(shard->rows));
@@ -296,6 +309,7 @@ static struct value *shard_to_json(const wire_shard *shard, const wire_shard *he
 static struct value *function_to_json(const wire_function *function)
 {
     struct value *json = value_object();
+
     value_put(
         json, "name", value_text(names_function(function != NULL ? (int)function->function : 0)));
     for (size_t i = 0; function != NULL && i < function->n_hyperparameters; i++)
@@ -311,6 +325,7 @@ static void variable_to_json(void *context, const struct page *page, size_t inde
     struct value *json = value_object();
     struct value *shape = value_array();
     struct value *shards = value_array();
+
     for (size_t i = 0; i < variable->n_shape; i++)
         value_add(shape, value_number(variable->shape[i]));
     for (size_t i = 0; i < variable->n_shards; i++) {
@@ -334,6 +349,7 @@ static void variable_to_json(void *context, const struct page *page, size_t inde
 static bool print_json(struct listing *listing)
 {
     struct value *json = value_object(), *variables = value_array(), *total = value_object();
+
     each(listing, variable_to_json, variables);
     value_put(total, "variables", value_number(listing->variables));
     value_put(total, "elements", value_number(listing->elements));
@@ -354,6 +370,7 @@ static int list(const struct command *command, int argc, char **argv)
     struct ls_options options = {0};
     int word_count = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &word_count);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     struct listing listing = {

@@ -16,6 +16,7 @@ static const char *command_name(const void *context, size_t index)
 {
     (void)context;
     const struct command *command = command_at(index);
+
     return command == NULL ? NULL : command->name;
 }
 
@@ -41,11 +42,13 @@ static void print_help(FILE *file)
         "gone).\n");
 }
 
-/* The command's exit code, but no success when what it printed is not all written: a disk may be full. What a write before the
- * last one met with, nobody has kept: the end of a line meets with it again, and spoils nothing that is whole. */
+/* The command's exit code, but no success when what it printed is not all written: a disk may be
+ * full. What a write before the last one met with, nobody has kept: the end of a line meets with it
+ * again, and spoils nothing that is whole. */
 static int printed(int code, const char *name)
 {
     const bool failed_before = ferror(stdout) != 0;
+
     if (failed_before)
         fputc('\n', stdout);
     errno = 0;
@@ -62,6 +65,7 @@ static int printed(int code, const char *name)
 static int unknown_command(const char *word)
 {
     const char *nearest = nearest_word(word, command_name, NULL);
+
     fprintf(stderr, "sumac: there is no command %s; ", word);
     if (nearest != NULL)
         fprintf(stderr, "did you mean `sumac %s`?\n", nearest);

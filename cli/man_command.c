@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* man_command.c -- `sumac man`: manual pages, as man(1) reads them, from the tables of commands and options. */
+/* man_command.c -- `sumac man`: manual pages, as man(1) reads them, from the tables of commands and
+ * options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ const struct command man_command = {
 static void print_text(const char *text)
 {
     bool first = true;
+
     for (; *text != '\0'; text++) {
         if (first && (*text == '.' || *text == '\''))
             fputs("\\&", stdout);
@@ -72,7 +74,8 @@ static void print_options(const struct command *command)
 static void print_command_page(const struct command *command)
 {
     char name[64];
-    snprintf(name, sizeof name, "sumac-%s", command->name);
+
+    (void)snprintf(name, sizeof name, "sumac-%s", command->name);
     print_head(name, command->summary);
     printf(" %s\n[options]%s", command->name, command->arguments[0] == '\0' ? "" : " ");
     print_text(command->arguments);
@@ -88,6 +91,7 @@ static void print_command_page(const struct command *command)
 static void print_sumac_page(void)
 {
     const struct command *command = NULL;
+
     print_head(
         "sumac", "a parameter server: variables on ps processes, updated by what workers push");
     printf("\n.I COMMAND\n[options] …\n.SH COMMANDS\n");
@@ -115,12 +119,14 @@ static const char *command_name(const void *context, size_t index)
 {
     (void)context;
     const struct command *command = command_at(index);
+
     return command == NULL ? NULL : command->name;
 }
 
 static int unknown_page(const char *name)
 {
     const char *nearest = nearest_word(name, command_name, NULL);
+
     fprintf(stderr, "sumac man: there is no command %s; ", name);
     if (nearest != NULL)
         fprintf(stderr, "did you mean `sumac man %s`?\n", nearest);
@@ -133,6 +139,7 @@ static int print(const struct command *command, int argc, char **argv)
 {
     int count = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, NULL, &count);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     static const char prefix[] = "sumac-"; /* the page's own name is meant as well */

@@ -18,6 +18,7 @@ static size_t distance(const char *a, const char *b)
 {
     size_t row[WORD_BYTES_MAX + 1];
     const size_t columns = strlen(b);
+
     for (size_t j = 0; j <= columns; j++)
         row[j] = j;
     for (size_t i = 1; a[i - 1] != '\0'; i++) {
@@ -36,10 +37,12 @@ static size_t distance(const char *a, const char *b)
     return row[columns];
 }
 
-/* A short word is near to all other short ones: a third of its letters may be wrong, and one always. */
+/* A short word is near to all other short ones: a third of its letters may be wrong, and one
+ * always. */
 static size_t distance_max(size_t bytes)
 {
     const size_t third = bytes / 3;
+
     return third < 1 ? 1 : third < DISTANCE_MAX ? third : DISTANCE_MAX;
 }
 
@@ -62,6 +65,7 @@ const char *nearest_word(
 {
     const char *nearest = NULL, *tried = NULL;
     size_t least = NOT_NEAR;
+
     for (size_t i = 0; (tried = candidate(context, i)) != NULL; i++) {
         const size_t edits = edits_between(word, tried);
         if (edits < least) {
@@ -75,6 +79,7 @@ const char *nearest_word(
 static bool contains(const char *candidate, const char *word)
 {
     const size_t bytes = strlen(word);
+
     for (; strlen(candidate) >= bytes; candidate++)
         if (strncasecmp(candidate, word, bytes) == 0)
             return true;
@@ -84,6 +89,7 @@ static bool contains(const char *candidate, const char *word)
 void nearest_try(struct nearest *nearest, const char *word, const char *candidate)
 {
     size_t rank = edits_between(word, candidate);
+
     if (rank == NOT_NEAR && strlen(word) >= CONTAINED_BYTES_MIN && contains(candidate, word))
         rank = DISTANCE_MAX + 1;
     size_t at = nearest->count;
@@ -103,6 +109,7 @@ void nearest_try(struct nearest *nearest, const char *word, const char *candidat
 void nearest_print(const struct nearest *nearest, char *text, size_t text_bytes)
 {
     size_t used = text_print(text, text_bytes, "%s", "");
+
     for (size_t i = 0; i < nearest->count; i++) {
         const bool last = i > 0 && i + 1 == nearest->count;
         used += text_print_line(

@@ -20,7 +20,8 @@ struct nearest {
     size_t count;
 };
 
-/* A third of its letters away, or in other letters' case, or with all of `word` within it. Borrows  the candidate. */
+/* A third of its letters away, or in other letters' case, or with all of `word` within it. Borrows
+ * the candidate. */
 void nearest_try(struct nearest *nearest, const char *word, const char *candidate);
 
 /* "W1, W2 or W3". */

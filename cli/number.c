@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* number.c -- numbers of a tensor, and their shortest text.
  *
- * Digits are tried from the most that every decimal number of so many survives in the dtype (FLT_DIG): where fewer are enough, %g
- * leaves them out itself. Below the smallest normal number they are fewer, and all are tried.
+ * Digits are tried from the most that every decimal number of so many survives in the dtype
+ * (FLT_DIG): where fewer are enough, %g leaves them out itself. Below the smallest normal number
+ * they are fewer, and all are tried.
  */
 #include "number.h"
 
@@ -45,7 +46,8 @@ NUMBER_HALF(bfloat16)
 NUMBER_FLOAT(float32, float, strtof)
 NUMBER_FLOAT(float64, double, strtod)
 
-/* Of each float dtype: decimal digits that every number of so many survives in it, and its smallest normal number. */
+/* Of each float dtype: decimal digits that every number of so many survives in it, and its smallest
+ * normal number. */
 #define DIGITS_float16 3, 0x1p-14
 #define DIGITS_bfloat16 2, (double)FLT_MIN
 #define DIGITS_float32 FLT_DIG, (double)FLT_MIN
@@ -105,11 +107,12 @@ number_print_integer(const struct sumac_tensor *tensor, uint64_t element, char t
     const bool negative =
         sumac_dtype_kind(tensor->dtype) == SUMAC_KIND_INT && (at[bytes - 1] & 0x80u) != 0;
     uint64_t bits = negative ? UINT64_MAX : 0;
+
     memcpy(&bits, at, bytes);
     if (negative)
-        text_print(text, NUMBER_BYTES, "%" PRId64, (int64_t)bits);
+        (void)text_print(text, NUMBER_BYTES, "%" PRId64, (int64_t)bits);
     else
-        text_print(text, NUMBER_BYTES, "%" PRIu64, bits);
+        (void)text_print(text, NUMBER_BYTES, "%" PRIu64, bits);
     return text;
 }
 
@@ -122,10 +125,11 @@ static int first_digits(enum sumac_dtype dtype, double value)
 const char *number_print(enum sumac_dtype dtype, double value, char text[NUMBER_BYTES])
 {
     int digits = first_digits(dtype, value);
-    text_print(text, NUMBER_BYTES, "%.*g", digits, value);
+
+    (void)text_print(text, NUMBER_BYTES, "%.*g", digits, value);
     while (digits < DBL_DECIMAL_DIG && !number_reads_as(dtype, text, value))
-        text_print(text, NUMBER_BYTES, "%.*g", ++digits, value);
+        (void)text_print(text, NUMBER_BYTES, "%.*g", ++digits, value);
     if (strpbrk(text, ".e") == NULL)
-        text_print(text + strlen(text), NUMBER_BYTES - strlen(text), ".0");
+        (void)text_print(text + strlen(text), NUMBER_BYTES - strlen(text), ".0");
     return text;
 }

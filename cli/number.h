@@ -20,8 +20,8 @@ number_print_integer(const struct sumac_tensor *tensor, uint64_t element, char t
 /* Is the text the number again, in its dtype? */
 bool number_reads_as(enum sumac_dtype dtype, const char *text, double value);
 
-/* A finite number in the fewest digits that read back as the same number of that dtype: 0.1, 1.0, 1e-07. It has a point or an
- * exponent, and is a number of JSON. Lends  text. */
+/* A finite number in the fewest digits that read back as the same number of that dtype: 0.1, 1.0,
+ * 1e-07. It has a point or an exponent, and is a number of JSON. Lends  text. */
 const char *number_print(enum sumac_dtype dtype, double value, char text[NUMBER_BYTES]);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag; and letters that stand for some. */
+/* options.c -- long options with one row each: --name VALUE, --name=VALUE, --flag; and letters that
+ * stand for some. */
 #include "options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 static const char *row_name(const void *context, size_t index)
 {
     const struct command *command = context;
+
     if (index == command->row_count)
         return "help";
     return index < command->row_count ? command->rows[index].name : NULL;
@@ -34,8 +37,9 @@ static uint32_t most_of(const struct option_row *row)
 static bool parse_count(const struct option_row *row, const char *text, uint32_t *count)
 {
     char *end = NULL;
+
     errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
+    const uint64_t value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
         return false;
     if (value < least_of(row) || value > most_of(row))
@@ -48,8 +52,9 @@ bool options_parse_size(const char *text, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
     char *end = NULL;
+
     errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
+    const uint64_t value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || errno != 0)
         return false;
     unsigned shift = 0;
@@ -72,6 +77,7 @@ bool options_parse_size(const char *text, uint64_t *bytes)
 static bool store(const struct option_row *row, const char *value, void *target)
 {
     char *place = (char *)target + row->offset;
+
     switch (row->kind) {
     case OPTION_FLAG:
         *(bool *)(void *)place = true;
@@ -96,6 +102,7 @@ static bool store(const struct option_row *row, const char *value, void *target)
 static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
 {
     const char *unit = "";
+
     switch (row->kind) {
     case OPTION_MS:
         unit = " of milliseconds";
@@ -109,7 +116,7 @@ static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
     case OPTION_COUNT:
         break;
     }
-    snprintf(
+    (void)snprintf(
         text, WANTED_BYTES, "a whole number%s, %u to %u", unit, (unsigned)least_of(row),
         (unsigned)most_of(row));
     return text;
@@ -120,6 +127,7 @@ static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
 static enum options_outcome unknown(const struct command *command, const char *name)
 {
     const char *nearest = nearest_word(name, row_name, command);
+
     fprintf(stderr, "sumac %s: unknown option --%s; ", command->name, name);
     if (nearest != NULL)
         fprintf(stderr, "did you mean --%s?\n", nearest);
@@ -132,6 +140,7 @@ static enum options_outcome unknown(const struct command *command, const char *n
 static const char *letter_name(const struct command *command, const char *word)
 {
     const struct option_letter *letter = command->letters;
+
     while (letter != NULL && letter->letter != 0 && (letter->letter != word[1] || word[2] != '\0'))
         letter++;
     return letter == NULL || letter->letter == 0 ? NULL : letter->name;
@@ -155,10 +164,12 @@ take_option(const struct command *command, char **argv, int argc, int *index, vo
     char name[NAME_BYTES_MAX], kind[WANTED_BYTES];
     const bool is_letter = argv[*index][1] != '-';
     const char *word = is_letter ? letter_name(command, argv[*index]) : argv[*index] + 2;
+
     if (word == NULL)
         return unknown_letter(command, argv[*index]);
     const char *equals = strchr(word, '=');
-    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
+    (void)snprintf(
+        name, sizeof name, "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
     if (strcmp(name, "help") == 0) {
         options_print_help(command);
         return OPTIONS_HELP;
@@ -194,6 +205,7 @@ options_parse(const struct command *command, int argc, char **argv, void *target
 {
     int words = 0;
     bool only_words = false;
+
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (!only_words && strcmp(word, "--") == 0) {
@@ -252,7 +264,7 @@ void options_print_help(const struct command *command)
         const struct option_row *row = &command->rows[i];
         const char *title = options_group(command, i);
         char left[48];
-        snprintf(
+        (void)snprintf(
             left, sizeof left, "--%s%s%s", row->name, row->argument ? " " : "",
             row->argument ? row->argument : "");
         if (title != NULL)

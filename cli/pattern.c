@@ -17,6 +17,7 @@ bool pattern_matches(const char *word, const char *name)
 size_t pattern_drop_repeated(char **words, size_t count)
 {
     size_t kept = 0;
+
     for (size_t i = 0; i < count; i++) {
         size_t before = 0;
         while (before < kept && strcmp(words[before], words[i]) != 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pattern.h -- the variables that a command line names: names, and patterns as a shell writes them. */
+/* pattern.h -- the variables that a command line names: names, and patterns as a shell writes
+ * them. */
 #ifndef CLI_PATTERN_H
 #define CLI_PATTERN_H
 
@@ -9,8 +10,8 @@
 /* Has the word a * or a ?, so that it may stand for several names? */
 bool pattern_is_one(const char *word);
 
-/* Does the word name the variable: letter by letter, or as a pattern, whose * and ? stand for any characters, / too, and whose
- * [a-c] for one of these? */
+/* Does the word name the variable: letter by letter, or as a pattern, whose * and ? stand for any
+ * characters, / too, and whose [a-c] for one of these? */
 bool pattern_matches(const char *word, const char *name);
 
 /* Drop words that were given before, in place. Returns how many are left. */

@@ -42,13 +42,14 @@ struct printer {
 static int decimals_of(enum sumac_dtype dtype, double value, bool exponent)
 {
     char text[512];
+
     for (int decimals = 0; decimals < PRECISION; decimals++) {
-        snprintf(text, sizeof text, exponent ? "%.*e" : "%.*f", decimals, value);
+        (void)snprintf(text, sizeof text, exponent ? "%.*e" : "%.*f", decimals, value);
         if (number_reads_as(dtype, text, value))
             return decimals;
     }
     /* None is enough: rounded to PRECISION, without the zeros at the end. */
-    snprintf(text, sizeof text, exponent ? "%.*e" : "%.*f", PRECISION, value);
+    (void)snprintf(text, sizeof text, exponent ? "%.*e" : "%.*f", PRECISION, value);
     const char *point = strchr(text, '.');
     size_t digits = strcspn(point, "e");
     while (digits > 1 && point[digits - 1] == '0')
@@ -76,6 +77,7 @@ static int write_element(const struct printer *printer, uint64_t element, char t
 {
     const struct sumac_tensor *tensor = printer->tensor;
     char number[NUMBER_BYTES];
+
     switch (sumac_dtype_kind(tensor->dtype)) {
     case SUMAC_KIND_HALF:
     case SUMAC_KIND_FLOAT:
@@ -118,6 +120,7 @@ static void visit_all(struct printer *printer, uint32_t axis, uint64_t first)
 static void see_range(struct printer *printer, uint64_t element)
 {
     const double value = fabs(number_at(printer->tensor, element));
+
     if (!isfinite(value) || value == 0)
         return;
     if (value > printer->largest)
@@ -129,6 +132,7 @@ static void see_range(struct printer *printer, uint64_t element)
 static void see_decimals(struct printer *printer, uint64_t element)
 {
     const double value = number_at(printer->tensor, element);
+
     if (!isfinite(value))
         return;
     const int decimals = decimals_of(printer->layout.dtype, value, printer->layout.exponent);
@@ -140,6 +144,7 @@ static void see_width(struct printer *printer, uint64_t element)
 {
     char text[ELEMENT_BYTES];
     const int width = write_element(printer, element, text);
+
     if (width > printer->layout.width)
         printer->layout.width = width;
 }
@@ -176,6 +181,7 @@ static void put_word(struct printer *printer, const char *word, uint32_t axis, b
     const int width = (int)strlen(word);
     const int limit = LINE_CHARACTERS - 1 - (int)axis; /* room for the closing brackets */
     int inked = width;
+
     while (inked > 0 && word[inked - 1] == ' ')
         inked--;
     if (!first && printer->column + printer->blanks + 1 + width > limit) {
@@ -194,14 +200,15 @@ static void put_word(struct printer *printer, const char *word, uint32_t axis, b
 static void print_row(struct printer *printer, uint32_t axis, uint64_t first)
 {
     const uint64_t count = extent(printer, axis);
+
     for (uint64_t i = 0; i < count; i++) {
         char text[ELEMENT_BYTES], padded[2 * ELEMENT_BYTES];
         if (skips(printer, axis) && i == EDGE) {
             put_word(printer, "...", axis, false);
             i = count - EDGE;
         }
-        write_element(printer, first + i * printer->stride[axis], text);
-        snprintf(padded, sizeof padded, "%*s", printer->layout.width, text);
+        (void)write_element(printer, first + i * printer->stride[axis], text);
+        (void)snprintf(padded, sizeof padded, "%*s", printer->layout.width, text);
         put_word(printer, padded, axis, i == 0);
     }
     fprintf(printer->file, "%*s", printer->blanks, "");
@@ -211,6 +218,7 @@ static void print_row(struct printer *printer, uint32_t axis, uint64_t first)
 static void print_axis(struct printer *printer, uint32_t axis, uint64_t first)
 {
     const uint32_t rank = printer->tensor->shape.rank;
+
     fputc('[', printer->file);
     printer->column++;
     if (axis + 1 == rank) {
@@ -245,6 +253,7 @@ void print_array(const struct sumac_tensor *tensor, FILE *file)
         .file = file,
         .layout = {.dtype = tensor->dtype},
     };
+
     for (uint32_t axis = tensor->shape.rank; axis-- > 0;) {
         printer.stride[axis] = elements;
         elements *= tensor->shape.extent[axis];
@@ -257,7 +266,7 @@ void print_array(const struct sumac_tensor *tensor, FILE *file)
     lay_out(&printer);
     if (tensor->shape.rank == 0) {
         char text[ELEMENT_BYTES];
-        write_element(&printer, 0, text);
+        (void)write_element(&printer, 0, text);
         fputs(text, file);
     } else {
         print_axis(&printer, 0, 0);

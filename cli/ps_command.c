@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_command.c -- `sumac ps`: one parameter server, as TF_CONFIG describes it. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "ps.h"
 #include "sumac/cluster.h"
 
-/* What the command line says: the server's options, and those of them that need more than a place to be stored. */
+/* What the command line says: the server's options, and those of them that need more than a place
+ * to be stored. */
 struct ps_words {
     struct ps_options server;
     uint32_t port, index;
@@ -137,6 +139,7 @@ static const char *known_job(const void *context, size_t index)
 {
     static const char *const jobs[] = {"ps", "worker", "chief"};
     (void)context;
+
     return index < sizeof jobs / sizeof jobs[0] ? jobs[index] : NULL;
 }
 
@@ -168,13 +171,14 @@ resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct suma
     };
     enum sumac_status status =
         sumac_cluster_from_environment(configured ? &overrides : NULL, cluster, error);
+
     if (status != SUMAC_OK)
         return status;
     status = check_jobs(cluster, error);
     if (status == SUMAC_OK)
         status = sumac_cluster_check_task(cluster, error);
     if (status == SUMAC_OK && strcmp(cluster->task_type, "ps") != 0) {
-        snprintf(
+        (void)snprintf(
             error->text, sizeof error->text,
             "TF_CONFIG says that this process is %s %u, not a ps; correct its task, or say "
             "which ps with --index N",
@@ -192,18 +196,20 @@ static bool check(const struct ps_options *options)
     if (options->staging_bytes_max != 0 && options->staging_bytes_max < STAGING_BYTES_MIN)
         fprintf(
             stderr,
-            "sumac ps: --staging-max %llu takes no push; give at least 64K for each session\n",
-            (unsigned long long)options->staging_bytes_max);
+            "sumac ps: --staging-max %" PRIu64
+            " takes no push; give at least 64K for each session\n",
+            options->staging_bytes_max);
     else if (options->pulls_bytes_max != 0 && options->pulls_bytes_max < PULLS_BYTES_MIN)
         fprintf(
-            stderr, "sumac ps: --pulls-max %llu answers no pull; give at least 1M\n",
-            (unsigned long long)options->pulls_bytes_max);
+            stderr, "sumac ps: --pulls-max %" PRIu64 " answers no pull; give at least 1M\n",
+            options->pulls_bytes_max);
     else if (
         options->grpc_memory_bytes_max != 0 &&
         options->grpc_memory_bytes_max < GRPC_MEMORY_BYTES_MIN)
         fprintf(
-            stderr, "sumac ps: with --grpc-memory-max %llu no call is answered; give at least 8M\n",
-            (unsigned long long)options->grpc_memory_bytes_max);
+            stderr,
+            "sumac ps: with --grpc-memory-max %" PRIu64 " no call is answered; give at least 8M\n",
+            options->grpc_memory_bytes_max);
     else
         return true;
     return false;
@@ -214,6 +220,7 @@ static int serve(const struct command *command, int argc, char **argv)
     struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
     int word_count = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &words, &word_count);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     if (word_count > 0) {

@@ -44,6 +44,7 @@ make(struct roster *roster, char *const *addresses, size_t count, struct sumac_e
 static enum sumac_status learn(struct roster *some, struct roster *all, struct sumac_error *error)
 {
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
     request.after_id = UINT64_MAX; /* no variables */
     const struct inquiry inquiry = {
         .service = WIRE_VARIABLES,
@@ -75,6 +76,7 @@ roster_find(const char *ps_option, struct roster *roster, struct sumac_error *er
     struct ps_list list = {0};
     struct roster some = {0};
     enum sumac_status status = find_cluster(ps_option, &list, error);
+
     if (status != SUMAC_OK)
         return status;
     status = make(&some, list.addresses, list.count, error);
@@ -88,6 +90,7 @@ roster_find(const char *ps_option, struct roster *roster, struct sumac_error *er
 uint32_t roster_missing(const struct roster *roster)
 {
     uint32_t count = 0;
+
     for (uint32_t i = 0; i < roster->count; i++)
         count += roster->ps[i].missing;
     return count;
@@ -101,12 +104,13 @@ bool roster_has_last_word(const struct roster *roster)
     return false;
 }
 
-/* What the system said is at the end of what gRPC says: "…; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote
- * host: Connection refused". */
+/* What the system said is at the end of what gRPC says: "…; last error: UNKNOWN: ipv4:127.0.0.1:1:
+ * Failed to connect to remote host: Connection refused". */
 static const char *cause(const struct sumac_error *why)
 {
     static const char *const before[] = {"last error: ", ": ", ": ", "remote host: "};
     const char *text = why->text;
+
     if (why->status == SUMAC_DEADLINE_EXCEEDED || why->status == SUMAC_CANCELLED)
         return "";
     if (strstr(text, "SETTINGS frame") != NULL)
@@ -125,17 +129,19 @@ const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_b
     const uint64_t silent_us = ps->told_us - ps->silent_us;
     const char *why = cause(&ps->why);
     size_t used = text_print_line(text, text_bytes, "no answer");
+
     if (silent_us >= SAID_FROM_US)
         used += text_print_line(
             text + used, text_bytes - used, " for %s", text_time_us(silent_us).text);
     if (why[0] != '\0')
-        text_print_line(text + used, text_bytes - used, " (%.160s)", why);
+        (void)text_print_line(text + used, text_bytes - used, " (%.160s)", why);
     return text;
 }
 
 int roster_report(const struct command *command, const struct roster *roster, const char *left_out)
 {
     int code = EXIT_FINE;
+
     for (uint32_t i = 0; i < roster->count; i++) {
         const struct roster_ps *ps = &roster->ps[i];
         char silence[256];
@@ -152,6 +158,7 @@ int roster_report(const struct command *command, const struct roster *roster, co
 struct value *roster_to_json(const struct roster *roster)
 {
     struct value *array = value_array();
+
     for (uint32_t i = 0; i < roster->count; i++) {
         const struct roster_ps *ps = &roster->ps[i];
         char silence[256];

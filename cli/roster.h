@@ -26,7 +26,8 @@ struct roster {
     struct roster_ps *ps; /* (count), owned */
 };
 
-/* The ps of the run that `ps_option`, the environment or this machine tells of: as the first of them that answers knows them.
+/* The ps of the run that `ps_option`, the environment or this machine tells of: as the first of
+ * them that answers knows them.
  * Gives    *roster; release with roster_deinit.
  * Fails    as find_cluster; UNAVAILABLE (PS_MISSING): none of them answers. */
 enum sumac_status
@@ -42,7 +43,8 @@ bool roster_has_last_word(const struct roster *roster);
 /* "no answer for 5 s (Connection refused)", of a missing one. Lends  text. */
 const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes);
 
-/* Say on standard error who is missing, and that `left_out` is not shown. Returns the exit code: EXIT_FINE when nobody is. */
+/* Say on standard error who is missing, and that `left_out` is not shown. Returns the exit code:
+ * EXIT_FINE when nobody is. */
 int roster_report(const struct command *command, const struct roster *roster, const char *left_out);
 
 /* Who is missing, as an array of objects: ps, address, error. Gives  a value. */

@@ -2,9 +2,9 @@
 /* run.h -- a cluster of processes on this machine: what `sumac run` starts, watches and ends.
  *
  * The ps come first, then the workers. Each process leads a process group of its own, so that a
- * terminal's signals reach this process alone, and dies with this process (PR_SET_PDEATHSIG) if that
- * should be killed. Between this process and a worker stands its keeper (run_keeper.h), which takes
- * along whatever the worker has started.
+ * terminal's signals reach this process alone, and dies with this process (PR_SET_PDEATHSIG) if
+ * that should be killed. Between this process and a worker stands its keeper (run_keeper.h), which
+ * takes along whatever the worker has started.
  */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H

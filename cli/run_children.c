@@ -16,7 +16,7 @@
 
 const char *run_child_name(const struct run_child *child, char *text, size_t text_bytes)
 {
-    snprintf(text, text_bytes, "%s %u", child->is_ps ? "ps" : "worker", child->index);
+    (void)snprintf(text, text_bytes, "%s %u", child->is_ps ? "ps" : "worker", child->index);
     return text;
 }
 
@@ -27,6 +27,7 @@ static char *tf_config(const struct run_plan *plan, const struct run_child *chil
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
+
     if (file == NULL)
         return NULL;
     fputs("{\"cluster\": {\"ps\": [", file);
@@ -48,12 +49,13 @@ static _Noreturn void
 become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
 {
     sigset_t none;
+
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL); /* what is ignored stays so through exec */
     signal(SIGINT, SIG_DFL);  /* a shell ignores these two for what it starts in the background */
     signal(SIGQUIT, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
     if (child->is_ps) {
@@ -74,7 +76,8 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
 {
     char number[16];
     char *config = tf_config(plan, child);
-    snprintf(number, sizeof number, "%u", plan->replicas);
+
+    (void)snprintf(number, sizeof number, "%u", plan->replicas);
     const bool set = config != NULL && setenv("TF_CONFIG", config, 1) == 0 &&
                      setenv("SUMAC_REPLICAS", number, 1) == 0 &&
                      setenv("SUMAC_PROGRESS", "1", 1) == 0;
@@ -85,13 +88,14 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
 static bool make_outputs(struct run *run, struct run_child *child)
 {
     char name[RUN_OUTPUT_LABEL_BYTES];
-    run_child_name(child, name, sizeof name);
+
+    (void)run_child_name(child, name, sizeof name);
     for (int i = 0; i < 2; i++) {
         child->output[i] = calloc(1, sizeof *child->output[i]);
         if (child->output[i] == NULL)
             return false;
         child->output[i]->screen = &run->screens[i];
-        snprintf(child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ", name);
+        (void)snprintf(child->output[i]->label, sizeof child->output[i]->label, "%-9.20s| ", name);
     }
     return true;
 }
@@ -112,6 +116,7 @@ static _Noreturn void go_on(const struct run *run, const struct run_child *child
 static bool start(struct run *run, struct run_child *child)
 {
     int out[2] = {-1, -1}, err[2] = {-1, -1};
+
     child->pipe[0] = child->pipe[1] = -1;
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const pid_t parent = getpid();
@@ -121,9 +126,9 @@ static bool start(struct run *run, struct run_child *child)
     if (started) {
         child->pid = fork();
         if (child->pid == 0) {
-            dup2(nothing, STDIN_FILENO);
-            dup2(out[1], STDOUT_FILENO);
-            dup2(run->one_screen ? out[1] : err[1], STDERR_FILENO);
+            (void)dup2(nothing, STDIN_FILENO);
+            (void)dup2(out[1], STDOUT_FILENO);
+            (void)dup2(run->one_screen ? out[1] : err[1], STDERR_FILENO);
             go_on(run, child, parent);
         }
         started = child->pid > 0;
@@ -132,16 +137,16 @@ static bool start(struct run *run, struct run_child *child)
         setpgid(child->pid, child->pid); /* both sides: whoever comes first */
         child->pipe[0] = out[0];
         child->pipe[1] = err[0];
-        fcntl(out[0], F_SETFL, O_NONBLOCK);
+        (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
         if (err[0] >= 0)
-            fcntl(err[0], F_SETFL, O_NONBLOCK);
+            (void)fcntl(err[0], F_SETFL, O_NONBLOCK);
         out[0] = err[0] = -1;
     }
     const int reason = errno;
     const int rest[] = {nothing, out[0], out[1], err[0], err[1]};
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
         if (rest[i] >= 0)
-            close(rest[i]);
+            (void)close(rest[i]);
     errno = reason;
     return started;
 }
@@ -165,7 +170,7 @@ bool run_start(struct run *run, const struct run_plan *plan)
         run_signal(run, true, SIGKILL);
         run_signal(run, false, SIGKILL);
         for (uint32_t j = 0; j < i; j++)
-            waitpid(run->children[j].pid, NULL, 0);
+            (void)waitpid(run->children[j].pid, NULL, 0);
         run_deinit(run);
         return false;
     }
@@ -177,7 +182,8 @@ void run_signal(struct run *run, bool ps, int signal_number)
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
         if (child->is_ps == ps && child->pid > 0 && !child->ended)
-            kill(-child->pid, !ps && signal_number == SIGKILL ? RUN_KEEPER_KILLS : signal_number);
+            (void)kill(
+                -child->pid, !ps && signal_number == SIGKILL ? RUN_KEEPER_KILLS : signal_number);
     }
 }
 
@@ -192,9 +198,9 @@ void run_reap(struct run *run)
             waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid == 0)
             continue;
-        kill(-child->pid, SIGKILL);
+        (void)kill(-child->pid, SIGKILL);
         int status = 0;
-        waitpid(child->pid, &status, 0);
+        (void)waitpid(child->pid, &status, 0);
         child->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         child->ended = true;
     }
@@ -206,7 +212,7 @@ void run_deinit(struct run *run)
         for (int j = 0; j < 2; j++) {
             struct run_child *child = &run->children[i];
             if (child->pipe[j] >= 0 && child->output[j] != NULL)
-                close(child->pipe[j]);
+                (void)close(child->pipe[j]);
             free(child->output[j]);
         }
     run->child_count = 0;

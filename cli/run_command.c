@@ -69,15 +69,17 @@ const struct command run_command = {
     .run = run_cluster,
 };
 
-/* The options of every ps, those that were asked for last: they count. Gives  text to free, or NULL.
- * A ps that is told to terminate has lost its workers already: what is in flight is all there is. */
+/* The options of every ps, those that were asked for last: they count. Gives  text to free, or
+ * NULL. A ps that is told to terminate has lost its workers already: what is in flight is all there
+ * is. */
 static char *ps_options(const struct run_options *options)
 {
     const char *asked = options->ps_options != NULL ? options->ps_options : "";
     const size_t bytes = strlen(asked) + 64;
     char *text = malloc(bytes);
+
     if (text != NULL)
-        snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
+        (void)snprintf(text, bytes, "--terminate-ms 1000 %s", asked);
     return text;
 }
 
@@ -85,6 +87,7 @@ static char *ps_options(const struct run_options *options)
 static bool split_words(char *text, char **words, size_t words_max)
 {
     size_t count = 0;
+
     for (char *word = strtok(text, " \t"); word != NULL; word = strtok(NULL, " \t")) {
         if (count == words_max)
             return false;
@@ -98,6 +101,7 @@ static bool split_words(char *text, char **words, size_t words_max)
 static int look_at_file(const char *path)
 {
     struct stat file;
+
     if (access(path, X_OK) != 0)
         return errno;
     return stat(path, &file) == 0 && S_ISDIR(file.st_mode) ? EISDIR : 0;
@@ -108,6 +112,7 @@ static int look_for_program(const char *name)
 {
     const char *folders = getenv("PATH");
     int why = ENOENT;
+
     if (strchr(name, '/') != NULL)
         return look_at_file(name);
     if (folders == NULL)
@@ -115,7 +120,7 @@ static int look_for_program(const char *name)
     for (const char *folder = folders; folder != NULL && why != 0;) {
         const char *end = folder + strcspn(folder, ":");
         char path[PATH_MAX];
-        snprintf(
+        (void)snprintf(
             path, sizeof path, "%.*s%s%s", (int)(end - folder), folder, end == folder ? "" : "/",
             name);
         const int here = look_at_file(path);
@@ -129,6 +134,7 @@ static int look_for_program(const char *name)
 static int check_program(const char *name)
 {
     const int why = look_for_program(name);
+
     if (why != 0)
         fprintf(stderr, "sumac run: %s: %s\n", name, strerror(why));
     return why == 0 ? 0 : why == ENOENT ? 127 : 126;
@@ -138,6 +144,7 @@ static int check_program(const char *name)
 static bool names_address(const char *ps_options)
 {
     static const char *const names[] = {"--port", "--index"};
+
     for (const char *word = ps_options; word != NULL && *word != '\0';) {
         word += strspn(word, " \t");
         const size_t bytes = strcspn(word, " \t");
@@ -153,6 +160,7 @@ static bool names_address(const char *ps_options)
 static bool check(const struct run_options *options, const struct run_plan *plan)
 {
     const char *wrong = NULL;
+
     if (plan->program[0] == NULL)
         wrong = "which program? sumac run [options] -- PROGRAM [argument…]";
     else if (options->ps > RUN_RECORD_PS_MAX || options->workers > RUN_PROCESSES_MAX - options->ps)
@@ -171,12 +179,13 @@ static int take_over_signals(void)
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
     sigset_t taken;
     struct sigaction hangup;
+
     sigemptyset(&taken);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaddset(&taken, numbers[i]);
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
         sigdelset(&taken, SIGHUP); /* nohup's: the run outlives its terminal */
-    sigprocmask(SIG_BLOCK, &taken, NULL);
+    (void)sigprocmask(SIG_BLOCK, &taken, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed standard output ends no run */
     signal(SIGCHLD, SIG_DFL); /* children that are ignored have no exit code */
     return signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -187,11 +196,12 @@ static void record(const struct run_plan *plan)
 {
     struct run_record *record = calloc(1, sizeof *record);
     struct sumac_error error = {.text = "no memory"};
+
     if (record == NULL)
         return;
-    snprintf(record->program, sizeof record->program, "%s", plan->program[0]);
+    (void)snprintf(record->program, sizeof record->program, "%s", plan->program[0]);
     for (uint32_t i = 0; i < plan->ps_count; i++)
-        snprintf(
+        (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "127.0.0.1:%u",
             plan->ports[i]);
     if (run_record_write(record, &error) != SUMAC_OK)
@@ -204,6 +214,7 @@ static void record(const struct run_plan *plan)
 static bool one_file(int left, int right)
 {
     struct stat a, b;
+
     return fstat(left, &a) == 0 && fstat(right, &b) == 0 && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
 }
@@ -239,6 +250,7 @@ static int run_plan(struct run_plan *plan)
     const int signals = take_over_signals();
     int code = EXIT_FAILED;
     bool again = run != NULL && signals >= 0;
+
     if (!again)
         fprintf(stderr, "sumac run: cannot start: %s\n", strerror(errno));
     for (int i = 0; again && i < ATTEMPTS_MAX; i++) {
@@ -254,7 +266,7 @@ static int run_plan(struct run_plan *plan)
         code = EXIT_PORT_TAKEN;
     }
     if (signals >= 0)
-        close(signals);
+        (void)close(signals);
     free(run);
     return code;
 }
@@ -264,6 +276,7 @@ static int run_cluster(const struct command *command, int argc, char **argv)
     struct run_options options = {.ps = 1, .workers = 1, .replicas = 1};
     int words = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     struct run_plan *plan = calloc(1, sizeof *plan);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_keeper.c -- the process between `sumac run` and a worker, which leaves nothing of the worker's behind.
+/* run_keeper.c -- the process between `sumac run` and a worker, which leaves nothing of the
+ * worker's behind.
  *
  *     sumac run --- keeper --- worker, who leads a process group --- what it starts
  *
- * Whatever the worker starts, in a group or session of its own too, is the keeper's child once its parent has ended, and
- * never init's (PR_SET_CHILD_SUBREAPER). So when the worker has ended, or `sumac run` has (killed, even), what the keeper
- * still has for children is all there is, and is killed. The keeper has no other children: `sumac run` itself may have,
- * of the shell that became it.
+ * Whatever the worker starts, in a group or session of its own too, is the keeper's child once its
+ * parent has ended, and never init's (PR_SET_CHILD_SUBREAPER). So when the worker has ended, or
+ * `sumac run` has (killed, even), what the keeper still has for children is all there is, and is
+ * killed. The keeper has no other children: `sumac run` itself may have, of the shell that became
+ * it.
  */
 #define _GNU_SOURCE /* close_range */
 #include "run_keeper.h"
@@ -24,20 +26,23 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often children that are there, but that we may not kill (a program of another user), are asked for in vain. */
+/* How often children that are there, but that we may not kill (a program of another user), are
+ * asked for in vain. */
 #define VAIN_TRIES_MAX 100
 #define VAIN_TRY_NS 10000000
 
-/* From /proc/PID/stat, whose second field is a name in parentheses that may hold anything. 0: it has ended. */
+/* From /proc/PID/stat, whose second field is a name in parentheses that may hold anything. 0: it
+ * has ended. */
 static pid_t parent_of(const char *pid)
 {
     char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+
+    (void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return 0;
     const size_t bytes = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
+    (void)fclose(file);
     line[bytes] = '\0';
     const char *name_end = strrchr(line, ')');
     int parent = 0;
@@ -49,6 +54,7 @@ static bool kill_children(void)
 {
     DIR *processes = opendir("/proc");
     bool some = false;
+
     if (processes == NULL)
         return false;
     for (struct dirent *entry = readdir(processes); entry != NULL; entry = readdir(processes))
@@ -58,10 +64,12 @@ static bool kill_children(void)
     return some;
 }
 
-/* Until no child is left: with each that ends, its own children become ours. Gives back how the worker ended. */
+/* Until no child is left: with each that ends, its own children become ours. Gives back how the
+ * worker ended. */
 static int bury_all(pid_t worker)
 {
     int worker_status = 0;
+
     for (int vain = 0; vain < VAIN_TRIES_MAX;) {
         int status = 0;
         const bool some = kill_children();
@@ -72,21 +80,22 @@ static int bury_all(pid_t worker)
             break;
         if (ended <= 0) {
             vain++;
-            nanosleep(&(struct timespec){.tv_nsec = VAIN_TRY_NS}, NULL);
+            (void)nanosleep(&(struct timespec){.tv_nsec = VAIN_TRY_NS}, NULL);
         }
     }
     return worker_status;
 }
 
-/* Bury those that were left to us and have ended. True: the worker has ended, and is not buried yet: until then its number
- * is its group's. */
+/* Bury those that were left to us and have ended. True: the worker has ended, and is not buried
+ * yet: until then its number is its group's. */
 static bool worker_has_ended(pid_t worker)
 {
     siginfo_t info = {0};
+
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
         if (info.si_pid == worker)
             return true;
-        waitpid(info.si_pid, NULL, 0);
+        (void)waitpid(info.si_pid, NULL, 0);
         info.si_pid = 0;
     }
     return false;
@@ -100,19 +109,20 @@ static void watch(pid_t run, pid_t worker, const sigset_t *signals)
         if (number == RUN_KEEPER_KILLS || getppid() != run)
             return;
         if (number > 0 && number != SIGCHLD)
-            kill(-worker, number);
+            (void)kill(-worker, number);
     }
 }
 
 void run_keeper_fork(pid_t run)
 {
     sigset_t signals;
+
     sigfillset(&signals);
-    sigprocmask(SIG_SETMASK, &signals, NULL);
+    (void)sigprocmask(SIG_SETMASK, &signals, NULL);
     signal(SIGCHLD, SIG_DFL);
-    prctl(PR_SET_NAME, "sumac-keeper");
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* wakes it; that `run` is gone it sees by itself */
+    (void)prctl(PR_SET_NAME, "sumac-keeper");
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* wakes it; that `run` is gone it sees by itself */
     const pid_t worker = getppid() == run ? fork() : -1;
     if (worker == 0)
         return;
@@ -123,7 +133,7 @@ void run_keeper_fork(pid_t run)
     setpgid(worker, worker); /* both sides: whoever comes first */
     close_range(STDERR_FILENO + 1, ~0U, 0);
     watch(run, worker, &signals);
-    kill(-worker, SIGKILL);
+    (void)kill(-worker, SIGKILL);
     const int status = bury_all(worker);
     _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_keeper.h -- between `sumac run` and each of its workers: a process that ends when the worker does, with its code, and
- * leaves none of the worker's descendants behind, whoever it is that dies first.
+/* run_keeper.h -- between `sumac run` and each of its workers: a process that ends when the worker
+ * does, with its code, and leaves none of the worker's descendants behind, whoever it is that dies
+ * first.
  *
  * It passes on to the worker's process group every signal that it is sent.
  */
@@ -11,9 +12,11 @@
 #include <sys/types.h>
 
 #define RUN_KEEPER_KILLS                                                                           \
-    SIGALRM /* kills the worker and all that it started: SIGKILL itself can be passed on by nobody */
+    SIGALRM /* kills the worker and all that it started: SIGKILL itself can be passed on by nobody \
+             */
 
-/* Called in a child of process `run`: become a keeper, and fork. Returns in the worker-to-be only, whose parent the keeper is.
+/* Called in a child of process `run`: become a keeper, and fork. Returns in the worker-to-be only,
+ * whose parent the keeper is.
  *
  * Threads  the process has one.
  */

@@ -16,7 +16,8 @@ static bool reader_is_gone(const struct run_screen *screen, int reason)
     return reason == EPIPE || (reason == EIO && screen->terminal);
 }
 
-/* Everything, or as much as the other side takes: that it cannot be written is no reason to end a run, but is noted. */
+/* Everything, or as much as the other side takes: that it cannot be written is no reason to end a
+ * run, but is noted. */
 static void write_all(struct run_screen *screen, const char *bytes, size_t count)
 {
     while (count > 0) {
@@ -43,6 +44,7 @@ write_line(struct run_output *output, const char *before, size_t text_bytes, con
     char whole[RUN_OUTPUT_LINE_BYTES_MAX + RUN_OUTPUT_LABEL_BYTES + 16];
     size_t used = 0;
     const char *parts[] = {before, output->label};
+
     for (int i = 0; i < 2; i++) {
         const size_t bytes = strlen(parts[i]);
         memcpy(whole + used, parts[i], bytes);
@@ -60,6 +62,7 @@ write_line(struct run_output *output, const char *before, size_t text_bytes, con
 static void pass_line(struct run_output *output)
 {
     const bool over = output->screen->terminal && *output->screen->progress_shown;
+
     write_line(output, over ? CLEAR_LINE : "", output->used, "\n");
     if (over)
         *output->screen->progress_shown = false;
@@ -71,13 +74,15 @@ static size_t fitting(const struct run_output *output)
 {
     struct winsize size = {0};
     const size_t label_bytes = strlen(output->label);
+
     if (ioctl(output->screen->fd, TIOCGWINSZ, &size) != 0 || size.ws_col <= label_bytes + 1)
         return output->used;
     const size_t columns = size.ws_col - label_bytes - 1;
     return output->used < columns ? output->used : columns;
 }
 
-/* On a terminal at once, elsewhere when it is clear that it is no line: by the byte that follows the carriage return. */
+/* On a terminal at once, elsewhere when it is clear that it is no line: by the byte that follows
+ * the carriage return. */
 static void show_progress(struct run_output *output)
 {
     if (output->screen->terminal && output->used > 0) {

@@ -23,9 +23,10 @@
 struct run_screen {
     int fd;
     bool terminal;
-    int lost; /* errno of the first line that could not be written although somebody may want it; 0: none */
-    bool *
-        progress_shown; /* the cursor is behind a progress line; both are one terminal's, as a rule */
+    int lost; /* errno of the first line that could not be written although somebody may want it; 0:
+                 none */
+    bool *progress_shown; /* the cursor is behind a progress line; both are one terminal's, as a
+                             rule */
 };
 
 /* What one process writes, up to the end of its line. */

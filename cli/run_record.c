@@ -23,18 +23,20 @@ static void folder_path(char path[PATH_BYTES])
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     struct stat found;
+
     if (runtime != NULL && runtime[0] == '/' && stat(runtime, &found) == 0)
-        snprintf(path, PATH_BYTES, "%s/sumac", runtime);
+        (void)snprintf(path, PATH_BYTES, "%s/sumac", runtime);
     else
-        snprintf(path, PATH_BYTES, "/tmp/sumac-%u", (unsigned)geteuid());
+        (void)snprintf(path, PATH_BYTES, "/tmp/sumac-%u", (unsigned)geteuid());
 }
 
 static void record_path(char path[PATH_BYTES], pid_t pid)
 {
     char folder[PATH_BYTES - 32];
+
     folder_path(path);
-    snprintf(folder, sizeof folder, "%.*s", (int)sizeof folder - 1, path);
-    snprintf(path, PATH_BYTES, "%s/run-%d.json", folder, (int)pid);
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)sizeof folder - 1, path);
+    (void)snprintf(path, PATH_BYTES, "%s/run-%d.json", folder, (int)pid);
 }
 
 /* The folder is there, ours, and closed to others: /tmp is everybody's, and a record tells commands
@@ -42,6 +44,7 @@ static void record_path(char path[PATH_BYTES], pid_t pid)
 static enum sumac_status check_folder(const char *path, struct sumac_error *error)
 {
     struct stat found;
+
     if (lstat(path, &found) != 0)
         return fail(
             error, errno == ENOENT ? SUMAC_NOT_FOUND : SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
@@ -59,12 +62,13 @@ static enum sumac_status check_folder(const char *path, struct sumac_error *erro
 static uint64_t process_started(pid_t pid)
 {
     char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return 0;
     const size_t bytes = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
+    (void)fclose(file);
     text[bytes] = '\0';
     const char *field = strrchr(text, ')'); /* field 2 is the name, which may hold anything */
     for (int number = 2; field != NULL && number < 22; number++)
@@ -76,6 +80,7 @@ static struct value *to_json(const struct run_record *record)
 {
     struct value *whole = value_object();
     struct value *ps = value_array();
+
     for (uint32_t i = 0; i < record->ps_count; i++)
         value_add(ps, value_text(record->ps[i]));
     value_put(whole, "pid", value_number((uint64_t)record->pid));
@@ -91,14 +96,15 @@ static bool from_json(const char *text, struct run_record *record)
     const struct value *ps = value_get_array(whole, "ps");
     const char *program = value_get_text(whole, "program");
     const size_t count = value_count(ps);
+
     *record = (struct run_record){
         .pid = (pid_t)value_get_number(whole, "pid", 0),
         .started = value_get_number(whole, "started", 0),
     };
-    snprintf(record->program, sizeof record->program, "%s", program != NULL ? program : "");
+    (void)snprintf(record->program, sizeof record->program, "%s", program != NULL ? program : "");
     for (size_t i = 0; i < count && i < RUN_RECORD_PS_MAX; i++) {
         const char *address = value_item_text(ps, i);
-        snprintf(
+        (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s",
             address != NULL ? address : "");
     }
@@ -109,6 +115,7 @@ static bool from_json(const char *text, struct run_record *record)
 enum sumac_status run_record_write(struct run_record *record, struct sumac_error *error)
 {
     char path[PATH_BYTES];
+
     folder_path(path);
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return fail(
@@ -134,6 +141,7 @@ enum sumac_status run_record_write(struct run_record *record, struct sumac_error
 void run_record_remove(void)
 {
     char path[PATH_BYTES];
+
     record_path(path, getpid());
     (void)unlink(path);
 }
@@ -143,6 +151,7 @@ static bool read_record(const char *path, struct run_record *record)
 {
     static const mode_t regular = S_IFREG;
     struct stat found;
+
     if (lstat(path, &found) != 0 || (found.st_mode & S_IFMT) != regular ||
         found.st_size > RECORD_BYTES_MAX)
         return false;
@@ -152,7 +161,7 @@ static bool read_record(const char *path, struct run_record *record)
         text[fread(text, 1, RECORD_BYTES_MAX, file)] = '\0';
     const bool readable = file != NULL && text != NULL && from_json(text, record);
     if (file != NULL)
-        fclose(file);
+        (void)fclose(file);
     free(text);
     if (!readable)
         return false; /* it is being written */
@@ -166,6 +175,7 @@ enum sumac_status
 run_record_list(struct run_record **records, uint32_t *count, struct sumac_error *error)
 {
     char folder[PATH_BYTES];
+
     folder_path(folder);
     *records = NULL;
     *count = 0;
@@ -179,7 +189,7 @@ run_record_list(struct run_record **records, uint32_t *count, struct sumac_error
     while (listing != NULL && found != NULL && used < RUN_RECORDS_MAX &&
            (entry = readdir(listing)) != NULL) {
         char path[PATH_BYTES + 256];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (strncmp(entry->d_name, "run-", 4) == 0 && read_record(path, &found[used]))
             used++;
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_watch.c -- one loop over signals and output, and the order in which a run ends.
  *
- *     GOING --all workers have ended--> ENDING --patience--> ASKING --ps 0 has ended--> STOPPING_PS --all have-->
+ *     GOING --all workers have ended--> ENDING --patience--> ASKING --ps 0 has ended--> STOPPING_PS
+ *     --all have-->
  *       |                                                                                   ^
  *       '--a failure, or a signal--> STOPPING --workers ended-------------------------------'
  *
- * Whether workers that exit with 0 have left as done is known to ps 0: its exit code says so, whoever ended it. It is told to
- * stop before the others: it ends the run on them, and one that went first would be lost to it.
+ * Whether workers that exit with 0 have left as done is known to ps 0: its exit code says so,
+ * whoever ended it. It is told to stop before the others: it ends the run on them, and one that
+ * went first would be lost to it.
  */
 #include "run.h"
 
@@ -38,13 +40,14 @@ struct watch {
     int code;
     bool port_taken;
     bool killed; /* who did not end in the time of the phase, and it was said */
-    bool
-        asked; /* all workers exited with 0, and whether they have left as done ps 0 has yet to say */
+    bool asked; /* all workers exited with 0, and whether they have left as done ps 0 has yet to say
+                 */
 };
 
 static uint64_t now_ms(void)
 {
     struct timespec time;
+
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
 }
@@ -80,6 +83,7 @@ static void kill_late(struct watch *watch, bool ps)
     const struct run_child *first = NULL;
     uint32_t others = 0;
     char name[RUN_OUTPUT_LABEL_BYTES], more[32] = "", text[160];
+
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
         if (child->is_ps != ps || child->ended)
@@ -89,9 +93,9 @@ static void kill_late(struct watch *watch, bool ps)
     }
     if (first != NULL && !watch->killed) {
         if (others > 0)
-            snprintf(more, sizeof more, " and %u more", (unsigned)others);
-        run_child_name(first, name, sizeof name);
-        snprintf(
+            (void)snprintf(more, sizeof more, " and %u more", (unsigned)others);
+        (void)run_child_name(first, name, sizeof name);
+        (void)snprintf(
             text, sizeof text, "%s%s did not end within %d s of being told to, and %s killed", name,
             more, STOPPING_MS / 1000, others > 0 ? "are" : "is");
         say(watch, text);
@@ -103,15 +107,16 @@ static void kill_late(struct watch *watch, bool ps)
 static void tell_code(struct watch *watch, const struct run_child *child, const char *then)
 {
     char name[RUN_OUTPUT_LABEL_BYTES], text[160];
-    run_child_name(child, name, sizeof name);
+
+    (void)run_child_name(child, name, sizeof name);
     if (child->code > 128 && child->code < 128 + NSIG)
-        snprintf(
+        (void)snprintf(
             text, sizeof text, "%s ended with %d (%s)%s", name, child->code,
             child->code == EXIT_RETRYABLE ? "starting again may help"
                                           : strsignal(child->code - 128),
             then);
     else
-        snprintf(text, sizeof text, "%s ended with %d%s", name, child->code, then);
+        (void)snprintf(text, sizeof text, "%s ended with %d%s", name, child->code, then);
     say(watch, text);
 }
 
@@ -119,6 +124,7 @@ static void tell_code(struct watch *watch, const struct run_child *child, const 
 static void judge(struct watch *watch)
 {
     const struct run *run = watch->run;
+
     for (uint32_t i = 0; i < run->child_count; i++) {
         const struct run_child *child = &run->children[i];
         if (!child->ended || child->code == 0 || watch->phase >= STOPPING)
@@ -134,11 +140,12 @@ static void judge(struct watch *watch)
     }
 }
 
-/* Told to terminate, ps 0 still ends with 0 when everybody has left as done. No worker failed who did not: it is the
- * program that is to be mended, and starting it again helps nobody. */
+/* Told to terminate, ps 0 still ends with 0 when everybody has left as done. No worker failed who
+ * did not: it is the program that is to be mended, and starting it again helps nobody. */
 static void judge_by_ps_0(struct watch *watch)
 {
     const struct run_child *ps_0 = &watch->run->children[0];
+
     if (!watch->asked || watch->code != 0 || ps_0->code == 0)
         return;
     watch->code = ps_0->code == 128 + SIGTERM ? EXIT_FAILED : ps_0->code;
@@ -152,6 +159,7 @@ static void judge_by_ps_0(struct watch *watch)
 static void take_signals(struct watch *watch)
 {
     struct signalfd_siginfo info;
+
     while (read(watch->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         const int number = (int)info.ssi_signo;
         if (number == SIGCHLD)
@@ -177,6 +185,7 @@ static void advance(struct watch *watch)
     struct run *run = watch->run;
     const bool workers_ended = all_ended(run, false);
     const bool late = watch->deadline_ms != 0 && now_ms() >= watch->deadline_ms;
+
     if (watch->phase == GOING && workers_ended) {
         watch->phase = ENDING;
         watch->deadline_ms = now_ms() + ENDING_MS;
@@ -186,7 +195,7 @@ static void advance(struct watch *watch)
         watch->phase = ASKING;
         watch->deadline_ms = now_ms() + STOPPING_MS;
         if (!run->children[0].ended)
-            kill(-run->children[0].pid, SIGTERM);
+            (void)kill(-run->children[0].pid, SIGTERM);
     } else if (watch->phase == ASKING && (late || run->children[0].ended)) {
         watch->phase = STOPPING_PS;
         watch->deadline_ms = now_ms() + STOPPING_MS;
@@ -207,6 +216,7 @@ static void advance(struct watch *watch)
 static bool take_output(struct run_child *child, int which)
 {
     char bytes[65536];
+
     for (;;) {
         const ssize_t count = read(child->pipe[which], bytes, sizeof bytes);
         if (count > 0)
@@ -226,7 +236,7 @@ static void take_outputs(struct run *run)
             if (child->pipe[which] < 0 || take_output(child, which))
                 continue;
             run_output_end(child->output[which]);
-            close(child->pipe[which]);
+            (void)close(child->pipe[which]);
             child->pipe[which] = -1;
         }
 }
@@ -236,6 +246,7 @@ static void wait_for_something(struct watch *watch, int timeout_ms)
 {
     struct pollfd fds[1 + 2 * RUN_PROCESSES_MAX];
     nfds_t count = 0;
+
     fds[count++] = (struct pollfd){.fd = watch->signals, .events = POLLIN};
     for (uint32_t i = 0; i < watch->run->child_count; i++)
         for (int which = 0; which < 2; which++)
@@ -265,12 +276,13 @@ static int time_left_ms(const struct watch *watch)
 static void tell_lost_output(struct watch *watch)
 {
     static const char *const names[] = {"standard output", "standard error"};
+
     for (int i = 0; i < 2; i++) {
         const int lost = watch->run->screens[i].lost;
         char text[160];
         if (lost == 0)
             continue;
-        snprintf(
+        (void)snprintf(
             text, sizeof text, "%s cannot be written, and what the processes printed is lost: %s",
             names[i], strerror(lost));
         say(watch, text);
@@ -281,6 +293,7 @@ static void tell_lost_output(struct watch *watch)
 enum run_verdict run_watch(struct run *run, int signals, int *code)
 {
     struct watch watch = {.run = run, .signals = signals};
+
     while (!all_ended(run, false) || !all_ended(run, true)) {
         wait_for_something(&watch, time_left_ms(&watch));
         take_signals(&watch);

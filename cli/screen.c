@@ -23,16 +23,18 @@ static void say(const char *sequence, size_t bytes)
     const int before = errno;
     ssize_t written = write(STDOUT_FILENO, sequence, bytes);
     (void)written;
+
     errno = before;
 }
 
 /* ---- signals: only what a handler may do */
 
-/* The handler was taken away when the signal came, and the signal comes once more when this returns. */
+/* The handler was taken away when the signal came, and the signal comes once more when this
+ * returns. */
 static void give_back(int number)
 {
     say(leave, sizeof leave - 1);
-    raise(number);
+    (void)raise(number);
 }
 
 static void stop_and_go_on(int number);
@@ -40,24 +42,26 @@ static void stop_and_go_on(int number);
 static void handle(int number, void (*handler)(int), int flags)
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+
     sigemptyset(&action.sa_mask);
-    sigaction(number, &action, NULL);
+    (void)sigaction(number, &action, NULL);
 }
 
 /* The process stands still within raise, until somebody wants it to go on. */
 static void stop_and_go_on(int number)
 {
     sigset_t this_one, before;
+
     sigemptyset(&this_one);
     sigaddset(&this_one, number);
     say(leave, sizeof leave - 1);
     handle(number, SIG_DFL, 0);
-    raise(number);
-    pthread_sigmask(SIG_UNBLOCK, &this_one, &before);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)raise(number);
+    (void)pthread_sigmask(SIG_UNBLOCK, &this_one, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     handle(number, stop_and_go_on, 0);
     say(enter, sizeof enter - 1);
-    kill(getpid(), SIGWINCH); /* whoever waits draws again */
+    (void)kill(getpid(), SIGWINCH); /* whoever waits draws again */
 }
 
 static void resized(int number) { (void)number; }
@@ -67,6 +71,7 @@ static void resized(int number) { (void)number; }
 uint32_t screen_columns(void)
 {
     struct winsize size = {0};
+
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return COLUMNS_ELSEWHERE;
     return size.ws_col;
@@ -75,9 +80,10 @@ uint32_t screen_columns(void)
 void screen_open(void)
 {
     sigset_t waited_for;
+
     sigemptyset(&waited_for);
     sigaddset(&waited_for, SIGWINCH);
-    pthread_sigmask(SIG_BLOCK, &waited_for, NULL);
+    (void)pthread_sigmask(SIG_BLOCK, &waited_for, NULL);
     handle(SIGWINCH, resized, 0); /* one that is ignored would not be waited for */
     handle(SIGINT, give_back, (int)SA_RESETHAND);
     handle(SIGTERM, give_back, (int)SA_RESETHAND);
@@ -99,10 +105,12 @@ void screen_close(void)
     say(leave, sizeof leave - 1);
 }
 
-/* One line, cut to `columns` characters; what was there before is wiped out behind it. Returns where the next begins. */
+/* One line, cut to `columns` characters; what was there before is wiped out behind it. Returns
+ * where the next begins. */
 static const char *draw_line(const char *text, uint32_t columns)
 {
     uint32_t used = 0;
+
     for (; *text != '\0' && *text != '\n'; text++) {
         const bool begins = ((unsigned char)*text & 0xc0) != 0x80; /* of UTF-8 */
         used += begins;
@@ -116,6 +124,7 @@ static const char *draw_line(const char *text, uint32_t columns)
 bool screen_draw(const char *text)
 {
     struct winsize size = {0};
+
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
         size = (struct winsize){.ws_col = COLUMNS_ELSEWHERE, .ws_row = UINT16_MAX};
     fputs("\033[H", stdout);
@@ -132,6 +141,7 @@ bool screen_wait(uint64_t until_us)
 {
     sigset_t waited_for;
     struct timespec now;
+
     sigemptyset(&waited_for);
     sigaddset(&waited_for, SIGWINCH);
     clock_gettime(CLOCK_MONOTONIC, &now);

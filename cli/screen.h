@@ -9,16 +9,18 @@
 /* How wide what goes to standard output may be: the terminal's columns, 120 where it is none. */
 uint32_t screen_columns(void);
 
-/* Take the terminal: its other page, without a cursor. Standard output is one. Before any thread begins.
- * SIGINT, SIGTERM, SIGHUP and SIGTSTP give it back before they do what they do. */
+/* Take the terminal: its other page, without a cursor. Standard output is one. Before any thread
+ * begins. SIGINT, SIGTERM, SIGHUP and SIGTSTP give it back before they do what they do. */
 void screen_open(void);
 /* Give it back. Nothing happens when it is not taken. */
 void screen_close(void);
 
-/* Put `text` in place of what was drawn, lines and columns as far as they fit. False: it could not be written. */
+/* Put `text` in place of what was drawn, lines and columns as far as they fit. False: it could not
+ * be written. */
 bool screen_draw(const char *text);
 
-/* Wait until `until_us` of CLOCK_MONOTONIC. True: the terminal has another size, or was away; draw again. */
+/* Wait until `until_us` of CLOCK_MONOTONIC. True: the terminal has another size, or was away; draw
+ * again. */
 bool screen_wait(uint64_t until_us);
 
 #endif

@@ -14,7 +14,8 @@ struct picture {
     const struct sample *sample;
 };
 
-/* Tables, in lines of `width` characters where columns can be spared (0: all of them). False: it could not be written. */
+/* Tables, in lines of `width` characters where columns can be spared (0: all of them). False: it
+ * could not be written. */
 bool stats_print_tables(const struct picture *picture, uint32_t width, FILE *file);
 
 /* One JSON document; `line`: without a newline in it. False: it could not be written. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats_command.c -- `sumac stats`: who pushes and pulls how much, how fast, how stale, and where the memory is. */
+/* stats_command.c -- `sumac stats`: who pushes and pulls how much, how fast, how stale, and where
+ * the memory is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -101,11 +102,13 @@ struct sight {
 static uint64_t now_us(void)
 {
     struct timespec time;
+
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-/* A ps has another incarnation each time that it is started, and a run does not outlive one of them. */
+/* A ps has another incarnation each time that it is started, and a run does not outlive one of
+ * them. */
 static enum sumac_status see_same_run(struct sight *sight, struct sumac_error *error)
 {
     for (uint32_t ps = 0; sight->incarnations != NULL && ps < sight->roster.count; ps++) {
@@ -131,6 +134,7 @@ static enum sumac_status look(struct sight *sight, struct sumac_error *error)
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     const struct inquiry inquiry = {
         .service = WIRE_OBSERVE, .method = WIRE_OBSERVE_STATS, .request = &request.base};
+
     answers_deinit(&sight->answers);
     sample_deinit(&sight->before);
     sight->before = sight->now;
@@ -181,6 +185,7 @@ static bool print(const struct sight *sight, const struct stats_options *options
 {
     const struct picture picture = picture_of(sight);
     char time_text[32];
+
     if (options->json)
         return stats_print_json(&picture, options->watch, stdout) && fflush(stdout) == 0;
     if (options->watch)
@@ -197,6 +202,7 @@ static bool draw(struct sight *sight)
     char *text = NULL, time_text[32];
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
+
     if (file == NULL)
         return false;
     fprintf(file, "%s  ", stats_time(time_text));
@@ -207,10 +213,12 @@ static bool draw(struct sight *sight)
     return printed && screen_draw(text);
 }
 
-/* Until the next sample is due, or a ps says why it ends; a terminal of another size is drawn again at once. */
+/* Until the next sample is due, or a ps says why it ends; a terminal of another size is drawn again
+ * at once. */
 static bool pause_and_draw(struct sight *sight, uint64_t until_us)
 {
     bool drawn = true;
+
     for (uint64_t now = now_us(); drawn && now < until_us; now = now_us()) {
         if (screen_wait(now + LISTEN_US < until_us ? now + LISTEN_US : until_us))
             drawn = draw(sight);
@@ -225,11 +233,13 @@ static void pause_until(struct sight *sight, uint64_t until_us)
 {
     const struct timespec time = {
         .tv_sec = (time_t)(until_us / 1000000), .tv_nsec = (long)(until_us % 1000000) * 1000};
+
     if (!last_word_listen(&sight->word, until_us))
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* Look again, unless a ps has said why it ends. One that is gone may have said it between two looks. */
+/* Look again, unless a ps has said why it ends. One that is gone may have said it between two
+ * looks. */
 static enum sumac_status look_again(struct sight *sight, struct sumac_error *error)
 {
     if (!last_word_listen(&sight->word, now_us() + 1)) {
@@ -251,6 +261,7 @@ static enum sumac_status watch(
 {
     const uint64_t interval_us = (uint64_t)options->interval_ms * 1000;
     enum sumac_status status = look(sight, error);
+
     while (status == SUMAC_OK && *printed) {
         const uint64_t next_us = sight->now.at_us + interval_us;
         if (options->watch)
@@ -276,6 +287,7 @@ tell_end(const struct command *command, const struct sight *sight, const struct 
     const struct roster_ps *ps = sight->roster.ps;
     char silence[256];
     const bool well = sight->told && error->reason == SUMAC_REASON_RUN_ENDED;
+
     if (sight->told && !well) {
         fprintf(stderr, "sumac stats: the run has failed: %s\n", error->text);
         return sumac_exit_code(error);
@@ -299,6 +311,7 @@ show(const struct command *command, struct sight *sight, const struct stats_opti
     const bool in_place = options->watch && !options->json && isatty(STDOUT_FILENO) == 1;
     struct sumac_error error = {0};
     bool printed = true;
+
     if (in_place)
         screen_open();
     last_word_init(&sight->word);
@@ -322,6 +335,7 @@ static int stats(const struct command *command, int argc, char **argv)
     struct stats_options options = {.interval_ms = INTERVAL_MS};
     int words = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
     if (words > 0) {

@@ -10,6 +10,7 @@ const char *stats_time(char text[32])
 {
     struct tm parts;
     const time_t now = time(NULL);
+
     if (gmtime_r(&now, &parts) == NULL || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
         text[0] = '\0';
     return text;
@@ -18,6 +19,7 @@ const char *stats_time(char text[32])
 static struct value *histogram_to_json(const struct histogram *histogram)
 {
     struct value *json = value_object();
+
     value_put(json, "count", value_number(histogram->count));
     value_put(json, "mean", value_real(histogram_mean(histogram)));
     value_put(json, "p50", value_real(histogram_percentile(histogram, 0.5)));
@@ -29,6 +31,7 @@ static struct value *histogram_to_json(const struct histogram *histogram)
 static struct value *activity_to_json(const struct activity *activity)
 {
     struct value *json = value_object();
+
     value_put(json, "name", value_text(activity->name));
     value_put(json, "pushes", value_number(activity->pushes));
     value_put(json, "push_bytes", value_number(activity->push_bytes));
@@ -50,6 +53,7 @@ static struct value *activity_to_json(const struct activity *activity)
 static struct value *memory_to_json(const wire_memory_stats *memory)
 {
     struct value *json = value_object();
+
     if (memory == NULL)
         return json;
     value_put(json, "resident_bytes", value_number(memory->resident_bytes));
@@ -76,6 +80,7 @@ static struct value *ps_to_json(const wire_stats_reply *reply, const struct acti
 {
     struct value *json = activity_to_json(activity);
     struct value *waits = value_array();
+
     for (size_t i = 0; i < reply->n_waits; i++)
         value_add(waits, value_text(reply->waits[i]));
     value_put(json, "address", value_text(reply->address));
@@ -97,6 +102,7 @@ static struct value *ps_to_json(const wire_stats_reply *reply, const struct acti
 static struct value *client_to_json(const struct activity *client)
 {
     struct value *json = activity_to_json(client);
+
     value_put(json, "attempt", value_number(client->attempt));
     value_put(json, "state", value_text(client->state));
     value_put(json, "steps", value_number(client->steps));
@@ -110,6 +116,7 @@ bool stats_print_json(const struct picture *picture, bool line, FILE *file)
 {
     struct value *json = value_object(), *ps = value_array(), *clients = value_array();
     char time_text[32];
+
     for (uint32_t i = 0; i < picture->sample->ps_count; i++)
         if (stats_of(picture->answers, i) != NULL)
             value_add(ps, ps_to_json(stats_of(picture->answers, i), &picture->sample->ps[i]));

@@ -32,12 +32,14 @@ struct pace {
 static double rate_of(const struct activity *client, bool steps)
 {
     const double rate = steps ? client->step_rate : client->push_rate;
+
     return isnan(rate) ? 0 : rate;
 }
 
 static struct pace measure(const struct sample *sample)
 {
     struct pace pace = {0};
+
     for (uint32_t i = 0; i < sample->client_count; i++)
         pace.steps = pace.steps || sample->clients[i].steps > 0;
     for (uint32_t i = 0; i < sample->client_count; i++) {
@@ -65,6 +67,7 @@ static void print_pace(const struct sample *sample, FILE *file)
     const char *noun = pace.steps ? "steps" : "pushes";
     struct histogram staleness = {0};
     char sum[32], least[32], most[32];
+
     for (uint32_t i = 0; i < sample->ps_count; i++)
         histogram_merge(&staleness, &sample->ps[i].staleness);
     fprintf(
@@ -104,12 +107,14 @@ static void print_pace(const struct sample *sample, FILE *file)
 static void add_rate(struct table *table, double rate)
 {
     char text[32];
+
     table_add(table, "%s", isnan(rate) ? "-" : table_rate(rate, text, sizeof text));
 }
 
 static void add_size(struct table *table, double bytes)
 {
     char text[32];
+
     table_add(table, "%s", isnan(bytes) ? "-" : table_size(bytes, text, sizeof text));
 }
 
@@ -117,6 +122,7 @@ static void add_latencies(struct table *table, const struct histogram *histogram
 {
     static const double fractions[] = {0.5, 0.99};
     char text[32];
+
     for (int i = 0; i < 2; i++) {
         const double us = histogram_percentile(histogram, fractions[i]);
         table_add(table, "%s", histogram->count > 0 ? table_duration(us, text, sizeof text) : "-");
@@ -148,6 +154,7 @@ static void add_traffic(struct table *table, const struct activity *activity)
 static void add_client(struct table *table, const struct activity *client)
 {
     char text[32];
+
     if (client->attempt > 1)
         table_add(table, "%s (attempt %" PRIu64 ")", client->name, client->attempt);
     else
@@ -168,6 +175,7 @@ static bool print_clients(const struct sample *sample, uint32_t width, FILE *fil
                                                   TRAFFIC,
                                                   {"heard", ">AGO", 4}};
     struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+
     for (uint32_t i = 0; i < sample->client_count; i++)
         add_client(&table, &sample->clients[i]);
     const bool printed = table_print(&table, width, file);
@@ -178,6 +186,7 @@ static bool print_clients(const struct sample *sample, uint32_t width, FILE *fil
 static void add_missing(struct table *table, const struct roster *roster, uint32_t ps)
 {
     char silence[256];
+
     table_add(table, "ps %" PRIu32, ps);
     table_add_rest(
         table, "%s at %s", roster_silence(&roster->ps[ps], silence, sizeof silence),
@@ -189,6 +198,7 @@ static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
     static const struct table_column columns[] = {
         {NULL, "PS", 0}, TRAFFIC, {"held", ">SHARDS", 5}, {NULL, "ADDRESS", 4}};
     struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+
     for (uint32_t i = 0; i < picture->sample->ps_count; i++) {
         const wire_stats_reply *reply = stats_of(picture->answers, i);
         if (reply == NULL) {
@@ -226,6 +236,7 @@ static bool print_memory(const struct answers *answers, uint32_t width, FILE *fi
         {"sessions", ">MAX", 2}, {"conns", ">MAX", 2},        {"calls", ">MAX", 2},
         {"unread", ">MAX", 2},   {"step", ">MAX", 2},         {"gRPC", ">MAX", 2}};
     struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+
     for (uint32_t i = 0; i < answers->count; i++) {
         const wire_stats_reply *reply = stats_of(answers, i);
         if (reply == NULL || reply->memory == NULL)
@@ -266,12 +277,13 @@ static void print_waits(const wire_stats_reply *reply, FILE *file)
 {
     char line[WAIT_BYTES], who[32];
     const size_t who_bytes = text_print(who, sizeof who, "ps %u ", reply->ps);
+
     for (size_t i = 0; i < reply->n_waits; i++) {
         const char *wait = reply->waits[i];
         if (strncmp(wait, who, who_bytes) == 0) /* says itself who waits */
-            text_print_line(line, sizeof line, "%s", wait);
+            (void)text_print_line(line, sizeof line, "%s", wait);
         else
-            text_print_line(line, sizeof line, "ps %u: %s", reply->ps, wait);
+            (void)text_print_line(line, sizeof line, "ps %u: %s", reply->ps, wait);
         fprintf(file, "%s\n", line);
     }
     if (reply->waits_left_out > 0)
@@ -312,6 +324,7 @@ bool stats_print_tables(const struct picture *picture, uint32_t width, FILE *fil
 {
     const struct sample *sample = picture->sample;
     bool printed = true;
+
     print_pace(sample, file);
     for (uint32_t i = 0; i < sample->ps_count; i++) {
         const wire_stats_reply *reply = stats_of(picture->answers, i);

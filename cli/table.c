@@ -29,12 +29,13 @@ static void __attribute__((format(printf, 3, 0)))
 add(struct table *table, bool goes_on, const char *format, va_list values)
 {
     va_list again;
+
     va_copy(again, values);
     const size_t bytes = text_print_bytes(format, values) + 1;
     struct table_cell *cell = grow(table);
     char *text = cell != NULL ? malloc(bytes) : NULL;
     if (text != NULL) {
-        text_print_line_values(text, bytes, format, again);
+        (void)text_print_line_values(text, bytes, format, again);
         *cell = (struct table_cell){.text = text, .goes_on = goes_on};
         table->cell_count++;
     }
@@ -45,6 +46,7 @@ add(struct table *table, bool goes_on, const char *format, va_list values)
 void table_add(struct table *table, const char *format, ...)
 {
     va_list values;
+
     va_start(values, format);
     add(table, false, format, values);
     va_end(values);
@@ -53,6 +55,7 @@ void table_add(struct table *table, const char *format, ...)
 void table_add_rest(struct table *table, const char *format, ...)
 {
     va_list values;
+
     va_start(values, format);
     add(table, true, format, values);
     va_end(values);
@@ -86,6 +89,7 @@ struct layout {
 static size_t characters(const char *text)
 {
     size_t count = 0;
+
     for (; *text != '\0'; text++)
         count += ((unsigned char)*text & 0xc0) != 0x80;
     return count;
@@ -94,12 +98,14 @@ static size_t characters(const char *text)
 static const char *title(const struct table *table, size_t column)
 {
     const char *text = table->columns[column].title;
+
     return text + (text[0] == '>');
 }
 
 static bool same_group(const struct table *table, size_t one, size_t other)
 {
     const char *a = table->columns[one].group, *b = table->columns[other].group;
+
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
@@ -117,6 +123,7 @@ measure_group(const struct table *table, const struct layout *layout, size_t col
 {
     size_t width = layout->widths[column];
     size_t i = next_shown(table, layout, column + 1);
+
     for (; i < table->column_count && same_group(table, column, i);
          i = next_shown(table, layout, i + 1))
         width += GAP + layout->widths[i];
@@ -139,6 +146,7 @@ static void measure_cells(const struct table *table, struct layout *layout)
 static size_t line_width(const struct table *table, const struct layout *layout)
 {
     size_t width = 0;
+
     for (size_t i = next_shown(table, layout, 0); i < table->column_count;
          i = next_shown(table, layout, i + 1))
         width += (width > 0 ? GAP : 0) + layout->widths[i];
@@ -149,6 +157,7 @@ static size_t line_width(const struct table *table, const struct layout *layout)
 static bool spare_some(const struct table *table, struct layout *layout)
 {
     uint32_t most = 0;
+
     for (size_t i = 0; i < table->column_count; i++)
         if (!layout->hidden[i] && table->columns[i].spare > most)
             most = table->columns[i].spare;
@@ -161,6 +170,7 @@ static bool spare_some(const struct table *table, struct layout *layout)
 static void make_room_for_names(const struct table *table, struct layout *layout)
 {
     size_t next = 0;
+
     for (size_t i = next_shown(table, layout, 0); i < table->column_count; i = next) {
         const size_t width = measure_group(table, layout, i, &next);
         const size_t named =
@@ -187,12 +197,13 @@ static void print_times(const char *text, size_t times, FILE *file)
         fputs(text, file);
 }
 
-/* "── push ──", as wide as what is below it; where that is too narrow for lines, the name alone in its middle. Returns the
- * blanks that are left to be printed. */
+/* "── push ──", as wide as what is below it; where that is too narrow for lines, the name alone in
+ * its middle. Returns the blanks that are left to be printed. */
 static size_t print_group(const char *name, size_t width, FILE *file)
 {
     const size_t letters = characters(name);
     const size_t left = (width - letters) / 2, right = width - letters - left;
+
     if (left < 2) {
         fprintf(file, "%*s%s", (int)left, "", name);
         return right;
@@ -207,6 +218,7 @@ static void print_groups(const struct table *table, const struct layout *layout,
 {
     size_t blanks = 0, next = 0;
     bool any = false;
+
     for (size_t i = next_shown(table, layout, 0); i < table->column_count; i = next) {
         const size_t width = measure_group(table, layout, i, &next);
         const char *name = table->columns[i].group;
@@ -230,6 +242,7 @@ static void print_cell(
     const bool right = table->columns[column].title[0] == '>';
     const bool last = next_shown(table, layout, column + 1) == table->column_count;
     const int padding = (int)(layout->widths[column] - characters(text));
+
     if (right)
         fprintf(file, "%*s%s", padding, "", text);
     else
@@ -256,6 +269,7 @@ static void print_row(
 bool table_print(const struct table *table, uint32_t width, FILE *file)
 {
     struct layout layout;
+
     if (table->failed || table->column_count > TABLE_COLUMNS_MAX)
         return false;
     lay_out(table, width, &layout);
@@ -282,8 +296,9 @@ const char *table_bytes(double bytes, char *text, size_t text_bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
+
     bytes = scale(bytes, 4, &unit);
-    text_print(text, text_bytes, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    (void)text_print(text, text_bytes, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
     return text;
 }
 
@@ -291,21 +306,23 @@ const char *table_size(double bytes, char *text, size_t text_bytes)
 {
     static const char *const units[] = {"", "K", "M", "G", "T"};
     size_t unit = 0;
+
     bytes = scale(bytes, 4, &unit);
     const int decimals = unit == 0 || bytes >= 99.95 ? 0 : 1;
-    text_print(text, text_bytes, "%.*f%s", decimals, bytes, units[unit]);
+    (void)text_print(text, text_bytes, "%.*f%s", decimals, bytes, units[unit]);
     return text;
 }
 
 const char *table_duration(double us, char *text, size_t text_bytes)
 {
-    text_print(text, text_bytes, "%s", text_time_us((uint64_t)(us + 0.5)).text);
+    (void)text_print(text, text_bytes, "%s", text_time_us((uint64_t)(us + 0.5)).text);
     return text;
 }
 
 const char *table_rate(double per_second, char *text, size_t text_bytes)
 {
     const int decimals = per_second >= 9.95 || per_second <= 0 ? 0 : per_second >= 0.995 ? 1 : 2;
-    text_print(text, text_bytes, "%.*f", decimals, per_second);
+
+    (void)text_print(text, text_bytes, "%.*f", decimals, per_second);
     return text;
 }

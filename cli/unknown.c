@@ -30,6 +30,7 @@ static size_t base_of(const char *name)
     const char *open = strrchr(name, '[');
     const char *close = open != NULL ? strchr(open, ']') : NULL;
     const bool last = close == NULL || close[1] == '\0'; /* it may be forgotten */
+
     return open != NULL && open > name && last ? (size_t)(open - name) : 0;
 }
 
@@ -38,6 +39,7 @@ static size_t shard_base_of(const char *name)
 {
     static const char part[] = "/part_";
     const char *slash = strrchr(name, '/');
+
     if (slash == NULL || slash == name || strncmp(slash, part, sizeof part - 1) != 0)
         return 0;
     const char *number = slash + sizeof part - 1;
@@ -74,15 +76,16 @@ static void say_rows(const struct search *search, struct sumac_error *error)
     char *end = NULL;
     const int base = (int)search->base_bytes;
     const char *inside = search->name + base + 1;
+
     errno = 0;
-    const long long row = strtoll(inside, &end, 10);
+    const int64_t row = strtoll(inside, &end, 10);
     char rows[48];
     if (end == inside || *end != ']' || errno != 0 || row == INT64_MAX)
-        text_print(rows, sizeof rows, "0:4");
+        (void)text_print(rows, sizeof rows, "0:4");
     else if (row == -1)
-        text_print(rows, sizeof rows, "-1:");
+        (void)text_print(rows, sizeof rows, "-1:");
     else
-        text_print(rows, sizeof rows, "%lld:%lld", row, row + 1);
+        (void)text_print(rows, sizeof rows, "%" PRId64 ":%" PRId64, row, row + 1);
     (void)fail(
         error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
         "no variable is named %.*s; rows are given as FIRST:END, such as %.*s[%s]", NAME_SAID_MAX,
@@ -94,6 +97,7 @@ static void say_shard(const struct search *search, struct sumac_error *error)
 {
     const size_t bytes = search->shard_base_bytes;
     const int base = bytes < NAME_SAID_MAX ? (int)bytes : NAME_SAID_MAX;
+
     (void)fail(
         error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
         "%.*s is a shard of %.*s: get %.*s, or ls %.*s --shards", NAME_SAID_MAX, search->name, base,
@@ -105,6 +109,7 @@ static void say(const struct search *search, bool takes_rows, struct sumac_error
     char near[NEAREST_MAX * (NAME_SAID_MAX / 2)];
     const char *verb = pattern_is_one(search->name) ? "matches" : "is named";
     const bool one = search->variables == 1;
+
     nearest_print(&search->nearest, near, sizeof near);
     if (search->name[0] == '\0')
         (void)fail(
@@ -141,6 +146,7 @@ void unknown_explain(
 {
     struct catalogue catalogue = {0};
     struct sumac_error unread = {0};
+
     if (error->reason != SUMAC_REASON_UNKNOWN_VARIABLE)
         return;
     for (uint32_t i = 0; i < roster->count; i++)

@@ -14,17 +14,19 @@
 
 /* ---- slices */
 
-/* One side of a slice: a number, counted from the end when it is negative, or nothing. Cut to 0 … rows, as Python does. */
+/* One side of a slice: a number, counted from the end when it is negative, or nothing. Cut to 0 …
+ * rows, as Python does. */
 static bool
 parse_side(const char *text, size_t bytes, uint64_t rows_all, uint64_t otherwise, uint64_t *side)
 {
     char *end = NULL;
+
     if (bytes == 0) {
         *side = otherwise;
         return true;
     }
     errno = 0;
-    const long long number = strtoll(text, &end, 10);
+    const int64_t number = strtoll(text, &end, 10);
     if (end != text + bytes || errno != 0)
         return false;
     const uint64_t distance = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
@@ -41,6 +43,7 @@ enum sumac_status wanted_parse_slice(
 {
     const char *colon = strchr(text, ':');
     uint64_t first = 0, end = 0;
+
     if (colon == NULL || !parse_side(text, (size_t)(colon - text), rows_all, 0, &first) ||
         !parse_side(colon + 1, strlen(colon + 1), rows_all, rows_all, &end))
         return fail(
@@ -70,6 +73,7 @@ static bool take_apart(const char *word, const char *slice, struct term *term)
 {
     const size_t bytes = strlen(word);
     const char *open = strrchr(word, '[');
+
     *term = (struct term){.slice = slice, .slice_bytes = slice != NULL ? strlen(slice) : 0};
     if (open != NULL && open > word && word[bytes - 1] == ']' && strchr(open, ':') != NULL) {
         term->slice = open + 1;
@@ -92,17 +96,18 @@ static struct term *
 take_all_apart(char **words, size_t count, const char *slice, struct sumac_error *error)
 {
     struct term *terms = calloc(count + 1, sizeof *terms);
+
     for (size_t i = 0; i < count; i++) {
         if (terms == NULL || !take_apart(words[i], slice, &terms[i])) {
             free_terms(terms, count);
-            fail(
+            (void)fail(
                 error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
                 "no memory for the names");
             return NULL;
         }
         if (slice == NULL || terms[i].slice == slice)
             continue;
-        fail(
+        (void)fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%.200s has its rows, and --slice %.100s says other ones: give them once", words[i],
             slice);
@@ -118,13 +123,14 @@ static enum sumac_status
 set_rows(struct wanted *item, const struct term *term, struct sumac_error *error)
 {
     char slice[128];
+
     if (term->slice == NULL)
         return SUMAC_OK;
     if (item->shape.rank == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%.300s is a scalar: it has no rows to slice", item->name);
-    text_print(slice, sizeof slice, "%.*s", (int)term->slice_bytes, term->slice);
+    (void)text_print(slice, sizeof slice, "%.*s", (int)term->slice_bytes, term->slice);
     item->has_rows = true;
     const enum sumac_status status =
         wanted_parse_slice(slice, item->name, item->shape.extent[0], &item->rows, error);
@@ -138,6 +144,7 @@ mark_holders(struct roster *roster, const struct wanted *item, const wire_variab
 {
     const uint64_t first = item->has_rows ? item->rows.first : 0;
     const uint64_t end = item->has_rows ? first + item->rows.count : UINT64_MAX;
+
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
         if (shard->ps < roster->count && shard->first_row < end &&
@@ -151,6 +158,7 @@ find_missing(const struct roster *roster, const struct wanted *item, const wire_
 {
     const uint64_t first = item->has_rows ? item->rows.first : 0;
     const uint64_t end = item->has_rows ? first + item->rows.count : UINT64_MAX;
+
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
         if (shard->ps < roster->count && shard->first_row < end &&
@@ -163,6 +171,7 @@ find_missing(const struct roster *roster, const struct wanted *item, const wire_
 static void drop_last(struct wanted_list *list)
 {
     struct wanted *last = &list->items[--list->count];
+
     free(last->name);
     free(last->label);
 }
@@ -173,6 +182,7 @@ add(struct wanted_list *list, const wire_variable *variable, const struct term *
 {
     uint64_t elements = 0;
     struct wanted *grown = realloc(list->items, (list->count + 1) * sizeof *grown);
+
     if (grown != NULL) {
         list->items = grown;
         grown[list->count] = (struct wanted){
@@ -190,10 +200,10 @@ add(struct wanted_list *list, const wire_variable *variable, const struct term *
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for the names");
     if (term->slice != NULL)
-        text_print(
+        (void)text_print(
             item->label, label_bytes, "%s[%.*s]", item->name, (int)term->slice_bytes, term->slice);
     else
-        text_print(item->label, label_bytes, "%s", item->name);
+        (void)text_print(item->label, label_bytes, "%s", item->name);
     for (size_t i = 0; i + 1 < list->count; i++)
         if (strcmp(list->items[i].label, item->label) == 0) {
             drop_last(list); /* a pattern names what a word named before */
@@ -215,6 +225,7 @@ static enum sumac_status add_matching(
     struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     for (uint32_t i = 0; i < catalogue->page_count && status == SUMAC_OK; i++) {
         const struct page *page = &catalogue->pages[i];
         for (size_t j = 0; j < page->count && status == SUMAC_OK; j++) {
@@ -249,12 +260,14 @@ static void leave_all_out_but(struct roster *roster, uint32_t one)
         roster->ps[i].left_out = i != one;
 }
 
-/* Ask those that hold something whether they are there; who is not is missing from then on, and that is no failure. */
+/* Ask those that hold something whether they are there; who is not is missing from then on, and
+ * that is no failure. */
 static enum sumac_status call_holders(
     struct roster *roster, const struct catalogue *catalogue, struct wanted_list *list,
     struct sumac_error *error)
 {
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
     request.after_id = UINT64_MAX; /* no variables */
     const struct inquiry inquiry = {
         .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &request.base};
@@ -280,6 +293,7 @@ static enum sumac_status read_catalogue(
 {
     char **names = calloc(count + 1, sizeof *names);
     bool patterns = false;
+
     if (names == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for the names");
@@ -300,6 +314,7 @@ static void
 explain(struct roster *roster, const struct term *terms, size_t count, struct sumac_error *error)
 {
     char **names = calloc(count + 1, sizeof *names);
+
     for (size_t i = 0; names != NULL && i < count; i++)
         names[i] = terms[i].name;
     if (names != NULL)
@@ -314,6 +329,7 @@ enum sumac_status wanted_find(
     struct catalogue catalogue = {0};
     struct wanted_list made = {0};
     struct term *terms = take_all_apart(words, word_count, slice, error);
+
     if (terms == NULL)
         return error->status;
     enum sumac_status status = read_catalogue(roster, terms, word_count, &catalogue, error);

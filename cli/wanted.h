@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wanted.h -- the variables, and rows of them, that a command line asks for: W1, W1[0:4], layer*. */
+/* wanted.h -- the variables, and rows of them, that a command line asks for: W1, W1[0:4],
+ * layer*. */
 #ifndef CLI_WANTED_H
 #define CLI_WANTED_H
 
@@ -23,17 +24,19 @@ struct wanted_list {
     struct wanted *items; /* (count), owned */
 };
 
-/* What the words ask for, as the ps that answered last knows it; `slice` is for all of them, or NULL. Each ps that is needed for it
- * is asked whether it answers.
+/* What the words ask for, as the ps that answered last knows it; `slice` is for all of them, or
+ * NULL. Each ps that is needed for it is asked whether it answers.
  *
  * Gives    *list; release with wanted_deinit.
- * Fails    INVALID_ARGUMENT: no slice, one without rows, rows of a scalar. NOT_FOUND: no such variable. As ask. */
+ * Fails    INVALID_ARGUMENT: no slice, one without rows, rows of a scalar. NOT_FOUND: no such
+ *          variable. As ask. */
 enum sumac_status wanted_find(
     struct roster *roster, char **words, size_t word_count, const char *slice,
     struct wanted_list *list, struct sumac_error *error);
 void wanted_deinit(struct wanted_list *list);
 
-/* "0:4" of the `rows_all` rows of the variable `name`, with Python's negative numbers and cuts. Fails  INVALID_ARGUMENT, saying how. */
+/* "0:4" of the `rows_all` rows of the variable `name`, with Python's negative numbers and cuts.
+ * Fails  INVALID_ARGUMENT, saying how. */
 enum sumac_status wanted_parse_slice(
     const char *text, const char *name, uint64_t rows_all, struct sumac_range *range,
     struct sumac_error *error);

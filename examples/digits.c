@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digits.c -- a worker that learns handwritten digits with others, asynchronously, until enough held-back rows are right.
+/* digits.c -- a worker that learns handwritten digits with others, asynchronously, until enough
+ * held-back rows are right.
  *
- *     sumac run --ps 2 --workers 2 --replicas 2 -- ./digits [--target 0.95] [--steps N] [--seconds S] [--result FILE] [--json]
+ *     sumac run --ps 2 --workers 2 --replicas 2 -- ./digits [--target 0.95] [--steps N] [--seconds
+ *     S] [--result FILE] [--json]
  *
- * A perceptron of 64-128-10 units lives on the ps, the two weight matrices split over all of them; the ps apply adam. Each
- * worker goes through the training rows in an order of its own, 32 at a step, shared by its replicas. Worker 0 tries the
- * held-back rows now and then; when enough are right it assigns 1 to `done`, which everybody pulls with every step.
+ * A perceptron of 64-128-10 units lives on the ps, the two weight matrices split over all of them;
+ * the ps apply adam. Each worker goes through the training rows in an order of its own, 32 at a
+ * step, shared by its replicas. Worker 0 tries the held-back rows now and then; when enough are
+ * right it assigns 1 to `done`, which everybody pulls with every step.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -64,6 +67,7 @@ struct job {
 static double now_s(clockid_t clock)
 {
     struct timespec time;
+
     clock_gettime(clock, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
@@ -88,6 +92,7 @@ static enum sumac_status step(struct sumac_replica *replica)
     const uint32_t end = BATCH * (replica->id + 1) / replica->count;
     const struct perceptron parameters = view(replica->values);
     const struct perceptron gradient = view(replica->gradients);
+
     job->losses[replica->id] =
         perceptron_gradient(&parameters, job->batch + first, end - first, &gradient);
     *(double *)sumac_tensor_data(&replica->gradients[STEPS]) = 1;
@@ -107,6 +112,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
         [B2] = SUMAC_SHAPE(CLASSES)};
     static const char *const names[VARIABLES] = {"W1", "b1", "W2", "b2", "steps", "done"};
     enum sumac_status status = SUMAC_OK;
+
     for (int i = 0; i < VARIABLES && status == SUMAC_OK; i++) {
         struct sumac_variable_options options = {
             .name = names[i], .shape = shapes[i], .dtype = SUMAC_FLOAT32, .function = adam};
@@ -137,6 +143,7 @@ static enum sumac_status assign_done(struct job *job, int32_t value, struct suma
     const struct sumac_delta delta = {
         .variable = job->variables[DONE],
         .value = sumac_tensor_over(&value, SUMAC_INT32, SUMAC_SCALAR)};
+
     return sumac_client_push_and_wait(job->client, &delta, 1, NULL, error);
 }
 
@@ -150,12 +157,14 @@ static double accuracy(const struct job *job)
 static void judge(struct job *job, const struct sumac_tensor *values)
 {
     const struct perceptron parameters = view(values);
+
     job->right = perceptron_count_right(&parameters, job->data.testing, job->data.testing_count);
 }
 
 static void tell_progress(struct job *job)
 {
     const double now = now_s(CLOCK_MONOTONIC);
+
     if (job->settings.json ||
         (job->told && now - job->told_s < (job->rewrites ? PROGRESS_S : LOG_S)))
         return;
@@ -167,7 +176,7 @@ static void tell_progress(struct job *job)
         "step %-6.0f loss %.4f  accuracy %.1f %%  %.0f pushes/s  staleness %.1f%s", steps,
         job->loss, 100 * accuracy(job), (steps - job->told_steps) / (now - job->told_s),
         facts.staleness_mean, job->rewrites ? "\r" : "\n");
-    fflush(stdout);
+    (void)fflush(stdout);
     job->told = true;
     job->told_s = now;
     job->told_steps = steps;
@@ -179,6 +188,7 @@ static enum sumac_status judge_again(struct job *job, struct sumac_error *error)
     struct sumac_tensor values[STEPS] = {0};
     struct sumac_fetch fetches[STEPS];
     enum sumac_status status = SUMAC_OK;
+
     for (int i = 0; i < STEPS && status == SUMAC_OK; i++) {
         status = sumac_variable_tensor(job->variables[i], &values[i], error);
         fetches[i] = (struct sumac_fetch){.variable = job->variables[i], .into = values[i]};
@@ -192,10 +202,12 @@ static enum sumac_status judge_again(struct job *job, struct sumac_error *error)
     return status;
 }
 
-/* Is it over? Then say so to all. The values that convinced were some steps old: those of now must convince, too. */
+/* Is it over? Then say so to all. The values that convinced were some steps old: those of now must
+ * convince, too. */
 static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_error *error)
 {
     const uint64_t steps = sumac_worker_steps(job->worker);
+
     if (steps % JUDGED_EVERY != 0)
         return SUMAC_OK;
     judge(job, sumac_worker_values(job->worker));
@@ -220,6 +232,7 @@ static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_e
 static enum sumac_status train(struct job *job, int32_t *done, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     job->started_s = job->told_s = now_s(CLOCK_MONOTONIC);
     job->told_steps = -1;
     while (*done == GOING_ON && status == SUMAC_OK) {
@@ -251,7 +264,9 @@ static void tell_how_to_look_further(const char *program)
 {
     char sumac[4096];
     const char *slash = strrchr(program, '/');
-    snprintf(sumac, sizeof sumac, "%.*ssumac", slash ? (int)(slash + 1 - program) : 0, program);
+
+    (void)snprintf(
+        sumac, sizeof sumac, "%.*ssumac", slash ? (int)(slash + 1 - program) : 0, program);
     const char *command = slash != NULL && access(sumac, X_OK) == 0 ? sumac : "sumac";
     printf(
         "To look further, let it learn for a minute:\n"
@@ -266,6 +281,7 @@ static bool write_result(const struct job *job, const char *line)
     FILE *file = fopen(job->settings.result, "w");
     const bool written = file != NULL && fputs(line, file) >= 0;
     const bool closed = file != NULL && fclose(file) == 0;
+
     if (!written || !closed)
         perror(job->settings.result);
     return written && closed;
@@ -276,6 +292,7 @@ static bool tell_result(const struct job *job, int32_t done)
 {
     const double seconds = now_s(CLOCK_MONOTONIC) - job->started_s;
     const uint64_t steps = sumac_worker_steps(job->worker);
+
     if (job->settings.json) {
         printf("{\"steps\": %" PRIu64 ", \"seconds\": %.6f", steps, seconds);
         if (job->judges)
@@ -287,7 +304,7 @@ static bool tell_result(const struct job *job, int32_t done)
     if (!job->judges)
         return true;
     char line[128];
-    snprintf(
+    (void)snprintf(
         line, sizeof line, "%s: %u of %u held-back rows right, %.1f %%\n",
         done == REACHED ? "done" : "gave up", job->right, job->data.testing_count,
         100 * accuracy(job));
@@ -309,12 +326,14 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         .step = step,
         .user = job,
     };
+
     if (status == SUMAC_OK)
         status = sumac_worker_create(&options, &job->worker, error);
     if (status == SUMAC_OK)
         status = train(job, done, error);
     if (status == SUMAC_OK && !tell_result(job, *done)) {
-        snprintf(error->text, sizeof error->text, "the result is not in %s", job->settings.result);
+        (void)snprintf(
+            error->text, sizeof error->text, "the result is not in %s", job->settings.result);
         status = error->status = SUMAC_INVALID_ARGUMENT;
     }
     sumac_worker_destroy(job->worker);
@@ -324,6 +343,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
 static bool read_number(const char *name, const char *text, double max, double *number)
 {
     char *end = NULL;
+
     *number = strtod(text, &end);
     if (end != text && *end == '\0' && *number >= 0 && *number <= max)
         return true;
@@ -380,7 +400,7 @@ int main(int argc, char **argv)
     struct sumac_error error = {.status = SUMAC_INTERNAL};
     int32_t done = GOING_ON;
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        tell_usage(stdout);
+        (void)tell_usage(stdout);
         return 0;
     }
     if (!read_settings(argc, argv, &job.settings) ||

@@ -12,6 +12,7 @@
 static bool parse_line(const char *line, struct example *example)
 {
     char *end = NULL;
+
     for (int i = 0; i <= PIXELS; i++) {
         const unsigned long number = strtoul(line, &end, 10);
         if (end == line || (i < PIXELS && *end != ',') ||
@@ -29,6 +30,7 @@ static bool parse_line(const char *line, struct example *example)
 static bool read_rows(gzFile file, const char *path, struct digits_data *data)
 {
     char line[LINE_BYTES];
+
     for (uint32_t row = 0; row < ROWS_MAX && gzgets(file, line, sizeof line) != NULL; row++) {
         struct example *example = row % HELD_BACK_EVERY == 0
                                       ? &data->testing[data->testing_count++]
@@ -73,6 +75,7 @@ void digits_data_free(struct digits_data *data)
 static uint64_t random_bits(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;

@@ -19,6 +19,7 @@ static void check(enum sumac_status status)
 int main(void)
 {
     struct sumac_client *client;
+
     check(sumac_client_open(NULL, &client, &error)); /* as TF_CONFIG says */
 
     struct sumac_variable *w;

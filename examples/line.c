@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* line.c -- workers that fit a line to some points together; the points of a step are shared by a worker's replicas.
- *     sumac run --ps 2 --workers 2 --replicas 2 -- ./line */
+/* line.c -- workers that fit a line to some points together; the points of a step are shared by a
+ *     worker's replicas. sumac run --ps 2 --workers 2 --replicas 2 -- ./line */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,6 +31,7 @@ static float loss(const struct sumac_tensor *values)
 {
     const float *line = sumac_tensor_data(values); /* a, b */
     float sum = 0, x;
+
     for (uint32_t i = 0; i < POINTS; i++)
         sum += difference(line, i, &x) * difference(line, i, &x);
     return sum / POINTS;
@@ -41,6 +42,7 @@ static enum sumac_status step(struct sumac_replica *replica)
 {
     const float *line = sumac_tensor_data(&replica->values[0]); /* a, b */
     float *gradient = sumac_tensor_data(&replica->gradients[0]);
+
     gradient[0] = gradient[1] = 0;
     replica->weight = (POINTS - 1 - replica->id) / replica->count + 1; /* how many points it has */
     for (uint32_t i = replica->id; i < POINTS; i += replica->count) {
@@ -55,13 +57,15 @@ static enum sumac_status step(struct sumac_replica *replica)
 int main(void)
 {
     struct sumac_client *client;
+
     check(sumac_client_open(NULL, &client, &error)); /* the task that TF_CONFIG says this is */
     struct sumac_client_facts facts;
     sumac_client_describe(client, &facts);
-    /* Nobody waits for the others, so a gradient is of values that the other workers have changed since, N - 1 times and more.
-     * Gradient descent that is τ steps late converges while rate × curvature < 2 sin(π / (4τ + 2)), about π / 2τ; the curvature
-     * here is 2. A fixed rate of 0.05 diverges from some 15 workers on. Shared among N workers it converges with 64 as with
-     * one, and all of them together go as far in a round as one would. */
+    /* Nobody waits for the others, so a gradient is of values that the other workers have changed
+     * since, N - 1 times and more. Gradient descent that is τ steps late converges while rate ×
+     * curvature < 2 sin(π / (4τ + 2)), about π / 2τ; the curvature here is 2. A fixed rate of 0.05
+     * diverges from some 15 workers on. Shared among N workers it converges with 64 as with one,
+     * and all of them together go as far in a round as one would. */
     const double rate = 0.05 / (facts.member_count > 0 ? facts.member_count : 1);
     struct sumac_variable *line;
     const struct sumac_variable_options variable = {

@@ -28,10 +28,12 @@ static void forward(
     }
 }
 
-/* scores become softmax(scores) − one_hot(label), the cross-entropy's gradient; returns the cross-entropy. */
+/* scores become softmax(scores) − one_hot(label), the cross-entropy's gradient; returns the
+ * cross-entropy. */
 static double cross_entropy(float *scores, uint32_t label)
 {
     float largest = scores[0], sum = 0;
+
     for (int c = 1; c < CLASSES; c++)
         largest = scores[c] > largest ? scores[c] : largest;
     for (int c = 0; c < CLASSES; c++) {
@@ -51,6 +53,7 @@ static void backward(
     const float *restrict slope, const struct perceptron *gradient)
 {
     float hidden_slope[UNITS];
+
     for (int c = 0; c < CLASSES; c++)
         gradient->b2[c] += slope[c];
     for (int j = 0; j < UNITS; j++) {
@@ -81,6 +84,7 @@ double perceptron_gradient(
     float hidden[UNITS], scores[CLASSES];
     const float share = 1.0f / (float)(count > 0 ? count : 1);
     double loss = 0;
+
     memset(gradient->w1, 0, PIXELS * UNITS * sizeof(float));
     memset(gradient->b1, 0, UNITS * sizeof(float));
     memset(gradient->w2, 0, UNITS * CLASSES * sizeof(float));
@@ -100,6 +104,7 @@ uint32_t perceptron_count_right(
 {
     float hidden[UNITS], scores[CLASSES];
     uint32_t right = 0;
+
     for (uint32_t n = 0; n < count; n++) {
         uint32_t best = 0;
         forward(parameters, &examples[n], hidden, scores);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perceptron.h -- 64 pixels, 128 rectified units, 10 classes: loss, gradient and answers of a two-layer perceptron.
+/* perceptron.h -- 64 pixels, 128 rectified units, 10 classes: loss, gradient and answers of a
+ * two-layer perceptron.
  *
- * Plain loops over contiguous rows, for the compiler to vectorise. Half of the pixels are 0, and are passed over.
+ * Plain loops over contiguous rows, for the compiler to vectorise. Half of the pixels are 0, and
+ * are passed over.
  */
 #ifndef PERCEPTRON_H
 #define PERCEPTRON_H

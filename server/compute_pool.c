@@ -48,6 +48,7 @@ static struct job *job_at(const struct compute_pool *pool, uint64_t position)
 static bool claim_slice(struct compute_pool *pool, struct claim *claim)
 {
     const uint64_t end = pool->oldest + pool->count;
+
     while (pool->next < end &&
            job_at(pool, pool->next)->taken == job_at(pool, pool->next)->slice_count)
         pool->next++;
@@ -72,6 +73,7 @@ static void *work(void *context)
 {
     struct compute_pool *const pool = context;
     struct claim claim;
+
     pthread_mutex_lock(&pool->mutex);
     while (!pool->ending) {
         if (claim_slice(pool, &claim))
@@ -86,15 +88,16 @@ static void *work(void *context)
 static bool start_threads(struct compute_pool *pool, uint32_t threads)
 {
     sigset_t all, before;
+
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = true;
     while (started && pool->thread_count < threads) {
         started = pthread_create(&pool->threads[pool->thread_count], NULL, work, pool) == 0;
         if (started)
-            pthread_setname_np(pool->threads[pool->thread_count++], "sumac-compute");
+            (void)pthread_setname_np(pool->threads[pool->thread_count++], "sumac-compute");
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 
@@ -130,7 +133,7 @@ void compute_pool_destroy(struct compute_pool *pool)
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
     for (uint32_t i = 0; i < pool->thread_count; i++)
-        pthread_join(pool->threads[i], NULL);
+        (void)pthread_join(pool->threads[i], NULL);
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->mutex);
     free(pool->jobs);
@@ -141,6 +144,7 @@ void compute_pool_destroy(struct compute_pool *pool)
 static bool grow(struct compute_pool *pool)
 {
     struct job *const jobs = calloc((size_t)pool->capacity * 2, sizeof *jobs);
+
     if (jobs == NULL)
         return false;
     for (uint64_t p = pool->oldest; p < pool->oldest + pool->count; p++)
@@ -173,6 +177,7 @@ bool compute_pool_submit(
 bool compute_pool_help(struct compute_pool *pool)
 {
     struct claim claim;
+
     pthread_mutex_lock(&pool->mutex);
     const bool claimed = claim_slice(pool, &claim);
     if (claimed)
@@ -184,6 +189,7 @@ bool compute_pool_help(struct compute_pool *pool)
 uint64_t compute_pool_finished(struct compute_pool *pool)
 {
     uint64_t finished = 0;
+
     pthread_mutex_lock(&pool->mutex);
     if (pool->count > 0) {
         const struct job *const job = job_at(pool, pool->oldest);

@@ -3,6 +3,7 @@
 #include "ps.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 void ps_step(struct ps *ps, struct lane_event *event)
 {
     struct lane_effects effects = {0};
+
     /* Effects are lent until the next step: carrying one out must not make an event at once. */
     assert(!ps->stepping);
     ps->stepping = true;
@@ -50,7 +52,8 @@ void ps_exit(struct ps *ps, int exit_code)
 static void bracket(const char *host, char *out, size_t out_bytes)
 {
     const bool bare = strchr(host, ':') != NULL && host[0] != '[';
-    text_print(out, out_bytes, bare ? "[%s]" : "%s", host);
+
+    (void)text_print(out, out_bytes, bare ? "[%s]" : "%s", host);
 }
 
 static int fail_start(struct ps *ps, const struct sumac_error *error)
@@ -69,6 +72,7 @@ static int fail_start(struct ps *ps, const struct sumac_error *error)
 static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error)
 {
     char host[HOST_BYTES];
+
     bracket(ps->options.bind_host, host, sizeof host);
     const struct rpc_server_options options = {
         .bind_host = host,
@@ -90,6 +94,7 @@ static enum sumac_status listen_on_port(struct ps *ps, struct sumac_error *error
 static void say_begun(const struct ps *ps)
 {
     char host[HOST_BYTES];
+
     bracket(ps->options.bind_host, host, sizeof host);
     const uint64_t cluster_id = lane_cluster_id(ps_core_lane(ps->core));
     if (cluster_id == 0)
@@ -98,8 +103,8 @@ static void say_begun(const struct ps *ps)
             rpc_server_port(ps->server), sumac_version());
     else
         ps_log(
-            ps->index, "ps %u listens on %s:%u, version %s, cluster %016llx", ps->index, host,
-            rpc_server_port(ps->server), sumac_version(), (unsigned long long)cluster_id);
+            ps->index, "ps %u listens on %s:%u, version %s, cluster %016" PRIx64, ps->index, host,
+            rpc_server_port(ps->server), sumac_version(), cluster_id);
 }
 
 static bool take_resources(struct ps *ps)
@@ -115,6 +120,7 @@ static void *take_for_lane(void *context, size_t bytes)
 {
     struct ps *const ps = context;
     void *const data = memory_take(&memory_heap, bytes);
+
     if (data == NULL)
         return NULL;
     ps->lane_bytes += bytes;
@@ -126,6 +132,7 @@ static void *take_for_lane(void *context, size_t bytes)
 static void give_for_lane(void *context, void *data, size_t bytes)
 {
     struct ps *const ps = context;
+
     ps->lane_bytes -= bytes;
     memory_give(&memory_heap, data, bytes);
 }
@@ -142,6 +149,7 @@ static void trim_heap(struct ps *ps)
 static bool start_lane(struct ps *ps)
 {
     struct lane_config *const config = &ps->config.lane;
+
     do
         config->incarnation = ps_random_bits(&ps->random);
     while (config->incarnation == 0);
@@ -180,6 +188,7 @@ static void obey_signal(struct ps *ps, int number)
 static void tell_of_refused(struct ps *ps, uint64_t now_us)
 {
     const struct rpc_connections *const is = &ps->connections, *const told = &ps->connections_told;
+
     if ((is->refused == told->refused && is->shortages == told->shortages && is->cut == told->cut &&
          is->unread == told->unread) ||
         (ps->connections_told_us != 0 &&
@@ -188,24 +197,26 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
     if (is->refused != told->refused)
         ps_log(
             ps->index,
-            "ps %u refused %llu connections: %u are open of at most %u, of which a host may have "
+            "ps %u refused %" PRIu64
+            " connections: %u are open of at most %u, of which a host may have "
             "as "
             "many as are left free; close some, or raise --connections-max",
-            ps->index, (unsigned long long)(is->refused - told->refused), is->open,
-            ps->options.connections_max);
+            ps->index, (is->refused - told->refused), is->open, ps->options.connections_max);
     if (is->cut != told->cut)
         ps_log(
             ps->index,
-            "ps %u cut %llu connections: what they sent without a pause, or calls that they opened "
+            "ps %u cut %" PRIu64
+            " connections: what they sent without a pause, or calls that they opened "
             "and reset without end, kept it from everybody else",
-            ps->index, (unsigned long long)(is->cut - told->cut));
+            ps->index, (is->cut - told->cut));
     if (is->unread != told->unread)
         ps_log(
             ps->index,
-            "ps %u cut %llu connections that did not read its answers: at most %u bytes wait for "
+            "ps %u cut %" PRIu64
+            " connections that did not read its answers: at most %u bytes wait for "
             "one, and %u for all; read them, or ask less at a time",
-            ps->index, (unsigned long long)(is->unread - told->unread),
-            RPC_UNREAD_CONNECTION_BYTES_MAX, RPC_UNREAD_BYTES_MAX);
+            ps->index, (is->unread - told->unread), RPC_UNREAD_CONNECTION_BYTES_MAX,
+            RPC_UNREAD_BYTES_MAX);
     if (is->shortages != told->shortages)
         ps_log(
             ps->index,
@@ -217,20 +228,23 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
     ps->connections_told_us = now_us;
 }
 
-/* Resident beyond what the process was and the lane has: gRPC's, or what gRPC gave back and the heap keeps. */
+/* Resident beyond what the process was and the lane has: gRPC's, or what gRPC gave back and the
+ * heap keeps. */
 static uint64_t beyond_lane_bytes(const struct ps *ps)
 {
     const uint64_t known = ps->config.lane.base_bytes + ps->lane_bytes;
+
     return ps->resident_bytes > known ? ps->resident_bytes - known : 0;
 }
 
-/* After a crowd, when it is quiet: a look at a large heap takes long. What is in use stays, and is not looked for again until
- * there is more of it. */
+/* After a crowd, when it is quiet: a look at a large heap takes long. What is in use stays, and is
+ * not looked for again until there is more of it. */
 static void trim_after_crowd(struct ps *ps)
 {
     const uint64_t cpu_us = ps_cpu_us();
     const bool quiet = cpu_us - ps->looked_cpu_us < PS_QUIET_CPU_US_MAX;
     const uint64_t bytes = beyond_lane_bytes(ps);
+
     ps->looked_cpu_us = cpu_us;
     if (bytes < ps->kept_bytes)
         ps->kept_bytes = bytes;
@@ -255,6 +269,7 @@ static void look_round(struct ps *ps, uint64_t now_us)
 static void tick(struct ps *ps, uint64_t now_us)
 {
     const int number = ps_signals_take(ps);
+
     if (number != 0)
         obey_signal(ps, number);
     if (now_us - ps->looked_round_us >= (uint64_t)PS_LOOK_ROUND_MS * 1000u)
@@ -274,15 +289,17 @@ static void tick(struct ps *ps, uint64_t now_us)
 static uint64_t tick_us(const struct ps *ps)
 {
     const uint64_t latest_us = ps->ticked_us + (uint64_t)PS_TICK_MS_MAX * 1000u;
+
     return ps->wake_us < latest_us ? ps->wake_us : latest_us;
 }
 
-/* Slices, and what is finished. Polling between any two of them would cost a medium push a fifth of its time, so the
- * network is looked at when about half a millisecond is over. */
+/* Slices, and what is finished. Polling between any two of them would cost a medium push a fifth of
+ * its time, so the network is looked at when about half a millisecond is over. */
 static void compute(struct ps *ps, uint64_t now_us)
 {
     const uint64_t until_us = now_us + COMPUTE_US_MAX;
     bool helped = true;
+
     while (helped && !ps->exiting && compute_pool_jobs(ps->pool) > 0) {
         helped = compute_pool_help(ps->pool) && ps_now_us() < until_us;
         uint64_t job;
@@ -293,11 +310,12 @@ static void compute(struct ps *ps, uint64_t now_us)
     }
 }
 
-/* A look that finds nothing has served at most one socket, or only taken note that a message is out: of many that are
- * ready the others are still to be served. */
+/* A look that finds nothing has served at most one socket, or only taken note that a message is
+ * out: of many that are ready the others are still to be served. */
 static void handle_what_is_at_hand(struct ps *ps)
 {
     uint32_t events = 0, quiet = 0;
+
     while (events < PS_EVENTS_PER_TURN_MAX && quiet < PS_LOOKS_PER_TURN && !ps->exiting) {
         if (rpc_poll(ps->poller, 0) == RPC_POLLED_EVENT)
             events++;
@@ -309,6 +327,7 @@ static void handle_what_is_at_hand(struct ps *ps)
 static void turn(struct ps *ps)
 {
     const uint64_t now_us = ps_now_us();
+
     if (now_us >= tick_us(ps))
         tick(ps, now_us);
     if (now_us >= ps->redial_us)
@@ -321,7 +340,7 @@ static void turn(struct ps *ps)
     const bool busy = compute_pool_jobs(ps->pool) > 0;
     const uint64_t due_us = tick_us(ps) < ps->redial_us ? tick_us(ps) : ps->redial_us;
     if (ps->turns.first == NULL) {
-        rpc_poll(ps->poller, busy ? 0 : due_us);
+        (void)rpc_poll(ps->poller, busy ? 0 : due_us);
         return;
     }
     handle_what_is_at_hand(ps);
@@ -330,22 +349,25 @@ static void turn(struct ps *ps)
 
 /* ---- the end */
 
-/* A connection that is closed with bytes unread is reset, and what its client was told last is lost with it: whoever is
- * still sending is listened to for a while. */
+/* A connection that is closed with bytes unread is reset, and what its client was told last is lost
+ * with it: whoever is still sending is listened to for a while. */
 static int linger(struct ps *ps)
 {
     int number = 0;
     const uint64_t end_us = ps_now_us() + (uint64_t)PS_LINGER_MS * 1000u;
+
     while (ps_now_us() < end_us && (number = ps_signals_take(ps)) == 0)
-        rpc_poll(ps->poller, end_us);
+        (void)rpc_poll(ps->poller, end_us);
     return number;
 }
 
-/* What was said before the end goes out, within PS_DRAIN_MS_MAX; another signal is not kept waiting. Then the connections
- * that clients still have are ended in peace: PS_GOODBYE_MS_MAX is for who does not answer. */
+/* What was said before the end goes out, within PS_DRAIN_MS_MAX; another signal is not kept
+ * waiting. Then the connections that clients still have are ended in peace: PS_GOODBYE_MS_MAX is
+ * for who does not answer. */
 static void drain(struct ps *ps)
 {
     int number = 0;
+
     if (ps_services_end(ps) > 0)
         number = linger(ps);
     rpc_server_drain(ps->server);
@@ -358,7 +380,7 @@ static void drain(struct ps *ps)
             end_us = now_us + (uint64_t)PS_GOODBYE_MS_MAX * 1000u;
         }
         const uint64_t until_us = now_us + (uint64_t)PS_TICK_MS_MAX * 1000u;
-        rpc_poll(ps->poller, until_us < end_us ? until_us : end_us);
+        (void)rpc_poll(ps->poller, until_us < end_us ? until_us : end_us);
     }
     if (number != 0 && ps->signalled != 0)
         ps->exit_code = 128 + number;
@@ -368,7 +390,7 @@ static void drain(struct ps *ps)
 static void finish_computing(struct ps *ps)
 {
     while (ps->pool != NULL && compute_pool_jobs(ps->pool) > 0) {
-        compute_pool_help(ps->pool);
+        (void)compute_pool_help(ps->pool);
         (void)compute_pool_finished(ps->pool);
     }
 }
@@ -394,6 +416,7 @@ static void give_resources(struct ps *ps)
 static int serve(struct ps *ps)
 {
     struct sumac_error error = {0};
+
     if (ps_config_make(&ps->options, &ps->config, &error) != SUMAC_OK)
         return fail_start(ps, &error);
     if (!take_resources(ps)) {
@@ -416,6 +439,7 @@ static int serve(struct ps *ps)
 int ps_run(const struct ps_options *options)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
+
     if (ps == NULL)
         return PS_EXIT_NO_MEMORY;
     ps->options = *options;

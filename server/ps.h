@@ -39,8 +39,8 @@ struct ps_options {
     uint32_t terminate_ms;    /* 5 000 */
     uint32_t sessions_max;    /* the listed chiefs and workers and 8 more, at least 32 */
     uint32_t streams_max;     /* 1 024 calls on one connection */
-    uint32_t
-        connections_max; /* four for each session, at least 1 024; as many as there are descriptors for */
+    uint32_t connections_max; /* four for each session, at least 1 024; as many as there are
+                                 descriptors for */
     uint32_t calls_max; /* 32 for each session, at least 4096, at most 16 384; half are streams' */
     uint64_t staging_bytes_max; /* 2304 MiB: each of 32 sessions a part of 64 MiB */
     uint64_t view_bytes_max;    /* as much as the state */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_config.c -- options and a cluster's description, as the lane is told them. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,17 +22,20 @@ static uint64_t either_bytes(uint64_t given, uint64_t otherwise)
 static size_t host_bytes(const char *address)
 {
     const char *const colon = strrchr(address, ':');
+
     return colon == NULL ? strlen(address) : (size_t)(colon - address);
 }
 
 _Static_assert(PS_THREADS_MAX == COMPUTE_THREADS_MAX, "what the option takes is what the pool has");
 
-/* How many ps the configuration puts on the host of this one, itself included: they share its memory. */
+/* How many ps the configuration puts on the host of this one, itself included: they share its
+ * memory. */
 static uint32_t ps_count_on_host(const struct sumac_cluster *cluster)
 {
     const struct sumac_job *const job = sumac_cluster_job(cluster, "ps");
     const char *const own = sumac_cluster_address(cluster, "ps", cluster->task_index);
     uint32_t count = 0;
+
     for (uint32_t i = 0; own != NULL && job != NULL && i < job->task_count; i++) {
         const char *const other = job->tasks[i].address;
         count += host_bytes(other) == host_bytes(own) && memcmp(other, own, host_bytes(own)) == 0;
@@ -45,6 +49,7 @@ static const char *const members_jobs[] = {"chief", "worker"};
 static uint32_t count_members(const struct sumac_cluster *cluster)
 {
     uint32_t count = 0;
+
     for (size_t n = 0; n < sizeof members_jobs / sizeof members_jobs[0]; n++) {
         const struct sumac_job *const job = sumac_cluster_job(cluster, members_jobs[n]);
         count += job != NULL ? job->task_count : 0;
@@ -56,6 +61,7 @@ static uint32_t count_members(const struct sumac_cluster *cluster)
 static uint32_t default_sessions(const struct sumac_cluster *cluster)
 {
     const uint32_t places = count_members(cluster) + PS_OBSERVERS_SPARE;
+
     return places > PS_SESSIONS_MIN ? places : PS_SESSIONS_MIN;
 }
 
@@ -66,6 +72,7 @@ static uint32_t connections_possible(const struct sumac_cluster *cluster)
     const uint64_t all = ps_descriptors();
     const uint64_t own = PS_DESCRIPTORS_OWN + (job != NULL ? job->task_count : 0);
     const uint64_t left = all > 2 * own ? all - own : all / 2;
+
     return left < INT32_MAX ? (uint32_t)left : INT32_MAX;
 }
 
@@ -74,6 +81,7 @@ static uint32_t default_connections(const struct ps_options *options)
     const uint64_t wanted = (uint64_t)options->sessions_max * PS_CONNECTIONS_PER_SESSION;
     const uint32_t possible = connections_possible(options->cluster);
     const uint64_t count = wanted > PS_CONNECTIONS_MIN ? wanted : PS_CONNECTIONS_MIN;
+
     return count < possible ? (uint32_t)count : possible;
 }
 
@@ -120,6 +128,7 @@ static enum sumac_status take_addresses(
 {
     const struct sumac_cluster *const cluster = options->cluster;
     const struct sumac_job *const job = sumac_cluster_job(cluster, "ps");
+
     config->lane.ps_addresses = config->addresses;
     if (cluster->told_only_itself) /* the others come with the first Join */
         return SUMAC_OK;
@@ -141,6 +150,7 @@ static enum sumac_status take_members(
     const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
 {
     const uint32_t count = count_members(options->cluster);
+
     config->members_jobs = calloc(count + 1, sizeof *config->members_jobs);
     config->members_indices = calloc(count + 1, sizeof *config->members_indices);
     if (config->members_jobs == NULL || config->members_indices == NULL)
@@ -208,15 +218,18 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
 /* A session whose grant is smaller than any push would join, and be refused all it does. */
 static enum sumac_status check_grant(const struct lane_config *lane, struct sumac_error *error)
 {
+    const uint64_t grant_min = PS_GRANT_BYTES_MIN;
     const uint64_t grant = lane->staging_bytes_max / lane->sessions_max;
-    if (grant >= PS_GRANT_BYTES_MIN)
+
+    if (grant >= grant_min)
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "--staging-max %llu divided by --sessions-max %u leaves each session %llu bytes for its "
-        "pushes, and %u is the least; give a --staging-max of at least %llu, or fewer sessions",
-        (unsigned long long)lane->staging_bytes_max, lane->sessions_max, (unsigned long long)grant,
-        PS_GRANT_BYTES_MIN, (unsigned long long)lane->sessions_max * PS_GRANT_BYTES_MIN);
+        "--staging-max %" PRIu64 " divided by --sessions-max %u leaves each session %" PRIu64
+        " bytes for its pushes, and %" PRIu64
+        " is the least; give a --staging-max of at least %" PRIu64 ", or fewer sessions",
+        lane->staging_bytes_max, lane->sessions_max, grant, grant_min,
+        lane->sessions_max * grant_min);
 }
 
 /* As many as the table of links has, and two streams for each session. */
@@ -224,13 +237,15 @@ static enum sumac_status check_calls(const struct ps_options *options, struct su
 {
     const uint64_t wanted = (uint64_t)options->sessions_max * PS_CALLS_PER_SESSION_MIN;
     const uint64_t needed = wanted < PS_LINKS_MAX ? wanted : PS_LINKS_MAX;
+
     if (options->calls_max >= needed && options->calls_max <= PS_LINKS_MAX)
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "--calls-max %u does not fit: %u sessions (--sessions-max) need at least %llu, and %u are "
+        "--calls-max %u does not fit: %u sessions (--sessions-max) need at least %" PRIu64
+        ", and %u are "
         "the most that a ps has",
-        options->calls_max, options->sessions_max, (unsigned long long)needed, PS_LINKS_MAX);
+        options->calls_max, options->sessions_max, needed, PS_LINKS_MAX);
 }
 
 /* One from each other ps, and from each member. */
@@ -238,6 +253,7 @@ static uint32_t connections_needed(const struct sumac_cluster *cluster)
 {
     static const char *const names[] = {"ps", "chief", "worker"};
     uint32_t count = 0;
+
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct sumac_job *const job = sumac_cluster_job(cluster, names[i]);
         count += job != NULL ? job->task_count : 0;
@@ -250,6 +266,7 @@ check_connections(const struct ps_options *options, struct sumac_error *error)
 {
     const uint32_t possible = connections_possible(options->cluster);
     const uint32_t needed = connections_needed(options->cluster);
+
     if (options->connections_max < needed)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -263,9 +280,10 @@ check_connections(const struct ps_options *options, struct sumac_error *error)
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
         "--connections-max %u is more than the %u connections that this process has descriptors "
         "for "
-        "(it may have %llu, and uses some itself); give fewer, or raise the hard limit of open "
+        "(it may have %" PRIu64
+        ", and uses some itself); give fewer, or raise the hard limit of open "
         "files (ulimit -Hn)",
-        options->connections_max, possible, (unsigned long long)ps_descriptors());
+        options->connections_max, possible, ps_descriptors());
 }
 
 enum sumac_status ps_config_make(

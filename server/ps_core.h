@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_core.h -- the whole behaviour of a ps: its lane, on ps 0 the judge beside it, and the queue between the two.
+/* ps_core.h -- the whole behaviour of a ps: its lane, on ps 0 the judge beside it, and the queue
+ * between the two.
  *
  *   driver ── event ──► lane ◄── orders, streams ── queue ◄── effects for ps 0 ── judge
  *                         └──── reports ──► queue ── reports, peers ──► judge
  *
- * The judge's stream to its own ps is as any other: dialled, opened, one order and one report on their way at a time, told that
- * it is writable when that is out; when it breaks it is dialled again with the next tick. It stays in the process: each
- * message on it waits in the queue, and a step ends when the queue is empty. What a message points to is in the step's memory
- * of the one who said it, and lent until the next step.
+ * The judge's stream to its own ps is as any other: dialled, opened, one order and one report on
+ * their way at a time, told that it is writable when that is out; when it breaks it is dialled
+ * again with the next tick. It stays in the process: each message on it waits in the queue, and a
+ * step ends when the queue is empty. What a message points to is in the step's memory of the one
+ * who said it, and lent until the next step.
  *
  * Pure like lane and judge: no clock, socket, lock or malloc.
  */
@@ -22,7 +24,8 @@ struct ps_core;
 struct ps_core *ps_core_create(const struct lane_config *config, const struct memory *memory);
 void ps_core_destroy(struct ps_core *core);
 
-/* One event. The effects, in order, are lent until the next step; the caller carries out all of them. */
+/* One event. The effects, in order, are lent until the next step; the caller carries out all of
+ * them. */
 void ps_core_step(
     struct ps_core *core, const struct lane_event *event, struct lane_effects *effects);
 

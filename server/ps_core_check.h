@@ -6,7 +6,8 @@
 #include "check.h"
 #include "ps_core.h"
 
-/* The first thing that is not goes into the check. Nothing is asked of a ps whose rules are broken. */
+/* The first thing that is not goes into the check. Nothing is asked of a ps whose rules are
+ * broken. */
 void ps_core_check(const struct ps_core *core, struct check *check);
 
 #endif

@@ -8,8 +8,9 @@
 #include "out.h"
 #include "ps_core.h"
 
-/* Of the stream that ps 0 has to itself. At once there are at most: an order, or the word that it is out; a report, or the word
- * that it is; the stream's opening (3 messages) or its end (2); the end of the run. */
+/* Of the stream that ps 0 has to itself. At once there are at most: an order, or the word that it
+ * is out; a report, or the word that it is; the stream's opening (3 messages) or its end (2); the
+ * end of the run. */
 enum ps_message_kind {
     PS_ORDER,        /* to the lane */
     PS_REPORT,       /* to the judge */

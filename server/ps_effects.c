@@ -14,12 +14,14 @@ static void note_released(void *context, uint64_t id)
 {
     struct ps_held *const held = context;
     (void)id;
+
     release_queue_push(held->released, &held->node);
 }
 
 void ps_take_released(struct ps *ps)
 {
     struct release_node *node = release_queue_take(&ps->released);
+
     while (node != NULL) {
         struct release_node *const next = node->next;
         struct lane_event event = {.kind = LANE_EVENT_RELEASED, .hold = node->id};
@@ -86,6 +88,7 @@ static bool lend_payload(struct ps *ps, const struct lane_effect *effect)
 static bool is_bulky(const struct lane_effect *effect)
 {
     uint64_t bytes = 0;
+
     for (uint32_t i = 0; i < effect->payload_count; i++)
         bytes += effect->payload[i].bytes.bytes;
     return bytes > PS_BULK_BYTES;
@@ -94,6 +97,7 @@ static bool is_bulky(const struct lane_effect *effect)
 static void send(struct ps *ps, const struct lane_effect *effect, const wire_message *message)
 {
     struct ps_link *const link = ps_links_find(&ps->links, effect->stream);
+
     /* It ended while the lane was at work; STREAM_CLOSED is on its way. */
     if (link == NULL || !rpc_call_writable(link->call)) {
         release_all(ps, effect);
@@ -116,6 +120,7 @@ static void
 finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac_error *error)
 {
     struct ps_link *const link = ps_links_find(&ps->links, id);
+
     if (link == NULL || link->finished)
         return;
     link->finished = true;
@@ -128,6 +133,7 @@ finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac
 static void close_stream(struct ps *ps, const struct lane_effect *effect)
 {
     struct ps_link *const link = ps_links_find(&ps->links, effect->stream);
+
     if (link == NULL || link->finished)
         return;
     link->finished = true;

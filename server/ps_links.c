@@ -24,6 +24,7 @@ static uint32_t slot_of(uint64_t id) { return (uint32_t)(id & (PS_LINKS_MAX - 1)
 struct ps_link *ps_links_add(struct ps_links *links, struct ps *ps, struct rpc_call *call)
 {
     uint32_t slot = links->first_free;
+
     if (slot != PS_LINKS_MAX)
         links->first_free = links->slots[slot].next_free;
     else if (links->used < PS_LINKS_MAX)
@@ -39,6 +40,7 @@ struct ps_link *ps_links_add(struct ps_links *links, struct ps *ps, struct rpc_c
 struct ps_link *ps_links_find(const struct ps_links *links, uint64_t id)
 {
     struct ps_link *const link = &links->slots[slot_of(id)];
+
     return link->call != NULL && link->id == id ? link : NULL;
 }
 

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 uint64_t ps_now_us(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
@@ -28,6 +30,7 @@ uint64_t ps_now_us(void)
 uint64_t ps_cpu_us(void)
 {
     struct timespec used;
+
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     return (uint64_t)used.tv_sec * 1000000u + (uint64_t)used.tv_nsec / 1000u;
 }
@@ -36,6 +39,7 @@ static bool fetch_bits(struct ps_random *random)
 {
     uint8_t *const bytes = (uint8_t *)random->bits;
     size_t got = 0;
+
     while (got < sizeof random->bits) {
         const ssize_t more = getrandom(bytes + got, sizeof random->bits - got, 0);
         if (more > 0)
@@ -62,11 +66,12 @@ uint64_t ps_random_bits(struct ps_random *random)
 uint64_t ps_resident_bytes(void)
 {
     FILE *const file = fopen("/proc/self/statm", "r");
+
     if (file == NULL)
         return 0;
-    unsigned long long size_pages, resident_pages;
-    const int read = fscanf(file, "%llu %llu", &size_pages, &resident_pages);
-    fclose(file);
+    uint64_t size_pages, resident_pages;
+    const int read = fscanf(file, "%" SCNu64 " %" SCNu64, &size_pages, &resident_pages);
+    (void)fclose(file);
     return read == 2 ? (uint64_t)resident_pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
@@ -74,19 +79,22 @@ uint64_t ps_memory_bytes(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES);
     const uint64_t machine = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-    /* In a container this is the container's own; elsewhere, and with version 1, the file is not there. */
+
+    /* In a container this is the container's own; elsewhere, and with version 1, the file is not
+     * there. */
     FILE *const file = fopen("/sys/fs/cgroup/memory.max", "r");
     if (file == NULL)
         return machine;
-    unsigned long long group = 0;
-    const int read = fscanf(file, "%llu", &group); /* or "max" */
-    fclose(file);
+    uint64_t group = 0;
+    const int read = fscanf(file, "%" SCNu64, &group); /* or "max" */
+    (void)fclose(file);
     return read == 1 && (machine == 0 || group < machine) ? group : machine;
 }
 
 uint64_t ps_descriptors(void)
 {
     struct rlimit limit;
+
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
 }
 
@@ -95,6 +103,7 @@ void ps_heap_trim(void) { (void)malloc_trim(0); }
 uint32_t ps_processors(void)
 {
     cpu_set_t set;
+
     if (sched_getaffinity(0, sizeof set, &set) != 0)
         return 1;
     return (uint32_t)CPU_COUNT(&set);
@@ -105,6 +114,7 @@ ps_log_line(uint64_t wall_ms, uint32_t index, const char *text, char *line, uint
 {
     const time_t seconds = (time_t)(wall_ms / 1000);
     struct tm utc;
+
     gmtime_r(&seconds, &utc);
     const size_t stamp = strftime(line, line_bytes, "%Y-%m-%dT%H:%M:%S", &utc);
     char subject[16];
@@ -122,8 +132,9 @@ void ps_log(uint32_t index, const char *format, ...)
 {
     char text[LOG_LINE_BYTES], line[LOG_LINE_BYTES];
     va_list arguments;
+
     va_start(arguments, format);
-    text_print_values(text, sizeof text, format, arguments);
+    (void)text_print_values(text, sizeof text, format, arguments);
     va_end(arguments);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -139,20 +150,21 @@ void ps_signals_block(struct ps *ps)
     sigemptyset(&ps->signals);
     sigaddset(&ps->signals, SIGTERM);
     sigaddset(&ps->signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ps->signals, NULL);
+    (void)pthread_sigmask(SIG_BLOCK, &ps->signals, NULL);
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigaction(SIGPIPE, &ignore, &ps->pipe_before);
+    (void)sigaction(SIGPIPE, &ignore, &ps->pipe_before);
 }
 
 int ps_signals_take(const struct ps *ps)
 {
     const struct timespec at_once = {0, 0};
     const int number = sigtimedwait(&ps->signals, NULL, &at_once);
+
     return number > 0 ? number : 0;
 }
 
 void ps_signals_restore(const struct ps *ps)
 {
     /* The others stay blocked: the exit code is decided. */
-    sigaction(SIGPIPE, &ps->pipe_before, NULL);
+    (void)sigaction(SIGPIPE, &ps->pipe_before, NULL);
 }

@@ -10,6 +10,7 @@
 static uint64_t backoff_us(struct ps_peer *peer)
 {
     uint64_t ms = PS_REDIAL_MS_MIN;
+
     for (uint32_t i = 1; i < peer->failures && ms < PS_REDIAL_MS_MAX; i++)
         ms *= 2;
     ms = ms < PS_REDIAL_MS_MAX ? ms : PS_REDIAL_MS_MAX;
@@ -27,6 +28,7 @@ static void redial_later(struct ps_peer *peer, uint64_t now_us)
 static void tell_up(struct ps_peer *peer)
 {
     struct lane_event event = {.kind = LANE_EVENT_PEER_UP, .ps = peer->index};
+
     peer->up = true;
     peer->failures = 0;
     ps_step(peer->ps, &event);
@@ -40,6 +42,7 @@ static bool is_current(const struct ps_peer *peer, const struct rpc_call *call)
 static void writable(struct rpc_call *call)
 {
     struct ps_peer *const peer = rpc_call_user(call);
+
     if (is_current(peer, call))
         tell_up(peer);
 }
@@ -53,6 +56,7 @@ static void opened(struct rpc_call *call)
 static void message(struct rpc_call *call, const struct wire_received *received)
 {
     struct ps_peer *const peer = rpc_call_user(call);
+
     if (!is_current(peer, call))
         return;
     struct lane_event event = {
@@ -67,6 +71,7 @@ static void message(struct rpc_call *call, const struct wire_received *received)
 static void closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct ps_peer *const peer = rpc_call_user(call);
+
     if (peer->call != call)
         return;
     peer->call = NULL;
@@ -105,6 +110,7 @@ static void dial_now(struct ps_peer *peer, uint64_t now_us)
 void ps_peer_dial(struct ps *ps, uint32_t index, const char *address)
 {
     struct ps_peer *const peer = &ps->peers[index];
+
     if (peer->address != NULL && strcmp(peer->address, address) == 0)
         return;
     rpc_channel_close(peer->channel);
@@ -118,6 +124,7 @@ void ps_peer_dial(struct ps *ps, uint32_t index, const char *address)
 void ps_peer_order(struct ps *ps, uint32_t index, const wire_peer_order *order)
 {
     struct ps_peer *const peer = &ps->peers[index];
+
     /* Lost meanwhile: PEER_DOWN is on its way, and what was not answered is said again. */
     if (peer->call != NULL && rpc_call_writable(peer->call))
         rpc_call_send(peer->call, &order->base, NULL, 0);
@@ -140,6 +147,7 @@ void ps_peers_tick(struct ps *ps, uint64_t now_us)
 uint32_t ps_peers_end(struct ps *ps)
 {
     uint32_t open = 0;
+
     for (uint32_t i = 0; i < LANE_PS_MAX; i++) {
         if (ps->peers[i].call == NULL)
             continue;

@@ -26,7 +26,8 @@ static enum lane_call_kind kind_of(const wire_message *request)
     return calls[i].kind;
 }
 
-/* An exit that no event of the lane decided (no memory, a second signal) has no reason of its own. */
+/* An exit that no event of the lane decided (no memory, a second signal) has no reason of its
+ * own. */
 static void tell_end(const struct ps *ps, struct rpc_call *call)
 {
     if (ps->end.status != SUMAC_OK)
@@ -36,12 +37,14 @@ static void tell_end(const struct ps *ps, struct rpc_call *call)
             call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, "the ps is about to exit");
 }
 
-/* The call's link; until it has one it is the newcomer's. NULL: there is no room for it, or the ps is about to exit. */
+/* The call's link; until it has one it is the newcomer's. NULL: there is no room for it, or the ps
+ * is about to exit. */
 static struct ps_link *enter(struct rpc_call *call)
 {
     const struct ps_link *const newcomer = rpc_call_user(call);
     struct ps *const ps = newcomer->ps;
     struct ps_link *const link = ps->exiting ? NULL : ps_links_add(&ps->links, ps, call);
+
     if (link != NULL)
         rpc_call_set_user(call, link);
     else if (ps->exiting)
@@ -58,6 +61,7 @@ static struct ps_link *enter(struct rpc_call *call)
 static void call_arrived(struct rpc_call *call, const struct wire_received *received)
 {
     struct ps_link *const link = enter(call);
+
     if (link == NULL)
         return;
     struct lane_event event = {
@@ -74,6 +78,7 @@ static void call_closed(struct rpc_call *call, const struct sumac_error *error)
 {
     (void)error;
     struct ps_link *const link = rpc_call_user(call);
+
     if (link->call != call)
         return;
     struct ps *const ps = link->ps;
@@ -90,12 +95,14 @@ static void tell_writable(struct ps_link *link)
 {
     struct lane_event event = {
         .kind = LANE_EVENT_STREAM_WRITABLE, .stream = link->id, .stream_kind = link->stream_kind};
+
     ps_step(link->ps, &event);
 }
 
 static void stream_writable(struct rpc_call *call)
 {
     struct ps_link *const link = rpc_call_user(call);
+
     if (link->call != call || link->ps->exiting)
         return;
     if (!ps_turns_wait(&link->ps->turns, link))
@@ -105,6 +112,7 @@ static void stream_writable(struct rpc_call *call)
 void ps_services_turn(struct ps *ps)
 {
     struct ps_link *const link = ps->exiting ? NULL : ps_turns_take(&ps->turns);
+
     if (link != NULL && rpc_call_writable(link->call))
         tell_writable(link);
 }
@@ -112,6 +120,7 @@ void ps_services_turn(struct ps *ps)
 static void stream_opened(struct rpc_call *call, enum lane_stream_kind kind)
 {
     struct ps_link *const link = enter(call);
+
     if (link == NULL)
         return;
     link->is_stream = true;
@@ -132,6 +141,7 @@ static void attend_opened(struct rpc_call *call) { stream_opened(call, LANE_STRE
 static void stream_message(struct rpc_call *call, const struct wire_received *received)
 {
     struct ps_link *const link = rpc_call_user(call);
+
     if (link->call != call || link->finished || link->ps->exiting)
         return;
     struct lane_event event = {
@@ -161,6 +171,7 @@ static void stream_message(struct rpc_call *call, const struct wire_received *re
 static void stream_half_closed(struct rpc_call *call)
 {
     struct ps_link *const link = rpc_call_user(call);
+
     if (link->call != call || link->half_closed)
         return;
     link->half_closed = true;
@@ -172,6 +183,7 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
 {
     (void)error;
     struct ps_link *const link = rpc_call_user(call);
+
     if (link->call != call)
         return;
     struct ps *const ps = link->ps;
@@ -221,6 +233,7 @@ static const struct rpc_handler handlers[WIRE_METHODS] = {
 enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     for (size_t i = 0, first = 0; status == SUMAC_OK && i < WIRE_METHODS; i++) {
         assert(rows[i].service == rows[first].service && rows[i].method == i - first);
         if (rows[i].method + 1 < rows[i].service->n_methods)
@@ -232,7 +245,8 @@ enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error)
     return status;
 }
 
-/* Nothing more will be said on it: its pulls are answered or cancelled, or its pushes are, as far as one can tell. */
+/* Nothing more will be said on it: its pulls are answered or cancelled, or its pushes are, as far
+ * as one can tell. */
 static bool is_over(const struct ps_link *link, uint64_t now_us)
 {
     if (!link->half_closed)
@@ -257,6 +271,7 @@ void ps_services_tick(struct ps *ps, uint64_t now_us)
 uint32_t ps_services_end(struct ps *ps)
 {
     uint32_t streams = 0;
+
     for (uint32_t i = 0; i < ps->links.used; i++) {
         struct ps_link *const link = &ps->links.slots[i];
         if (link->call == NULL || link->finished)

@@ -26,7 +26,8 @@
 #define PS_CALLS_MIN 4096u           /* by default */
 #define PS_CALLS_PER_SESSION 32u     /* likewise */
 #define PS_CALLS_PER_SESSION_MIN                                                                   \
-    16u /* half are streams', a quarter of these are the sessions': one for pushes, one for pulls */
+    16u /* half are streams', a quarter of these are the sessions': one for pushes, one for pulls  \
+         */
 #define PS_SESSIONS_MIN 32u
 #define PS_GRANT_BYTES_MIN 65536u /* of staging, for each session */
 #define PS_CONNECTIONS_MIN 1024u
@@ -167,7 +168,8 @@ struct ps_link *ps_links_add(struct ps_links *links, struct ps *ps, struct rpc_c
 struct ps_link *ps_links_find(const struct ps_links *links, uint64_t id);
 void ps_links_remove(struct ps_links *links, struct ps_link *link);
 
-/* ps_turns.c: one message of long pulls after another, and what else has arrived between any two of them */
+/* ps_turns.c: one message of long pulls after another, and what else has arrived between any two of
+ * them */
 /* Is the message that it says now one of a long pull? */
 void ps_turns_note(struct ps_turns *turns, struct ps_link *link, bool bulky);
 /* It may say another: does that wait for its turn? */
@@ -220,8 +222,8 @@ uint32_t
 ps_log_line(uint64_t wall_ms, uint32_t index, const char *text, char *line, uint32_t line_bytes);
 /* One line on standard error, in one write. */
 void ps_log(uint32_t index, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Block SIGTERM and SIGINT, here and in threads made later, and ignore SIGPIPE; take one of the former that is pending: its
- * number, or 0. */
+/* Block SIGTERM and SIGINT, here and in threads made later, and ignore SIGPIPE; take one of the
+ * former that is pending: its number, or 0. */
 void ps_signals_block(struct ps *ps);
 int ps_signals_take(const struct ps *ps);
 void ps_signals_restore(const struct ps *ps);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ps_turns.c -- long pulls take turns with everything else.
  *
- * A message of a long pull takes the lane's thread as long as a hundred small pushes: gRPC copies it to the socket at
- * once. Two hundred streams that may all go on would hold up a push for all of that. So such a stream is told that it is
- * writable only when its turn comes: one after each round of what is at hand.
+ * A message of a long pull takes the lane's thread as long as a hundred small pushes: gRPC copies
+ * it to the socket at once. Two hundred streams that may all go on would hold up a push for all of
+ * that. So such a stream is told that it is writable only when its turn comes: one after each round
+ * of what is at hand.
  */
 #include <assert.h>
 
@@ -37,6 +38,7 @@ bool ps_turns_wait(struct ps_turns *turns, struct ps_link *link)
 struct ps_link *ps_turns_take(struct ps_turns *turns)
 {
     struct ps_link *const link = turns->first;
+
     if (link == NULL)
         return NULL;
     turns->first = link->next_waiting;

@@ -9,6 +9,7 @@ void release_queue_init(struct release_queue *queue) { atomic_init(&queue->newes
 void release_queue_push(struct release_queue *queue, struct release_node *node)
 {
     struct release_node *newest = atomic_load_explicit(&queue->newest, memory_order_relaxed);
+
     do {
         node->next = newest;
         /* Release: who takes the node sees its id, and all that this thread did with the bytes it

@@ -93,6 +93,7 @@ static enum sumac_status check_reduction(
     const struct collective_values *values, uint32_t root, struct sumac_error *error)
 {
     const enum sumac_status status = check(group, values, root, true, error);
+
     if (status != SUMAC_OK)
         return status;
     if (!group->ops->has(op, values->dtype))
@@ -112,6 +113,7 @@ enum sumac_status collective_reduce(
     const struct collective_values *values, struct sumac_error *error)
 {
     const enum sumac_status status = check_reduction(group, op, values, root, error);
+
     if (status != SUMAC_OK)
         return status;
     group->ops->reduce(group, op, root, values);
@@ -124,6 +126,7 @@ enum sumac_status collective_all_reduce(
     struct sumac_error *error)
 {
     const enum sumac_status status = check_reduction(group, op, values, 0, error);
+
     if (status != SUMAC_OK)
         return status;
     group->ops->all_reduce(group, op, values);
@@ -136,6 +139,7 @@ enum sumac_status collective_all_gather(
     struct sumac_error *error)
 {
     const enum sumac_status status = check(group, values, 0, false, error);
+
     if (status != SUMAC_OK)
         return status;
     group->ops->all_gather(group, values);
@@ -148,6 +152,7 @@ enum sumac_status collective_broadcast(
     struct sumac_error *error)
 {
     const enum sumac_status status = check(group, values, root, true, error);
+
     if (status != SUMAC_OK)
         return status;
     group->ops->broadcast(group, root, values);

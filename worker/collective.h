@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.h -- what the replicas of this worker compute together: reduce, all_reduce, all_gather,
- * broadcast, behind a table that each kind of device implements.
+/* collective.h -- what the replicas of this worker compute together: reduce, all_reduce,
+ * all_gather, broadcast, behind a table that each kind of device implements.
  *
  *     collective_open     a group: a queue of each replica's device, in the order of the replicas
  *     collective_reduce … calls are added, and nothing runs
- *     collective_start    all that were added begin at once, on every device, after what its queue has
+ *     collective_start    all that were added begin at once, on every device, after what its queue
+ *                         has
  *     collective_wait     they are over
  *
  * A group meets within its calls: no device reads another's values before that one has come so far.
@@ -85,12 +86,12 @@ enum sumac_status collective_open(
     struct collective_group **group, struct sumac_error *error);
 void collective_close(struct collective_group *group);
 
-/* Add a call: to[root] gets Σ g or Σ weight · g ÷ Σ weight of the replicas, in their order (worker.h:
- * SUMAC_REDUCE_…); every to[i] gets it; every to[i] gets all values, one replica's after the other's,
- * along their first axis; every to[i] gets from[root].
- * Fails    INVALID_ARGUMENT: a reduction that the dtype does not have, a dtype or root that is none,
- *          values of unequal size (but all_gather's), MEAN without weights. FAILED_PRECONDITION: the
- *          group runs. RESOURCE_EXHAUSTED: calls_max. */
+/* Add a call: to[root] gets Σ g or Σ weight · g ÷ Σ weight of the replicas, in their order
+ * (worker.h: SUMAC_REDUCE_…); every to[i] gets it; every to[i] gets all values, one replica's after
+ * the other's, along their first axis; every to[i] gets from[root].
+ * Fails    INVALID_ARGUMENT: a reduction that the dtype does not have, a dtype or root that is
+ *          none, values of unequal size (but all_gather's), MEAN without weights.
+ *          FAILED_PRECONDITION: the group runs. RESOURCE_EXHAUSTED: calls_max. */
 enum sumac_status collective_reduce(
     struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
     const struct collective_values *values, struct sumac_error *error);
@@ -108,8 +109,8 @@ enum sumac_status collective_broadcast(
 void collective_start(struct collective_group *group);
 
 /* Wait until they are over; of a group that does not run, no time at all.
- * Fails    DEADLINE_EXCEEDED, naming the replicas that have not come: the calls are still under way.
- *          ABORTED: nothing is touched any more, and what the values are is not known. */
+ * Fails    DEADLINE_EXCEEDED, naming the replicas that have not come: the calls are still under
+ *          way. ABORTED: nothing is touched any more, and what the values are is not known. */
 enum sumac_status
 collective_wait(struct collective_group *group, uint32_t timeout_ms, struct sumac_error *error);
 

@@ -52,6 +52,7 @@ struct cpu_group {
 static bool meet(struct member *member)
 {
     struct cpu_group *group = member->group;
+
     assert(group->at_work > 0);
     member->met++;
     group->arrivals++;
@@ -70,6 +71,7 @@ static enum sumac_status take_part(void *context)
 {
     struct member *member = context;
     struct cpu_group *group = member->group;
+
     pthread_mutex_lock(&group->mutex);
     group->at_work++;
     bool goes_on = !group->aborted && meet(member);
@@ -107,6 +109,7 @@ static void reduce_share(
         .targets = targets,
         .weights = call->values.weights,
     };
+
     assert(input.first + input.elements <= elements);
     reduce_values(call->op, &input);
 }
@@ -134,6 +137,7 @@ share_of_all_gather(const struct cpu_group *group, const struct call *call, uint
 {
     const struct collective_values *values = &call->values;
     char *to = values->to[replica];
+
     for (uint32_t i = 0; i < group->base.replicas; i++) {
         const uint64_t bytes = values->elements[i] * sumac_dtype_bytes(values->dtype);
         copy(to, values->from[i], bytes);
@@ -145,6 +149,7 @@ static void
 share_of_broadcast(const struct cpu_group *group, const struct call *call, uint32_t replica)
 {
     const struct collective_values *values = &call->values;
+
     assert(call->root < group->base.replicas);
     copy(
         values->to[replica], values->from[call->root],
@@ -154,6 +159,7 @@ share_of_broadcast(const struct cpu_group *group, const struct call *call, uint3
 static void add(struct collective_group *base, const struct call *call)
 {
     struct cpu_group *group = (struct cpu_group *)base;
+
     assert(base->calls < base->calls_max);
     group->calls[base->calls] = *call;
 }
@@ -187,6 +193,7 @@ add_broadcast(struct collective_group *group, uint32_t root, const struct collec
 static void start(struct collective_group *base)
 {
     struct cpu_group *group = (struct cpu_group *)base;
+
     pthread_mutex_lock(&group->mutex);
     assert(group->queued == 0 || group->aborted);
     group->queued += base->replicas;
@@ -200,6 +207,7 @@ static void list_missing(const struct cpu_group *group, char *text, size_t text_
 {
     uint64_t most = 0;
     size_t used = 0;
+
     text[0] = '\0';
     for (uint32_t i = 0; i < group->base.replicas; i++)
         most = group->members[i].met > most ? group->members[i].met : most;
@@ -216,6 +224,7 @@ static void list_missing(const struct cpu_group *group, char *text, size_t text_
 static struct timespec later(uint32_t timeout_ms)
 {
     struct timespec at;
+
     clock_gettime(CLOCK_MONOTONIC, &at);
     at.tv_sec += timeout_ms / 1000;
     at.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
@@ -233,6 +242,7 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
     const struct timespec until = later(timeout_ms);
     char missing[128] = "";
     int late = 0;
+
     pthread_mutex_lock(&group->mutex);
     while (late == 0 && group->queued > 0 && !(group->aborted && group->at_work == 0))
         late = timeout_ms == COLLECTIVE_NO_LIMIT
@@ -258,6 +268,7 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
 static void abort_group(struct collective_group *base)
 {
     struct cpu_group *group = (struct cpu_group *)base;
+
     pthread_mutex_lock(&group->mutex);
     group->aborted = true;
     pthread_cond_broadcast(&group->changed);
@@ -267,6 +278,7 @@ static void abort_group(struct collective_group *base)
 static void close_group(struct collective_group *base)
 {
     struct cpu_group *group = (struct cpu_group *)base;
+
     pthread_mutex_lock(&group->mutex);
     while (group->queued > 0) /* a member that is late finds the group aborted, and leaves it */
         pthread_cond_wait(&group->changed, &group->mutex);
@@ -286,6 +298,7 @@ static enum sumac_status open_group(
     struct cpu_group *opened = calloc(1, sizeof *opened);
     struct member *members = calloc(replicas, sizeof *members);
     struct call *calls = calloc(calls_max, sizeof *calls);
+
     if (opened == NULL || members == NULL || calls == NULL) {
         free(calls);
         free(members);

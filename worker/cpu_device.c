@@ -77,6 +77,7 @@ static enum sumac_status carry_out(const struct job *job)
 static void *serve(void *argument)
 {
     struct cpu_queue *queue = argument;
+
     pthread_mutex_lock(&queue->mutex);
     for (;;) {
         while (queue->done == queue->put && !queue->closing)
@@ -102,6 +103,7 @@ static enum sumac_status
 open_device(uint32_t index, struct device **device, struct sumac_error *error)
 {
     struct device *opened = calloc(1, sizeof *opened);
+
     if (opened == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -124,7 +126,8 @@ static enum sumac_status
 open_queue(struct device *device, struct device_queue **queue, struct sumac_error *error)
 {
     char name[16]; /* what the kernel keeps of a thread's name */
-    device_name(device, name, sizeof name);
+
+    (void)device_name(device, name, sizeof name);
     struct cpu_queue *opened = calloc(1, sizeof *opened);
     if (opened == NULL)
         return fail(
@@ -143,7 +146,7 @@ open_queue(struct device *device, struct device_queue **queue, struct sumac_erro
             "device %s could not start its thread: %s; ask for fewer replicas", name,
             strerror(failure));
     }
-    pthread_setname_np(opened->thread, name);
+    (void)pthread_setname_np(opened->thread, name);
     *queue = &opened->base;
     return SUMAC_OK;
 }
@@ -151,12 +154,13 @@ open_queue(struct device *device, struct device_queue **queue, struct sumac_erro
 static void close_queue(struct device_queue *base)
 {
     struct cpu_queue *queue = (struct cpu_queue *)base;
+
     pthread_mutex_lock(&queue->mutex);
     assert(!queue->closing);
     queue->closing = true;
     pthread_cond_broadcast(&queue->changed);
     pthread_mutex_unlock(&queue->mutex);
-    pthread_join(queue->thread, NULL);
+    (void)pthread_join(queue->thread, NULL);
     assert(queue->done == queue->put); /* what was in it is finished */
     pthread_cond_destroy(&queue->changed);
     pthread_mutex_destroy(&queue->mutex);
@@ -167,6 +171,7 @@ static enum sumac_status
 open_event(struct device *device, struct device_event **event, struct sumac_error *error)
 {
     struct cpu_event *opened = calloc(1, sizeof *opened);
+
     if (opened == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -181,6 +186,7 @@ open_event(struct device *device, struct device_event **event, struct sumac_erro
 static void close_event(struct device_event *base)
 {
     struct cpu_event *event = (struct cpu_event *)base;
+
     assert(event->passed == event->recorded); /* no queue has it */
     pthread_cond_destroy(&event->changed);
     pthread_mutex_destroy(&event->mutex);
@@ -190,6 +196,7 @@ static void close_event(struct device_event *base)
 static void put(struct device_queue *base, const struct job *job)
 {
     struct cpu_queue *queue = (struct cpu_queue *)base;
+
     pthread_mutex_lock(&queue->mutex);
     while (queue->put - queue->done == DEVICE_JOBS_MAX)
         pthread_cond_wait(&queue->changed, &queue->mutex);
@@ -212,6 +219,7 @@ static void put_copy(struct device_queue *queue, const struct device_copy *copy)
 static void put_record(struct device_queue *queue, struct device_event *base)
 {
     struct cpu_event *event = (struct cpu_event *)base;
+
     pthread_mutex_lock(&event->mutex);
     event->recorded++;
     pthread_mutex_unlock(&event->mutex);
@@ -221,6 +229,7 @@ static void put_record(struct device_queue *queue, struct device_event *base)
 static void put_await(struct device_queue *queue, struct device_event *base)
 {
     struct cpu_event *event = (struct cpu_event *)base;
+
     pthread_mutex_lock(&event->mutex);
     const uint64_t until = event->recorded;
     pthread_mutex_unlock(&event->mutex);
@@ -231,6 +240,7 @@ static void put_await(struct device_queue *queue, struct device_event *base)
 static enum sumac_status wait_for(struct device_queue *base)
 {
     struct cpu_queue *queue = (struct cpu_queue *)base;
+
     pthread_mutex_lock(&queue->mutex);
     while (queue->done != queue->put)
         pthread_cond_wait(&queue->changed, &queue->mutex);

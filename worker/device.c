@@ -25,6 +25,7 @@ enum sumac_status device_open(
     const struct device_ops *ops, uint32_t index, struct device **device, struct sumac_error *error)
 {
     const enum sumac_status status = ops->open(index, device, error);
+
     assert(status != SUMAC_OK || ((*device)->ops == ops && (*device)->index == index));
     return status;
 }
@@ -38,7 +39,7 @@ void device_close(struct device *device)
 static const char *
 print_name(const struct device_ops *ops, uint32_t index, char *text, uint32_t text_bytes)
 {
-    text_print(text, text_bytes, "%s:%u", ops->name, index);
+    (void)text_print(text, text_bytes, "%s:%u", ops->name, index);
     return text;
 }
 
@@ -59,6 +60,7 @@ enum sumac_status
 device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
 {
     const enum sumac_status status = device->ops->buffer_create(device, bytes, buffer);
+
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
     return status;
 }
@@ -67,6 +69,7 @@ enum sumac_status
 device_queue_open(struct device *device, struct device_queue **queue, struct sumac_error *error)
 {
     const enum sumac_status status = device->ops->queue_open(device, queue, error);
+
     assert(status != SUMAC_OK || (*queue)->device == device);
     return status;
 }
@@ -81,6 +84,7 @@ enum sumac_status
 device_event_open(struct device *device, struct device_event **event, struct sumac_error *error)
 {
     const enum sumac_status status = device->ops->event_open(device, event, error);
+
     assert(status != SUMAC_OK || (*event)->device == device);
     return status;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h -- what a replica runs on: memory, and queues of work, behind a table of what each kind of
- * device can do.
+/* device.h -- what a replica runs on: memory, and queues of work, behind a table of what each kind
+ * of device can do.
  *
  *     device ─┬─ buffers     memory of its own
  *             ├─ queue       work, one after the other; queues run at once
  *             └─ event       a place in one queue that another may await
  *
  * CPU:0 … CPU:n-1 exist on every machine, whatever its number of cores, so that everything that
- * concerns several replicas can be tried anywhere (cpu_device.c). Another kind is a file with such a
- * table and a row in device.c.
+ * concerns several replicas can be tried anywhere (cpu_device.c). Another kind is a file with such
+ * a table and a row in device.c.
  *
  * Whatever is put into a queue returns at once, unless DEVICE_JOBS_MAX are waiting there; a failure
  * is told by the next device_wait. What a queue's work reads and writes is lent to it until then.
@@ -102,7 +102,8 @@ device_event_open(struct device *device, struct device_event **event, struct sum
 void device_event_close(struct device_event *event);
 
 /* Put into the queue, after what it has: work(context); a copy; that the event has come to pass; a
- * wait until all that was recorded before this call has come to pass (of a device of the same kind).
+ * wait until all that was recorded before this call has come to pass (of a device of the same
+ * kind).
  * Threads  one at a time for a queue. */
 void device_run(struct device_queue *queue, device_work *work, void *context);
 void device_copy(struct device_queue *queue, const struct device_copy *copy);

@@ -18,6 +18,7 @@
 bool reduce_has(enum sumac_reduce_op op, enum sumac_dtype dtype)
 {
     const enum sumac_dtype_kind kind = sumac_dtype_kind(dtype);
+
     if (kind == SUMAC_KIND_NONE || kind == SUMAC_KIND_BOOL)
         return false;
     return op == SUMAC_REDUCE_SUM || sumac_dtype_is_float(dtype);
@@ -148,8 +149,8 @@ spread(const struct reduce_input *input, const uint8_t *from, uint64_t first, si
     }
 }
 
-/* Reduce elements first … first + count - 1: in their place where that is replica 0's own, so that the
- * values pass through the processor once. `weights` is NULL for a sum; `total` is theirs. */
+/* Reduce elements first … first + count - 1: in their place where that is replica 0's own, so that
+ * the values pass through the processor once. `weights` is NULL for a sum; `total` is theirs. */
 static void reduce_run(
     const struct reduce_input *input, const double *weights, double total, uint64_t first,
     size_t count)

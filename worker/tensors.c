@@ -32,6 +32,7 @@ measure(struct sumac_variable *const *variables, uint32_t count, uint64_t *total
 static enum sumac_status lay_out(struct tensors *tensors, struct sumac_variable *const *variables)
 {
     uint64_t offset_bytes = 0;
+
     for (uint32_t i = 0; i < tensors->count; i++) {
         const struct sumac_shape shape = sumac_variable_shape(variables[i]);
         const enum sumac_status status = sumac_tensor_view(
@@ -52,6 +53,7 @@ enum sumac_status tensors_init(
     struct tensors made = {.count = count};
     uint64_t bytes = 0;
     enum sumac_status status = measure(variables, count, &bytes);
+
     if (status == SUMAC_OK)
         status = device == NULL ? sumac_buffer_create(bytes, &made.buffer)
                                 : device_buffer_create(device, bytes, &made.buffer);

@@ -14,8 +14,8 @@ struct tensors {
     uint32_t count;
 };
 
-/* Zeroed values for the variables, in the memory of `device` (NULL: the host's, which the network reads
- * and writes). A zeroed struct is a fine thing to deinit.
+/* Zeroed values for the variables, in the memory of `device` (NULL: the host's, which the network
+ * reads and writes). A zeroed struct is a fine thing to deinit.
  * Fails    RESOURCE_EXHAUSTED, with the bytes that were wanted. */
 enum sumac_status tensors_init(
     struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,

@@ -85,6 +85,7 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
                           : options->variable_count == 0 || options->variables == NULL
                               ? "a variable"
                               : NULL;
+
     if (missing != NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -146,6 +147,7 @@ static enum sumac_status read_replicas(uint32_t *replicas, struct sumac_error *e
 {
     const char *text = getenv("SUMAC_REPLICAS");
     char *end = NULL;
+
     if (*replicas != 0)
         return SUMAC_OK;
     const unsigned long count = text == NULL || text[0] == '\0' ? 1 : strtoul(text, &end, 10);
@@ -170,6 +172,7 @@ static void fill_in(struct sumac_worker_options *options)
 static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_error *error)
 {
     struct sumac_worker_options *options = &worker->options;
+
     assert(options->replicas > 0);
     struct sumac_variable **variables = calloc(options->variable_count, sizeof(void *));
     if (variables != NULL)
@@ -201,6 +204,7 @@ static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_
 {
     const struct sumac_worker_options *options = &worker->options;
     enum sumac_status status = SUMAC_OK;
+
     for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
         status = tensors_init(
             &worker->values[i], NULL, options->variables, options->variable_count, error);
@@ -217,6 +221,7 @@ static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_
 static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     worker->devices = device_kind(DEVICES);
     assert(worker->devices != NULL);
     for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++) {
@@ -233,6 +238,7 @@ static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_er
 {
     struct device_queue *queues[SUMAC_REPLICAS_MAX];
     const uint32_t replicas = worker->options.replicas;
+
     assert(replicas <= SUMAC_REPLICAS_MAX);
     for (uint32_t i = 0; i < replicas; i++)
         queues[i] = worker->runners[i].queue;
@@ -306,6 +312,7 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
 static enum sumac_status begin_pull(struct sumac_worker *worker, struct sumac_error *error)
 {
     const uint32_t ahead = worker->options.pushes_in_flight;
+
     assert(worker->pushed - worker->applied <= ahead);
     if (worker->pull != NULL || worker->pulled)
         return SUMAC_OK;
@@ -347,6 +354,7 @@ static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_erro
 static enum sumac_status run_replica(void *context)
 {
     struct runner *runner = context;
+
     return runner->worker->options.step(&runner->replica);
 }
 
@@ -374,6 +382,7 @@ static enum sumac_status join_replicas(struct sumac_worker *worker, struct sumac
     const struct runner *failed = NULL;
     enum sumac_status failure = SUMAC_OK;
     char name[32];
+
     for (uint32_t i = 0; i < worker->options.replicas; i++) {
         const enum sumac_status status = device_wait(worker->runners[i].queue);
         if (failed != NULL || status == SUMAC_OK)
@@ -394,6 +403,7 @@ static enum sumac_status
 weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
 {
     double sum = 0;
+
     for (uint32_t i = 0; i < worker->options.replicas; i++) {
         const double weight = worker->runners[i].replica.weight;
         if (!isfinite(weight) || weight < 0)
@@ -418,6 +428,7 @@ static enum sumac_status
 reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     if (worker->group == NULL)
         return SUMAC_OK;
     for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++) {
@@ -472,6 +483,7 @@ push(struct sumac_worker *worker, struct slot *slot, double weight, struct sumac
 static enum sumac_status take_values(struct sumac_worker *worker, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     if (worker->options.sequential)
         status = drain(worker, 0, error);
     if (status == SUMAC_OK)
@@ -486,7 +498,8 @@ static enum sumac_status take_values(struct sumac_worker *worker, struct sumac_e
     return SUMAC_OK;
 }
 
-/* The devices' threads are not in a child of the process that made the worker, and its client is of no use there. */
+/* The devices' threads are not in a child of the process that made the worker, and its client is of
+ * no use there. */
 static enum sumac_status
 check(const struct sumac_worker *worker, const char *function, struct sumac_error *error)
 {
@@ -504,6 +517,7 @@ check(const struct sumac_worker *worker, const char *function, struct sumac_erro
 enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error)
 {
     enum sumac_status status = check(worker, "sumac_worker_step", error);
+
     if (status == SUMAC_OK)
         status = take_values(worker, error);
     if (status != SUMAC_OK)
@@ -538,6 +552,7 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
 enum sumac_status sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error)
 {
     const enum sumac_status status = check(worker, "sumac_worker_flush", error);
+
     return status == SUMAC_OK ? drain(worker, 0, error) : status;
 }
 
@@ -560,11 +575,11 @@ static void settle(struct sumac_worker *worker)
     while (worker->pushed != worker->applied)
         if (drain(worker, 0, NULL) == SUMAC_DEADLINE_EXCEEDED) {
             struct slot *slot = &worker->slots[worker->applied % slot_count(worker)];
-            sumac_buffer_ref(slot->gradients.buffer);
+            (void)sumac_buffer_ref(slot->gradients.buffer);
             worker->applied++;
         }
     if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED)
-        sumac_buffer_ref(worker->values[1 - worker->current].buffer);
+        (void)sumac_buffer_ref(worker->values[1 - worker->current].buffer);
 }
 
 void sumac_worker_destroy(struct sumac_worker *worker)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowd.c -- `sumac run --ps 1 --workers 2 -- crowd_worker SECONDS STREAMS CONNECTIONS`: how long a push of 256 bytes takes
- * while one process reads a variable of 16 MB over so many streams at once, again and again.
+/* crowd.c -- `sumac run --ps 1 --workers 2 -- crowd_worker SECONDS STREAMS CONNECTIONS`: how long a
+ * push of 256 bytes takes while one process reads a variable of 16 MB over so many streams at once,
+ * again and again.
  *
- * Worker 0 pushes, and prints a line of JSON: pushes, p50, p99 and the largest, in ms, as it saw them; then the ps's own
- * statistics. Worker 1 reads, by lib/rpc alone: the public client has one stream to a ps.
+ * Worker 0 pushes, and prints a line of JSON: pushes, p50, p99 and the largest, in ms, as it saw
+ * them; then the ps's own statistics. Worker 1 reads, by lib/rpc alone: the public client has one
+ * stream to a ps.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,7 @@ struct reader {
 static double now_s(void)
 {
     struct timespec time;
+
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
@@ -50,6 +54,7 @@ static void ask(struct rpc_call *call, bool first)
     wire_hello hello = WIRE_HELLO_INIT;
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     request.hello = first ? &hello : NULL;
     request.request = 1;
@@ -66,6 +71,7 @@ static void pulled(struct rpc_call *call, const struct wire_received *received)
 {
     struct reader *const reader = rpc_call_user(call);
     const wire_pull_answer *answer = (const wire_pull_answer *)(const void *)received->message;
+
     reader->bytes += received->payload_bytes;
     if (answer->request == 0 || !answer->last)
         return;
@@ -77,6 +83,7 @@ static void listed(struct rpc_call *call, const struct wire_received *received)
 {
     struct reader *const reader = rpc_call_user(call);
     const wire_list_reply *reply = (const wire_list_reply *)(const void *)received->message;
+
     for (size_t i = 0; i < reply->n_variables; i++) {
         if (strcmp(reply->variables[i]->name, "large") != 0)
             continue;
@@ -98,6 +105,7 @@ static const struct rpc_handler puller = {.opened = opened, .message = pulled, .
 static void begin(struct reader *reader, unsigned streams)
 {
     struct rpc_call *call;
+
     while (reader->shard_id == 0) {
         wire_list_request request = WIRE_LIST_REQUEST_INIT;
         const struct timespec pause = {.tv_nsec = 20000000};
@@ -105,7 +113,7 @@ static void begin(struct reader *reader, unsigned streams)
                 reader->channels[0], WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base, 0, true,
                 &lister, reader, &call) != SUMAC_OK)
             exit(1);
-        nanosleep(&pause, NULL);
+        (void)nanosleep(&pause, NULL);
         while (rpc_poll(reader->poller, (uint64_t)(now_s() * 1e6) + 20000) == RPC_POLLED_EVENT)
             ;
     }
@@ -119,6 +127,7 @@ static void begin(struct reader *reader, unsigned streams)
 static void read_for(const char *address, unsigned streams, unsigned connections, double seconds)
 {
     struct reader reader = {.connections = connections};
+
     rpc_init();
     if (rpc_poller_create(&reader.poller) != SUMAC_OK)
         exit(1);
@@ -128,9 +137,9 @@ static void read_for(const char *address, unsigned streams, unsigned connections
     begin(&reader, streams);
     const double start = now_s();
     while (now_s() < start + seconds)
-        rpc_poll(reader.poller, (uint64_t)((start + seconds) * 1e6));
+        (void)rpc_poll(reader.poller, (uint64_t)((start + seconds) * 1e6));
     fprintf(
-        stderr, "%u streams: %llu pulls, %.2f GB/s\n", streams, (unsigned long long)reader.whole,
+        stderr, "%u streams: %" PRIu64 " pulls, %.2f GB/s\n", streams, reader.whole,
         (double)reader.bytes / seconds / 1e9);
     for (unsigned i = 0; i < connections; i++)
         rpc_channel_close(reader.channels[i]);
@@ -145,6 +154,7 @@ make(struct sumac_client *client, const char *name, uint64_t bytes, struct sumac
 {
     struct sumac_error error;
     struct sumac_variable *variable;
+
     *shape = (struct sumac_shape){.rank = 1, .extent = {bytes / sizeof(float)}};
     const struct sumac_variable_options options = {
         .name = name, .dtype = SUMAC_FLOAT32, .shape = *shape, .function = {.name = "assign_add"}};
@@ -155,6 +165,7 @@ make(struct sumac_client *client, const char *name, uint64_t bytes, struct sumac
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
+
     return (x > y) - (x < y);
 }
 
@@ -164,7 +175,8 @@ static void push_for(struct sumac_client *client, double seconds)
     struct sumac_shape shape;
     struct sumac_buffer *buffer;
     struct sumac_delta delta = {0};
-    make(client, "large", LARGE_BYTES, &shape);
+
+    (void)make(client, "large", LARGE_BYTES, &shape);
     delta.variable = make(client, "small", SMALL_BYTES, &shape);
     check(sumac_buffer_create(SMALL_BYTES, &buffer), &error);
     check(sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &shape, &delta.value), &error);
@@ -172,7 +184,7 @@ static void push_for(struct sumac_client *client, double seconds)
     double *const took = calloc(PUSHES_MAX, sizeof *took);
     size_t pushes = 0;
     const struct timespec begun = {.tv_sec = 1}; /* the readers read */
-    nanosleep(&begun, NULL);
+    (void)nanosleep(&begun, NULL);
     const double start = now_s();
     for (double now = start; now < start + seconds && pushes < PUSHES_MAX;) {
         struct sumac_push *push;
@@ -194,8 +206,10 @@ static void print_stats(const char *address)
 {
     char command[512];
     const char *sumac = getenv("SUMAC");
-    snprintf(command, sizeof command, "%s stats --ps %s", sumac != NULL ? sumac : "sumac", address);
-    fflush(stdout);
+
+    (void)snprintf(
+        command, sizeof command, "%s stats --ps %s", sumac != NULL ? sumac : "sumac", address);
+    (void)fflush(stdout);
     if (system(command) != 0)
         fprintf(stderr, "crowd: %s failed\n", command);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.c -- `sumac run --ps 1 --workers 2 -- beside_worker SECONDS`: worker 0 makes 64 MB adam pushes, worker 1 times pulls of
- * 256 bytes of another variable, both for so long. Worker 1 prints a JSON line: pulls, p50, p99 and the largest, in ms,
- * without the pushes beside them (the first second) and with them.
+/* worker.c -- `sumac run --ps 1 --workers 2 -- beside_worker SECONDS`: worker 0 makes 64 MB adam
+ * pushes, worker 1 times pulls of 256 bytes of another variable, both for so long. Worker 1 prints
+ * a JSON line: pulls, p50, p99 and the largest, in ms, without the pushes beside them (the first
+ * second) and with them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 static double now_s(void)
 {
     struct timespec time;
+
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
@@ -44,6 +46,7 @@ make(struct sumac_client *client, const char *function, uint64_t bytes, struct s
         .shape = shape,
         .function = {.name = function},
     };
+
     check(sumac_client_create(client, &options, &variable, &error), &error);
     check(sumac_buffer_create(bytes, &buffer), &error);
     check(sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &shape, tensor), &error);
@@ -57,9 +60,10 @@ static void push_for(struct sumac_client *client, double seconds)
 {
     struct sumac_error error;
     struct sumac_delta delta = {0};
+
     delta.variable = make(client, "adam", LARGE_BYTES, &delta.value);
     const struct timespec alone = {.tv_sec = (time_t)ALONE_SECONDS};
-    nanosleep(&alone, NULL);
+    (void)nanosleep(&alone, NULL);
     unsigned pushes = 0;
     const double start = now_s();
     while (now_s() < start + seconds) {
@@ -77,6 +81,7 @@ static void push_for(struct sumac_client *client, double seconds)
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
+
     return (x > y) - (x < y);
 }
 
@@ -87,6 +92,7 @@ pull_for(struct sumac_client *client, struct sumac_fetch *fetch, double seconds,
     double *const took = calloc(PULLS_MAX, sizeof *took);
     size_t pulls = 0;
     const double start = now_s();
+
     for (double now = start; now < start + seconds && pulls < PULLS_MAX;) {
         struct sumac_pull *pull;
         const struct sumac_pull_options options = {0};
@@ -122,7 +128,7 @@ int main(int argc, char **argv)
         pull_for(client, &fetch, ALONE_SECONDS / 2, "alone");
         printf(", ");
         const struct timespec begun = {.tv_sec = (time_t)ALONE_SECONDS};
-        nanosleep(&begun, NULL);
+        (void)nanosleep(&begun, NULL);
         pull_for(client, &fetch, seconds - 2 * ALONE_SECONDS, "beside");
         printf("}\n");
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operations.c -- `operations push|pull BYTES COUNT`: so many of them, one after the other, as the cluster's only worker.
+/* operations.c -- `operations push|pull BYTES COUNT`: so many of them, one after the other, as the
+ * cluster's only worker.
  *
- * TF_CONFIG names the cluster. What counts their instructions runs it twice with different counts: the difference is the operations'.
+ * TF_CONFIG names the cluster. What counts their instructions runs it twice with different counts:
+ * the difference is the operations'.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@ static struct sumac_variable *make_variable(struct sumac_client *client, uint64_
         .shape = {.rank = 1, .extent = {elements}},
         .initializer = SUMAC_INITIALIZER_ZEROS,
         .function = {.name = "assign_add"}};
+
     check(sumac_client_create(client, &options, &variable, &error), &error);
     return variable;
 }
@@ -38,6 +41,7 @@ static struct sumac_tensor make_tensor(uint64_t elements)
     const struct sumac_shape shape = {.rank = 1, .extent = {elements}};
     struct sumac_buffer *buffer;
     struct sumac_tensor tensor;
+
     if (values == NULL ||
         sumac_buffer_wrap(values, elements * sizeof *values, host, NULL, NULL, &buffer) !=
             SUMAC_OK ||
@@ -52,6 +56,7 @@ push(struct sumac_client *client, struct sumac_variable *variable, struct sumac_
     const struct sumac_delta delta = {.variable = variable, .value = tensor};
     struct sumac_push *push;
     struct sumac_error error;
+
     check(sumac_client_push(client, &delta, 1, NULL, &push, &error), &error);
     check(sumac_push_wait(push, 60000, &error), &error);
 }
@@ -62,6 +67,7 @@ pull(struct sumac_client *client, struct sumac_variable *variable, struct sumac_
     const struct sumac_fetch fetch = {.variable = variable, .into = tensor};
     struct sumac_pull *pull;
     struct sumac_error error;
+
     check(sumac_client_pull(client, &fetch, 1, NULL, &pull, &error), &error);
     check(sumac_pull_wait(pull, 60000, &error), &error);
 }
@@ -71,6 +77,7 @@ int main(int argc, char **argv)
     struct sumac_client *client;
     struct sumac_cluster cluster;
     struct sumac_error error;
+
     if (argc != 4) {
         fprintf(stderr, "usage: operations push|pull BYTES COUNT\n");
         return 2;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_add.c -- a worker whose step reads some variables and adds to each: the cost of a step with many small variables.
+/* read_add.c -- a worker whose step reads some variables and adds to each: the cost of a step with
+ * many small variables.
  *
  *     sumac run --ps 2 --workers 2 -- read_add VARIABLES BYTES SECONDS
  *
- * Every step pulls all variables (its own pushes included) and pushes ones to all of them, without waiting for the push:
- * the next step's pull does. Prints one JSON line: the steps made, the seconds they took, when the first push was applied
- * (seconds since 1970), and whether the sums came out as pushed (checked when it is the only worker).
+ * Every step pulls all variables (its own pushes included) and pushes ones to all of them, without
+ * waiting for the push: the next step's pull does. Prints one JSON line: the steps made, the
+ * seconds they took, when the first push was applied (seconds since 1970), and whether the sums
+ * came out as pushed (checked when it is the only worker).
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +32,7 @@ struct job {
 static double now_s(clockid_t clock)
 {
     struct timespec time;
+
     clock_gettime(clock, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
@@ -36,7 +40,8 @@ static double now_s(clockid_t clock)
 static enum sumac_status create_variable(struct job *job, uint32_t index, struct sumac_error *error)
 {
     char name[32];
-    snprintf(name, sizeof name, "v%u", index);
+
+    (void)snprintf(name, sizeof name, "v%u", index);
     const struct sumac_shape shape = {.extent = {job->elements}, .rank = 1};
     const struct sumac_variable_options options = {
         .name = name,
@@ -63,6 +68,7 @@ static enum sumac_status create_variable(struct job *job, uint32_t index, struct
 static enum sumac_status allocate(struct job *job)
 {
     const uint64_t bytes = job->variables * job->elements * sizeof(float);
+
     job->fetches = calloc(job->variables, sizeof *job->fetches);
     job->deltas = calloc(job->variables, sizeof *job->deltas);
     if (job->fetches == NULL || job->deltas == NULL)
@@ -85,6 +91,7 @@ step(struct job *job, struct sumac_push **under_way, struct sumac_error *error)
     struct sumac_pull *pull = NULL;
     enum sumac_status status =
         sumac_client_pull(job->client, job->fetches, job->variables, NULL, &pull, error);
+
     if (status == SUMAC_OK)
         status = sumac_pull_wait(pull, 0, error);
     if (status == SUMAC_OK && *under_way != NULL) {
@@ -103,6 +110,7 @@ static enum sumac_status run(struct job *job, struct sumac_error *error)
 {
     struct sumac_push *under_way = NULL;
     enum sumac_status status = step(job, &under_way, error);
+
     if (status == SUMAC_OK)
         status = sumac_push_wait(under_way, 0, error);
     under_way = NULL;
@@ -122,8 +130,9 @@ static enum sumac_status run(struct job *job, struct sumac_error *error)
         return status;
     const float *values = sumac_buffer_data(job->values);
     printf(
-        "{\"steps\": %llu, \"seconds\": %.6f, \"first_applied\": %.6f, \"last_value\": %.1f}\n",
-        (unsigned long long)steps, seconds, first_applied, (double)values[0]);
+        "{\"steps\": %" PRIu64
+        ", \"seconds\": %.6f, \"first_applied\": %.6f, \"last_value\": %.1f}\n",
+        steps, seconds, first_applied, (double)values[0]);
     return SUMAC_OK;
 }
 

@@ -43,6 +43,7 @@ static uintptr_t wait_for_event(struct stream *stream)
 {
     const grpc_event event =
         grpc_completion_queue_next(stream->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+
     if (event.tag == (void *)ENDED)
         die("bare: the server ended the stream");
     return (uintptr_t)event.tag;
@@ -51,6 +52,7 @@ static uintptr_t wait_for_event(struct stream *stream)
 static void receive(struct stream *stream)
 {
     grpc_op op = {.op = GRPC_OP_RECV_MESSAGE};
+
     op.data.recv_message.recv_message = &stream->arriving;
     start(stream, &op, 1, RECEIVED);
 }
@@ -58,7 +60,8 @@ static void receive(struct stream *stream)
 static void *open_bare(const struct path *path)
 {
     char target[32];
-    snprintf(target, sizeof target, "127.0.0.1:%u", path->ports[0]);
+
+    (void)snprintf(target, sizeof target, "127.0.0.1:%u", path->ports[0]);
     grpc_init();
     struct stream *stream = calloc(1, sizeof *stream);
     /* A connection of its own: equal channels would share one. */
@@ -96,6 +99,7 @@ static void keep(void *data) { (void)data; }
 static void send_chunk(struct stream *stream, const struct bare_head *head, size_t bytes)
 {
     grpc_slice_buffer *slices = &stream->outgoing->data.raw.slice_buffer;
+
     grpc_slice_buffer_reset_and_unref(slices);
     const uint8_t *data = (const uint8_t *)stream->work->values + head->offset;
     grpc_slice first = grpc_slice_malloc(sizeof *head + (bytes <= 8192 ? bytes : 0));
@@ -116,6 +120,7 @@ static void send_chunk(struct stream *stream, const struct bare_head *head, size
 static void pump(struct stream *stream, unsigned heard)
 {
     const struct work *work = stream->work;
+
     if (stream->sending || stream->asked == work->count)
         return;
     if (stream->asked_at == 0) {
@@ -140,6 +145,7 @@ static void hear(struct stream *stream)
     grpc_byte_buffer *buffer = stream->arriving;
     const grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
     const struct work *work = stream->work;
+
     if (work->op == OP_ROUND_TRIP) {
         size_t skip = sizeof(struct bare_head);
         uint8_t *out = (uint8_t *)work->into + stream->heard_bytes % work->bytes;
@@ -164,6 +170,7 @@ static void run(void *state, const struct work *work)
 {
     struct stream *stream = state;
     const uint64_t answer_bytes = work->op == OP_ROUND_TRIP ? work->bytes : ANSWER_BYTES;
+
     stream->work = work;
     stream->asked = 0;
     stream->heard_bytes = 0;
@@ -192,6 +199,7 @@ static double sum(void *state)
     const float nothing = 0;
     const struct work work = {
         .op = OP_PUSH, .count = 1, .window = 1, .values = &nothing, .latency_ns = &latency};
+
     run(stream, &work);
     return stream->answer;
 }
@@ -199,6 +207,7 @@ static double sum(void *state)
 static void close_bare(void *state)
 {
     struct stream *stream = state;
+
     grpc_call_cancel(stream->call, NULL);
     for (unsigned left = 2; left > 0; left--) /* the status, and the message that was asked for */
         grpc_completion_queue_next(stream->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);

@@ -39,6 +39,7 @@ static void start(struct stream *stream, const grpc_op *ops, size_t count, uintp
 static void receive(struct stream *stream)
 {
     grpc_op op = {.op = GRPC_OP_RECV_MESSAGE};
+
     op.data.recv_message.recv_message = &stream->arriving;
     start(stream, &op, 1, RECEIVED);
 }
@@ -46,6 +47,7 @@ static void receive(struct stream *stream)
 static void send_buffer(struct stream *stream, grpc_byte_buffer *buffer)
 {
     grpc_op ops[2] = {{.op = GRPC_OP_SEND_MESSAGE}, {.op = GRPC_OP_SEND_INITIAL_METADATA}};
+
     ops[0].data.send_message.send_message = stream->sending = buffer;
     start(stream, ops, stream->greeted ? 1 : 2, SENT);
     stream->greeted = true;
@@ -55,6 +57,7 @@ static void send_buffer(struct stream *stream, grpc_byte_buffer *buffer)
 static void copy_out(const grpc_byte_buffer *buffer, size_t skip, uint8_t *out)
 {
     const grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
+
     for (size_t i = 0; i < slices->count; i++) {
         const size_t length = GRPC_SLICE_LENGTH(slices->slices[i]);
         const size_t from = skip < length ? skip : length;
@@ -70,6 +73,7 @@ static struct bare_head read_head(const grpc_byte_buffer *buffer)
     uint8_t *at = (uint8_t *)&head;
     size_t wanted = sizeof head;
     const grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
+
     for (size_t i = 0; i < slices->count && wanted > 0; i++) {
         const size_t length = GRPC_SLICE_LENGTH(slices->slices[i]);
         const size_t step = length < wanted ? length : wanted;
@@ -86,6 +90,7 @@ static grpc_byte_buffer *stage(struct stream *stream, const grpc_byte_buffer *bu
     const struct bare_head head = read_head(buffer);
     const uint64_t bytes = buffer->data.raw.slice_buffer.length - sizeof head;
     double answer = 0;
+
     if (head.total == 0) {
         answer = sum_floats(stream->sum, VALUES_BYTES_MAX / sizeof(float));
     } else {
@@ -103,6 +108,7 @@ static grpc_byte_buffer *stage(struct stream *stream, const grpc_byte_buffer *bu
 static void take(struct stream *stream, grpc_byte_buffer *buffer)
 {
     grpc_byte_buffer *answer = buffer;
+
     if (!stream->echo) {
         receive(stream);
         answer = stage(stream, buffer);
@@ -142,6 +148,7 @@ static void serve_stream(struct stream *stream)
 {
     int cancelled;
     grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+
     op.data.recv_close_on_server.cancelled = &cancelled;
     start(stream, &op, 1, CLOSED);
     receive(stream);
@@ -171,7 +178,7 @@ int bare_serve(bool echo)
         server, "127.0.0.1:0", grpc_insecure_server_credentials_create());
     grpc_server_start(server);
     printf("%d\n", port);
-    fflush(stdout);
+    (void)fflush(stdout);
     grpc_call_details details;
     grpc_metadata_array metadata;
     grpc_call_details_init(&details);

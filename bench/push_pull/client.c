@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c -- a process for each path's client, told what to do over a pipe; values and latencies lie in shared memory. */
+/* client.c -- a process for each path's client, told what to do over a pipe; values and latencies
+ * lie in shared memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct client {
 void *share(size_t bytes)
 {
     void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
     if (data == MAP_FAILED)
         die("no memory");
     return data;
@@ -36,6 +38,7 @@ static void obey(const struct path *path, int orders, int answers)
     float *into = malloc(VALUES_BYTES_MAX);
     double answer = 0; /* to the opening: it is ready */
     struct order order;
+
     memset(into, 0, VALUES_BYTES_MAX);
     while (write(answers, &answer, sizeof answer) == sizeof answer &&
            read(orders, &order, sizeof order) == sizeof order && order.kind != ORDER_STOP) {
@@ -55,6 +58,7 @@ static void obey(const struct path *path, int orders, int answers)
 static double hear(const struct path *path)
 {
     double answer;
+
     if (read(path->client->answers, &answer, sizeof answer) != sizeof answer)
         die("%s: its client ended", path->name);
     return answer;
@@ -63,6 +67,7 @@ static double hear(const struct path *path)
 void client_start(struct path *path)
 {
     int orders[2], answers[2];
+
     path->client = malloc(sizeof *path->client);
     if (path->client == NULL || pipe(orders) != 0 || pipe(answers) != 0)
         die("no pipe");
@@ -74,10 +79,10 @@ void client_start(struct path *path)
         obey(path, orders[0], answers[1]);
         exit(0);
     }
-    close(orders[0]);
-    close(answers[1]);
+    (void)close(orders[0]);
+    (void)close(answers[1]);
     *path->client = (struct client){.process = child, .orders = orders[1], .answers = answers[0]};
-    hear(path);
+    (void)hear(path);
 }
 
 static double tell(struct path *path, const struct order *order)
@@ -90,23 +95,26 @@ static double tell(struct path *path, const struct order *order)
 double client_run(struct path *path, const struct work *work)
 {
     const struct order order = {.kind = ORDER_RUN, .work = *work};
+
     return tell(path, &order);
 }
 
 double client_sum(struct path *path)
 {
     const struct order order = {.kind = ORDER_SUM};
+
     return tell(path, &order);
 }
 
 void client_stop(struct path *path)
 {
     const struct order order = {.kind = ORDER_STOP};
+
     if (write(path->client->orders, &order, sizeof order) != sizeof order)
         die("%s: its client ended", path->name);
-    waitpid(path->client->process, NULL, 0);
-    close(path->client->orders);
-    close(path->client->answers);
+    (void)waitpid(path->client->process, NULL, 0);
+    (void)close(path->client->orders);
+    (void)close(path->client->answers);
     free(path->client);
 }
 

@@ -35,9 +35,11 @@ struct work {
 struct path {
     const char *name;
     bool (*does)(const struct work *work);
-    /* Start the servers, before any gRPC is in this process; NULL: it is this program with `serve`. */
+    /* Start the servers, before any gRPC is in this process; NULL: it is this program with
+     * `serve`. */
     void (*start)(struct path *path);
-    /* The rest happens in a process of the path's own: gRPC's threads of one must not poll for another. */
+    /* The rest happens in a process of the path's own: gRPC's threads of one must not poll for
+     * another. */
     void *(*open)(const struct path *path);
     void (*run)(void *state, const struct work *work);
     /* Of all the values that the servers hold; what was pushed must be there. */
@@ -72,6 +74,7 @@ int bare_serve(bool echo);
 static inline uint64_t now_ns(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
@@ -86,6 +89,7 @@ static inline void add_floats(float *restrict sum, const float *restrict values,
 static inline double sum_floats(const float *values, size_t count)
 {
     double sum = 0;
+
     for (size_t i = 0; i < count; i++)
         sum += (double)values[i];
     return sum;

@@ -9,6 +9,7 @@
  * interface carried, divided by the values that are claimed (anything else that talks on it counts
  * as well). Every value pushed is checked at the end: the servers' sums must be exact.
  */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ struct bench {
 void die(const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
@@ -66,19 +68,20 @@ void end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGTERM); }
 static void spawn(struct path *path)
 {
     int standard_in[2], standard_out[2];
+
     if (pipe(standard_in) != 0 || pipe(standard_out) != 0)
         die("no pipe");
     const pid_t child = fork();
     if (child == 0) {
         end_with_parent();
-        dup2(standard_in[0], 0);
-        dup2(standard_out[1], 1);
-        close(standard_in[1]);
+        (void)dup2(standard_in[0], 0);
+        (void)dup2(standard_out[1], 1);
+        (void)close(standard_in[1]);
         execl("/proc/self/exe", "push_pull", path->serve, (char *)NULL);
         _exit(127);
     }
-    close(standard_in[0]);
-    close(standard_out[1]);
+    (void)close(standard_in[0]);
+    (void)close(standard_out[1]);
     FILE *said = fdopen(standard_out[0], "r");
     unsigned port;
     if (child < 0 || fscanf(said, "%u", &port) != 1)
@@ -91,8 +94,8 @@ static void stop_path(struct path *path)
 {
     client_stop(path);
     for (unsigned i = 0; i < path->server_count; i++) {
-        kill(path->servers[i], SIGTERM);
-        waitpid(path->servers[i], NULL, 0);
+        (void)kill(path->servers[i], SIGTERM);
+        (void)waitpid(path->servers[i], NULL, 0);
     }
 }
 
@@ -102,6 +105,7 @@ static double cpu_seconds_of(pid_t process)
 {
     struct timespec used;
     clockid_t clock;
+
     if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0)
         return 0;
     return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
@@ -111,6 +115,7 @@ static double cpu_seconds_of(pid_t process)
 static double cpu_seconds(const struct path *path)
 {
     double seconds = cpu_seconds_of(client_pid(path));
+
     for (unsigned i = 0; i < path->server_count; i++)
         seconds += cpu_seconds_of(path->servers[i]);
     return seconds;
@@ -121,12 +126,13 @@ static double interface_bytes(void)
 {
     FILE *file = fopen("/proc/net/dev", "r");
     char line[512];
-    unsigned long long bytes = 0;
+
+    uint64_t bytes = 0;
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, " lo: %llu", &bytes) == 1)
+        if (sscanf(line, " lo: %" SCNu64, &bytes) == 1)
             break;
     if (file != NULL)
-        fclose(file);
+        (void)fclose(file);
     return (double)bytes;
 }
 
@@ -139,6 +145,7 @@ static bool adds(const struct row *row)
 static void run_round(struct bench *bench, struct row *row, unsigned round)
 {
     struct work work = row->work;
+
     work.values = bench->values;
     work.latency_ns = row->latency_ns + (size_t)round * work.count;
     const double cpu = cpu_seconds(row->path), bytes = interface_bytes();
@@ -155,10 +162,11 @@ static void run_round(struct bench *bench, struct row *row, unsigned round)
 static void warm_up(struct bench *bench, struct row *row)
 {
     struct work work = row->work;
+
     work.values = bench->values;
     work.latency_ns = row->latency_ns; /* the first round writes over them */
     work.count = work.count < WINDOW_MAX ? 2 : WINDOW_MAX;
-    client_run(row->path, &work);
+    (void)client_run(row->path, &work);
     if (adds(row))
         row->path->pushed_sum +=
             work.count * sum_floats(bench->values, (size_t)work.bytes / sizeof(float));
@@ -247,6 +255,7 @@ static void run_bench(struct bench *bench)
 int main(int argc, char **argv)
 {
     static struct bench bench = {.rounds = 5};
+
     sumac_tune_malloc();
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--serve-raw") == 0)

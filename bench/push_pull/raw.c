@@ -58,6 +58,7 @@ static bool take_push(struct raw_server *server, uint64_t bytes)
 {
     float *sum = server->sum;
     size_t held = 0;
+
     while (bytes > 0) {
         const size_t wanted = bytes < CHUNK_BYTES - held ? (size_t)bytes : CHUNK_BYTES - held;
         const ssize_t got = read(server->connection, server->chunk + held, wanted);
@@ -78,6 +79,7 @@ static bool take_push(struct raw_server *server, uint64_t bytes)
 static bool serve_one(struct raw_server *server)
 {
     struct request request;
+
     if (!read_all(server->connection, &request, sizeof request))
         return false;
     const size_t bytes = (size_t)request.bytes;
@@ -97,17 +99,18 @@ int raw_serve(void)
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
+
     if (bind(listener, (struct sockaddr *)&address, length) != 0 || listen(listener, 1) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &length) != 0)
         die("raw: cannot listen");
     printf("%u\n", ntohs(address.sin_port));
-    fflush(stdout);
+    (void)fflush(stdout);
     struct raw_server server = {
         .connection = accept(listener, NULL, NULL),
         .sum = calloc(1, VALUES_BYTES_MAX),
         .chunk = malloc(CHUNK_BYTES)};
     const int on = 1;
-    setsockopt(server.connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(server.connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     memset(server.sum, 0, VALUES_BYTES_MAX);
     while (serve_one(&server))
         ;
@@ -129,10 +132,11 @@ static void *open_raw(const struct path *path)
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)path->ports[0]),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
     *connection = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(*connection, (struct sockaddr *)&address, sizeof address) != 0)
         die("raw: cannot connect");
-    setsockopt(*connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(*connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return connection;
 }
 
@@ -140,6 +144,7 @@ static bool ask(int connection, const struct work *work)
 {
     const struct request request = {.op = (uint64_t)work->op, .bytes = work->bytes};
     uint8_t small[sizeof request + 4096];
+
     if (work->op == OP_PULL)
         return write_all(connection, &request, sizeof request);
     if (work->bytes <= 4096) { /* one write for the request and its bytes */
@@ -154,6 +159,7 @@ static bool ask(int connection, const struct work *work)
 static bool hear(int connection, const struct work *work)
 {
     uint64_t done;
+
     if (work->op == OP_PUSH)
         return read_all(connection, &done, sizeof done);
     return read_all(connection, work->into, (size_t)work->bytes);
@@ -163,6 +169,7 @@ static void run(void *state, const struct work *work)
 {
     const int connection = *(int *)state;
     uint64_t in_flight_max = IN_FLIGHT_BYTES_MAX / work->bytes;
+
     if (in_flight_max < 1)
         in_flight_max = 1;
     if (in_flight_max > work->window)
@@ -185,6 +192,7 @@ static double sum(void *state)
     const int connection = *(int *)state;
     const struct request request = {.op = RAW_SUM};
     double total = 0;
+
     if (!write_all(connection, &request, sizeof request) ||
         !read_all(connection, &total, sizeof total))
         die("raw: the server is gone");
@@ -193,7 +201,7 @@ static double sum(void *state)
 
 static void close_raw(void *state)
 {
-    close(*(int *)state);
+    (void)close(*(int *)state);
     free(state);
 }
 

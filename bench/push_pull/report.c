@@ -2,6 +2,7 @@
 /* report.c -- from samples to medians, ratios, a table and JSON. */
 #include "report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +12,21 @@ static const char *const op_names[OP_COUNT] = {"push", "pull", "round trip"};
 static int compare_u64(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
     return (x > y) - (x < y);
 }
 
 static int compare_double(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
+
     return (x > y) - (x < y);
 }
 
 static double median_seconds(const struct row *row)
 {
     double sorted[ROUNDS_MAX];
+
     memcpy(sorted, row->seconds, row->rounds * sizeof *sorted);
     qsort(sorted, row->rounds, sizeof *sorted, compare_double);
     return sorted[row->rounds / 2];
@@ -48,6 +52,7 @@ void row_figures(const struct row *rows, unsigned row_count, unsigned row, struc
     const struct row *of = &rows[row];
     const size_t operations = (size_t)of->rounds * of->work.count;
     uint64_t *sorted = malloc(operations * sizeof *sorted);
+
     memcpy(sorted, of->latency_ns, operations * sizeof *sorted);
     qsort(sorted, operations, sizeof *sorted, compare_u64);
     const double seconds = median_seconds(of);
@@ -67,17 +72,18 @@ void row_figures(const struct row *rows, unsigned row_count, unsigned row, struc
 static const char *print_bytes(uint64_t bytes, char text[24])
 {
     if (bytes >= 1u << 20)
-        snprintf(text, 24, "%llu MB", (unsigned long long)(bytes >> 20));
+        (void)snprintf(text, 24, "%" PRIu64 " MB", (bytes >> 20));
     else if (bytes >= 1u << 10)
-        snprintf(text, 24, "%llu KB", (unsigned long long)(bytes >> 10));
+        (void)snprintf(text, 24, "%" PRIu64 " KB", (bytes >> 10));
     else
-        snprintf(text, 24, "%llu B", (unsigned long long)bytes);
+        (void)snprintf(text, 24, "%" PRIu64 " B", bytes);
     return text;
 }
 
 void report_text(const struct row *rows, unsigned row_count)
 {
     char bytes[24];
+
     printf(
         "%-8s %-28s %-10s %9s %9s %10s %10s %10s %8s %9s %6s\n", "bytes", "path", "does",
         "in flight", "GB/s", "ops/s", "p50 us", "p99 us", "CPU s/GB", "interface", "of raw");
@@ -117,6 +123,7 @@ static void report_asked_large(const struct row *rows, unsigned row_count)
 {
     static const uint64_t megabytes[] = {1, 16, 64};
     double ratios[3];
+
     for (unsigned i = 0; i < 3; i++) {
         const struct work push = {.op = OP_PUSH, .bytes = megabytes[i] << 20, .window = 1};
         struct figures ours, bare;
@@ -138,6 +145,7 @@ static void report_asked_small(
     const struct work ours_does = {.op = op, .bytes = 256, .window = window};
     const struct work bare_does = {.op = OP_ROUND_TRIP, .bytes = 256, .window = window};
     struct figures ours, bare;
+
     if (!find_figures(rows, row_count, "Sumac", ours_does, &ours) ||
         !find_figures(rows, row_count, "bare stream, echo", bare_does, &bare))
         return;
@@ -175,13 +183,13 @@ void report_json(const struct row *rows, unsigned row_count)
         struct figures f;
         row_figures(rows, row_count, i, &f);
         printf(
-            "%s\n  {\"bytes\": %llu, \"path\": \"%s\", \"does\": \"%s\", \"in_flight\": %u, "
+            "%s\n  {\"bytes\": %" PRIu64 ", \"path\": \"%s\", \"does\": \"%s\", \"in_flight\": %u, "
             "\"gigabytes_per_s\": %.4f, \"operations_per_s\": %.1f, \"p50_us\": %.2f, "
             "\"p99_us\": %.2f, \"cpu_s_per_gb\": %.4f, \"interface_ratio\": %.3f, "
             "\"of_raw\": %.4f}",
-            i == 0 ? "" : ",", (unsigned long long)rows[i].work.bytes, rows[i].path->name,
-            op_names[rows[i].work.op], rows[i].work.window, f.gigabytes_per_s, f.operations_per_s,
-            f.p50_us, f.p99_us, f.cpu_s_per_gb, f.interface_ratio, f.of_raw);
+            i == 0 ? "" : ",", rows[i].work.bytes, rows[i].path->name, op_names[rows[i].work.op],
+            rows[i].work.window, f.gigabytes_per_s, f.operations_per_s, f.p50_us, f.p99_us,
+            f.cpu_s_per_gb, f.interface_ratio, f.of_raw);
     }
     printf("\n]}\n");
 }

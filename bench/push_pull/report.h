@@ -27,7 +27,8 @@ struct figures {
 
 void row_figures(const struct row *rows, unsigned row_count, unsigned row, struct figures *figures);
 void report_text(const struct row *rows, unsigned row_count);
-/* The rows of "What is asked, and what came out" in bench/README.md that can be told from these, ready to be pasted. */
+/* The rows of "What is asked, and what came out" in bench/README.md that can be told from these,
+ * ready to be pasted. */
 void report_asked(const struct row *rows, unsigned row_count);
 void report_json(const struct row *rows, unsigned row_count);
 

@@ -3,6 +3,7 @@
  * the cluster's only worker. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +35,11 @@ static uint32_t free_port(void)
     const int probe = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
+
     if (bind(probe, (struct sockaddr *)&address, length) != 0 ||
         getsockname(probe, (struct sockaddr *)&address, &length) != 0)
         die("Sumac: no free port");
-    close(probe);
+    (void)close(probe);
     return ntohs(address.sin_port);
 }
 
@@ -46,11 +48,12 @@ static void write_tf_config(
     unsigned index)
 {
     char ps[128] = "";
+
     for (unsigned i = 0; i < ps_count; i++)
-        snprintf(
+        (void)snprintf(
             ps + strlen(ps), sizeof ps - strlen(ps), "%s\"127.0.0.1:%u\"", i == 0 ? "" : ", ",
             ports[i]);
-    snprintf(
+    (void)snprintf(
         text, TF_CONFIG_BYTES,
         "{\"cluster\": {\"ps\": [%s], \"worker\": [\"127.0.0.1:1\"]}, "
         "\"task\": {\"type\": \"%s\", \"index\": %u}}",
@@ -60,10 +63,11 @@ static void write_tf_config(
 static pid_t start_ps(const char *tf_config)
 {
     const pid_t child = fork();
+
     if (child != 0)
         return child;
     end_with_parent();
-    setenv("TF_CONFIG", tf_config, 1);
+    (void)setenv("TF_CONFIG", tf_config, 1);
     execl(PUSH_PULL_SUMAC, "sumac", "ps", "--bind", "127.0.0.1", (char *)NULL);
     _exit(127);
 }
@@ -77,6 +81,7 @@ static void check(enum sumac_status status, const struct sumac_error *error)
 static void start(struct path *path)
 {
     char tf_config[TF_CONFIG_BYTES];
+
     for (unsigned i = 0; i < path->server_count; i++)
         path->ports[i] = free_port();
     for (unsigned i = 0; i < path->server_count; i++) {
@@ -90,6 +95,7 @@ static void *open_job(const struct path *path)
     char tf_config[TF_CONFIG_BYTES];
     struct sumac_error error;
     struct job *job = calloc(1, sizeof *job);
+
     write_tf_config(tf_config, path->ports, path->server_count, "worker", 0);
     check(sumac_cluster_parse(tf_config, NULL, &job->cluster, &error), &error);
     const struct sumac_client_options options = {.cluster = &job->cluster};
@@ -107,7 +113,7 @@ static struct sumac_variable *variable_of(struct job *job, uint64_t bytes)
     char name[32];
     struct sumac_error error;
     struct sumac_variable **made = &job->variables[job->variable_count];
-    snprintf(name, sizeof name, "w%llu", (unsigned long long)bytes);
+    (void)snprintf(name, sizeof name, "w%" PRIu64, bytes);
     const struct sumac_variable_options options = {
         .name = name,
         .dtype = SUMAC_FLOAT32,
@@ -130,6 +136,7 @@ static struct sumac_tensor tensor_of(float *values, uint64_t bytes)
     struct sumac_tensor tensor;
     const struct sumac_place host = {.kind = SUMAC_PLACE_HOST};
     const struct sumac_shape shape = {.rank = 1, .extent = {bytes / sizeof(float)}};
+
     if (sumac_buffer_wrap(values, bytes, host, NULL, NULL, &buffer) != SUMAC_OK ||
         sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &shape, &tensor) != SUMAC_OK)
         die("Sumac: no tensor");
@@ -144,6 +151,7 @@ static void push_all(struct job *job, const struct work *work)
         .variable = variable_of(job, work->bytes),
         .value = tensor_of((float *)(uintptr_t)work->values, work->bytes)};
     unsigned asked = 0;
+
     for (unsigned heard = 0; heard < work->count; heard++) {
         for (; asked < work->count && asked - heard < work->window; asked++) {
             work->latency_ns[asked] = now_ns();
@@ -163,6 +171,7 @@ static void pull_all(struct job *job, const struct work *work)
     struct sumac_error error;
     const struct sumac_fetch fetch = {
         .variable = variable_of(job, work->bytes), .into = tensor_of(work->into, work->bytes)};
+
     for (unsigned i = 0; i < work->count; i++) {
         struct sumac_pull *pull;
         const uint64_t begin = now_ns();
@@ -185,6 +194,7 @@ static void round_trip_all(struct job *job, const struct work *work)
     const struct sumac_fetch fetch = {
         .variable = variable, .into = tensor_of(work->into, work->bytes)};
     unsigned asked = 0;
+
     for (unsigned heard = 0; heard < work->count; heard++) {
         for (; asked < work->count && asked - heard < work->window; asked++) {
             work->latency_ns[asked] = now_ns();
@@ -236,6 +246,7 @@ static double sum(void *state)
 {
     struct job *job = state;
     double total = 0;
+
     for (unsigned i = 0; i < job->variable_count; i++) {
         uint64_t latency;
         float *values = malloc(job->bytes[i]);
@@ -258,6 +269,7 @@ static void close_job(void *state)
 {
     struct job *job = state;
     struct sumac_error error;
+
     check(sumac_client_leave(job->client, true, &error), &error);
     sumac_client_close(job->client);
     sumac_cluster_deinit(&job->cluster);

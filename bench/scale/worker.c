@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.c -- `sumac run --ps 1 --workers 1 -- scale_worker COUNT…`: does what an operation costs depend on how many variables
- * there are?
+/* worker.c -- `sumac run --ps 1 --workers 1 -- scale_worker COUNT…`: does what an operation costs
+ * depend on how many variables there are?
  *
- * For each COUNT, ascending: variables of 256 bytes are created in one call until there are so many; then OPERATIONS more creates,
- * look-ups by name (of a client that has not asked for them yet), pushes and pulls of 256 bytes are timed, of variables all over
- * the catalogue, and the creates are deleted again. Prints a line for each
- * COUNT: the one call, in milliseconds, and medians, in microseconds.
+ * For each COUNT, ascending: variables of 256 bytes are created in one call until there are so
+ * many; then OPERATIONS more creates, look-ups by name (of a client that has not asked for them
+ * yet), pushes and pulls of 256 bytes are timed, of variables all over the catalogue, and the
+ * creates are deleted again. Prints a line for each COUNT: the one call, in milliseconds, and
+ * medians, in microseconds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static double samples[KINDS][OPERATIONS];
 static double now_us(void)
 {
     struct timespec time;
+
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
 }
@@ -59,7 +61,8 @@ create(struct sumac_client *client, const char *kind, unsigned long number)
     struct sumac_variable *variable;
     struct sumac_error error;
     char name[64];
-    snprintf(name, sizeof name, "layer_%lu/%s", number, kind);
+
+    (void)snprintf(name, sizeof name, "layer_%lu/%s", number, kind);
     const struct sumac_variable_options options = options_of(name);
     check(sumac_client_create(client, &options, &variable, &error), &error);
     return variable;
@@ -75,6 +78,7 @@ static void push(struct scale *scale, struct sumac_variable *variable)
 {
     const struct sumac_delta delta = {.variable = variable, .value = scale->tensor};
     struct sumac_error error;
+
     check(sumac_client_push_and_wait(scale->client, &delta, 1, NULL, &error), &error);
 }
 
@@ -82,12 +86,14 @@ static void pull(struct scale *scale, struct sumac_variable *variable)
 {
     const struct sumac_fetch fetch = {.variable = variable, .into = scale->tensor};
     struct sumac_error error;
+
     check(sumac_client_pull_and_wait(scale->client, &fetch, 1, NULL, &error), &error);
 }
 
 static void time_creates(struct scale *scale)
 {
     struct sumac_error error;
+
     for (unsigned long i = 0; i < OPERATIONS; i++) {
         const double start_us = now_us();
         (void)create(scale->client, "timed", i);
@@ -95,7 +101,7 @@ static void time_creates(struct scale *scale)
     }
     for (unsigned long i = 0; i < OPERATIONS; i++) {
         char name[64];
-        snprintf(name, sizeof name, "layer_%lu/timed", i);
+        (void)snprintf(name, sizeof name, "layer_%lu/timed", i);
         check(sumac_client_delete(scale->client, name, &error), &error);
     }
 }
@@ -106,6 +112,7 @@ static void time_finds(const struct scale *scale)
     const struct sumac_client_options options = {.reader = true};
     struct sumac_client *reader = NULL;
     struct sumac_error error;
+
     for (unsigned long i = 0; i < OPERATIONS; i++) {
         struct sumac_variable *found;
         if (i % scale->made == 0) {
@@ -135,6 +142,7 @@ static void time_values(struct scale *scale)
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
+
     return (x > y) - (x < y);
 }
 
@@ -151,8 +159,9 @@ static double create_until(struct scale *scale, unsigned long count)
     static char names[COUNT_MAX][32];
     struct sumac_error error;
     const unsigned long more = count > scale->made ? count - scale->made : 0;
+
     for (unsigned long i = 0; i < more; i++) {
-        snprintf(names[i], sizeof names[i], "layer_%lu/kernel", scale->made + i);
+        (void)snprintf(names[i], sizeof names[i], "layer_%lu/kernel", scale->made + i);
         options[i] = options_of(names[i]);
     }
     const double start_us = now_us();
@@ -169,6 +178,7 @@ int main(int argc, char **argv)
     static struct scale scale;
     struct sumac_error error;
     const struct sumac_client_options options = {0};
+
     sumac_tune_malloc();
     check(sumac_client_open(&options, &scale.client, &error), &error);
     for (int i = 1; i < argc; i++) {
@@ -186,7 +196,7 @@ int main(int argc, char **argv)
         printf(
             "%9lu %9.1f %9.1f %9.1f %9.1f %9.1f\n", count, made_us / 1000, median(samples[CREATE]),
             median(samples[FIND]), median(samples[PUSH]), median(samples[PULL]));
-        fflush(stdout);
+        (void)fflush(stdout);
     }
     check(sumac_client_leave(scale.client, SUMAC_LEAVING_DONE, &error), &error);
     sumac_client_close(scale.client);

@@ -37,6 +37,7 @@ void arena_init(struct arena *arena, const struct memory *memory, size_t bytes_m
 void arena_deinit(struct arena *arena)
 {
     struct arena_chunk *chunk = arena->first;
+
     while (chunk != NULL) {
         struct arena_chunk *next = chunk->next;
         memory_give(arena->memory, chunk, HEADER_BYTES + chunk->bytes);
@@ -68,6 +69,7 @@ static struct arena_chunk *grow(struct arena *arena, size_t bytes)
 {
     size_t held = 0;
     struct arena_chunk **end = &arena->first;
+
     while (*end != NULL) {
         held += (*end)->bytes;
         end = &(*end)->next;
@@ -85,8 +87,8 @@ static struct arena_chunk *grow(struct arena *arena, size_t bytes)
     return chunk;
 }
 
-/* The next chunk with room for so many bytes, or a new one, becomes the current one. False: nothing changes, and a smaller
- * request may still fit. */
+/* The next chunk with room for so many bytes, or a new one, becomes the current one. False: nothing
+ * changes, and a smaller request may still fit. */
 static bool move_on(struct arena *arena, size_t bytes)
 {
     if (bytes > arena->bytes_max - arena->bytes_used) /* a multiple of the alignment */
@@ -103,10 +105,12 @@ static bool move_on(struct arena *arena, size_t bytes)
     return true;
 }
 
-/* A message of a small push takes two dozen times: what is not needed nearly always is elsewhere. */
+/* A message of a small push takes two dozen times: what is not needed nearly always is
+ * elsewhere. */
 void *arena_take(struct arena *arena, size_t bytes)
 {
     const size_t least = bytes > 0 ? bytes : 1;
+
     if (least > arena->room && !move_on(arena, least)) /* a multiple of the alignment, too */
         return NULL;
     const size_t wanted = aligned(least);
@@ -120,6 +124,7 @@ void *arena_take(struct arena *arena, size_t bytes)
 void *arena_take_zeroed(struct arena *arena, size_t bytes)
 {
     void *data = arena_take(arena, bytes);
+
     if (data != NULL)
         memset(data, 0, bytes);
     return data;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h -- what is wrong with a core's state, as one sentence: for the tests, which look at all of it after every step.
+/* check.h -- what is wrong with a core's state, as one sentence: for the tests, which look at all
+ * of it after every step.
  *
- * A check starts zeroed, and keeps the first thing that it finds. The `…_check.c` files fill it in; no program that is
- * installed links them.
+ * A check starts zeroed, and keeps the first thing that it finds. The `…_check.c` files fill it in;
+ * no program that is installed links them.
  */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +30,7 @@ check_object(struct check *check, const char *format, ...)
     if (!check_is_good(check))
         return;
     va_start(arguments, format);
-    text_print_line_values(check->text, sizeof check->text, format, arguments);
+    (void)text_print_line_values(check->text, sizeof check->text, format, arguments);
     va_end(arguments);
 }
 
@@ -38,8 +40,8 @@ static inline void check_same(
 {
     if (counter != counted)
         check_object(
-            check, "%s of %s: the counter says %llu, and counted are %llu", what, whom,
-            (unsigned long long)counter, (unsigned long long)counted);
+            check, "%s of %s: the counter says %" PRIu64 ", and counted are %" PRIu64, what, whom,
+            counter, counted);
 }
 
 #endif

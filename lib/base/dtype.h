@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dtype.h -- tables by dtype: how long they are, and how a row follows from SUMAC_DTYPE_LIST.
  *
- * A table has a macro for each kind, ROW_BOOL(name, bytes) … ROW_FLOAT(name, bytes), and is filled by
- * X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name, bytes): a kind that it has
- * forgotten, or a float whose loop nobody wrote, does not compile.
+ * A table has a macro for each kind, ROW_BOOL(name, bytes) … ROW_FLOAT(name, bytes), and is filled
+ * by X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name, bytes): a kind that it
+ * has forgotten, or a float whose loop nobody wrote, does not compile.
  */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H

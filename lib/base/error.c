@@ -16,7 +16,7 @@ enum sumac_status fail(
     error->reason = reason;
     va_list arguments;
     va_start(arguments, format);
-    text_print_line_values(error->text, sizeof error->text, format, arguments);
+    (void)text_print_line_values(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     return status;
 }

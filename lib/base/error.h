@@ -5,7 +5,8 @@
 
 #include "sumac/status.h"
 
-/* Write status, reason and a printf-style sentence to `error` (NULL: nowhere); returns `status`, for `return fail(…)`. */
+/* Write status, reason and a printf-style sentence to `error` (NULL: nowhere); returns `status`,
+ * for `return fail(…)`. */
 enum sumac_status fail(
     struct sumac_error *error, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -21,6 +21,7 @@
 static inline uint32_t bits_of_float32(float value)
 {
     uint32_t bits;
+
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
@@ -28,6 +29,7 @@ static inline uint32_t bits_of_float32(float value)
 static inline float float32_of_bits(uint32_t bits)
 {
     float value;
+
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -42,6 +44,7 @@ static inline uint16_t bfloat16_of_float32(float value)
     const uint32_t bits = bits_of_float32(value);
     const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
     const uint32_t nan = bits >> 16 | 0x40u;
+
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
 }
 
@@ -53,6 +56,7 @@ static inline float float32_of_float16(uint16_t half)
     const uint32_t sign = ((uint32_t)half & 0x8000u) << 16;
     const uint32_t finite = bits_of_float32(float32_of_bits(magnitude) * 0x1p112f);
     const uint32_t special = magnitude | 0x7f800000u;
+
     return float32_of_bits(sign | (magnitude >= 0x0f800000u ? special : finite));
 }
 
@@ -70,6 +74,7 @@ static inline uint16_t float16_of_float32(float value)
         bits_of_float32(float32_of_bits(magnitude) + 0.5f) - bits_of_float32(0.5f);
     const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
     const uint32_t finite = magnitude < (113u << 23) ? subnormal : normal;
+
     return (uint16_t)(sign | (magnitude >= (143u << 23) ? infinity_or_nan : finite));
 }
 

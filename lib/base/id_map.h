@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* id_map.h -- from a number to what it names: open addressing, at most three quarters full, and seldom less than an eighth.
+/* id_map.h -- from a number to what it names: open addressing, at most three quarters full, and
+ * seldom less than an eighth.
  *
  *   slots: | id, value | – | id, value | id, value | …   a power of two; value NULL: empty
  */

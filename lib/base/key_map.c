@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key_map.c -- an id_map of hashes; keys of one hash make a chain, the first of which is in the map. */
+/* key_map.c -- an id_map of hashes; keys of one hash make a chain, the first of which is in the
+ * map. */
 #include "key_map.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key_map.h -- from a run of bytes (a name, an identity) to what it names. The entries are in the things that are named, so
- * the map has a slot for each and no copy of a key.
+/* key_map.h -- from a run of bytes (a name, an identity) to what it names. The entries are in the
+ * things that are named, so the map has a slot for each and no copy of a key.
  *
  *   struct variable {
  *       struct key_entry by_name;
@@ -28,8 +28,8 @@ void key_map_init(struct key_map *map, const struct memory *memory);
 void key_map_deinit(struct key_map *map);
 /* NULL: none of that key. */
 void *key_map_get(const struct key_map *map, const void *key, size_t key_bytes);
-/* An entry whose key and value are given. Of two of one key the one that was put last is found. False: no memory, nothing
- * changed. */
+/* An entry whose key and value are given. Of two of one key the one that was put last is found.
+ * False: no memory, nothing changed. */
 bool key_map_put(struct key_map *map, struct key_entry *entry);
 /* An entry that is in the map. */
 void key_map_remove(struct key_map *map, struct key_entry *entry);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.h -- lists whose links are in their items: adding and removing take no memory, and a time that does not grow.
+/* list.h -- lists whose links are in their items: adding and removing take no memory, and a time
+ * that does not grow.
  *
  *   struct part {
  *       LINKS(struct part) in_session;
@@ -9,8 +10,9 @@
  *   LIST_APPEND(&session->parts, part, in_session);
  *   for (struct part *part = session->parts.first; part != NULL; part = part->in_session.next)
  *
- * An item is in as many lists as it has links, and in at most one by each. Whoever removes within the loop reads `next` first.
- * The arguments are names, or have no effects: they are used several times.
+ * An item is in as many lists as it has links, and in at most one by each. Whoever removes within
+ * the loop reads `next` first. The arguments are names, or have no effects: they are used several
+ * times.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h -- where a core gets its memory from: a source that it is given, pools and an arena made of it.
+/* memory.h -- where a core gets its memory from: a source that it is given, pools and an arena made
+ * of it.
  *
- * The cores (lane, session) call no malloc. They are given a `struct memory`, and take big pieces of it rarely; what
- * comes and goes with every push lives in pools (same-sized objects, a free list) or in an arena (reset with each event).
- * None of these locks: one thread, or the caller's lock.
+ * The cores (lane, session) call no malloc. They are given a `struct memory`, and take big pieces
+ * of it rarely; what comes and goes with every push lives in pools (same-sized objects, a free
+ * list) or in an arena (reset with each event). None of these locks: one thread, or the caller's
+ * lock.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -13,8 +15,9 @@
 
 #define MEMORY_SLAB_BYTES 65536u
 
-/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL; just MEMORY_SLAB_BYTES are aligned to
- * themselves, so that what is cut out of them is found by its address. `give` gets the same size back. */
+/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL; just
+ * MEMORY_SLAB_BYTES are aligned to themselves, so that what is cut out of them is found by its
+ * address. `give` gets the same size back. */
 struct memory {
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *data, size_t bytes);
@@ -35,13 +38,15 @@ static inline void memory_give(const struct memory *memory, void *data, size_t b
 /* The process's own heap as a source; not for the cores to name. */
 extern const struct memory memory_heap;
 
-/* Bytes that are read, and not owned: a part of a received message, of a caller's tensor, of a block. */
+/* Bytes that are read, and not owned: a part of a received message, of a caller's tensor, of a
+ * block. */
 struct span {
     const uint8_t *data;
     size_t bytes;
 };
 
-/* pool -- objects of one size. Chunks of `per_chunk` are taken from the source and kept until deinit. */
+/* pool -- objects of one size. Chunks of `per_chunk` are taken from the source and kept until
+ * deinit. */
 struct pool {
     const struct memory *memory;
     size_t object_bytes; /* rounded up to 16 */
@@ -58,7 +63,8 @@ void pool_deinit(struct pool *pool);
 void *pool_take(struct pool *pool);
 void pool_give(struct pool *pool, void *object);
 
-/* arena -- memory that is all given up at once. Grows in chunks up to bytes_max; the chunks are kept for the next time. */
+/* arena -- memory that is all given up at once. Grows in chunks up to bytes_max; the chunks are
+ * kept for the next time. */
 struct arena {
     const struct memory *memory;
     size_t bytes_max;

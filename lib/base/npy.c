@@ -2,6 +2,7 @@
 /* npy.c -- the header of a NumPy .npy file. */
 #include "npy.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "dtype.h"
@@ -29,11 +30,12 @@ size_t npy_header(
 {
     char extents[200];
     size_t end = 0;
+
     extents[0] = '\0';
     for (uint32_t axis = 0; axis < shape->rank; axis++)
         end += text_print(
-            extents + end, sizeof extents - end, "%s%llu", axis > 0 ? ", " : "",
-            (unsigned long long)shape->extent[axis]);
+            extents + end, sizeof extents - end, "%s%" PRIu64, axis > 0 ? ", " : "",
+            shape->extent[axis]);
     const char *comma = shape->rank == 1 ? "," : ""; /* Python's tuple of one */
     memset(header, ' ', NPY_HEADER_BYTES_MAX);
     const size_t written = text_print(

@@ -36,6 +36,7 @@ void pool_init(
 void pool_deinit(struct pool *pool)
 {
     struct link *chunk = pool->chunks;
+
     while (chunk != NULL) {
         struct link *next = chunk->next;
         memory_give(pool->memory, chunk, chunk_bytes(pool));
@@ -49,6 +50,7 @@ void pool_deinit(struct pool *pool)
 static void put_free(struct pool *pool, void *object)
 {
     struct link *link = object;
+
     link->next = pool->free;
     pool->free = link;
 }
@@ -56,6 +58,7 @@ static void put_free(struct pool *pool, void *object)
 static void grow(struct pool *pool)
 {
     uint8_t *data = memory_take(pool->memory, chunk_bytes(pool));
+
     if (data == NULL)
         return;
     struct link *chunk = (struct link *)(void *)data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shape.c -- element types and shapes; arithmetic only. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -45,12 +46,13 @@ enum sumac_dtype sumac_dtype_parse(const char *name)
 bool sumac_dtype_is_float(enum sumac_dtype dtype)
 {
     const enum sumac_dtype_kind kind = sumac_dtype_kind(dtype);
+
     return kind == SUMAC_KIND_HALF || kind == SUMAC_KIND_FLOAT;
 }
 
 const char *dtype_list_print(char *text, size_t text_bytes)
 {
-    text_print(
+    (void)text_print(
         text, text_bytes, "1 (%s) to %u (%s)", dtypes[1].name, DTYPES_MAX, dtypes[DTYPES_MAX].name);
     return text;
 }
@@ -61,6 +63,7 @@ enum sumac_status sumac_shape_size(
     const struct sumac_shape *shape, enum sumac_dtype dtype, uint64_t *elements, uint64_t *bytes)
 {
     const uint64_t element_bytes = sumac_dtype_bytes(dtype);
+
     if (shape == NULL || shape->rank > SUMAC_RANK_MAX || element_bytes == 0)
         return SUMAC_INVALID_ARGUMENT;
     const uint64_t elements_max = (uint64_t)INT64_MAX / element_bytes;
@@ -116,9 +119,7 @@ const char *sumac_shape_print(const struct sumac_shape *shape, char *text, size_
     size_t end = 0;
     append(text, text_bytes, &end, "[");
     for (uint32_t axis = 0; axis < shape->rank && axis < SUMAC_RANK_MAX; axis++)
-        append(
-            text, text_bytes, &end, axis == 0 ? "%llu" : ", %llu",
-            (unsigned long long)shape->extent[axis]);
+        append(text, text_bytes, &end, axis == 0 ? "%" PRIu64 : ", %" PRIu64, shape->extent[axis]);
     append(text, text_bytes, &end, "]");
     return text;
 }

@@ -2,9 +2,12 @@
 /* sized_pool.c -- memory of any size from free lists by size.
  *
  *   class   0 … 7            bytes 64, 128, … 512
- *   class   8 + 8 d + i      bytes 512 * 2^d * (9 + i) / 8     d = 0 … 13, i = 0 … 7; the last is 8 MiB
+ *   class   8 + 8 d + i      bytes 512 * 2^d * (9 + i) / 8     d = 0 … 13, i = 0 … 7
  *
- *   slab:   | header, 64 bytes | object | object | …    of classes up to 4096 bytes; its address is a multiple of its size
+ * The last one is 8 MiB. Classes up to 4096 bytes are cut from slabs, whose addresses are multiples
+ * of their size:
+ *
+ *   slab:   | header, 64 bytes | object | object | …
  */
 #include "sized_pool.h"
 
@@ -127,7 +130,8 @@ static bool fits(const struct sized_pool *pool, uint64_t bytes, uint64_t reserve
 
 bool sized_pool_is_full(const struct sized_pool *pool) { return !fits(pool, MEMORY_SLAB_BYTES, 0); }
 
-/* What is spare goes first when it is beyond its bound (that has sunk, or other sizes are wanted), or takes the place of what is wanted. */
+/* What is spare goes first when it is beyond its bound (that has sunk, or other sizes are wanted),
+ * or takes the place of what is wanted. */
 static void *take_fresh(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
 {
     if (pool->spare_bytes > pool->spare_bytes_max || !fits(pool, bytes, reserve_bytes))
@@ -190,7 +194,8 @@ take_of_new_slab(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
     return take_of_slab(pool, slab);
 }
 
-/* One empty slab of each class is kept, where it is: who takes and gives one object again and again links and unlinks none. */
+/* One empty slab of each class is kept, where it is: who takes and gives one object again and again
+ * links and unlinks none. */
 static void give_to_slab(struct sized_pool *pool, void *data)
 {
     struct sized_pool_slab *slab =

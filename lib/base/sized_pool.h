@@ -3,11 +3,13 @@
  *
  * Sizes are rounded up to classes: multiples of 64 bytes up to 512, then eight classes to a
  * doubling, so at most one eighth is lost. What is given back is kept for the next taker, because
- * fresh pages cost more than the copy into them: of the larger classes no more than `spare_bytes_max`. The smaller
- * ones share slabs, which go back when nothing of them is in use, but one for each class.
+ * fresh pages cost more than the copy into them: of the larger classes no more than
+ * `spare_bytes_max`. The smaller ones share slabs, which go back when nothing of them is in use,
+ * but one for each class.
  *
- * A slab serves one class, so what is in use can be little of what is held. It is what is held that is bounded: whoever wants
- * more of the source than `held_bytes_max` gets nothing, and some, who must not be hindered by the others, `reserve_bytes` more.
+ * A slab serves one class, so what is in use can be little of what is held. It is what is held that
+ * is bounded: whoever wants more of the source than `held_bytes_max` gets nothing, and some, who
+ * must not be hindered by the others, `reserve_bytes` more.
  */
 #ifndef BASE_SIZED_POOL_H
 #define BASE_SIZED_POOL_H

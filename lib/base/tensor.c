@@ -14,6 +14,7 @@ enum sumac_status sumac_tensor_view(
 {
     uint64_t elements = 0, bytes = 0;
     const enum sumac_status status = sumac_shape_size(shape, dtype, &elements, &bytes);
+
     if (status != SUMAC_OK)
         return status;
     if (buffer == NULL || tensor == NULL)
@@ -32,6 +33,7 @@ enum sumac_status sumac_tensor_slice_rows(
     const struct sumac_tensor *whole, struct sumac_range range, struct sumac_tensor *rows)
 {
     uint64_t bytes = 0;
+
     if (whole == NULL || rows == NULL || whole->shape.rank == 0 ||
         sumac_shape_size(&whole->shape, whole->dtype, NULL, &bytes) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
@@ -62,6 +64,7 @@ void *sumac_tensor_data(const struct sumac_tensor *tensor)
 uint64_t sumac_tensor_bytes(const struct sumac_tensor *tensor)
 {
     uint64_t bytes = 0;
+
     if (tensor == NULL || sumac_shape_size(&tensor->shape, tensor->dtype, NULL, &bytes) != SUMAC_OK)
         return 0;
     return bytes;

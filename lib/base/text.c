@@ -3,6 +3,7 @@
 #include "text.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static size_t whole_character(const char *text, size_t bytes)
 {
     uint8_t second_min = 0, second_max = 0;
     const size_t count = character_bytes((uint8_t)text[0], &second_min, &second_max);
+
     if (count > bytes)
         return 0;
     for (size_t i = 1; i < count; i++) {
@@ -42,6 +44,7 @@ static size_t whole_character(const char *text, size_t bytes)
 bool text_is_utf8(const char *text, size_t bytes)
 {
     size_t at = 0;
+
     while (at < bytes) {
         const size_t count = whole_character(text + at, bytes - at);
         if (count == 0)
@@ -55,6 +58,7 @@ bool text_is_utf8(const char *text, size_t bytes)
 static bool is_control(const char *character)
 {
     const uint8_t lead = (uint8_t)character[0];
+
     return lead < ' ' || lead == 0x7f || (lead == 0xc2 && (uint8_t)character[1] < 0xa0);
 }
 
@@ -72,6 +76,7 @@ bool text_has_control(const char *text, size_t bytes)
 void text_make_line(char *text)
 {
     const size_t bytes = strlen(text);
+
     for (size_t at = 0; at < bytes;) {
         const size_t count = whole_character(text + at, bytes - at);
         const size_t step = count > 0 ? count : 1;
@@ -85,6 +90,7 @@ void text_make_line(char *text)
 static size_t without_broken_end(const char *text, size_t bytes)
 {
     size_t lead = bytes;
+
     while (lead > 0 && bytes - lead < 3 && ((uint8_t)text[lead - 1] & 0xc0) == 0x80)
         lead--;
     if (lead == 0 || (uint8_t)text[lead - 1] < 0xc0)
@@ -107,6 +113,7 @@ size_t text_print_values(char *out, size_t bytes, const char *format, va_list va
 size_t text_print(char *out, size_t bytes, const char *format, ...)
 {
     va_list values;
+
     va_start(values, format);
     const size_t length = text_print_values(out, bytes, format, values);
     va_end(values);
@@ -116,6 +123,7 @@ size_t text_print(char *out, size_t bytes, const char *format, ...)
 size_t text_print_line_values(char *out, size_t bytes, const char *format, va_list values)
 {
     const size_t length = text_print_values(out, bytes, format, values);
+
     text_make_line(out);
     return length;
 }
@@ -123,6 +131,7 @@ size_t text_print_line_values(char *out, size_t bytes, const char *format, va_li
 size_t text_print_line(char *out, size_t bytes, const char *format, ...)
 {
     va_list values;
+
     va_start(values, format);
     const size_t length = text_print_line_values(out, bytes, format, values);
     va_end(values);
@@ -139,13 +148,14 @@ static struct text_time in_units(uint64_t us, uint64_t unit_us, const char *unit
     char *end =
         time.text +
         text_print(time.text, sizeof time.text, "%.*f", decimals, (double)us / (double)unit_us);
+
     if (decimals > 0) {
         while (end[-1] == '0')
             end--;
         if (end[-1] == '.')
             end--;
     }
-    text_print(end, sizeof time.text - (size_t)(end - time.text), " %s", unit);
+    (void)text_print(end, sizeof time.text - (size_t)(end - time.text), " %s", unit);
     return time;
 }
 
@@ -166,14 +176,15 @@ struct text_time text_time_ms(uint64_t ms)
 struct text_time text_time_left(uint64_t us)
 {
     struct text_time time;
-    text_print(
-        time.text, sizeof time.text, "%llu s",
-        (unsigned long long)(us / 1000000 + (us % 1000000 != 0)));
+
+    (void)text_print(
+        time.text, sizeof time.text, "%" PRIu64 " s", (us / 1000000 + (us % 1000000 != 0)));
     return time;
 }
 
 size_t text_print_bytes(const char *format, va_list values)
 {
     const int whole = vsnprintf(NULL, 0, format, values);
+
     return whole < 0 ? 0 : (size_t)whole;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h -- is a text UTF-8, how it is printed and cut so that it stays UTF-8, and how it becomes one printable line.
+/* text.h -- is a text UTF-8, how it is printed and cut so that it stays UTF-8, and how it becomes
+ * one printable line.
  *
- * Whatever goes over the wire, to a log or to a terminal is printed here: a text that is cut within a character makes the
- * whole message that carries it unreadable.
+ * Whatever goes over the wire, to a log or to a terminal is printed here: a text that is cut within
+ * a character makes the whole message that carries it unreadable.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -19,12 +20,13 @@ bool text_is_utf8(const char *text, size_t bytes);
 /* Has it a control character: below a space, DEL, or U+0080 to U+009F? Threads  any. */
 bool text_has_control(const char *text, size_t bytes);
 
-/* Make one printable line of a NUL-terminated text: every byte of a control character, and bytes that begin no whole
- * character, become '?'. Threads  any. */
+/* Make one printable line of a NUL-terminated text: every byte of a control character, and bytes
+ * that begin no whole character, become '?'. Threads  any. */
 void text_make_line(char *text);
 
-/* Print into the `bytes` (1 at least) at `out` as much as fits, cut between characters and ended by a NUL: UTF-8, if
- * what is printed is. Returns the bytes before the NUL, so that the next text may be printed behind them. Threads  any. */
+/* Print into the `bytes` (1 at least) at `out` as much as fits, cut between characters and ended by
+ * a NUL: UTF-8, if what is printed is. Returns the bytes before the NUL, so that the next text may
+ * be printed behind them. Threads  any. */
 size_t text_print(char *out, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 size_t text_print_values(char *out, size_t bytes, const char *format, va_list values)
@@ -36,8 +38,8 @@ size_t text_print_line(char *out, size_t bytes, const char *format, ...)
 size_t text_print_line_values(char *out, size_t bytes, const char *format, va_list values)
     __attribute__((format(printf, 3, 0)));
 
-/* A length of time: "38 µs", "250 ms", "1.58 s", "60 s", "3600 s", rounded to three digits. Everything that people read says it
- * so. Threads  any. */
+/* A length of time: "38 µs", "250 ms", "1.58 s", "60 s", "3600 s", rounded to three digits.
+ * Everything that people read says it so. Threads  any. */
 struct text_time {
     char text[32];
 };

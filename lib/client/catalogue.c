@@ -44,6 +44,7 @@ static void fill_shape(struct sumac_variable *variable, const wire_variable *wir
 static bool is_sound(const wire_variable *wire)
 {
     struct sumac_shape shape = {.rank = (uint32_t)wire->n_shape};
+
     if (wire->n_shape > SUMAC_RANK_MAX)
         return false;
     for (size_t i = 0; i < wire->n_shape; i++)
@@ -64,12 +65,13 @@ static bool is_sound(const wire_variable *wire)
 struct sumac_variable *client_learn(struct sumac_client *client, const wire_variable *wire)
 {
     struct sumac_variable *known = find(client, wire->name);
+
     if (known != NULL && known->variable_id == wire->variable_id)
         return known;
     if (!is_sound(wire))
         return NULL;
     const size_t name_bytes = strlen(wire->name) + 1;
-    const size_t bytes = sizeof(*known) + wire->n_shards * sizeof(known->shards[0]) + name_bytes;
+    const size_t bytes = sizeof *known + wire->n_shards * sizeof known->shards[0] + name_bytes;
     struct sumac_variable *variable = calloc(1, bytes);
     if (variable == NULL)
         return NULL;
@@ -133,6 +135,7 @@ static void take_created(void *context, const wire_message *message)
 {
     struct creation *creation = context;
     const wire_create_reply *reply = (const wire_create_reply *)message;
+
     if (reply->variable != NULL)
         creation->made = client_learn(creation->client, reply->variable);
     creation->assign = reply->assign;
@@ -141,6 +144,7 @@ static void take_created(void *context, const wire_message *message)
 static enum sumac_status check_name(const char *name, struct sumac_error *error)
 {
     const size_t bytes = name == NULL ? 0 : strnlen(name, NAME_BYTES_MAX + 1);
+
     if (bytes == 0 || bytes > NAME_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
@@ -157,7 +161,8 @@ static enum sumac_status check_name(const char *name, struct sumac_error *error)
     return SUMAC_OK;
 }
 
-/* What an initializer or a partitioner of another kind would make of an option is not what was meant by it. */
+/* What an initializer or a partitioner of another kind would make of an option is not what was
+ * meant by it. */
 static enum sumac_status
 check_kinds(const struct sumac_variable_options *options, struct sumac_error *error)
 {
@@ -167,6 +172,7 @@ check_kinds(const struct sumac_variable_options *options, struct sumac_error *er
         initializer == SUMAC_INITIALIZER_UNIFORM || initializer == SUMAC_INITIALIZER_NORMAL;
     const bool bounded =
         partitioner == SUMAC_PARTITIONER_MIN_SIZE || partitioner == SUMAC_PARTITIONER_MAX_SIZE;
+
     const struct {
         const char *name, *kinds;
         bool given, wanted;
@@ -187,7 +193,7 @@ check_kinds(const struct sumac_variable_options *options, struct sumac_error *er
         {"hyperparameters", "a function by name", options->function.hyperparameter_count != 0,
          options->function.name != NULL},
     };
-    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
         if (checks[i].given && !checks[i].wanted)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -201,6 +207,7 @@ check_initial_value(const struct sumac_variable_options *options, struct sumac_e
 {
     char expected[128], given[128];
     const struct sumac_tensor *value = options->initial_value;
+
     if (value == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -214,8 +221,8 @@ check_initial_value(const struct sumac_variable_options *options, struct sumac_e
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
             "the initial value of %s: expected shape %s, given %s", options->name,
-            sumac_shape_print(&options->shape, expected, sizeof(expected)),
-            sumac_shape_print(&value->shape, given, sizeof(given)));
+            sumac_shape_print(&options->shape, expected, sizeof expected),
+            sumac_shape_print(&value->shape, given, sizeof given));
     return client_check_memory(
         value, sumac_tensor_bytes(value), "initial value", options->name, error);
 }
@@ -224,6 +231,7 @@ static enum sumac_status
 check_options(const struct sumac_variable_options *options, struct sumac_error *error)
 {
     enum sumac_status status = check_name(options->name, error);
+
     if (status == SUMAC_OK && options->shape.rank > SUMAC_RANK_MAX)
         status = fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
@@ -236,8 +244,8 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
     return status;
 }
 
-/* How long ps 0 may wait for the others: less than the caller does, so that its answer, which says for whom it waited, still
- * comes in time. */
+/* How long ps 0 may wait for the others: less than the caller does, so that its answer, which says
+ * for whom it waited, still comes in time. */
 static uint32_t ps_patience_ms(const struct sumac_client *client)
 {
     assert(client->timeout_ms > 0);
@@ -252,6 +260,7 @@ static enum sumac_status fill(
     static const struct sumac_function assign = {.name = "assign"};
     const struct sumac_function *function =
         options->function.name != NULL ? &options->function : &assign;
+
     creation->initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
     creation->initializer.kind = (Sumac__V1__Initializer__Kind)options->initializer;
     creation->initializer.a = options->a;
@@ -286,8 +295,9 @@ static wire_create_request
 request_of(const struct sumac_client *client, struct session_state *state)
 {
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+
     session_read(client->session, state);
-    request.session_id = (wire_bytes){.data = state->session_id, .len = sizeof(state->session_id)};
+    request.session_id = (wire_bytes){.data = state->session_id, .len = sizeof state->session_id};
     request.timeout_ms = ps_patience_ms(client);
     return request;
 }
@@ -307,6 +317,7 @@ static enum sumac_status create(
 {
     struct sumac_client *client = creation->client;
     struct arena arena;
+
     arena_init(&arena, &memory_heap, 1 << 20);
     enum sumac_status status = fill(creation, options, &arena, error);
     struct session_state state;
@@ -335,10 +346,12 @@ static enum sumac_status create(
 static uint32_t ms_until(uint64_t until_us)
 {
     const uint64_t now_us = client_now_us();
+
     return now_us + 1000 < until_us ? (uint32_t)((until_us - now_us) / 1000) : 1;
 }
 
-/* The push goes on when the time is over; so the client keeps the value's buffer until it has ended. */
+/* The push goes on when the time is over; so the client keeps the value's buffer until it has
+ * ended. */
 static enum sumac_status assign_value(
     struct sumac_variable *variable, const struct sumac_tensor *value, uint64_t until_us,
     struct sumac_client *client, struct sumac_error *error)
@@ -375,6 +388,7 @@ enum sumac_status sumac_client_create(
                              : options == NULL  ? "options"
                              : variable == NULL ? "variable"
                                                 : NULL;
+
     if (null != NULL)
         return fail_for_null(error, "sumac_client_create", null);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
@@ -418,6 +432,7 @@ static void take_batch(void *context, const wire_message *message)
 {
     struct batch *batch = context;
     const wire_create_reply *reply = (const wire_create_reply *)message;
+
     batch->answered = 0;
     for (size_t i = 0; i < reply->n_variables && i < batch->count; i++) {
         const size_t place = batch->places[i];
@@ -436,6 +451,7 @@ static enum sumac_status fill_batch(
 {
     size_t bytes = 0;
     enum sumac_status status = SUMAC_OK;
+
     batch->count = 0;
     for (; status == SUMAC_OK && next < count && batch->count < WIRE_CREATE_VARIABLES_MAX; next++) {
         struct creation *creation = &batch->creations[batch->count];
@@ -457,6 +473,7 @@ static enum sumac_status create_batch(struct batch *batch, struct sumac_error *e
 {
     struct session_state state;
     wire_create_request request = request_of(batch->client, &state);
+
     request.n_variables = batch->count;
     request.variables = batch->variables;
     const struct client_call call = {
@@ -482,6 +499,7 @@ static enum sumac_status
 create_batches(struct batch *batch, size_t count, uint64_t until_us, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     for (size_t next = 0; status == SUMAC_OK;) {
         struct arena arena;
         arena_init(&arena, &memory_heap, BATCH_ARENA_BYTES_MAX);
@@ -507,6 +525,7 @@ static enum sumac_status
 check_many(const struct sumac_variable_options *options, size_t count, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     for (size_t i = 0; status == SUMAC_OK && i < count; i++)
         status = check_options(&options[i], error);
     return status;
@@ -520,13 +539,14 @@ enum sumac_status sumac_client_create_many(
                              : options == NULL && count > 0   ? "options"
                              : variables == NULL && count > 0 ? "variables"
                                                               : NULL;
+
     if (null != NULL)
         return fail_for_null(error, "sumac_client_create_many", null);
     const uint64_t until_us = client_now_us() + (uint64_t)client->timeout_ms * 1000;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
-    struct batch *batch = calloc(1, sizeof(*batch));
-    struct sumac_variable **made = calloc(count + 1, sizeof(*made));
+    struct batch *batch = calloc(1, sizeof *batch);
+    struct sumac_variable **made = calloc(count + 1, sizeof *made);
     enum sumac_status status = SUMAC_OK;
     if (batch == NULL || made == NULL)
         status = fail(
@@ -557,9 +577,10 @@ enum sumac_status sumac_client_create_many(
 static void take_list(void *context, const wire_message *message)
 {
     const wire_list_reply *reply = (const wire_list_reply *)message;
+
     for (size_t i = 0; i < reply->n_variables; i++)
         if (reply->variables[i]->published)
-            client_learn(context, reply->variables[i]);
+            (void)client_learn(context, reply->variables[i]);
 }
 
 /* Every ps knows the catalogue: one that has answered, else ps 0. */
@@ -577,6 +598,7 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
 {
     char *names[] = {(char *)(uintptr_t)name};
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
     request.n_names = 1;
     request.names = names;
     const struct client_call call = {
@@ -597,6 +619,7 @@ enum sumac_status sumac_client_find(
                              : name == NULL     ? "name"
                              : variable == NULL ? "variable"
                                                 : NULL;
+
     if (null != NULL)
         return fail_for_null(error, "sumac_client_find", null);
     enum sumac_status status = client_check_process(client, error);
@@ -631,6 +654,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
 {
     struct session_state state;
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+
     if (client == NULL || name == NULL)
         return fail_for_null(error, "sumac_client_delete", client == NULL ? "client" : "name");
     if (client_check_process(client, error) != SUMAC_OK)
@@ -639,7 +663,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
         return SUMAC_INVALID_ARGUMENT;
     client_lock(client);
     session_read(client->session, &state);
-    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof(state.session_id)};
+    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
     request.name = (char *)(uintptr_t)name;
     request.timeout_ms = ps_patience_ms(client);
     const struct client_call call = {

@@ -34,6 +34,7 @@ struct roll {
 static uint32_t count_members(const struct sumac_cluster *cluster)
 {
     uint32_t count = 0;
+
     for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++)
         if (is_member_job(cluster->jobs[i].name))
             count += cluster->jobs[i].task_count;
@@ -43,8 +44,9 @@ static uint32_t count_members(const struct sumac_cluster *cluster)
 static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
 {
     const uint32_t count = count_members(cluster);
-    roll->jobs = calloc(count + 1, sizeof(*roll->jobs));
-    roll->indices = calloc(count + 1, sizeof(*roll->indices));
+
+    roll->jobs = calloc(count + 1, sizeof *roll->jobs);
+    roll->indices = calloc(count + 1, sizeof *roll->indices);
     if (roll->jobs == NULL || roll->indices == NULL)
         return false;
     roll->partial = cluster != NULL && cluster->told_only_itself;
@@ -107,8 +109,8 @@ static struct session *make_session(
 {
     assert(client->session == NULL);
     const uint32_t count = client->peer_count;
-    const char **addresses = calloc(count, sizeof(*addresses));
-    uint64_t *incarnations = calloc(count, sizeof(*incarnations));
+    const char **addresses = calloc(count, sizeof *addresses);
+    uint64_t *incarnations = calloc(count, sizeof *incarnations);
     struct session *session = NULL;
     for (uint32_t i = 0; addresses != NULL && incarnations != NULL && i < count; i++) {
         addresses[i] = client->peers[i].address;
@@ -214,7 +216,8 @@ static enum sumac_status open_session(
 
 static struct sumac_client *make(const struct sumac_client_options *options)
 {
-    struct sumac_client *client = calloc(1, sizeof(*client));
+    struct sumac_client *client = calloc(1, sizeof *client);
+
     if (client == NULL)
         return NULL;
     pthread_condattr_t monotonic;
@@ -235,7 +238,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     client_name(client, options);
     client->log = options->log != NULL ? options->log : client_log_to_stderr;
     client->log_context = options->log != NULL ? options->log_context : client;
-    if (getrandom(&client->random_state, sizeof(client->random_state), 0) < 0)
+    if (getrandom(&client->random_state, sizeof client->random_state, 0) < 0)
         client->random_state = client_now_us() ^ (uint64_t)(uintptr_t)client;
     rpc_init();
     if (rpc_poller_create(&client->poller) != SUMAC_OK) {
@@ -250,6 +253,7 @@ static enum sumac_status open_in(
     struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     if (!options->reader && !options->observer)
         status = check_member(options->cluster, error);
     if (status != SUMAC_OK)
@@ -301,6 +305,7 @@ enum sumac_status sumac_client_open(
 {
     struct sumac_client_options given = {.cluster = NULL};
     struct sumac_cluster cluster = {.jobs = NULL};
+
     if (client == NULL)
         return fail_for_null(error, "sumac_client_open", "client");
     if (options != NULL)
@@ -319,6 +324,7 @@ enum sumac_status sumac_client_open(
 static bool has_left(void *context)
 {
     const struct sumac_client *client = context;
+
     assert(client_is_locked(client));
     return client->left || client->ended;
 }
@@ -329,6 +335,7 @@ enum sumac_status sumac_client_leave(
     enum sumac_status status = SUMAC_OK;
     struct session_event leave = {
         .kind = SESSION_EVENT_LEAVE, .done = leaving == SUMAC_LEAVING_DONE};
+
     if (client == NULL)
         return fail_for_null(error, "sumac_client_leave", "client");
     if (leaving != SUMAC_LEAVING_UNFINISHED && leaving != SUMAC_LEAVING_DONE)
@@ -346,7 +353,7 @@ enum sumac_status sumac_client_leave(
         status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "the session did not end within %s; the leave waits for %s",
-            text_time_ms(client->timeout_ms).text, client_peer_text(client, 0, peer, sizeof(peer)));
+            text_time_ms(client->timeout_ms).text, client_peer_text(client, 0, peer, sizeof peer));
     } else if (client->ended) {
         status = client->end.status;
         if (error != NULL)
@@ -368,7 +375,8 @@ static void free_transfers(struct transfer *transfer)
     }
 }
 
-/* gRPC's threads may still tell of bytes that were sent: wait for the last word, or leave what is left to them. */
+/* gRPC's threads may still tell of bytes that were sent: wait for the last word, or leave what is
+ * left to them. */
 static void drop_transfers(struct sumac_client *client)
 {
     assert(client->session == NULL); /* nothing lends bytes any more */
@@ -379,7 +387,7 @@ static void drop_transfers(struct sumac_client *client)
             continue;
         }
         tries++;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     free_transfers(client->free_transfers);
 }
@@ -412,6 +420,7 @@ void sumac_client_close(struct sumac_client *client)
 void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts)
 {
     struct session_state state;
+
     if (facts == NULL)
         return;
     *facts = (struct sumac_client_facts){0};

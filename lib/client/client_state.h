@@ -145,6 +145,7 @@ uint64_t client_now_us(void);
 static inline struct text_time client_time_until(uint64_t until_us)
 {
     const uint64_t now_us = client_now_us();
+
     return text_time_left(until_us > now_us ? until_us - now_us : 0);
 }
 
@@ -156,13 +157,15 @@ void client_log_to_stderr(void *context, const char *line);
 /* Who it is, in its lines: "worker 0", "observer", "reader". */
 void client_name(struct sumac_client *client, const struct sumac_client_options *options);
 
-/* room.c -- with the lock. One line for a variable whose whole, pushed at once, takes more of a ps's staging than a session is
- * granted; when some ps has not said its grant yet, it is `room_due`. */
+/* room.c -- with the lock. One line for a variable whose whole, pushed at once, takes more of a
+ * ps's staging than a session is granted; when some ps has not said its grant yet, it is
+ * `room_due`. */
 void client_say_room(struct sumac_client *client, struct sumac_variable *variable);
 /* For all that are due. */
 void client_say_rooms(struct sumac_client *client);
 
-/* lock.c -- the lock of everything in a client, which the thread that holds it takes no second time */
+/* lock.c -- the lock of everything in a client, which the thread that holds it takes no second
+ * time */
 void client_lock(struct sumac_client *client);
 void client_unlock(struct sumac_client *client);
 /* Sleep on a condition, the lock given up meanwhile. */
@@ -220,21 +223,24 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
 bool client_is_joined(const struct sumac_client *client);
 /* Wait for the join, which waits for every ps; say now and then who is missing. */
 enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error);
-/* The chief is the first member, the workers come after it. A list that may lack some of them tells no count. */
+/* The chief is the first member, the workers come after it. A list that may lack some of them tells
+ * no count. */
 void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster);
 
 /* discover.c */
 enum sumac_status client_discover(
     struct sumac_client *client, const struct sumac_client_options *options,
     struct sumac_error *error);
-/* How long a search goes on: until every ps has answered, until any has, until ps 0 has, or until the join is answered. */
+/* How long a search goes on: until every ps has answered, until any has, until ps 0 has, or until
+ * the join is answered. */
 enum client_search {
     CLIENT_SEARCH_ALL,
     CLIENT_SEARCH_ANY,
     CLIENT_SEARCH_FIRST,
     CLIENT_SEARCH_JOINED
 };
-/* Ask every ps that is known and has not answered yet. `*grew`: there are more of them than that. */
+/* Ask every ps that is known and has not answered yet. `*grew`: there are more of them than
+ * that. */
 enum sumac_status client_search(
     struct sumac_client *client, enum client_search until, uint64_t until_us, bool *grew,
     struct sumac_error *error);
@@ -248,7 +254,8 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
 void client_forget_variables(struct sumac_client *client);
 
 /* function.c */
-/* Into the arena. Fails  INVALID_ARGUMENT naming what there is, of the function's own hyperparameters. */
+/* Into the arena. Fails  INVALID_ARGUMENT naming what there is, of the function's own
+ * hyperparameters. */
 enum sumac_status function_encode(
     const struct sumac_function *function, struct arena *arena, wire_function **wire,
     struct sumac_error *error);
@@ -265,10 +272,12 @@ struct selection {
     bool earlier_pull; /* of a push: computed from the values of the pull before the last */
     const char *verb;  /* "push", "pull" */
 };
-/* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
+/* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT,
+ * OUT_OF_RANGE. */
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
-/* Do the `bytes` of a tensor lie within its memory, on the host? `what` is done with it for the variable `name`.
+/* Do the `bytes` of a tensor lie within its memory, on the host? `what` is done with it for the
+ * variable `name`.
  * Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
 enum sumac_status client_check_memory(
     const struct sumac_tensor *tensor, uint64_t bytes, const char *what, const char *name,
@@ -281,15 +290,16 @@ void transfer_note_pushed(
 struct transfer *transfer_take(struct sumac_client *client);
 /* No thread of gRPC reads its bytes any more. */
 void transfer_give(struct transfer *transfer);
-/* It came to nothing before its caller heard of it: given away as soon as gRPC has given its bytes back. */
+/* It came to nothing before its caller heard of it: given away as soon as gRPC has given its bytes
+ * back. */
 void transfer_drop(struct transfer *transfer);
-/* It came to nothing. A wait's DEADLINE_EXCEEDED says "still under way", so of one that is over a deadline that has passed
- * becomes UNAVAILABLE; the reason stays. */
+/* It came to nothing. A wait's DEADLINE_EXCEEDED says "still under way", so of one that is over a
+ * deadline that has passed becomes UNAVAILABLE; the reason stays. */
 void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);
-/* Wait until it is over and its bytes are given back; then its own status, the transfer given away. Else
- * DEADLINE_EXCEEDED, naming the ps that was silent for longest. */
+/* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
+ * Else DEADLINE_EXCEEDED, naming the ps that was silent for longest. */
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
 bool transfer_poll(struct transfer *transfer);

@@ -42,7 +42,7 @@ client_set_peers(struct sumac_client *client, uint32_t count, struct sumac_error
     assert(count <= SESSION_PS_MAX);
     if (count <= client->peer_count)
         return SUMAC_OK;
-    struct peer *peers = realloc(client->peers, count * sizeof(*peers));
+    struct peer *peers = realloc(client->peers, count * sizeof *peers);
     if (peers == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -75,11 +75,13 @@ bool client_set_address(struct sumac_client *client, uint32_t ps, const char *ad
     return true;
 }
 
-/* The ps that answers says who it is, and who the others are. A member has its list from its configuration: ps 0 compares it. */
+/* The ps that answers says who it is, and who the others are. A member has its list from its
+ * configuration: ps 0 compares it. */
 static void take_list(struct probe *probe, const wire_list_reply *reply)
 {
     struct search *search = probe->search;
     struct sumac_client *client = search->client;
+
     assert(!search->grew); /* its ps would be another one */
     assert(probe->ps < client->peer_count);
     probe->found = true;
@@ -101,13 +103,14 @@ static void take_list(struct probe *probe, const wire_list_reply *reply)
         search->failed = true;
     assert(client->peer_count <= reply->n_ps_addresses);
     for (uint32_t i = 0; i < client->peer_count; i++)
-        client_set_address(client, i, reply->ps_addresses[i]);
+        (void)client_set_address(client, i, reply->ps_addresses[i]);
     search->grew = true;
 }
 
 static void answered(struct rpc_call *call, const struct wire_received *received)
 {
     struct probe *probe = rpc_call_user(call);
+
     if (!probe->search->grew)
         take_list(probe, (const wire_list_reply *)received->message);
 }
@@ -115,6 +118,7 @@ static void answered(struct rpc_call *call, const struct wire_received *received
 static void closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct probe *probe = rpc_call_user(call);
+
     assert(probe->call == call); /* one at a time */
     probe->call = NULL;
     probe->again_us = client_now_us() + CALL_RETRY_MS * 1000;
@@ -140,17 +144,19 @@ static void ask(struct probe *probe, uint64_t until_us)
                                until_us, false, &handler, probe, &probe->call) != SUMAC_OK) {
         probe->call = NULL;
         probe->again_us = client_now_us() + CALL_RETRY_MS * 1000;
-        fail(
+        (void)fail(
             &probe->error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "its address is not known, or there is no memory");
     }
 }
 
-/* Every ps that has not answered is being asked, or will be soon. Returns the earliest such time. */
+/* Every ps that has not answered is being asked, or will be soon. Returns the earliest such
+ * time. */
 static uint64_t ask_missing(struct search *search, uint64_t until_us)
 {
     uint64_t next_us = NEVER_US;
     const uint64_t now_us = client_now_us();
+
     search->missing = 0;
     for (uint32_t i = 0; i < search->count; i++) {
         struct probe *probe = &search->probes[i];
@@ -189,6 +195,7 @@ struct glance {
 static struct glance look(struct search *search)
 {
     struct glance glance = {.search = search, .joined = client_is_joined(search->client)};
+
     for (uint32_t i = 0; i < search->count; i++) {
         glance.missing += !search->probes[i].found;
         glance.calling += search->probes[i].call != NULL;
@@ -201,6 +208,7 @@ static bool has_changed(void *context)
 {
     const struct glance *before = context;
     const struct glance now = look(before->search);
+
     return now.missing != before->missing || now.calling != before->calling ||
            now.joined != before->joined;
 }
@@ -223,6 +231,7 @@ static void search_until(struct search *search, uint64_t until_us)
 {
     struct sumac_client *client = search->client;
     uint64_t report_us = client_now_us() + REPORT_US;
+
     for (;;) {
         const uint64_t next_us = ask_missing(search, until_us);
         const uint64_t now_us = client_now_us();
@@ -235,13 +244,14 @@ static void search_until(struct search *search, uint64_t until_us)
         uint64_t to_us = next_us < report_us ? next_us : report_us;
         to_us = to_us < until_us ? to_us : until_us;
         struct glance glance = look(search);
-        client_wait(client, has_changed, &glance, to_us);
+        (void)client_wait(client, has_changed, &glance, to_us);
     }
 }
 
 static enum sumac_status missing_error(const struct search *search, struct sumac_error *error)
 {
     const struct text_time waited = text_time_us(client_now_us() - search->began_us);
+
     for (uint32_t i = 0; i < search->count; i++) {
         const struct probe *probe = &search->probes[i];
         const char *why = probe->error.status == SUMAC_OK ? "no answer" : probe->error.text;
@@ -276,7 +286,8 @@ enum sumac_status client_search(
         .until = until,
         .began_us = client_now_us(),
         .until_us = until_us};
-    search.probes = calloc(search.count, sizeof(*search.probes));
+
+    search.probes = calloc(search.count, sizeof *search.probes);
     if (search.probes == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory to find ps");
@@ -287,7 +298,7 @@ enum sumac_status client_search(
     for (uint32_t i = 0; i < search.count; i++)
         if (search.probes[i].call != NULL)
             rpc_call_cancel(search.probes[i].call);
-    client_wait(client, has_no_calls, &search, NEVER_US);
+    (void)client_wait(client, has_no_calls, &search, NEVER_US);
     assert(has_no_calls(&search)); /* their probes go now */
     *grew = search.grew;
     /* The join that gave up names who is missing, if we know it. */
@@ -324,6 +335,7 @@ static enum sumac_status set_configured(
         options->cluster != NULL ? sumac_cluster_job(options->cluster, "ps") : NULL;
     const uint32_t count =
         job != NULL ? job->tasks[job->task_count - 1].index + 1 : options->ps_count;
+
     if (count == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,

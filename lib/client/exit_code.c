@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exit_code.c -- what a process should exit with, so that a scheduler knows whether to start it again. */
+/* exit_code.c -- what a process should exit with, so that a scheduler knows whether to start it
+ * again. */
 #include "sumac/client.h"
 
 #define EXIT_PERMANENT 2   /* the call, or the configuration, must be fixed */
@@ -21,8 +22,8 @@ static int by_status(enum sumac_status status)
     }
 }
 
-/* The reason tells the remedy where there is one: below PS_MISSING fix the call, PROTOCOL_VERSION and WRONG_CLUSTER the
- * configuration; a restart mends the others. */
+/* The reason tells the remedy where there is one: below PS_MISSING fix the call, PROTOCOL_VERSION
+ * and WRONG_CLUSTER the configuration; a restart mends the others. */
 int sumac_exit_code(const struct sumac_error *error)
 {
     if (error == NULL || error->status == SUMAC_OK)

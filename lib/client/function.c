@@ -14,6 +14,7 @@ static const char *list_functions(char *text, size_t text_bytes)
 {
     const struct update_function *function;
     size_t used = 0;
+
     assert(text_bytes > 0);
     for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
         used += text_print(
@@ -26,13 +27,14 @@ static enum sumac_status find_function(
     struct sumac_error *error)
 {
     char known[256];
+
     *found = function->name == NULL ? NULL : update_find_by_name(function->name);
     if (*found == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
             function->name == NULL ? "an update function is given without its name%s; there are %s"
                                    : "there is no update function %.64s; there are %s",
-            function->name == NULL ? "" : function->name, list_functions(known, sizeof(known)));
+            function->name == NULL ? "" : function->name, list_functions(known, sizeof known));
     const uint32_t count = function->hyperparameter_count;
     if (count > 0 && function->hyperparameters == NULL)
         return fail(
@@ -53,11 +55,12 @@ static enum sumac_status find_hyperparameter(
     struct sumac_error *error)
 {
     char known[256];
+
     *number = name == NULL ? 0 : update_hyperparameter_find(name);
     assert(*number <= UPDATE_HYPERPARAMETERS_MAX); /* a bit of the row's */
     if (*number != 0 && (function->hyperparameters >> *number & 1u) != 0)
         return SUMAC_OK;
-    update_hyperparameters_list(function, known, sizeof(known));
+    (void)update_hyperparameters_list(function, known, sizeof known);
     if (name == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
@@ -73,12 +76,13 @@ enum sumac_status function_encode(
 {
     const struct update_function *row = NULL;
     enum sumac_status status = find_function(function, &row, error);
+
     if (status != SUMAC_OK)
         return status;
     const size_t count = function->hyperparameter_count;
-    wire_function *made = arena_take(arena, sizeof(*made));
-    wire_hyperparameter *values = arena_take(arena, (count + 1) * sizeof(*values));
-    wire_hyperparameter **pointers = arena_take(arena, (count + 1) * sizeof(*pointers));
+    wire_function *made = arena_take(arena, sizeof *made);
+    wire_hyperparameter *values = arena_take(arena, (count + 1) * sizeof *values);
+    wire_hyperparameter **pointers = arena_take(arena, (count + 1) * sizeof *pointers);
     if (made == NULL || values == NULL || pointers == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,

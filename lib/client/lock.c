@@ -34,8 +34,9 @@ void client_sleep(struct sumac_client *client, pthread_cond_t *condition, uint64
 {
     const struct timespec until = {
         .tv_sec = (time_t)(until_us / 1000000), .tv_nsec = (long)(until_us % 1000000) * 1000};
+
     note_given_up(client);
-    pthread_cond_timedwait(condition, &client->lock, &until);
+    (void)pthread_cond_timedwait(condition, &client->lock, &until);
     note_held(client);
 }
 

@@ -20,13 +20,14 @@ void client_log_to_stderr(void *context, const char *line)
     char text[LINE_BYTES + 128u], stamp[32];
     struct timespec now;
     struct tm utc;
+
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
     const size_t bytes = text_print(
-        text, sizeof(text) - 1, "%s.%03dZ sumac %s: %s", stamp, (int)(now.tv_nsec / 1000000),
+        text, sizeof text - 1, "%s.%03dZ sumac %s: %s", stamp, (int)(now.tv_nsec / 1000000),
         client->who, line);
-    assert(bytes < sizeof(text));
+    assert(bytes < sizeof text);
     text[bytes] = '\n';
     const ssize_t written = write(STDERR_FILENO, text, bytes + 1);
     (void)written; /* whose reader has gone does not stop the client */
@@ -38,7 +39,7 @@ void client_log(struct sumac_client *client, const char *format, ...)
     char line[LINE_BYTES];
     va_list values;
     va_start(values, format);
-    text_print_line_values(line, sizeof(line), format, values);
+    (void)text_print_line_values(line, sizeof line, format, values);
     va_end(values);
     client->log(client->log_context, line);
 }
@@ -46,10 +47,11 @@ void client_log(struct sumac_client *client, const char *format, ...)
 void client_name(struct sumac_client *client, const struct sumac_client_options *options)
 {
     const struct sumac_cluster *cluster = options->cluster;
+
     if (client->member && cluster != NULL)
-        text_print_line(
-            client->who, sizeof(client->who), "%s %" PRIu32, cluster->task_type,
+        (void)text_print_line(
+            client->who, sizeof client->who, "%s %" PRIu32, cluster->task_type,
             cluster->task_index);
     else
-        text_print(client->who, sizeof(client->who), options->reader ? "reader" : "observer");
+        (void)text_print(client->who, sizeof client->who, options->reader ? "reader" : "observer");
 }

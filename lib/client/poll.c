@@ -18,6 +18,7 @@
 uint64_t client_now_us(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
@@ -99,6 +100,7 @@ bool client_wait(
 static void *run_background(void *context)
 {
     struct sumac_client *client = context;
+
     client_lock(client);
     while (!client->closing) {
         const uint64_t now_us = client_now_us();
@@ -122,10 +124,10 @@ bool client_start_background(struct sumac_client *client)
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGTERM);
     sigaddset(&blocked, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
     client->background_runs =
         pthread_create(&client->background, NULL, run_background, client) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return client->background_runs;
 }
 
@@ -137,6 +139,6 @@ void client_stop_background(struct sumac_client *client)
     pthread_cond_signal(&client->quiet);
     client_unlock(client);
     if (client->background_runs)
-        pthread_join(client->background, NULL);
+        (void)pthread_join(client->background, NULL);
     client->background_runs = false;
 }

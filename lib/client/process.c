@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.c -- a client is for the process that opened it.
  *
- * After a fork both processes would have one session, and each would number its own pushes: what one of them pushes would be
- * taken for what the other has pushed, acknowledged and lost. So every call asks first whether this is the process, before it
- * takes a lock, which another thread may have held at the fork. What it costs is one read: the child's count is one more.
+ * After a fork both processes would have one session, and each would number its own pushes: what
+ * one of them pushes would be taken for what the other has pushed, acknowledged and lost. So every
+ * call asks first whether this is the process, before it takes a lock, which another thread may
+ * have held at the fork. What it costs is one read: the child's count is one more.
  */
 #include "client_state.h"
 

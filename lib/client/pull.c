@@ -37,6 +37,7 @@ static enum sumac_status submit(
         .piece_count = transfer->piece_count,
         .after_own_pushes = !options->without_own_pushes,
         .timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : client->timeout_ms};
+
     assert(transfer->client == client);
     assert(!transfer->over);
     assert(pull.timeout_ms > 0); /* waiting for it has an end */
@@ -58,6 +59,7 @@ enum sumac_status sumac_client_pull(
                              : fetches == NULL && count > 0 ? "fetches"
                              : pull == NULL                 ? "pull"
                                                             : NULL;
+
     if (null != NULL)
         return fail_for_null(error, "sumac_client_pull", null);
     if (count > SUMAC_TRANSFER_VARIABLES_MAX)
@@ -105,6 +107,7 @@ enum sumac_status sumac_client_pull_and_wait(
     struct sumac_pull *pull;
     struct sumac_error why;
     enum sumac_status status = sumac_client_pull(client, fetches, count, options, &pull, error);
+
     if (status != SUMAC_OK)
         return status;
     do

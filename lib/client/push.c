@@ -17,13 +17,15 @@ static struct sumac_push *push_of(struct transfer *transfer)
     return (struct sumac_push *)(void *)transfer;
 }
 
-/* The number that pieces name this function by; it is added to the push's list when it is not the last one's. */
+/* The number that pieces name this function by; it is added to the push's list when it is not the
+ * last one's. */
 static enum sumac_status encode(
     struct transfer *transfer, const struct sumac_function *function, struct session_push *push,
     wire_function **functions, struct sumac_error *error)
 {
     wire_function *made;
     const enum sumac_status status = function_encode(function, &transfer->arena, &made, error);
+
     if (status == SUMAC_OK)
         functions[push->function_count++] = made;
     assert(status != SUMAC_OK || push->function_count > 0); /* 0 names the variable's own */
@@ -42,7 +44,8 @@ static enum sumac_status add_deltas(
     struct sumac_error *error)
 {
     wire_function **functions =
-        arena_take(&transfer->arena, (deltas->count + 1) * sizeof(*functions));
+        arena_take(&transfer->arena, (deltas->count + 1) * sizeof *functions);
+
     if (functions == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push");
@@ -78,6 +81,7 @@ static bool has_room(void *context)
 {
     struct sumac_client *client = context;
     struct session_state state;
+
     assert(client->session != NULL);
     session_read(client->session, &state);
     return state.pushes_in_flight < SESSION_PUSHES_IN_FLIGHT_MAX || client->ended;
@@ -86,6 +90,7 @@ static bool has_room(void *context)
 static uint64_t wall_us(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_REALTIME, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
@@ -132,6 +137,7 @@ enum sumac_status sumac_client_push(
                              : deltas == NULL && count > 0 ? "deltas"
                              : push == NULL                ? "push"
                                                            : NULL;
+
     if (null != NULL)
         return fail_for_null(error, "sumac_client_push", null);
     if (count > SUMAC_TRANSFER_VARIABLES_MAX)
@@ -183,5 +189,6 @@ enum sumac_status sumac_client_push_and_wait(
     struct sumac_push *push;
     const enum sumac_status status =
         sumac_client_push(client, deltas, count, options, &push, error);
+
     return status == SUMAC_OK ? sumac_push_wait(push, 0, error) : status;
 }

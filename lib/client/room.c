@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.c -- a variable that cannot be pushed whole is said when it is created, not when the first push of it is refused. */
+/* room.c -- a variable that cannot be pushed whole is said when it is created, not when the first
+ * push of it is refused. */
 #include "client_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-/* The ps where pushing the whole variable at once exceeds the grant by the most. False: some ps has not said its grant yet. */
+/* The ps where pushing the whole variable at once exceeds the grant by the most. False: some ps has
+ * not said its grant yet. */
 static bool find_scarcest(
     const struct sumac_client *client, const struct sumac_variable *variable, uint32_t *ps,
     struct session_room *scarcest)
 {
     uint64_t bytes[SESSION_PS_MAX] = {0};
     uint32_t pieces[SESSION_PS_MAX] = {0};
+
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         assert(variable->shards[i].ps < SESSION_PS_MAX); /* what is learnt is sound */
         bytes[variable->shards[i].ps] += variable->shards[i].bytes;
@@ -56,6 +59,7 @@ static bool say_if_scarce(struct sumac_client *client, const struct sumac_variab
 {
     struct session_room room;
     uint32_t ps = 0;
+
     if (!find_scarcest(client, variable, &ps, &room))
         return false;
     if (room.cost_bytes > 0 && !variable->deleted)

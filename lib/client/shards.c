@@ -22,7 +22,7 @@ struct transfer *transfer_take(struct sumac_client *client)
         client->free_transfers = transfer->next;
         arena_reset(&transfer->arena);
     } else {
-        transfer = calloc(1, sizeof(*transfer));
+        transfer = calloc(1, sizeof *transfer);
         if (transfer == NULL)
             return NULL;
         arena_init(&transfer->arena, &memory_heap, TRANSFER_BYTES_MAX);
@@ -42,6 +42,7 @@ struct transfer *transfer_take(struct sumac_client *client)
 void transfer_give(struct transfer *transfer)
 {
     struct sumac_client *client = transfer->client;
+
     assert(atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0);
     sumac_buffer_unref(transfer->kept);
     transfer->kept = NULL;
@@ -61,8 +62,9 @@ static bool is_given_back(void *transfer)
 void transfer_drop(struct transfer *transfer)
 {
     struct sumac_client *client = transfer->client;
+
     while (!is_given_back(transfer))
-        client_wait(client, is_given_back, transfer, client_now_us() + RELEASE_US);
+        (void)client_wait(client, is_given_back, transfer, client_now_us() + RELEASE_US);
     transfer_give(transfer);
 }
 
@@ -71,13 +73,13 @@ static bool reserve(struct transfer *transfer)
     if (transfer->piece_count < transfer->piece_capacity)
         return true;
     const uint32_t capacity = transfer->piece_capacity == 0 ? 8 : 2 * transfer->piece_capacity;
-    struct session_piece *pieces = arena_take(&transfer->arena, capacity * sizeof(*pieces));
-    struct variable_shard **shards = arena_take(&transfer->arena, capacity * sizeof(*shards));
+    struct session_piece *pieces = arena_take(&transfer->arena, capacity * sizeof *pieces);
+    struct variable_shard **shards = arena_take(&transfer->arena, capacity * sizeof *shards);
     if (pieces == NULL || shards == NULL)
         return false;
     if (transfer->piece_count > 0) {
-        memcpy(pieces, transfer->pieces, transfer->piece_count * sizeof(*pieces));
-        memcpy(shards, transfer->shards, transfer->piece_count * sizeof(*shards));
+        memcpy(pieces, transfer->pieces, transfer->piece_count * sizeof *pieces);
+        memcpy(shards, transfer->shards, transfer->piece_count * sizeof *shards);
     }
     transfer->pieces = pieces;
     transfer->shards = shards;
@@ -90,6 +92,7 @@ static bool reserve(struct transfer *transfer)
 static struct sumac_shape expected_shape(const struct selection *selection)
 {
     struct sumac_shape shape = selection->variable->shape;
+
     if (selection->has_rows && shape.rank > 0)
         shape.extent[0] = selection->rows.count;
     return shape;
@@ -134,6 +137,7 @@ static enum sumac_status check_rows(
     struct sumac_error *error)
 {
     const struct sumac_variable *variable = selection->variable;
+
     if (variable == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: item %zu has no variable",
@@ -167,6 +171,7 @@ static enum sumac_status check(
     const struct sumac_tensor *tensor = selection->tensor;
     char expected[128], given[128];
     const enum sumac_status status = check_rows(selection, client, rows, error);
+
     if (status != SUMAC_OK)
         return status;
     if (tensor->dtype != variable->dtype)
@@ -180,8 +185,8 @@ static enum sumac_status check(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
             "%s of %s: expected shape %s, given %s", selection->verb, variable->name,
-            sumac_shape_print(&shape, expected, sizeof(expected)),
-            sumac_shape_print(&tensor->shape, given, sizeof(given)));
+            sumac_shape_print(&shape, expected, sizeof expected),
+            sumac_shape_print(&tensor->shape, given, sizeof given));
     return client_check_memory(
         tensor, rows->count * variable->row_bytes, selection->verb, variable->name, error);
 }
@@ -205,6 +210,7 @@ enum sumac_status selection_add(
     struct sumac_variable *variable = selection->variable;
     struct sumac_range rows, common;
     const enum sumac_status status = check(selection, transfer->client, &rows, error);
+
     if (status != SUMAC_OK)
         return status;
     assert(client_is_locked(transfer->client));
@@ -245,13 +251,14 @@ void transfer_note_pulled(
     }
 }
 
-/* A push's staleness: the versions that its shards gained, in the mean, between the pull and the push. The mean over pushes
- * forgets: each counts for a thirty-second of it. */
+/* A push's staleness: the versions that its shards gained, in the mean, between the pull and the
+ * push. The mean over pushes forgets: each counts for a thirty-second of it. */
 void transfer_note_pushed(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count)
 {
     double gained = 0;
     uint32_t counted = 0;
+
     for (uint32_t i = 0; i < version_count && i < transfer->piece_count; i++) {
         const uint64_t based_on = transfer->pieces[i].based_on;
         if (based_on == 0 || versions[i] <= based_on)
@@ -278,6 +285,7 @@ void transfer_fail(struct transfer *transfer, const struct sumac_error *error)
 bool transfer_is_done(void *transfer)
 {
     const struct transfer *done = transfer;
+
     assert(client_is_locked(done->client));
     return done->over && atomic_load_explicit(&done->lent, memory_order_acquire) == 0;
 }
@@ -289,6 +297,7 @@ void transfer_released(void *transfer, uint64_t id)
     (void)id;
     const unsigned before =
         atomic_fetch_sub_explicit(&((struct transfer *)transfer)->lent, 1, memory_order_release);
+
     assert(before > 0); /* each run of bytes is given back once */
 }
 
@@ -297,6 +306,7 @@ static uint32_t find_silent(const struct transfer *transfer)
 {
     const struct peer *peers = transfer->client->peers;
     uint32_t silent = transfer->piece_count == 0 ? 0 : transfer->pieces[0].ps;
+
     for (uint32_t i = 1; i < transfer->piece_count; i++)
         if (peers[transfer->pieces[i].ps].heard_us < peers[silent].heard_us)
             silent = transfer->pieces[i].ps;
@@ -308,6 +318,7 @@ static uint32_t find_silent(const struct transfer *transfer)
 static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us)
 {
     struct sumac_client *client = transfer->client;
+
     for (;;) {
         const uint64_t report_us = client_now_us() + REPORT_US;
         if (client_wait(client, is_over, transfer, report_us < until_us ? report_us : until_us))
@@ -317,7 +328,7 @@ static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t u
         char peer[192];
         client_log(
             client, "a %s waits for %s; gives up in %s", noun,
-            client_peer_text(client, find_silent(transfer), peer, sizeof(peer)),
+            client_peer_text(client, find_silent(transfer), peer, sizeof peer),
             client_time_until(until_us).text);
     }
 }
@@ -326,6 +337,7 @@ enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error)
 {
     struct sumac_client *client = transfer->client;
+
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     client_lock(client);
@@ -334,7 +346,7 @@ enum sumac_status transfer_wait(
     const uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
     bool done = wait_and_say(transfer, noun, until_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
-        client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
+        (void)client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
     done = done && transfer_is_done(transfer);
     enum sumac_status status = SUMAC_OK;
     if (!done) {
@@ -342,7 +354,7 @@ enum sumac_status transfer_wait(
         status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "the %s was not over within %s; it waits for %s", noun, text_time_ms(timeout_ms).text,
-            client_peer_text(client, find_silent(transfer), peer, sizeof(peer)));
+            client_peer_text(client, find_silent(transfer), peer, sizeof peer));
     } else {
         assert(transfer->over);
         status = transfer->error.status;
@@ -357,6 +369,7 @@ enum sumac_status transfer_wait(
 bool transfer_poll(struct transfer *transfer)
 {
     struct sumac_client *client = transfer->client;
+
     if (!client_is_here(client))
         return true; /* the wait says why */
     client_lock(client);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c -- the session's effects carried out: streams opened, messages sent, calls made; and what
- * comes back, as events. */
+/* stream.c -- the session's effects carried out: streams opened, messages sent, calls made; and
+ * what comes back, as events. */
 #include "client_state.h"
 
 #include <assert.h>
@@ -45,6 +45,7 @@ static struct session_event stream_event(const struct stream_tag *tag, enum sess
 static void stream_writable(struct rpc_call *call)
 {
     const struct stream_tag *tag = rpc_call_user(call);
+
     if (slot_of(tag)->call != call || !rpc_call_writable(call))
         return;
     struct session_event event = stream_event(tag, SESSION_EVENT_STREAM_WRITABLE);
@@ -55,6 +56,7 @@ static void push_answered(struct rpc_call *call, const struct wire_received *rec
 {
     const struct stream_tag *tag = rpc_call_user(call);
     struct session_event event = stream_event(tag, SESSION_EVENT_PUSH_ANSWER);
+
     tag->client->peers[tag->ps].heard_us = event.now_us;
     event.push_answer = (const wire_push_answer *)received->message;
     struct sumac_client *client = tag->client;
@@ -68,6 +70,7 @@ static void pull_answered(struct rpc_call *call, const struct wire_received *rec
 {
     const struct stream_tag *tag = rpc_call_user(call);
     struct session_event event = stream_event(tag, SESSION_EVENT_PULL_ANSWER);
+
     tag->client->peers[tag->ps].heard_us = event.now_us;
     event.pull_answer = (const wire_pull_answer *)received->message;
     event.payload = received->payload;
@@ -79,6 +82,7 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
 {
     struct stream_tag *tag = rpc_call_user(call);
     struct session_event event = stream_event(tag, SESSION_EVENT_STREAM_LOST);
+
     event.error = error;
     if (slot_of(tag)->call == call)
         slot_of(tag)->call = NULL;
@@ -146,6 +150,7 @@ static enum sumac_status
 learn_peers(struct sumac_client *client, const wire_join_reply *reply, struct sumac_error *error)
 {
     const size_t count = reply->n_ps_addresses;
+
     if (count == 0 || count > SESSION_PS_MAX)
         return SUMAC_OK; /* the session refuses it */
     enum sumac_status status = client_set_peers(client, (uint32_t)count, error);
@@ -163,6 +168,7 @@ static void call_answered(struct rpc_call *call, const struct wire_received *rec
     struct sumac_error error;
     struct session_event event = {
         .kind = SESSION_EVENT_CALL_ANSWERED, .call = tag->number, .reply = received->message};
+
     if (tag->service == WIRE_SESSIONS && tag->method == WIRE_SESSIONS_JOIN &&
         learn_peers(tag->client, (const wire_join_reply *)received->message, &error) != SUMAC_OK) {
         event.kind = SESSION_EVENT_CALL_FAILED;
@@ -178,13 +184,14 @@ static void call_closed(struct rpc_call *call, const struct sumac_error *error)
     struct call_tag *tag = rpc_call_user(call);
     struct sumac_client *client = tag->client;
     struct call_tag **at = &client->calls;
+
     while (*at != tag)
         at = &(*at)->next;
     *at = tag->next;
     if (!tag->answered) {
         struct sumac_error none;
         if (error->status == SUMAC_OK) {
-            fail(
+            (void)fail(
                 &none, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
                 "ps %" PRIu32
                 " at %s ended a call well and did not answer it: is it a ps of this release?",
@@ -251,7 +258,7 @@ static bool reserve_payload(struct sumac_client *client, uint32_t count)
 {
     if (count <= client->payload_capacity)
         return true;
-    struct rpc_payload *payload = realloc(client->payload, 2 * count * sizeof(*payload));
+    struct rpc_payload *payload = realloc(client->payload, 2 * count * sizeof *payload);
     if (payload == NULL)
         return false;
     client->payload = payload;
@@ -296,6 +303,7 @@ static void do_send_pull(struct sumac_client *client, const struct session_effec
 static void do_transferred(const struct sumac_client *client, const struct session_effect *effect)
 {
     struct transfer *transfer = (struct transfer *)(uintptr_t)effect->token;
+
     assert(transfer->client == client);
     assert(!transfer->over); /* it is told once what it came to */
     transfer->over = true;
@@ -373,6 +381,7 @@ static bool do_effect(struct sumac_client *client, const struct session_effect *
 void client_step(struct sumac_client *client, struct session_event *event)
 {
     struct session_effects effects;
+
     if (client->session == NULL)
         return;
     assert(client_is_locked(client));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.c -- glibc's malloc for gRPC's receive buffers: freed 64 KiB slices are kept, not given back to the system. */
+/* tune.c -- glibc's malloc for gRPC's receive buffers: freed 64 KiB slices are kept, not given back
+ * to the system. */
 #include "sumac/client.h"
 
 #include <malloc.h>

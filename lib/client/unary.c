@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unary.c -- one call to one ps, which the session makes, waited for by the thread that wants it. */
+/* unary.c -- one call to one ps, which the session makes, waited for by the thread that wants
+ * it. */
 #include "client_state.h"
 
 #include <assert.h>
@@ -34,11 +35,11 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
     assert(ps < client->peer_count);
     const struct peer *peer = &client->peers[ps];
     if (peer->heard_us == 0)
-        text_print(
+        (void)text_print(
             text, text_bytes, "ps %" PRIu32 " at %s, which was never heard from", ps,
             peer->address);
     else
-        text_print(
+        (void)text_print(
             text, text_bytes, "ps %" PRIu32 " at %s, which was last heard from %s ago", ps,
             peer->address, text_time_us(client_now_us() - peer->heard_us).text);
     return text;
@@ -47,6 +48,7 @@ client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, siz
 void client_answered(const struct session_effect *effect)
 {
     struct unary *unary = (struct unary *)(uintptr_t)effect->token;
+
     assert(!unary->over);
     unary->over = true;
     unary->error = effect->error;
@@ -73,6 +75,7 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
     char peer[192];
     const struct sumac_error *given = &unary->error;
     const uint32_t ps = unary->call->ps;
+
     assert(given->status != SUMAC_OK); /* that would be no failure */
     if (given->reason == SUMAC_REASON_UNSPECIFIED && client->ended)
         given = &client->end; /* the session knows why nobody answers */
@@ -84,7 +87,7 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
     if (given->status == SUMAC_DEADLINE_EXCEEDED || given->status == SUMAC_CANCELLED)
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "no answer in time from %s%s",
-            client_peer_text(client, ps, peer, sizeof(peer)),
+            client_peer_text(client, ps, peer, sizeof peer),
             unary->call->waits_for_others
                 ? ", which may itself wait for another ps: sumac stats says for which"
                 : "");
@@ -114,7 +117,7 @@ client_call(struct sumac_client *client, const struct client_call *call, struct 
     LIST_APPEND(&client->unaries, &unary, links);
     client_step(
         client, &(struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &wanted});
-    client_wait(client, is_over, &unary, NEVER_US);
+    (void)client_wait(client, is_over, &unary, NEVER_US);
     LIST_REMOVE(&client->unaries, &unary, links);
     assert(unary.over); /* it lies on this thread's stack */
     return unary.error.status == SUMAC_OK ? SUMAC_OK : explain(client, &unary, error);

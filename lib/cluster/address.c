@@ -12,6 +12,7 @@
 static bool port_is_valid(const char *digits, size_t count)
 {
     uint32_t port = 0;
+
     for (size_t i = 0; i < count; i++) {
         if (digits[i] < '0' || digits[i] > '9')
             return false;
@@ -38,6 +39,7 @@ static bool ipv6_is_valid(const char *host, size_t bytes)
     const char *zone = memchr(host, '%', bytes);
     const size_t number_bytes = zone != NULL ? (size_t)(zone - host) : bytes;
     char number[IPV6_BYTES_MAX];
+
     if (number_bytes >= sizeof number || memchr(host, '\0', bytes) != NULL)
         return false;
     memcpy(number, host, number_bytes);
@@ -51,6 +53,7 @@ static bool ipv6_is_valid(const char *host, size_t bytes)
 bool address_is_valid(const char *address, size_t bytes)
 {
     size_t end = bytes; /* just past the last colon */
+
     while (end > 0 && address[end - 1] != ':')
         end--;
     if (end == 0 || !port_is_valid(address + end, bytes - end))

@@ -51,6 +51,7 @@ const char *
 sumac_cluster_address(const struct sumac_cluster *cluster, const char *job, uint32_t index)
 {
     const struct sumac_job *found = sumac_cluster_job(cluster, job);
+
     for (uint32_t i = 0; found != NULL && i < found->task_count; i++) {
         if (found->tasks[i].index == index)
             return found->tasks[i].address;
@@ -74,11 +75,12 @@ static enum sumac_status give_text(
 {
     const size_t bytes = strlen(scheme) + strlen(separator) + strlen(text) + 1;
     char *copy = malloc(bytes);
+
     if (copy == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for the address of a task");
-    text_print(copy, bytes, "%s%s%s", scheme, separator, text);
+    (void)text_print(copy, bytes, "%s%s%s", scheme, separator, text);
     *given = copy;
     return SUMAC_OK;
 }

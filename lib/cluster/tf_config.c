@@ -4,19 +4,21 @@
  *   {"cluster": {JOB: ["host:port", …] or {"INDEX": "host:port", …}, …},
  *    "task": {"type": JOB, "index": N}, "rpc_layer": TEXT, "session_master": TEXT}
  *
- * TensorFlow's resolver (tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py) fails when a value is
- * asked for, or not at all; here everything is checked beforehand:
+ * TensorFlow's resolver
+ * (tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py) fails when a value
+ * is asked for, or not at all; here everything is checked beforehand:
  *
- *   text            one JSON object (RFC 8259), no key twice, at most DEPTH_MAX levels; further keys are ignored
+ *   text            one JSON object (RFC 8259), no key twice, at most DEPTH_MAX levels; further
+ *                   keys are ignored
  *   address         address.h; none occurs twice
  *   INDEX           plain digits, none twice; a map may leave indices out
  *   JOB             any name but the empty one; without tasks it counts as absent
- *   type, index     an integer or a string, of digits for the index; they name a task of the cluster, unless that is
- *                   empty, or type is `evaluator`
+ *   type, index     an integer or a string, of digits for the index; they name a task of the
+ *                   cluster, unless that is empty, or type is `evaluator`
  *   the other two   a string, or null for none
  *
- * Kubeflow's dynamic form tells a ps only of itself: `ps` is then a list of one while some other job is a map, and the one
- * address belongs to the task's own index.
+ * Kubeflow's dynamic form tells a ps only of itself: `ps` is then a list of one while some other
+ * job is a map, and the one address belongs to the task's own index.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,7 @@ static bool holds_nul(const json_t *string)
 static bool read_digits(const char *text, uint32_t *index)
 {
     uint32_t number = 0;
+
     if (text[0] == '\0')
         return false;
     for (const char *digit = text; *digit != '\0'; digit++) {
@@ -94,6 +97,7 @@ read_list(const json_t *list, struct sumac_job *job, struct sumac_error *error)
 {
     size_t i = 0;
     json_t *value = NULL;
+
     json_array_foreach(list, i, value)
     {
         struct sumac_task *task = &job->tasks[job->task_count];
@@ -109,6 +113,7 @@ read_list(const json_t *list, struct sumac_job *job, struct sumac_error *error)
 static int order_tasks(const void *a, const void *b)
 {
     const struct sumac_task *left = a, *right = b;
+
     return (left->index > right->index) - (left->index < right->index);
 }
 
@@ -116,6 +121,7 @@ static enum sumac_status read_map(json_t *map, struct sumac_job *job, struct sum
 {
     const char *key = NULL;
     json_t *value = NULL;
+
     json_object_foreach(map, key, value)
     {
         uint32_t index = 0;
@@ -176,6 +182,7 @@ struct place {
 static int order_places(const void *a, const void *b)
 {
     const struct place *left = a, *right = b;
+
     return strcmp(left->address, right->address);
 }
 
@@ -183,6 +190,7 @@ static enum sumac_status
 check_addresses_differ(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
     size_t count = 0, filled = 0;
+
     for (uint32_t i = 0; i < cluster->job_count; i++)
         count += cluster->jobs[i].task_count;
     if (count < 2)
@@ -238,7 +246,7 @@ read_type(const json_t *value, struct sumac_cluster *cluster, struct sumac_error
 {
     if (json_is_integer(value)) {
         char digits[24];
-        text_print(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        (void)text_print(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         return copy_text(digits, &cluster->task_type, error);
     }
     if (!json_is_string(value) || holds_nul(value))
@@ -250,6 +258,7 @@ static enum sumac_status
 read_index(const json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
 {
     bool valid = false;
+
     if (json_is_integer(value)) {
         const json_int_t number = json_integer_value(value);
         valid = number >= 0 && number <= INDEX_MAX;
@@ -287,6 +296,7 @@ static enum sumac_status
 read_text(const json_t *root, const char *key, char **text, struct sumac_error *error)
 {
     const json_t *value = json_object_get(root, key);
+
     if (value == NULL || json_is_null(value))
         return SUMAC_OK;
     if (!json_is_string(value) || holds_nul(value))
@@ -368,6 +378,7 @@ static bool some_job_is_a_map(const json_t *root)
     json_t *jobs = json_object_get(root, "cluster");
     const char *name = NULL;
     json_t *tasks = NULL;
+
     json_object_foreach(jobs, name, tasks)
     {
         if (json_is_object(tasks))
@@ -409,6 +420,7 @@ static enum sumac_status read_root(
     struct sumac_error *error)
 {
     enum sumac_status status = read_cluster(json_object_get(root, "cluster"), cluster, error);
+
     if (status == SUMAC_OK)
         status = read_task(json_object_get(root, "task"), cluster, error);
     if (status == SUMAC_OK)
@@ -429,6 +441,7 @@ enum sumac_status sumac_cluster_parse(
     const char *text = tf_config != NULL && tf_config[0] != '\0' ? tf_config : "{}";
     struct sumac_cluster read = {0};
     json_t *root = NULL;
+
     if (cluster == NULL)
         return fail_for_null(error, "sumac_cluster_parse", "cluster");
     enum sumac_status status = load(text, &root, error);

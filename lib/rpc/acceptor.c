@@ -52,6 +52,7 @@ struct acceptor {
 static uint64_t now_us(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
@@ -80,18 +81,21 @@ static bool admit(struct acceptor *acceptor, const struct connection_host *host,
     return connections_admit(&acceptor->connections, host);
 }
 
-/* Closed at once, and nothing is kept of it, not even by the kernel. Whoever hears of it finds it counted. */
+/* Closed at once, and nothing is kept of it, not even by the kernel. Whoever hears of it finds it
+ * counted. */
 static void refuse(struct acceptor *acceptor, int socket)
 {
     const struct linger none = {.l_onoff = 1, .l_linger = 0};
+
     atomic_fetch_add(&acceptor->refused, 1);
     (void)setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    close(socket);
+    (void)close(socket);
 }
 
 static void enter(struct acceptor *acceptor, int socket, const struct connection_host *host)
 {
     const uint64_t now = now_us();
+
     pthread_mutex_lock(&acceptor->mutex);
     const bool admitted = admit(acceptor, host, now);
     if (admitted)
@@ -109,8 +113,9 @@ static void enter(struct acceptor *acceptor, int socket, const struct connection
     reader_cross(&acceptor->own);
 }
 
-/* Some of those that wait at a socket: while others come without a pause, there is a look at the order to stop. False: the
- * machine is short of something that a connection needs; they go on waiting. */
+/* Some of those that wait at a socket: while others come without a pause, there is a look at the
+ * order to stop. False: the machine is short of something that a connection needs; they go on
+ * waiting. */
 static bool accept_some(struct acceptor *acceptor, int listener)
 {
     for (unsigned count = 0; count < ACCEPTED_AT_ONCE; count++) {
@@ -136,6 +141,7 @@ static bool accept_some(struct acceptor *acceptor, int listener)
 static void look_round(struct acceptor *acceptor)
 {
     const uint64_t now = now_us();
+
     pthread_mutex_lock(&acceptor->mutex);
     if (now - acceptor->looked_us >= LOOK_MS * 1000u) {
         look(acceptor, now);
@@ -151,6 +157,7 @@ static void *run(void *context)
         {.fd = acceptor->stop_accepting, .events = POLLIN}};
     const unsigned count = acceptor->listener.count;
     bool enough = true;
+
     for (unsigned i = 0; i < count; i++)
         polled[1 + i] = (struct pollfd){.fd = acceptor->listener.sockets[i], .events = POLLIN};
     for (;;) {
@@ -165,18 +172,21 @@ static void *run(void *context)
     }
 }
 
-/* The poller reads all connections: while it is held, none but those that hold it. The thread that accepts reads only the one
- * that it has let in last, while the poller may go on with all others. */
+/* The poller reads all connections: while it is held, none but those that hold it. The thread that
+ * accepts reads only the one that it has let in last, while the poller may go on with all
+ * others. */
 static uint32_t end_greedy(struct connections *connections, bool poller)
 {
     return poller ? connections_end_greedy(connections) : connections_end_greedy_last(connections);
 }
 
-/* While a thread is held, only those connections are read by it that hold it: who is read from then is ended. */
+/* While a thread is held, only those connections are read by it that hold it: who is read from then
+ * is ended. */
 static void watch(struct acceptor *acceptor, bool *noted)
 {
     const bool own = reader_is_held(&acceptor->own, HELD_US_MAX);
     const bool poller = reader_is_held(acceptor->poller, HELD_US_MAX);
+
     if (!own && !poller) {
         *noted = false;
         return;
@@ -194,6 +204,7 @@ static void *run_watch(void *context)
     struct acceptor *const acceptor = context;
     struct pollfd stop = {.fd = acceptor->stop_watching, .events = POLLIN};
     bool noted = false;
+
     while (poll(&stop, 1, WATCH_MS) <= 0) {
         watch(acceptor, &noted);
         look_round(acceptor);
@@ -205,6 +216,7 @@ enum sumac_status acceptor_open(
     const struct rpc_server_options *options, struct acceptor **acceptor, struct sumac_error *error)
 {
     struct acceptor *const made = memory_take(&memory_heap, sizeof *made);
+
     if (made == NULL)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
     *made = (struct acceptor){
@@ -234,22 +246,23 @@ uint32_t acceptor_port(const struct acceptor *acceptor) { return acceptor->liste
 bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader *poller)
 {
     sigset_t all, before;
+
     sigfillset(&all);
     acceptor->core = core;
     acceptor->poller = poller;
     (void)pthread_getcpuclockid(pthread_self(), &poller->cpu);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     acceptor->running = pthread_create(&acceptor->thread, NULL, run, acceptor) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!acceptor->running)
         return false;
-    pthread_setname_np(acceptor->thread, "sumac-accept");
+    (void)pthread_setname_np(acceptor->thread, "sumac-accept");
     (void)pthread_getcpuclockid(acceptor->thread, &acceptor->own.cpu);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     acceptor->watching = pthread_create(&acceptor->watcher, NULL, run_watch, acceptor) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (acceptor->watching)
-        pthread_setname_np(acceptor->watcher, "sumac-watch");
+        (void)pthread_setname_np(acceptor->watcher, "sumac-watch");
     return acceptor->watching;
 }
 
@@ -257,9 +270,10 @@ bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader 
 static void end_thread(pthread_t thread, int event)
 {
     const uint64_t one = 1;
+
     while (write(event, &one, sizeof one) < 0 && errno == EINTR)
         ;
-    pthread_join(thread, NULL);
+    (void)pthread_join(thread, NULL);
 }
 
 void acceptor_stop(struct acceptor *acceptor)
@@ -273,7 +287,7 @@ void acceptor_stop(struct acceptor *acceptor)
 static void close_event(int event)
 {
     if (event >= 0)
-        close(event);
+        (void)close(event);
 }
 
 /* A peer that sends without a pause would hold up the end, too: whoever does is cut to the last. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* acceptor.h -- the thread that lets clients in: it accepts connections, within a bound, and hands them to gRPC. Inside
- * lib/rpc only.
+/* acceptor.h -- the thread that lets clients in: it accepts connections, within a bound, and hands
+ * them to gRPC. Inside lib/rpc only.
  *
- * gRPC could listen itself. But it bounds no number of connections, and after it had once no descriptor for one, gRPC 1.51
- * accepts none ever again and tells nobody. The thread costs the one that polls nothing; it touches gRPC's server, which any
- * thread may, and its own table.
+ * gRPC could listen itself. But it bounds no number of connections, and after it had once no
+ * descriptor for one, gRPC 1.51 accepts none ever again and tells nobody. The thread costs the one
+ * that polls nothing; it touches gRPC's server, which any thread may, and its own table.
  */
 #ifndef RPC_ACCEPTOR_H
 #define RPC_ACCEPTOR_H
@@ -29,12 +29,15 @@ enum sumac_status acceptor_open(
     const struct rpc_server_options *options, struct acceptor **acceptor,
     struct sumac_error *error);
 uint32_t acceptor_port(const struct acceptor *acceptor);
-/* Let them in. Borrows core, which was started, and poller, which the calling thread polls. False: no thread to be had. */
+/* Let them in. Borrows core, which was started, and poller, which the calling thread polls. False:
+ * no thread to be had. */
 bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader *poller);
-/* Nobody is let in any more. Whoever holds a thread by what it sends is cut until acceptor_close. */
+/* Nobody is let in any more. Whoever holds a thread by what it sends is cut until
+ * acceptor_close. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_close(struct acceptor *acceptor);
-/* One more call of that connection was cancelled before it said anything; of too many, the connection is cut. Threads: any. */
+/* One more call of that connection was cancelled before it said anything; of too many, the
+ * connection is cut. Threads: any. */
 void acceptor_note_cancelled(struct acceptor *acceptor, int descriptor, ino_t inode);
 /* How many it lets in at a time. */
 uint32_t acceptor_connections_max(const struct acceptor *acceptor);

@@ -44,6 +44,7 @@ void call_hear(struct rpc_call *call, enum call_hears to)
 struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core)
 {
     struct rpc_call *call = pool_take(&poller->calls);
+
     if (call == NULL)
         return NULL;
     call->poller = poller;
@@ -61,6 +62,7 @@ struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core)
 static void destroy(struct rpc_call *call)
 {
     struct rpc_poller *poller = call->poller;
+
     grpc_call_unref(call->core);
     grpc_byte_buffer_destroy(call->outgoing);
     if (call->held != NULL)
@@ -98,9 +100,10 @@ static enum sumac_reason read_reason(const grpc_metadata_array *trailing)
 static void tell_closed(struct rpc_call *call)
 {
     struct sumac_error error = {.status = SUMAC_OK};
+
     if (call->server != NULL) {
         if (call->cancelled != 0)
-            fail(
+            (void)fail(
                 &error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED,
                 "the call was cancelled, ran out of time, or its connection was lost");
     } else if (call->refused != NULL) {
@@ -108,7 +111,7 @@ static void tell_closed(struct rpc_call *call)
     } else if (call->status != GRPC_STATUS_OK) {
         const size_t bytes = GRPC_SLICE_LENGTH(call->details);
         const int shown = bytes < sizeof error.text ? (int)bytes : (int)sizeof error.text;
-        fail(
+        (void)fail(
             &error, (enum sumac_status)call->status, read_reason(&call->trailing), "%.*s", shown,
             (const char *)GRPC_SLICE_START_PTR(call->details));
     }

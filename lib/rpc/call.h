@@ -43,7 +43,8 @@ struct rpc_poller {
         *asking; /* calls whose next message is to be asked for; each counts that as a batch */
 };
 
-/* What this end says; call.c has the table of its moves. The last word is the status, or the client's half-close. */
+/* What this end says; call.c has the table of its moves. The last word is the status, or the
+ * client's half-close. */
 enum call_says {
     SAYS_NOTHING_YET, /* the client's initial metadata is not out */
     SAYS_WHAT_COMES,  /* a message may be sent */
@@ -122,7 +123,8 @@ void call_settle(struct rpc_call *call);
 
 /* send.c */
 void call_send_done(void *owner, bool ok);
-/* Nothing is under way any more: send the half-close or the status that waits for that, if one does. */
+/* Nothing is under way any more: send the half-close or the status that waits for that, if one
+ * does. */
 void call_send_ending(struct rpc_call *call);
 /* One packed message with its payload, in call->outgoing. */
 void call_fill(
@@ -139,10 +141,11 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer);
 
 /* Who a call belongs to keeps a list. */
 void server_forget(struct rpc_server *server, struct rpc_call *call);
-/* The call's answer or status is the last that it says. Of too many that nobody reads, one is cut. */
+/* The call's answer or status is the last that it says. Of too many that nobody reads, one is
+ * cut. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call);
-/* So many bytes of an answer are handed to gRPC; of too many that nobody reads, a connection is cut. False: there is no
- * room for them, and they must not be sent. */
+/* So many bytes of an answer are handed to gRPC; of too many that nobody reads, a connection is
+ * cut. False: there is no room for them, and they must not be sent. */
 bool server_note_unread(struct rpc_server *server, struct rpc_call *call, uint64_t bytes);
 /* They have gone out (`taken`), or the call is over. */
 void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool taken);

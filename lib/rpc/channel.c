@@ -45,6 +45,7 @@ enum sumac_status
 rpc_channel_open(struct rpc_poller *poller, const char *target, struct rpc_channel **channel)
 {
     struct rpc_channel *made = memory_take(&memory_heap, sizeof *made);
+
     if (made == NULL)
         return SUMAC_RESOURCE_EXHAUSTED;
     grpc_arg args[] = {
@@ -111,7 +112,7 @@ static const struct known *know(struct rpc_channel *channel, const wire_service 
         char path[PATH_BYTES];
         if (!schema_find_method(channel->poller->schema, service->name, name, &known->shapes[i]))
             return NULL;
-        text_print(path, sizeof path, "/%s/%s", service->name, name);
+        (void)text_print(path, sizeof path, "/%s/%s", service->name, name);
         known->registered[i] = grpc_channel_register_call(channel->core, path, NULL, NULL);
     }
     known->service = service;
@@ -132,6 +133,7 @@ static gpr_timespec deadline_at(uint64_t us)
 static void open_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
+
     if (ok) {
         if (call->says == SAYS_NOTHING_YET)
             call_say(call, SAYS_WHAT_COMES);
@@ -146,6 +148,7 @@ static void status_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
     (void)ok;
+
     call->over = true;
     call_settle(call);
 }
@@ -163,6 +166,7 @@ static grpc_op beginning(bool wait_for_ready)
 static void begin(struct rpc_call *call, const wire_message *message, bool wait_for_ready)
 {
     grpc_op status = {.op = GRPC_OP_RECV_STATUS_ON_CLIENT};
+
     status.data.recv_status_on_client.trailing_metadata = &call->trailing;
     status.data.recv_status_on_client.status = &call->status;
     status.data.recv_status_on_client.status_details = &call->details;
@@ -187,6 +191,7 @@ enum sumac_status rpc_channel_call(
     const struct rpc_handler *handler, void *user, struct rpc_call **call)
 {
     const struct known *known = know(channel, service);
+
     if (known == NULL || method >= service->n_methods)
         return SUMAC_UNIMPLEMENTED;
     assert(known->shapes[method].client_streams == (message == NULL));

@@ -31,6 +31,7 @@ void connections_deinit(struct connections *connections)
 static struct connection_host host_of_v4(uint32_t address)
 {
     struct connection_host host = {.local = ntohl(address) >> 24 == IN_LOOPBACKNET};
+
     memcpy(host.bytes + 12, &address, sizeof address);
     return host;
 }
@@ -60,6 +61,7 @@ struct connection_host connection_host_of(const struct sockaddr *address)
 static uint32_t count_of(const struct connections *connections, const struct connection_host *host)
 {
     uint32_t count = 0;
+
     for (uint32_t i = 0; i < connections->count; i++)
         count += memcmp(connections->items[i].host.bytes, host->bytes, sizeof host->bytes) == 0;
     return count;
@@ -68,6 +70,7 @@ static uint32_t count_of(const struct connections *connections, const struct con
 bool connections_admit(const struct connections *connections, const struct connection_host *host)
 {
     const uint32_t left = connections->max - connections->count;
+
     if (host->local)
         return left > connections->max / 8;
     return count_of(connections, host) < left;
@@ -78,6 +81,7 @@ void connections_add(
     uint64_t now_us)
 {
     struct stat file;
+
     assert(connections->count < connections->max);
     if (fstat(descriptor, &file) != 0)
         return;
@@ -88,6 +92,7 @@ void connections_add(
 ino_t connection_inode(int descriptor)
 {
     struct stat file;
+
     return fstat(descriptor, &file) == 0 && S_ISSOCK(file.st_mode) ? file.st_ino : 0;
 }
 
@@ -96,6 +101,7 @@ static bool is_file(int descriptor, ino_t inode) { return connection_inode(descr
 void connections_look(struct connections *connections)
 {
     uint32_t kept = 0;
+
     for (uint32_t i = 0; i < connections->count; i++) {
         const struct connection *at = &connections->items[i];
         if (is_file(at->descriptor, at->inode))
@@ -108,14 +114,17 @@ static bool has_spoken(int descriptor)
 {
     struct tcp_info info = {0};
     socklen_t bytes = sizeof info;
+
     return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
            info.tcpi_bytes_received >= GREETING_BYTES_MIN;
 }
 
-/* gRPC may close the descriptor at any moment, and its number may be another's then: a duplicate stays what it is. */
+/* gRPC may close the descriptor at any moment, and its number may be another's then: a duplicate
+ * stays what it is. */
 static void end(struct connection *connection)
 {
     const int own = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0);
+
     if (own < 0)
         return;
     if (is_file(own, connection->inode)) {
@@ -123,7 +132,7 @@ static void end(struct connection *connection)
         if (!connection->spoke)
             (void)shutdown(own, SHUT_RDWR);
     }
-    close(own);
+    (void)close(own);
 }
 
 void connections_end_silent(
@@ -142,6 +151,7 @@ static uint64_t read_bytes(int descriptor)
     struct tcp_info info = {0};
     socklen_t bytes = sizeof info;
     int unread = 0;
+
     if (ioctl(descriptor, FIONREAD, &unread) != 0 ||
         getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || unread < 0)
         return 0;
@@ -155,20 +165,23 @@ void connections_note_read(struct connections *connections)
         connections->items[i].read_bytes = read_bytes(connections->items[i].descriptor);
 }
 
-/* connect(2) with AF_UNSPEC resets the connection and empties its queues; after shutdown(2) gRPC would read what waits. */
+/* connect(2) with AF_UNSPEC resets the connection and empties its queues; after shutdown(2) gRPC
+ * would read what waits. */
 static bool reset(int descriptor)
 {
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
     return connect(descriptor, &nobody, sizeof nobody) == 0;
 }
 
 bool connection_reset(int descriptor, ino_t inode)
 {
     const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+
     if (own < 0)
         return false;
     const bool ended = is_file(own, inode) && reset(own);
-    close(own);
+    (void)close(own);
     return ended;
 }
 
@@ -182,13 +195,14 @@ static bool end_greedy(struct connection *connection)
     const bool greedy = is_file(own, connection->inode) &&
                         read_bytes(own) >= connection->read_bytes + GREEDY_BYTES_MIN;
     connection->ended = greedy && reset(own);
-    close(own);
+    (void)close(own);
     return connection->ended;
 }
 
 uint32_t connections_end_greedy(struct connections *connections)
 {
     uint32_t count = 0;
+
     for (uint32_t i = 0; i < connections->count; i++)
         count += end_greedy(&connections->items[i]) ? 1 : 0;
     return count;
@@ -197,6 +211,7 @@ uint32_t connections_end_greedy(struct connections *connections)
 uint32_t connections_end_greedy_last(struct connections *connections)
 {
     const uint32_t count = connections->count;
+
     return count > 0 && end_greedy(&connections->items[count - 1]) ? 1 : 0;
 }
 
@@ -215,6 +230,7 @@ static void leak(struct connection *connection, uint64_t now_us)
 {
     const uint64_t each_us = 1000000u / CONNECTION_CANCELLED_PER_S;
     const uint64_t count = (now_us - connection->cancelled_us) / each_us;
+
     connection->cancelled =
         count < connection->cancelled ? connection->cancelled - (uint32_t)count : 0;
     connection->cancelled_us += count * each_us;
@@ -224,6 +240,7 @@ bool connections_note_cancelled(
     struct connections *connections, int descriptor, ino_t inode, uint64_t now_us)
 {
     struct connection *const at = find(connections, descriptor, inode);
+
     if (at == NULL || at->ended)
         return false;
     leak(at, now_us);

@@ -31,6 +31,7 @@ static void answer(struct rpc_call *call, int status)
 static void check(struct rpc_call *call, const struct wire_received *received)
 {
     const struct rpc_server *server = rpc_call_user(call);
+
     if (knows(server, received))
         answer(call, server->serving ? SERVING : NOT_SERVING);
     else
@@ -47,6 +48,7 @@ static int status_for(const struct watcher *watcher, bool serving)
 static void tell(struct watcher *watcher, bool serving)
 {
     const int status = status_for(watcher, serving);
+
     if (watcher->told == status || !rpc_call_writable(watcher->call))
         return;
     watcher->told = status;
@@ -57,6 +59,7 @@ static void tell(struct watcher *watcher, bool serving)
 static void watch(struct rpc_call *call, const struct wire_received *received)
 {
     struct rpc_server *server = rpc_call_user(call);
+
     rpc_call_set_user(call, NULL);
     for (unsigned i = 0; i < SERVER_WATCHERS_MAX; i++) {
         struct watcher *watcher = &server->watchers[i];
@@ -83,6 +86,7 @@ static void watch_closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct watcher *watcher = rpc_call_user(call);
     (void)error;
+
     /* A request that could not be read leaves the server as the user. */
     if (watcher != NULL && (void *)watcher != (void *)call->server)
         watcher->call = NULL;
@@ -111,5 +115,6 @@ enum sumac_status health_add(struct rpc_server *server, struct sumac_error *erro
         {.message = check},
         {.message = watch, .writable = watch_writable, .closed = watch_closed},
     };
+
     return rpc_server_add(server, &grpc__health__v1__health__descriptor, handlers, server, error);
 }

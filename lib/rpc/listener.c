@@ -25,6 +25,7 @@ static int listen_at(const struct sockaddr *address, socklen_t bytes)
 {
     const int made =
         socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+
     if (made < 0)
         return -1;
     set(made, SOL_SOCKET, SO_REUSEADDR,
@@ -34,7 +35,7 @@ static int listen_at(const struct sockaddr *address, socklen_t bytes)
     if (bind(made, address, bytes) == 0 && listen(made, SOMAXCONN) == 0)
         return made;
     const int why = errno;
-    close(made);
+    (void)close(made);
     errno = why;
     return -1;
 }
@@ -55,6 +56,7 @@ static uint32_t port_of(int socket)
 static bool add(struct listener *listener, struct addrinfo *at)
 {
     const in_port_t port = htons((uint16_t)listener->port);
+
     if (at->ai_family == AF_INET6)
         ((struct sockaddr_in6 *)(void *)at->ai_addr)->sin6_port = port;
     else if (at->ai_family == AF_INET)
@@ -75,6 +77,7 @@ static int add_all(struct listener *listener, const char *host)
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
     int why = 0;
+
     if (getaddrinfo(host, NULL, &wanted, &found) != 0)
         return 0;
     for (struct addrinfo *at = found; at != NULL && listener->count < LISTENER_SOCKETS_MAX;
@@ -93,6 +96,7 @@ static bool add_any(struct listener *listener)
         .ai_family = AF_INET6,
         .ai_addr = (struct sockaddr *)(void *)&any,
         .ai_addrlen = sizeof any};
+
     return add(listener, &at);
 }
 
@@ -127,11 +131,12 @@ listener_open(const char *host, uint32_t port, struct listener *listener, struct
     char bare[HOST_BYTES];
     const size_t length = strlen(host);
     const bool bracketed = length > 2 && host[0] == '[' && host[length - 1] == ']';
+
     if (length >= sizeof bare || port > 65535)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s:%u is no address to listen on", host, port);
-    text_print(
+    (void)text_print(
         bare, sizeof bare, "%.*s", (int)(bracketed ? length - 2 : length),
         bracketed ? host + 1 : host);
     *listener = (struct listener){.port = port};
@@ -147,6 +152,6 @@ listener_open(const char *host, uint32_t port, struct listener *listener, struct
 void listener_close(struct listener *listener)
 {
     for (unsigned i = 0; i < listener->count; i++)
-        close(listener->sockets[i]);
+        (void)close(listener->sockets[i]);
     listener->count = 0;
 }

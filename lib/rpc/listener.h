@@ -15,9 +15,11 @@ struct listener {
     uint32_t port;
 };
 
-/* Listen on every address that `host` is ("[::1]", "0.0.0.0": all there are, IPv6's too); port 0: one that is free.
+/* Listen on every address that `host` is ("[::1]", "0.0.0.0": all there are, IPv6's too); port 0:
+ * one that is free.
  *
- * Fails    UNAVAILABLE: another process has the port. INVALID_ARGUMENT: no such address here. RESOURCE_EXHAUSTED: no
+ * Fails    UNAVAILABLE: another process has the port. INVALID_ARGUMENT: no such address here.
+ *          RESOURCE_EXHAUSTED: no
  * descriptor. */
 enum sumac_status listener_open(
     const char *host, uint32_t port, struct listener *listener, struct sumac_error *error);

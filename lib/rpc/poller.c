@@ -22,6 +22,7 @@ void rpc_deinit(void) { grpc_shutdown_blocking(); }
 enum sumac_status rpc_poller_create(struct rpc_poller **poller)
 {
     struct rpc_poller *made = memory_take(&memory_heap, sizeof *made);
+
     if (made == NULL)
         return SUMAC_RESOURCE_EXHAUSTED;
     *made = (struct rpc_poller){.schema = schema_create()};
@@ -41,7 +42,7 @@ void rpc_poller_destroy(struct rpc_poller *poller)
     if (poller == NULL)
         return;
     while (poller->live > 0)
-        rpc_poll(poller, UINT64_MAX);
+        (void)rpc_poll(poller, UINT64_MAX);
     grpc_completion_queue_shutdown(poller->queue);
     while (rpc_poll(poller, UINT64_MAX) != RPC_POLLED_SHUTDOWN)
         ;
@@ -78,6 +79,7 @@ enum rpc_polled rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rp
 void rpc_handle(struct rpc_poller *poller, const struct rpc_event *event)
 {
     const struct tag *tag = event->tag;
+
     tag->done(tag->owner, event->ok);
     if (poller->arena.bytes_used > ARENA_KEPT_BYTES_MAX)
         arena_deinit(&poller->arena);
@@ -86,6 +88,7 @@ void rpc_handle(struct rpc_poller *poller, const struct rpc_event *event)
 enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us)
 {
     struct rpc_event event;
+
     rpc_ask(poller);
     const enum rpc_polled polled = rpc_wait(poller, until_us, &event);
     if (polled == RPC_POLLED_EVENT)

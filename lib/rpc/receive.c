@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* receive.c -- messages on their way in: unpacked in place, checked, handed over. */
+#include <inttypes.h>
 #include <string.h>
 
 #include <grpc/byte_buffer.h>
@@ -13,6 +14,7 @@ void call_receive(struct rpc_call *call)
 {
     grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}};
     size_t count = 1;
+
     ops[0].data.recv_message.recv_message = &call->arriving;
     if (call->server == NULL && !call->welcomed) {
         call->welcomed = true;
@@ -45,6 +47,7 @@ spans_of(struct arena *arena, const grpc_byte_buffer *buffer, size_t *count)
 {
     const grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
     struct span *spans = arena_take(arena, slices->count * sizeof *spans);
+
     *count = slices->count;
     for (size_t i = 0; spans != NULL && i < slices->count; i++)
         spans[i] = (struct span){
@@ -69,20 +72,22 @@ static void refuse(struct rpc_call *call, const struct sumac_error *error)
     grpc_call_cancel(call->core, NULL);
 }
 
-/* Unpacking takes far longer than receiving: what the method's messages never have is not unpacked. */
+/* Unpacking takes far longer than receiving: what the method's messages never have is not
+ * unpacked. */
 static enum sumac_status check_bytes(
     const struct rpc_call *call, const struct span *spans, size_t count, struct sumac_error *error)
 {
     const uint64_t max = call->method != NULL ? call->method->message_bytes_max : UINT64_MAX;
     uint64_t bytes = 0;
+
     for (size_t i = 0; i < count; i++)
         bytes += spans[i].bytes;
     if (bytes <= max)
         return SUMAC_OK;
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MESSAGE_TOO_LARGE,
-        "a %s of %llu bytes: %s takes at most %llu", call->incoming->short_name,
-        (unsigned long long)bytes, call->method->descriptor->name, (unsigned long long)max);
+        "a %s of %" PRIu64 " bytes: %s takes at most %" PRIu64, call->incoming->short_name, bytes,
+        call->method->descriptor->name, max);
 }
 
 void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
@@ -91,6 +96,7 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
     struct wire_received received;
     struct sumac_error error;
     size_t count;
+
     call->heard = true;
     arena_reset(arena);
     const struct span *spans = spans_of(arena, buffer, &count);
@@ -134,6 +140,7 @@ void call_receive_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
     grpc_byte_buffer *buffer = call->arriving;
+
     call->arriving = NULL;
     if (buffer == NULL) {
         if (ok)

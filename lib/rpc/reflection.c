@@ -41,6 +41,7 @@ static void answer_file(struct rpc_call *call, response_message *response, int f
     const struct schema *schema = call->server->poller->schema;
     int files[SCHEMA_FILES_MAX];
     wire_bytes serialized[SCHEMA_FILES_MAX];
+
     if (file < 0) {
         answer_error(
             call, response, SUMAC_NOT_FOUND,
@@ -62,6 +63,7 @@ static void answer_file(struct rpc_call *call, response_message *response, int f
 static void answer_services(struct rpc_call *call, response_message *response)
 {
     const struct rpc_server *server = call->server;
+
     service_message services[SERVER_SERVICES_MAX];
     service_message *pointers[SERVER_SERVICES_MAX];
     for (unsigned i = 0; i < server->service_count; i++) {
@@ -95,6 +97,7 @@ answer_extensions(struct rpc_call *call, response_message *response, const char 
 static void reflect(struct rpc_call *call, const struct wire_received *received)
 {
     const struct schema *schema = call->server->poller->schema;
+
     request_message request = *(const request_message *)(const void *)received->message;
     response_message response = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
     response.valid_host = request.host;
@@ -126,6 +129,7 @@ enum sumac_status reflection_add(struct rpc_server *server, struct sumac_error *
 {
     static const struct rpc_handler handler = {.message = reflect, .writable = rpc_call_resume};
     const wire_service *service = &grpc__reflection__v1__server_reflection__descriptor;
+
     server->alpha_reflection = *service;
     server->alpha_reflection.name = "grpc.reflection.v1alpha.ServerReflection";
     const enum sumac_status status = rpc_server_add(server, service, &handler, NULL, error);

@@ -7,8 +7,8 @@
  * flags come from the descriptor set. Method types, sizes and errors are checked here; handlers see
  * unpacked messages only.
  *
- * Nothing queues: of a call at most one message is being sent, and one handled; the next is asked for when its handler has
- * returned (rpc_ask). Flow control does the rest.
+ * Nothing queues: of a call at most one message is being sent, and one handled; the next is asked
+ * for when its handler has returned (rpc_ask). Flow control does the rest.
  *
  * Threads: all functions on one poller's objects are called by one thread at a time (rpc_poll's
  * handlers included); only `released` callbacks may come on any thread. lib/rpc/ is the one door to
@@ -42,11 +42,13 @@ enum rpc_polled { RPC_POLLED_EVENT, RPC_POLLED_NOTHING, RPC_POLLED_SHUTDOWN };
  * a handler. */
 enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us);
 
-/* rpc_poll in three parts, for callers with a lock. rpc_ask asks for the messages that may come next; rpc_wait touches
- * nothing but the queue, so that one thread may wait while others use the poller's objects; rpc_handle does the rest.
+/* rpc_poll in three parts, for callers with a lock. rpc_ask asks for the messages that may come
+ * next; rpc_wait touches nothing but the queue, so that one thread may wait while others use the
+ * poller's objects; rpc_handle does the rest.
  *
- * Asking for the next message writes to the socket. So it is done late, when a handler's answer or a caller's next message
- * has been sent and takes it along: a write less, of four in a round trip. */
+ * Asking for the next message writes to the socket. So it is done late, when a handler's answer or
+ * a caller's next message has been sent and takes it along: a write less, of four in a round
+ * trip. */
 void rpc_ask(struct rpc_poller *poller);
 struct rpc_event {
     void *tag;
@@ -86,8 +88,9 @@ struct rpc_handler {
      * reason from the trailing metadata `sumac-reason`). Server: status CANCELLED when the client
      * went away first. */
     void (*closed)(struct rpc_call *call, const struct sumac_error *error);
-    /* Server: calls of this method that may be open at once; one more is refused with RESOURCE_EXHAUSTED,
-     * REASON_BUSY. At most a 32nd of the server's. 0: as many as the server has. */
+    /* Server: calls of this method that may be open at once; one more is refused with
+     * RESOURCE_EXHAUSTED, REASON_BUSY. At most a 32nd of the server's. 0: as many as the server
+     * has. */
     uint32_t calls_max;
     /* Server: bytes of a message, which is refused before it is unpacked: RESOURCE_EXHAUSTED,
      * REASON_MESSAGE_TOO_LARGE. 0: as many as the server takes. */
@@ -131,10 +134,11 @@ struct rpc_connections {
     uint64_t refused; /* since the start: there was no place */
     uint64_t cut; /* since the start: what they sent, or reset, kept the ps from everybody else */
     uint64_t unread; /* since the start, cut: of answers that nobody took they had too many bytes */
-    uint64_t
-        shortages; /* since the start: times that there was no descriptor or memory for those that waited */
+    uint64_t shortages; /* since the start: times that there was no descriptor or memory for those
+                           that waited */
 };
-/* Of answers of unary calls, of health and of reflection that clients have not taken: all connections', and one's. */
+/* Of answers of unary calls, of health and of reflection that clients have not taken: all
+ * connections', and one's. */
 #define RPC_UNREAD_BYTES_MAX 33554432u
 #define RPC_UNREAD_CONNECTION_BYTES_MAX 8388608u
 struct rpc_connections rpc_server_connections(const struct rpc_server *server);
@@ -144,11 +148,11 @@ void rpc_server_set_serving(struct rpc_server *server, bool serving);
  * until rpc_server_calls is 0 or patience ends, then close, which cancels the rest (it polls). */
 void rpc_server_drain(struct rpc_server *server);
 uint32_t rpc_server_calls(const struct rpc_server *server);
-/* After rpc_server_drain: every connection has ended by itself, which is a round trip after the last of its calls. Those that closing
- * cuts tell their clients of an internal error. */
+/* After rpc_server_drain: every connection has ended by itself, which is a round trip after the
+ * last of its calls. Those that closing cuts tell their clients of an internal error. */
 bool rpc_server_is_down(const struct rpc_server *server);
-/* Every second or so: a call whose answer or status its client has not taken for 5 s is cancelled. `now_us` of
- * CLOCK_MONOTONIC. */
+/* Every second or so: a call whose answer or status its client has not taken for 5 s is cancelled.
+ * `now_us` of CLOCK_MONOTONIC. */
 void rpc_server_tick(struct rpc_server *server, uint64_t now_us);
 void rpc_server_close(struct rpc_server *server);
 

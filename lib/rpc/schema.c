@@ -26,6 +26,7 @@ struct schema {
 static bool find_files(struct schema *schema, const uint8_t *at, const uint8_t *end)
 {
     unsigned count = 0;
+
     while (at < end) {
         size_t bytes = 0;
         if (*at++ != (1 << 3 | 2) || count == SCHEMA_FILES_MAX)
@@ -46,6 +47,7 @@ static bool find_files(struct schema *schema, const uint8_t *at, const uint8_t *
 struct schema *schema_create(void)
 {
     struct schema *schema = memory_take(&memory_heap, sizeof *schema);
+
     if (schema == NULL)
         return NULL;
     const size_t bytes = (size_t)(wire_descriptor_set_end - wire_descriptor_set);
@@ -70,6 +72,7 @@ void schema_destroy(struct schema *schema)
 static const char *after(const char *name, const char *prefix)
 {
     const size_t bytes = strlen(prefix);
+
     if (bytes == 0)
         return name;
     return strncmp(name, prefix, bytes) == 0 && name[bytes] == '.' ? name + bytes + 1 : NULL;
@@ -144,6 +147,7 @@ static bool message_declares(const message_proto *type, const char *name, bool m
 static bool service_declares(const service_proto *service, const char *name)
 {
     struct schema_method unused;
+
     if (strcmp(service->name, name) == 0)
         return true;
     const char *rest = after(name, service->name);
@@ -192,6 +196,7 @@ unsigned schema_closure(const struct schema *schema, int file, int *files)
 {
     bool seen[SCHEMA_FILES_MAX] = {false};
     unsigned count = 0;
+
     files[count++] = file;
     seen[file] = true;
     for (unsigned i = 0; i < count; i++) {

@@ -23,6 +23,7 @@ struct lent {
 static void give_back(void *data)
 {
     const struct lent *lent = data;
+
     lent->released(lent->context, lent->id);
     free(data);
 }
@@ -37,6 +38,7 @@ static grpc_slice copied(struct span bytes)
 static grpc_slice referred(const struct rpc_payload *payload)
 {
     struct lent *lent = malloc(sizeof *lent);
+
     if (lent == NULL) {
         const grpc_slice slice = copied(payload->bytes);
         payload->released(payload->context, payload->id);
@@ -71,6 +73,7 @@ void call_fill(
     size_t payload_count)
 {
     grpc_slice_buffer *slices = &call->outgoing->data.raw.slice_buffer;
+
     grpc_slice_buffer_reset_and_unref(slices);
     uint64_t payload_bytes = 0;
     for (size_t i = 0; i < payload_count; i++)
@@ -99,11 +102,12 @@ static grpc_op greeting(void) { return (grpc_op){.op = GRPC_OP_SEND_INITIAL_META
 static grpc_op status_op(struct rpc_call *call, grpc_metadata *trailing)
 {
     grpc_op op = {.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
+
     op.data.send_status_from_server.status = call->status;
     op.data.send_status_from_server.status_details = &call->details;
     if (call->reason != SUMAC_REASON_UNSPECIFIED) {
         char number[16];
-        text_print(number, sizeof number, "%d", (int)call->reason);
+        (void)text_print(number, sizeof number, "%d", (int)call->reason);
         *trailing = (grpc_metadata){
             .key = grpc_slice_from_static_string(REASON_KEY),
             .value = grpc_slice_from_copied_string(number)}; /* so short a slice owns no memory */
@@ -117,7 +121,8 @@ static grpc_op status_op(struct rpc_call *call, grpc_metadata *trailing)
 static void refuse_answer(struct rpc_call *call)
 {
     char text[160];
-    text_print(
+
+    (void)text_print(
         text, sizeof text,
         "clients that do not read hold %u bytes of answers, the most that there may be: try again "
         "later",
@@ -158,6 +163,7 @@ void rpc_call_send(
 void call_send_done(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
+
     if (call->says == SAYS_A_MESSAGE)
         call_say(call, SAYS_WHAT_COMES);
     if (call->unread_bytes > 0)
@@ -198,6 +204,7 @@ void rpc_call_finish(
     struct rpc_call *call, enum sumac_status status, enum sumac_reason reason, const char *text)
 {
     const bool nothing_before = call->says == SAYS_WHAT_COMES;
+
     assert(call->server != NULL);
     if (call->says >= SAYS_LAST_SOON)
         return;
@@ -215,6 +222,7 @@ void rpc_call_finish(
 void rpc_call_end(struct rpc_call *call)
 {
     const bool nothing_before = call->says == SAYS_WHAT_COMES;
+
     assert(call->server == NULL);
     if (call->says >= SAYS_LAST_SOON)
         return;

@@ -28,6 +28,7 @@
 static grpc_arg integer(const char *key, uint64_t value)
 {
     const int bounded = value < INT32_MAX ? (int)value : INT32_MAX;
+
     return (grpc_arg){
         .type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = bounded};
 }
@@ -38,7 +39,9 @@ static grpc_server *create_core(const struct rpc_server_options *options)
         options->message_bytes_max != 0 ? options->message_bytes_max : WIRE_MESSAGE_BYTES_MAX;
     grpc_arg args[16];
     size_t count = 0;
-    /* Only identity: gRPC would inflate before it checks the size. What has nothing to do stands in no message's way. */
+
+    /* Only identity: gRPC would inflate before it checks the size. What has nothing to do stands in
+     * no message's way. */
     args[count++] = integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
     args[count++] = integer(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
     args[count++] = integer(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -77,6 +80,7 @@ static uint32_t least(uint32_t one, uint32_t other) { return one < other ? one :
 static uint32_t share(const struct rpc_server *server, uint32_t divisor)
 {
     const uint32_t part = server->calls_max / divisor;
+
     return part > 0 ? part : 1;
 }
 
@@ -84,6 +88,7 @@ static void note_shut_down(void *owner, bool ok)
 {
     struct rpc_server *server = owner;
     (void)ok;
+
     server->down = true;
 }
 
@@ -92,6 +97,7 @@ enum sumac_status rpc_server_open(
     struct sumac_error *error)
 {
     struct rpc_server *made = memory_take(&memory_heap, sizeof *made);
+
     if (made == NULL)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
     memset(made, 0, sizeof *made);
@@ -127,14 +133,16 @@ static enum sumac_status add_method(
     struct sumac_error *error)
 {
     const char *name = method->descriptor->name;
+
     if (!schema_find_method(server->poller->schema, service->name, name, &method->shape))
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "the descriptor set has no method %s/%s; build it from the same proto files",
             service->name, name);
     char path[ADDRESS_BYTES];
-    text_print(path, sizeof path, "/%s/%s", service->name, name);
-    /* gRPC keeps a call for itself while it reads the request: as many as there may be, and nobody counts them. */
+    (void)text_print(path, sizeof path, "/%s/%s", service->name, name);
+    /* gRPC keeps a call for itself while it reads the request: as many as there may be, and nobody
+     * counts them. */
     method->registered =
         grpc_server_register_method(server->core, path, NULL, GRPC_SRM_PAYLOAD_NONE, 0);
     if (method->registered == NULL)
@@ -187,6 +195,7 @@ static void arm(struct accept *accept)
 {
     struct rpc_server *server = accept->server;
     grpc_call_error refused;
+
     if (accept->method == NULL) {
         refused = grpc_server_request_call(
             server->core, &accept->core, &accept->details, &accept->metadata, server->poller->queue,
@@ -212,8 +221,9 @@ static void find_connection(struct rpc_call *call)
     gpr_free(peer);
 }
 
-/* Streams that are opened and reset without end cost more than whoever sends them. Where gRPC leaves their connection to a thread
- * of its own, nobody is held by it (acceptor.c): their number tells. Whoever has said a message may have its answer. */
+/* Streams that are opened and reset without end cost more than whoever sends them. Where gRPC
+ * leaves their connection to a thread of its own, nobody is held by it (acceptor.c): their number
+ * tells. Whoever has said a message may have its answer. */
 static void note_cancelled(struct rpc_call *call)
 {
     if (call->heard)
@@ -227,6 +237,7 @@ static void note_closed(void *owner, bool ok)
 {
     struct rpc_call *call = owner;
     (void)ok;
+
     call->over = true;
     if (call->cancelled != 0)
         note_cancelled(call);
@@ -239,6 +250,7 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
 {
     struct rpc_call *call =
         server->call_count < server->calls_max ? call_create(server->poller, core) : NULL;
+
     if (call == NULL) {
         grpc_call_cancel_with_status(
             core, GRPC_STATUS_RESOURCE_EXHAUSTED, "the server has too many calls open; try later",
@@ -259,7 +271,8 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
 
 static const struct rpc_handler deaf_handler = {0};
 
-/* How many of a connection's calls are in that list. Connections that share a number are taken for one. */
+/* How many of a connection's calls are in that list. Connections that share a number are taken for
+ * one. */
 static uint32_t *ending_beside(struct rpc_server *server, struct rpc_call *call)
 {
     return &server->ending_of[call->connection % SERVER_CONNECTION_SLOTS];
@@ -287,6 +300,7 @@ static uint32_t number_of_connection(grpc_call *core)
 {
     char *const peer = grpc_call_get_peer(core);
     uint32_t number = 2166136261u; /* FNV-1a */
+
     for (const char *at = peer; *at != '\0'; at++)
         number = (number ^ (unsigned char)*at) * 16777619u;
     gpr_free(peer);
@@ -304,6 +318,7 @@ struct rpc_call *server_find_unread(struct rpc_server *server, const struct meth
 {
     struct rpc_call *found = NULL;
     uint32_t most = 0;
+
     for (struct rpc_call *call = server->ending.oldest;
          call != NULL && most * 2 <= server->ending.count; call = call->newer) {
         const uint32_t count = *ending_beside(server, call);
@@ -319,15 +334,17 @@ struct rpc_call *server_find_unread(struct rpc_server *server, const struct meth
 static void make_place(struct rpc_server *server, const struct method *method)
 {
     struct rpc_call *call = server_find_unread(server, method);
+
     if (call != NULL)
         cut(server, call);
 }
 
-/* Every method has places of its own, so that calls of one kind never shut out those of another. False: they are taken,
- * and the client is told. */
+/* Every method has places of its own, so that calls of one kind never shut out those of another.
+ * False: they are taken, and the client is told. */
 static bool take_place(struct rpc_call *call, struct method *method)
 {
     char text[ADDRESS_BYTES];
+
     if (method->calls >= method->calls_max)
         make_place(call->server, method);
     if (method->calls < method->calls_max) {
@@ -335,7 +352,7 @@ static bool take_place(struct rpc_call *call, struct method *method)
         call->method = method;
         return true;
     }
-    text_print(
+    (void)text_print(
         text, sizeof text,
         "%u calls of %s are open, the most that are served at a time: try again later",
         method->calls, method->descriptor->name);
@@ -385,6 +402,7 @@ static void request_done(void *owner, bool ok)
     struct method *const method = call->asked;
     grpc_byte_buffer *const request = call->arriving;
     (void)ok;
+
     call->arriving = NULL;
     if (method != NULL)
         leave_newcomers(call);
@@ -405,7 +423,8 @@ static void turn_away_oldest(struct rpc_server *server)
 {
     char text[ADDRESS_BYTES];
     struct rpc_call *const oldest = server->newcomers.oldest;
-    text_print(
+
+    (void)text_print(
         text, sizeof text,
         "%u calls have not sent their request, the most that are waited for, and this is the "
         "oldest of them: send it at once, or try again later",
@@ -418,6 +437,7 @@ static void turn_away_oldest(struct rpc_server *server)
 static void await_request(struct rpc_call *call, struct method *method)
 {
     struct rpc_server *const server = call->server;
+
     if (server->newcomers.count == server->newcomers_max)
         turn_away_oldest(server);
     assert(call->waits == WAITS_FOR_NOTHING);
@@ -431,6 +451,7 @@ static void await_request(struct rpc_call *call, struct method *method)
 static void begin(struct rpc_server *server, struct method *method, struct accept *accepted)
 {
     struct rpc_call *call = enter(server, accepted->core);
+
     if (call == NULL)
         return;
     call->handler = &deaf_handler;
@@ -449,11 +470,12 @@ static void begin(struct rpc_server *server, struct method *method, struct accep
 static void refuse_unknown(struct rpc_server *server, struct accept *accepted)
 {
     struct rpc_call *call = enter(server, accepted->core);
+
     if (call == NULL)
         return;
     char text[ADDRESS_BYTES];
     const size_t bytes = GRPC_SLICE_LENGTH(accepted->details.method);
-    text_print(
+    (void)text_print(
         text, sizeof text, "no method %.*s here; server reflection lists what there is",
         bytes < 128 ? (int)bytes : 128,
         (const char *)GRPC_SLICE_START_PTR(accepted->details.method));
@@ -465,6 +487,7 @@ static void accept_done(void *owner, bool ok)
 {
     struct accept *accept = owner;
     struct rpc_server *server = accept->server;
+
     server->accepts--;
     if (!ok)
         return; /* the server is shutting down */
@@ -496,6 +519,7 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
 {
     const unsigned users = server->method_count;
     enum sumac_status status = health_add(server, error);
+
     if (status == SUMAC_OK)
         status = reflection_add(server, error);
     if (status != SUMAC_OK)
@@ -539,6 +563,7 @@ static bool is_gone(const struct unread_key *key)
 static void cut_greedy(struct rpc_server *server)
 {
     struct unread_connection *greedy;
+
     if (unread_find_greedy(&server->unread, UNREAD_CUT_BYTES, RPC_UNREAD_CONNECTION_BYTES_MAX) ==
         NULL)
         return;
@@ -554,6 +579,7 @@ static void cut_greedy(struct rpc_server *server)
 bool server_note_unread(struct rpc_server *server, struct rpc_call *call, uint64_t bytes)
 {
     struct unread *const unread = &server->unread;
+
     find_connection(call);
     if (bytes > UNREAD_SMALL_BYTES && unread->held_bytes + bytes > RPC_UNREAD_BYTES_MAX) {
         unread_look(unread, is_gone);
@@ -611,6 +637,7 @@ void rpc_server_set_serving(struct rpc_server *server, bool serving)
 struct rpc_connections rpc_server_connections(const struct rpc_server *server)
 {
     struct rpc_connections connections = acceptor_count(server->acceptor);
+
     connections.unread = server->unread_cut;
     return connections;
 }
@@ -658,7 +685,7 @@ void rpc_server_close(struct rpc_server *server)
     rpc_server_drain(server);
     grpc_server_cancel_all_calls(server->core);
     while (!server->down || server->accepts > 0 || server->call_count > 0)
-        rpc_poll(server->poller, UINT64_MAX);
+        (void)rpc_poll(server->poller, UINT64_MAX);
     grpc_server_destroy(server->core);
     acceptor_close(server->acceptor);
     unread_deinit(&server->unread);

@@ -10,8 +10,9 @@
 #define SERVER_METHODS_MAX 64u
 #define SERVER_CALLS_MAX 16384u
 #define SERVER_OWN_CALLS_MAX 256u /* of each method of health and reflection */
-/* Of all calls: the most of a method that has a bound; of those whose request has not come; of those whose last word is out.
- * Health and reflection have four methods: with seven of a bound beside them, half is left for streams. */
+/* Of all calls: the most of a method that has a bound; of those whose request has not come; of
+ * those whose last word is out. Health and reflection have four methods: with seven of a bound
+ * beside them, half is left for streams. */
 #define SERVER_METHOD_DIVISOR 32u
 #define SERVER_NEWCOMERS_DIVISOR 16u
 #define SERVER_ENDING_DIVISOR 16u
@@ -80,8 +81,9 @@ struct rpc_server {
     struct watcher watchers[SERVER_WATCHERS_MAX];
 };
 
-/* Which call gives way, of those of `method` (NULL: of any) that were answered and whose clients have not taken the answer:
- * the oldest of the connection that has most. So whoever takes its answers slowly loses none to one that takes none. */
+/* Which call gives way, of those of `method` (NULL: of any) that were answered and whose clients
+ * have not taken the answer: the oldest of the connection that has most. So whoever takes its
+ * answers slowly loses none to one that takes none. */
 struct rpc_call *server_find_unread(struct rpc_server *server, const struct method *method);
 /* Add the standard services; after the user's. */
 enum sumac_status health_add(struct rpc_server *server, struct sumac_error *error);

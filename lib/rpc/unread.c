@@ -44,6 +44,7 @@ static void forget(struct unread *unread, struct unread_connection *connection)
 uint64_t unread_add(struct unread *unread, const struct unread_key *key, uint64_t bytes)
 {
     struct unread_connection *at = find(unread, key);
+
     if (at == NULL) {
         if (unread->count == unread->max)
             return 0;
@@ -62,6 +63,7 @@ void unread_end(
     bool taken)
 {
     struct unread_connection *const at = find(unread, key);
+
     if (at == NULL) {
         unread->held_bytes -= bytes;
         return;
@@ -87,6 +89,7 @@ struct unread_connection *
 unread_find_greedy(struct unread *unread, uint64_t bytes_max, uint64_t connection_bytes_max)
 {
     struct unread_connection *most = NULL;
+
     for (uint32_t i = 0; i < unread->count; i++) {
         struct unread_connection *const at = &unread->items[i];
         if (bytes_of(at) > (most != NULL ? bytes_of(most) : 0))
@@ -105,6 +108,7 @@ void unread_note_cut(struct unread *unread, struct unread_connection *connection
 bool unread_is_cut(const struct unread *unread, const struct unread_key *key)
 {
     const struct unread_connection *const at = find(unread, key);
+
     return at != NULL && at->cut;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unread.h -- answers that were handed to gRPC and that their clients have not taken, in bytes, by connection. Inside lib/rpc
- * only; one thread at a time.
+/* unread.h -- answers that were handed to gRPC and that their clients have not taken, in bytes, by
+ * connection. Inside lib/rpc only; one thread at a time.
  *
- * A call that is cancelled leaves its answer in what gRPC is writing to the connection, for as long as the peer reads nothing:
- * a slice is kept whole while a byte of it waits. So those bytes count until a later answer has gone out on the same
- * connection, or the connection is gone.
+ * A call that is cancelled leaves its answer in what gRPC is writing to the connection, for as long
+ * as the peer reads nothing: a slice is kept whole while a byte of it waits. So those bytes count
+ * until a later answer has gone out on the same connection, or the connection is gone.
  */
 #ifndef RPC_UNREAD_H
 #define RPC_UNREAD_H
@@ -45,8 +45,8 @@ uint64_t unread_add(struct unread *unread, const struct unread_key *key, uint64_
 void unread_end(
     struct unread *unread, const struct unread_key *key, uint64_t ticket, uint64_t bytes,
     bool taken);
-/* The connection that is to be cut: one with more than each may have, or, where all have more than all may, the one that has
- * most. NULL: none. */
+/* The connection that is to be cut: one with more than each may have, or, where all have more than
+ * all may, the one that has most. NULL: none. */
 struct unread_connection *
 unread_find_greedy(struct unread *unread, uint64_t bytes_max, uint64_t connection_bytes_max);
 void unread_note_cut(struct unread *unread, struct unread_connection *connection);

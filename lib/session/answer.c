@@ -21,8 +21,8 @@ static struct part *find_part(struct session *session, const struct link *link, 
     return NULL;
 }
 
-/* A part has its answer. One whose chunks are still going out is ended where it is; one that small parts wait for lets them
- * go. */
+/* A part has its answer. One whose chunks are still going out is ended where it is; one that small
+ * parts wait for lets them go. */
 static void note_answer(struct session *session, struct part *part)
 {
     assert(!part->done);
@@ -60,6 +60,7 @@ static void void_push(struct session *session, struct push *push)
 static void on_staged(struct session *session, struct link *link, const wire_staged *staged)
 {
     struct part *part = find_part(session, link, staged->sequence);
+
     if (part == NULL || staged->round != 0) /* parts are sent in no other round */
         return;
     note_answer(session, part);
@@ -69,6 +70,7 @@ static void on_staged(struct session *session, struct link *link, const wire_sta
 static void on_refused(struct session *session, struct link *link, const wire_refused *refused)
 {
     struct part *part = find_part(session, link, refused->sequence);
+
     if (part == NULL)
         return;
     note_answer(session, part);
@@ -81,7 +83,7 @@ static void on_refused(struct session *session, struct link *link, const wire_re
     if (error == NULL)
         return;
     const bool figures = refused->expected[0] != '\0' && refused->given[0] != '\0';
-    fail(
+    (void)fail(
         error, refused->status == 0 ? SUMAC_UNKNOWN : (enum sumac_status)refused->status,
         (enum sumac_reason)refused->reason, "ps %" PRIu32 ": %s%s%s%s%s%s", link->ps,
         refused->message, figures ? " (expected " : "", figures ? refused->expected : "",
@@ -103,7 +105,7 @@ static void complete(struct session *session, struct push *push)
     if (push->error != NULL)
         error = *push->error;
     else
-        fail(
+        (void)fail(
             &error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
             "push %" PRIu64 " was refused and is applied nowhere; its reason was lost",
             push->sequence);
@@ -113,6 +115,7 @@ static void complete(struct session *session, struct push *push)
 static void on_done(struct session *session, struct link *link, const wire_done *done)
 {
     struct part *part = find_part(session, link, done->sequence);
+
     if (part == NULL)
         return;
     struct push *push = part->push;
@@ -133,13 +136,13 @@ static void on_done(struct session *session, struct link *link, const wire_done 
         complete(session, push);
 }
 
-/* A ps of a later release asks for a staged part's room, or for a part that it dropped. Whoever can do neither must not leave
- * it waiting. */
+/* A ps of a later release asks for a staged part's room, or for a part that it dropped. Whoever can
+ * do neither must not leave it waiting. */
 static void end_for_want_of_room(struct session *session, const struct link *link)
 {
     assert(session->phase != PHASE_OVER);
     struct sumac_error error;
-    fail(
+    (void)fail(
         &error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
         "ps %" PRIu32 " at %s wants the room of a staged part for an older one, which this release "
         "of the client cannot give back: use the release of the ps, or start it with more staging",
@@ -214,7 +217,7 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
         end_for_want_of_room(session, link);
     if (answer->rejoin && session->phase != PHASE_OVER) {
         struct sumac_error error;
-        fail(
+        (void)fail(
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
             "ps %" PRIu32 " does not know this session; join again", link->ps);
         session_end(session, &error, NULL);

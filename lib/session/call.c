@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c -- unary calls, the session's own and the caller's: each is made when it is due, and again, after a wait that doubles,
- * while another try may come to something and there is time. */
+/* call.c -- unary calls, the session's own and the caller's: each is made when it is due, and
+ * again, after a wait that doubles, while another try may come to something and there is time. */
 #include "state.h"
 
 #include <assert.h>
@@ -92,6 +92,7 @@ static struct call *find(const struct session *session, uint64_t number)
 void call_answered(struct session *session, const struct session_event *event)
 {
     struct call *call = find(session, event->call);
+
     if (call == NULL)
         return;
     call->number = 0;
@@ -104,6 +105,7 @@ void call_answered(struct session *session, const struct session_event *event)
 static void fail_try(struct session *session, struct call *call, const struct sumac_error *error)
 {
     const uint64_t wait_us = 1000 * (uint64_t)backoff_ms(session, call->failures++);
+
     call->number = 0;
     call->undone = false;
     if (is_worth_retrying(error) && session->now_us + wait_us < call->until_us &&
@@ -120,6 +122,7 @@ static void fail_try(struct session *session, struct call *call, const struct su
 void call_failed(struct session *session, const struct session_event *event)
 {
     struct call *call = find(session, event->call);
+
     if (call != NULL)
         fail_try(session, call, event->error);
 }
@@ -127,6 +130,7 @@ void call_failed(struct session *session, const struct session_event *event)
 void call_undone(struct session *session, uint64_t number)
 {
     struct call *call = find(session, number);
+
     if (call != NULL)
         call->undone = true;
 }
@@ -136,7 +140,7 @@ static void time_out(struct session *session, struct call *call)
     assert(session->now_us >= call->until_us);
     const struct call over = *call;
     struct sumac_error error;
-    fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
+    (void)fail(&error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED, "no answer in time");
     drop(session, call);
     over.kind->failed(session, &over, &error);
 }
@@ -145,6 +149,7 @@ static void time_out(struct session *session, struct call *call)
 static struct call *find_due(const struct session *session)
 {
     struct call *call = session->live_calls.first;
+
     while (call != NULL && !call->undone && session->now_us < call->due_us &&
            session->now_us < call->until_us)
         call = call->links.next;
@@ -155,7 +160,8 @@ void calls_check(struct session *session)
 {
     struct sumac_error undone;
     struct call *call;
-    fail(
+
+    (void)fail(
         &undone, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
         "this process had no memory for a call to a ps");
     while (!session->exhausted && (call = find_due(session)) != NULL) {
@@ -232,19 +238,19 @@ static bool may_accept(
     if (session->phase == PHASE_OVER)
         *error = session->end;
     else if (session->phase < PHASE_OPEN)
-        fail(
+        (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "the session is not open yet");
     else if (wanted->needs_session && session->config.reader)
-        fail(
+        (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "a reader has no session; open the client as an observer or a member");
     else if (wanted->ps >= session->link_count)
-        fail(
+        (void)fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "ps %" PRIu32 " is called, and there are %" PRIu32, wanted->ps, session->link_count);
     else if (session->given_calls >= SESSION_CALLS_MAX)
-        fail(
+        (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
             "%d calls are under way, no more may be; wait for one of them first",
             SESSION_CALLS_MAX);
@@ -262,7 +268,7 @@ void call_accept(struct session *session, const struct session_call *wanted)
     if (may_accept(session, wanted, &error)) {
         call = take_call(session, &given, session->now_us + 1000 * (uint64_t)wanted->timeout_ms);
         if (call == NULL)
-            fail(
+            (void)fail(
                 &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
                 "no memory for a call to ps %" PRIu32, wanted->ps);
     }

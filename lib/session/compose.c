@@ -32,7 +32,7 @@ static bool reserve_payload(struct session *session, struct draft *draft, uint32
     uint32_t capacity = draft->payload_capacity == 0 ? 4 : draft->payload_capacity;
     while (capacity < draft->payload_count + more)
         capacity *= 2;
-    struct session_bytes *payload = step_take(session, capacity * sizeof(*payload));
+    struct session_bytes *payload = step_take(session, capacity * sizeof *payload);
     if (payload == NULL)
         return false;
     for (uint32_t i = 0; i < draft->payload_count; i++)
@@ -90,6 +90,7 @@ static bool may_be_eager(const struct session *session, const struct push *push)
 static void fill_header(const struct session *session, struct part *part, wire_part *wire)
 {
     const struct push *push = part->push;
+
     assert(push->sequence > 0);
     wire->first = true;
     wire->previous = part->previous;
@@ -109,6 +110,7 @@ static void fill_pieces(struct draft *draft, struct link *link, wire_piece *wire
 {
     const struct part *part = link->sending;
     const uint64_t token = part->push->token;
+
     for (uint32_t i = 0; i < count; i++) {
         const struct session_piece *piece =
             &part->push->pieces[part->first_piece + link->sending_piece];
@@ -141,7 +143,7 @@ static void fill_pieces(struct draft *draft, struct link *link, wire_piece *wire
 static wire_part *add_part(struct session *session, struct draft *draft, uint64_t sequence)
 {
     assert(draft->part_count < PARTS_PER_MESSAGE_MAX);
-    wire_part *wire = step_take(session, sizeof(*wire));
+    wire_part *wire = step_take(session, sizeof *wire);
     if (wire == NULL)
         return NULL;
     *wire = (wire_part)WIRE_PART_INIT;
@@ -155,12 +157,13 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
 {
     struct part *part = link->sending;
     const uint32_t count = count_pieces(draft, link);
+
     if (count == 0)
         return false;
     assert(link->sending_piece + count <= part->piece_count);
     const bool first = link->sending_piece == 0 && link->sending_offset == 0;
-    wire_piece *pieces = step_take(session, count * sizeof(*pieces));
-    wire_piece **pointers = step_take(session, count * sizeof(*pointers));
+    wire_piece *pieces = step_take(session, count * sizeof *pieces);
+    wire_piece **pointers = step_take(session, count * sizeof *pointers);
     if (pieces == NULL || pointers == NULL || !reserve_payload(session, draft, count))
         return false;
     wire_part *wire = add_part(session, draft, part->push->sequence);
@@ -181,10 +184,12 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
     return !wire->last || draft->payload_bytes < link->chunk_bytes;
 }
 
-/* Small parts gather while a few messages of them are under way: a message costs both ends more than the parts in it. */
+/* Small parts gather while a few messages of them are under way: a message costs both ends more
+ * than the parts in it. */
 static bool gathers(const struct link *link)
 {
     const struct part *next = link->cursor;
+
     return link->small_messages >= SMALL_MESSAGES_MAX && next != NULL &&
            next->bytes <= SMALL_BYTES_MAX;
 }
@@ -252,13 +257,13 @@ static uint64_t acked_to_say(const struct session *session)
     return holds(session, RULE_acked_through) ? session->acked_through : session->last_sequence;
 }
 
-/* The voided pushes that this ps has a part of and is not done with: what it has to know. Of the others it was told, or
- * told us. */
+/* The voided pushes that this ps has a part of and is not done with: what it has to know. Of the
+ * others it was told, or told us. */
 static bool add_voided(struct session *session, const struct link *link, wire_commit *commit)
 {
     if (session->refused_count == 0)
         return true;
-    commit->voided = step_take(session, session->refused_count * sizeof(*commit->voided));
+    commit->voided = step_take(session, session->refused_count * sizeof *commit->voided);
     if (commit->voided == NULL)
         return false;
     for (const struct part *part = link->oldest; part != NULL; part = part->next) {
@@ -273,6 +278,7 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
 static uint64_t clock_to_say(const struct session *session)
 {
     uint64_t clock = session->clock;
+
     if (holds(session, RULE_clock_with_the_commit))
         return clock;
     for (uint64_t n = session->commit_through + 1; n <= session->last_sequence; n++)
@@ -283,7 +289,7 @@ static uint64_t clock_to_say(const struct session *session)
 static void add_commit(struct session *session, struct link *link, wire_push_request *request)
 {
     assert(link->told_commit <= session->commit_through);
-    wire_commit *commit = step_take(session, sizeof(*commit));
+    wire_commit *commit = step_take(session, sizeof *commit);
     if (commit == NULL)
         return;
     *commit = (wire_commit)WIRE_COMMIT_INIT;
@@ -331,8 +337,8 @@ static void send(
 static void send_hello(struct session *session, struct link *link)
 {
     assert(!link->streams[SESSION_PUSH_STREAM].hello_sent);
-    wire_push_request *request = step_take(session, sizeof(*request));
-    wire_hello *hello = step_take(session, sizeof(*hello));
+    wire_push_request *request = step_take(session, sizeof *request);
+    wire_hello *hello = step_take(session, sizeof *hello);
     if (request == NULL || hello == NULL)
         return;
     *request = (wire_push_request)WIRE_PUSH_REQUEST_INIT;
@@ -349,8 +355,8 @@ static void send_message(struct session *session, struct link *link, struct draf
     const bool must_commit = waits_for_commit(session, link) || link->told_clock != session->clock;
     if (draft->part_count == 0 && !must_commit)
         return;
-    wire_push_request *request = step_take(session, sizeof(*request));
-    wire_part **parts = step_take(session, (draft->part_count + 1) * sizeof(*parts));
+    wire_push_request *request = step_take(session, sizeof *request);
+    wire_part **parts = step_take(session, (draft->part_count + 1) * sizeof *parts);
     if (request == NULL || parts == NULL)
         return;
     *request = (wire_push_request)WIRE_PUSH_REQUEST_INIT;
@@ -367,6 +373,7 @@ static void send_message(struct session *session, struct link *link, struct draf
 void compose_pushes(struct session *session, struct link *link)
 {
     const struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
+
     if (stream->state != STREAM_OPEN || !stream->writable)
         return;
     if (!stream->hello_sent) {

@@ -11,6 +11,7 @@
 void *step_take(struct session *session, size_t bytes)
 {
     void *data = arena_take(&session->step, bytes);
+
     if (data == NULL)
         session->exhausted = true;
     return data;
@@ -20,13 +21,13 @@ struct session_effect *effect_add(struct session *session, enum session_effect_k
 {
     if (session->effect_count == session->effect_capacity) {
         const uint32_t capacity = session->effect_capacity == 0 ? 8 : 2 * session->effect_capacity;
-        struct session_effect *items = step_take(session, capacity * sizeof(*items));
+        struct session_effect *items = step_take(session, capacity * sizeof *items);
         if (items == NULL) {
             session->spare = (struct session_effect){.kind = kind};
             return &session->spare;
         }
         if (session->effect_count > 0)
-            memcpy(items, session->effects, session->effect_count * sizeof(*items));
+            memcpy(items, session->effects, session->effect_count * sizeof *items);
         session->effects = items;
         session->effect_capacity = capacity;
     }
@@ -39,11 +40,12 @@ struct session_effect *effect_add(struct session *session, enum session_effect_k
 void effect_log(struct session *session, const char *format, ...)
 {
     char *text = step_take(session, SUMAC_ERROR_TEXT_BYTES);
+
     if (text == NULL)
         return;
     va_list values;
     va_start(values, format);
-    text_print_line_values(text, SUMAC_ERROR_TEXT_BYTES, format, values);
+    (void)text_print_line_values(text, SUMAC_ERROR_TEXT_BYTES, format, values);
     va_end(values);
     effect_add(session, SESSION_EFFECT_LOG)->text = text;
 }

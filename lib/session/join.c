@@ -12,14 +12,15 @@
 
 static void mint_nonce(struct session *session)
 {
-    memcpy(session->nonce, session->event->random, sizeof(session->nonce));
+    memcpy(session->nonce, session->event->random, sizeof session->nonce);
 }
 
 static wire_task_name *
 take_names(struct session *session, uint32_t count, wire_task_name ***pointers)
 {
-    wire_task_name *names = step_take(session, (count + 1) * sizeof(*names));
-    *pointers = step_take(session, (count + 1) * sizeof(**pointers));
+    wire_task_name *names = step_take(session, (count + 1) * sizeof *names);
+
+    *pointers = step_take(session, (count + 1) * sizeof **pointers);
     for (uint32_t i = 0; names != NULL && *pointers != NULL && i < count; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         (*pointers)[i] = &names[i];
@@ -31,7 +32,7 @@ static const wire_message *compose_join(struct session *session, const struct ca
 {
     assert(session->phase == PHASE_JOINING);
     const struct session_config *config = &session->config;
-    wire_join_request *join = step_take(session, sizeof(*join));
+    wire_join_request *join = step_take(session, sizeof *join);
     wire_task_name **members;
     wire_task_name *names = take_names(session, config->member_count + 1, &members);
     if (join == NULL || names == NULL)
@@ -40,7 +41,7 @@ static const wire_message *compose_join(struct session *session, const struct ca
         mint_nonce(session);
     *join = (wire_join_request)WIRE_JOIN_REQUEST_INIT;
     join->protocol_version = WIRE_PROTOCOL_VERSION;
-    join->nonce = (wire_bytes){.data = session->nonce, .len = sizeof(session->nonce)};
+    join->nonce = (wire_bytes){.data = session->nonce, .len = sizeof session->nonce};
     join->role = (Sumac__V1__Role)config->role;
     for (uint32_t i = 0; i < config->member_count; i++) {
         names[i].job = (char *)(uintptr_t)config->members_jobs[i];
@@ -65,12 +66,12 @@ static bool make_links(struct session *session, uint32_t count)
 {
     assert(session->links == NULL);
     assert(count > 0);
-    session->links = memory_take(&session->memory, count * sizeof(*session->links));
+    session->links = memory_take(&session->memory, count * sizeof *session->links);
     if (session->links == NULL) {
         session->exhausted = true;
         return false;
     }
-    memset(session->links, 0, count * sizeof(*session->links));
+    memset(session->links, 0, count * sizeof *session->links);
     session->link_count = count;
     for (uint32_t i = 0; i < count; i++) {
         session->links[i].ps = i;
@@ -90,7 +91,7 @@ static void open_reader(struct session *session)
     for (uint32_t i = 0; session->config.ps_incarnations != NULL && i < session->link_count; i++)
         session->links[i].incarnation = session->config.ps_incarnations[i];
     session->phase = PHASE_OPEN;
-    effect_add(session, SESSION_EFFECT_JOINED);
+    (void)effect_add(session, SESSION_EFFECT_JOINED);
 }
 
 /* The addresses that the configuration leaves open are the answer's. */
@@ -99,7 +100,7 @@ static void keep_addresses(struct session *session, const wire_join_reply *reply
     assert(session->link_count > 0);
     const struct session_config *config = &session->config;
     const size_t count = reply->n_ps_addresses;
-    const char **addresses = arena_take(&session->texts, (count + 1) * sizeof(*addresses));
+    const char **addresses = arena_take(&session->texts, (count + 1) * sizeof *addresses);
     for (size_t i = 0; addresses != NULL && i < count; i++) {
         const bool given = i < config->ps_count && config->ps_addresses[i][0] != '\0';
         const char *text = given ? config->ps_addresses[i] : reply->ps_addresses[i];
@@ -120,10 +121,10 @@ static void joined(struct session *session, const struct call *call, const wire_
     (void)call;
     assert(session->phase == PHASE_JOINING);
     const wire_join_reply *reply = (const wire_join_reply *)message;
-    if (reply->session_id.len != sizeof(session->session_id) || reply->n_ps_addresses == 0 ||
+    if (reply->session_id.len != sizeof session->session_id || reply->n_ps_addresses == 0 ||
         reply->n_ps_addresses > SESSION_PS_MAX) {
         struct sumac_error error;
-        fail(
+        (void)fail(
             &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps 0 answered the join with %zu bytes of session id and %zu ps", reply->session_id.len,
             reply->n_ps_addresses);
@@ -133,7 +134,7 @@ static void joined(struct session *session, const struct call *call, const wire_
     if (!make_links(session, (uint32_t)reply->n_ps_addresses))
         return;
     keep_addresses(session, reply);
-    memcpy(session->session_id, reply->session_id.data, sizeof(session->session_id));
+    memcpy(session->session_id, reply->session_id.data, sizeof session->session_id);
     session->cluster_id = reply->cluster_id;
     session->epoch = reply->epoch;
     session->attempt = reply->attempt;
@@ -145,7 +146,7 @@ static void joined(struct session *session, const struct call *call, const wire_
         session->config.ps_lost_ms = reply->ps_lost_ms;
     session->sent_us = session->now_us;
     session->phase = PHASE_OPEN;
-    effect_add(session, SESSION_EFFECT_JOINED);
+    (void)effect_add(session, SESSION_EFFECT_JOINED);
     for (uint32_t i = 0; i < session->link_count; i++) {
         if (i < reply->n_ps_incarnations)
             session->links[i].incarnation = reply->ps_incarnations[i];
@@ -166,8 +167,9 @@ static void end_unanswered(
     struct session *session, const char *what_it_did_not, const struct sumac_error *error)
 {
     struct sumac_error named = *error;
+
     if (error->reason == SUMAC_REASON_UNSPECIFIED && is_worth_retrying(error))
-        fail(
+        (void)fail(
             &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps 0 at %s did not %s within %s (%.200s)", ps_address(session, 0), what_it_did_not,
             text_time_ms(session->config.ps_lost_ms).text, error->text);
@@ -206,12 +208,12 @@ static const wire_message *compose_leave(struct session *session, const struct c
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING);
-    wire_leave_request *leave = step_take(session, sizeof(*leave));
+    wire_leave_request *leave = step_take(session, sizeof *leave);
     if (leave == NULL)
         return NULL;
     *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
     leave->session_id =
-        (wire_bytes){.data = session->session_id, .len = sizeof(session->session_id)};
+        (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
     leave->done = session->leave_done;
     leave->last_sequence = session->last_sequence;
     return &leave->base;
@@ -221,13 +223,13 @@ static void left(struct session *session)
 {
     assert(session->phase == PHASE_LEAVING);
     session->phase = PHASE_OVER;
-    fail(
+    (void)fail(
         &session->end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
         "the session has left; open another client");
     pulls_end(session);
     streams_close(session);
     calls_end(session);
-    effect_add(session, SESSION_EFFECT_LEFT);
+    (void)effect_add(session, SESSION_EFFECT_LEFT);
 }
 
 static void
@@ -272,7 +274,8 @@ static uint64_t third_of_lease_us(const struct session *session)
     return (uint64_t)session->lease_ms * 1000 / 3;
 }
 
-/* A ps 0 that does not know the session, and whose stream is gone, is another one than the session was opened at. */
+/* A ps 0 that does not know the session, and whose stream is gone, is another one than the session
+ * was opened at. */
 static bool ended_by_restart(struct session *session, const struct sumac_error *error)
 {
     if (error->reason != SUMAC_REASON_SESSION_UNKNOWN || session->link_count == 0 ||
@@ -289,7 +292,7 @@ static void closed_without_end(struct session *session, const struct sumac_error
 {
     assert(session->phase == PHASE_OPEN);
     session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
-    fail(
+    (void)fail(
         &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
         "%.300s (which of the pushes under way count was not said)", error->text);
 }
@@ -337,12 +340,12 @@ static const wire_message *compose_renew(struct session *session, const struct c
 {
     (void)call;
     assert(session->renewing);
-    wire_renew_request *renew = step_take(session, sizeof(*renew));
+    wire_renew_request *renew = step_take(session, sizeof *renew);
     if (renew == NULL)
         return NULL;
     *renew = (wire_renew_request)WIRE_RENEW_REQUEST_INIT;
     renew->session_id =
-        (wire_bytes){.data = session->session_id, .len = sizeof(session->session_id)};
+        (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
     renew->clock = session->clock;
     session->sent_us = session->now_us;
     return &renew->base;
@@ -410,7 +413,7 @@ void session_closed(struct session *session, const wire_closed *closed)
     char text[CLOSE_CAUSE_TEXT_BYTES];
     const struct close_cause cause = wire_close_cause_of(closed->cause);
     if (closed->decided) {
-        fail(
+        (void)fail(
             &error, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
             "ps 0 closed this session at push %" PRIu64 "%s; join again", closed->final,
             wire_close_cause_print(&cause, text));
@@ -421,7 +424,7 @@ void session_closed(struct session *session, const wire_closed *closed)
         return;
     session->phase = PHASE_SETTLING;
     session->settling_us = session->now_us;
-    fail(
+    (void)fail(
         &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
         "ps 0 closed this session%s, and did not say which of the pushes under way count; join "
         "again",

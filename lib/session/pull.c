@@ -23,7 +23,7 @@ static void refuse(struct session *session, uint64_t token, const struct sumac_e
 static size_t block_bytes(const struct pull *pull)
 {
     return pull->piece_count *
-           (sizeof(*pull->pieces) + sizeof(*pull->versions) + sizeof(*pull->places));
+           (sizeof *pull->pieces + sizeof *pull->versions + sizeof *pull->places);
 }
 
 void pulls_release(struct session *session)
@@ -35,12 +35,13 @@ void pulls_release(struct session *session)
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error)
 {
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
+
     effect->token = pull->token;
     if (error != NULL)
         effect->error = *error;
-    uint64_t *versions = step_take(session, pull->piece_count * sizeof(*versions));
+    uint64_t *versions = step_take(session, pull->piece_count * sizeof *versions);
     if (versions != NULL) {
-        memcpy(versions, pull->versions, pull->piece_count * sizeof(*versions));
+        memcpy(versions, pull->versions, pull->piece_count * sizeof *versions);
         effect->versions = versions;
         effect->version_count = pull->piece_count;
     }
@@ -65,11 +66,11 @@ static bool take_block(struct session *session, struct pull *pull)
     if (block == NULL)
         return false;
     pull->pieces = (struct session_piece *)(void *)block;
-    block += count * sizeof(*pull->pieces);
+    block += count * sizeof *pull->pieces;
     pull->versions = (uint64_t *)(void *)block;
-    block += count * sizeof(*pull->versions);
+    block += count * sizeof *pull->versions;
     pull->places = (uint32_t *)(void *)block;
-    memset(pull->versions, 0, count * sizeof(*pull->versions));
+    memset(pull->versions, 0, count * sizeof *pull->versions);
     return true;
 }
 
@@ -77,6 +78,7 @@ static bool take_block(struct session *session, struct pull *pull)
 static void split(struct session *session, struct pull *pull, const struct session_pull *wanted)
 {
     uint32_t place = 0;
+
     for (uint32_t i = 0; i < session->link_count && place < wanted->piece_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;
@@ -102,13 +104,13 @@ check_pieces(struct session *session, const struct session_pull *wanted, struct 
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t ps = wanted->pieces[i].ps;
         if (ps >= session->link_count) {
-            fail(
+            (void)fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_SHARD,
                 "a piece names ps %" PRIu32 ", and there are %" PRIu32, ps, session->link_count);
             return false;
         }
         if (++session->links[ps].piece_scratch > SESSION_PULL_PIECES_MAX) {
-            fail(
+            (void)fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
                 "a pull has more than %u pieces on ps %" PRIu32 "; pull them in several",
                 SESSION_PULL_PIECES_MAX, ps);
@@ -130,13 +132,13 @@ may_accept(struct session *session, const struct session_pull *wanted, struct su
         return false;
     }
     if (session->phase < PHASE_OPEN) {
-        fail(
+        (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "the session is not open yet");
         return false;
     }
     if (session->pull_count >= SESSION_PULLS_IN_FLIGHT_MAX) {
-        fail(
+        (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
             "%d pulls are in flight, no more may be; wait for one of them first",
             SESSION_PULLS_IN_FLIGHT_MAX);
@@ -148,6 +150,7 @@ may_accept(struct session *session, const struct session_pull *wanted, struct su
 static struct pull *take_pull(struct session *session, const struct session_pull *wanted)
 {
     struct pull *pull = pool_take(&session->pulls);
+
     if (pull == NULL)
         return NULL;
     pull->token = wanted->token;
@@ -180,7 +183,7 @@ void pull_accept(struct session *session, const struct session_pull *wanted)
     }
     struct pull *pull = take_pull(session, wanted);
     if (pull == NULL) {
-        fail(
+        (void)fail(
             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a pull of %" PRIu32 " pieces", wanted->piece_count);
         refuse(session, wanted->token, &error);
@@ -196,12 +199,13 @@ void pull_accept(struct session *session, const struct session_pull *wanted)
 void pull_cancel(struct session *session, uint64_t token)
 {
     struct pull *pull = session->first_pull;
+
     while (pull != NULL && pull->token != token)
         pull = pull->next;
     if (pull == NULL)
         return;
     struct sumac_error error;
-    fail(&error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED, "the pull was cancelled");
+    (void)fail(&error, SUMAC_CANCELLED, SUMAC_REASON_UNSPECIFIED, "the pull was cancelled");
     pull_over(session, pull, &error);
 }
 
@@ -215,6 +219,7 @@ void pulls_end(struct session *session)
 static void time_out(struct session *session, struct pull *pull)
 {
     const struct request *request = pull->requests;
+
     assert(request != NULL);
     while (request->sibling != NULL && request->piece == request->piece_count)
         request = request->sibling;
@@ -223,12 +228,12 @@ static void time_out(struct session *session, struct pull *pull)
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
     struct sumac_error error;
     if (heard_us == 0)
-        fail(
+        (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "ps %" PRIu32 " at %s did not answer a pull within %s; it has never been heard from",
             ps, address, text_time_ms(pull->timeout_ms).text);
     else
-        fail(
+        (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "ps %" PRIu32 " at %s did not answer a pull within %s; it was last heard from %s ago",
             ps, address, text_time_ms(pull->timeout_ms).text,
@@ -239,6 +244,7 @@ static void time_out(struct session *session, struct pull *pull)
 void pulls_check(struct session *session)
 {
     struct pull *pull = session->first_pull;
+
     while (pull != NULL) {
         struct pull *next = pull->next;
         if (session->now_us >= pull->deadline_us)

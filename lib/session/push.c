@@ -43,9 +43,9 @@ static int count_by_ps(struct session *session, const struct session_push *wante
 static size_t block_bytes(const struct push *push)
 {
     assert(push->part_count <= push->piece_count);
-    return push->piece_count * (sizeof(*push->pieces) + sizeof(*push->versions) +
-                                sizeof(*push->places) + sizeof(*push->ordinals)) +
-           push->part_count * sizeof(*push->parts);
+    return push->piece_count * (sizeof *push->pieces + sizeof *push->versions +
+                                sizeof *push->places + sizeof *push->ordinals) +
+           push->part_count * sizeof *push->parts;
 }
 
 static void give_block(struct session *session, struct push *push)
@@ -64,16 +64,16 @@ static bool take_block(struct session *session, struct push *push)
     if (block == NULL)
         return false;
     push->pieces = (struct session_piece *)(void *)block;
-    block += count * sizeof(*push->pieces);
+    block += count * sizeof *push->pieces;
     push->parts = (struct part *)(void *)block;
-    block += push->part_count * sizeof(*push->parts);
+    block += push->part_count * sizeof *push->parts;
     push->versions = (uint64_t *)(void *)block;
-    block += count * sizeof(*push->versions);
+    block += count * sizeof *push->versions;
     push->places = (uint32_t *)(void *)block;
-    block += count * sizeof(*push->places);
+    block += count * sizeof *push->places;
     push->ordinals = (uint32_t *)(void *)block;
-    memset(push->versions, 0, count * sizeof(*push->versions));
-    memset(push->parts, 0, push->part_count * sizeof(*push->parts));
+    memset(push->versions, 0, count * sizeof *push->versions);
+    memset(push->parts, 0, push->part_count * sizeof *push->parts);
     return true;
 }
 
@@ -83,6 +83,7 @@ static void split(struct session *session, struct push *push, const struct sessi
 {
     uint32_t place = 0;
     uint32_t participant = 0;
+
     for (uint32_t i = 0; i < session->link_count && participant < push->part_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;
@@ -107,12 +108,13 @@ static void split(struct session *session, struct push *push, const struct sessi
 static bool number_shards(struct session *session, struct push *push)
 {
     size_t slots = 16;
+
     while (slots < 2 * (size_t)push->piece_count)
         slots *= 2;
-    uint32_t *table = step_take(session, slots * sizeof(*table));
+    uint32_t *table = step_take(session, slots * sizeof *table);
     if (table == NULL)
         return false;
-    memset(table, 0, slots * sizeof(*table));
+    memset(table, 0, slots * sizeof *table);
     for (uint32_t p = 0; p < push->part_count; p++) {
         struct part *part = &push->parts[p];
         for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++) {
@@ -138,6 +140,7 @@ static struct push *
 take_push(struct session *session, const struct session_push *wanted, uint32_t participants)
 {
     struct push *push = pool_take(&session->pushes);
+
     if (push == NULL)
         return NULL;
     push->token = wanted->token;
@@ -190,9 +193,9 @@ void push_over(struct session *session, struct push *push, const struct sumac_er
     effect->token = push->token;
     if (error != NULL)
         effect->error = *error;
-    uint64_t *versions = step_take(session, push->piece_count * sizeof(*versions));
+    uint64_t *versions = step_take(session, push->piece_count * sizeof *versions);
     if (versions != NULL) {
-        memcpy(versions, push->versions, push->piece_count * sizeof(*versions));
+        memcpy(versions, push->versions, push->piece_count * sizeof *versions);
         effect->versions = versions;
         effect->version_count = push->piece_count;
     }
@@ -215,6 +218,7 @@ static void finish_step(struct session *session)
 static void append_part(struct session *session, struct part *part)
 {
     struct link *link = part->link;
+
     assert(link->newest == NULL || link->newest->push->sequence < part->push->sequence);
     assert(part->next == NULL);
     part->previous = link->last_sequence;
@@ -234,6 +238,7 @@ void part_remove(struct session *session, struct part *part)
 {
     (void)session;
     struct link *link = part->link;
+
     assert(!part->done);
     assert(!part->counted || link->counted_bytes >= part->room_bytes);
     assert(!part->counted || link->counted_parts > 0);
@@ -295,6 +300,7 @@ static struct session_room
 room_of(const struct session *session, const struct link *link, uint64_t cost_bytes)
 {
     const uint32_t sessions = session->config.member_count + 2;
+
     return (struct session_room){
         .known = link->knows_grant,
         .cost_bytes = cost_bytes,
@@ -308,6 +314,7 @@ session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_
 {
     static const struct link stranger;
     const struct link *link = ps < session->link_count ? &session->links[ps] : &stranger;
+
     return room_of(session, link, wire_part_cost(bytes, pieces, 0));
 }
 
@@ -316,7 +323,7 @@ fail_too_large(const struct session *session, const struct part *part, struct su
 {
     assert(part->room_bytes > part->link->grant_bytes);
     const struct session_room room = room_of(session, part->link, part->room_bytes);
-    fail(
+    (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "the push has %" PRIu64 " bytes in %" PRIu32 " pieces for ps %" PRIu32 " and takes %" PRIu64
         " bytes of staging there, where a session is granted %" PRIu64 " (%" PRIu64
@@ -330,6 +337,7 @@ fail_too_large(const struct session *session, const struct part *part, struct su
 void pushes_admit(struct session *session)
 {
     bool any = false;
+
     while (session->waiting_first != NULL && knows_grants(session->waiting_first)) {
         struct push *push = session->waiting_first;
         session->waiting_first = push->next;
@@ -361,17 +369,18 @@ void pushes_admit(struct session *session)
 static bool may_accept(struct session *session, const struct session_push *wanted)
 {
     struct sumac_error error;
+
     if (session->phase == PHASE_OVER)
         error = session->end;
     else if (session->stopping_until_us != 0)
         error = session->stopping;
     else if (session->phase != PHASE_OPEN || session->leave_wanted || session->config.reader)
-        fail(
+        (void)fail(
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             session->config.reader ? "a reader has no session to push with; join instead"
                                    : "the session is not open, or is leaving; join again");
     else if (pushes_in_flight(session) >= WINDOW)
-        fail(
+        (void)fail(
             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
             "%d pushes are in flight, no more may be; wait for one of them first", WINDOW);
     else
@@ -388,7 +397,7 @@ void push_accept(struct session *session, const struct session_push *wanted)
     struct sumac_error error;
     const int participants = count_by_ps(session, wanted);
     if (participants < 0) {
-        fail(
+        (void)fail(
             &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_SHARD,
             "a piece names a ps that is none of the %" PRIu32, session->link_count);
         refuse(session, wanted->token, &error);
@@ -396,7 +405,7 @@ void push_accept(struct session *session, const struct session_push *wanted)
     }
     struct push *push = take_push(session, wanted, (uint32_t)participants);
     if (push == NULL) {
-        fail(
+        (void)fail(
             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
         refuse(session, wanted->token, &error);

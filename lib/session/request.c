@@ -54,6 +54,7 @@ static void unsend(struct request *request)
 static void unlink_request(struct session *session, struct request *request)
 {
     struct link *link = request->link;
+
     unsend(request);
     assert(!request->sent);
     if (link->request_cursor == request)
@@ -73,6 +74,7 @@ static void unlink_request(struct session *session, struct request *request)
 void requests_drop(struct session *session, struct pull *pull)
 {
     struct request *request = pull->requests;
+
     while (request != NULL) {
         struct request *sibling = request->sibling;
         struct link *link = request->link;
@@ -112,8 +114,8 @@ static bool
 fill_pieces(struct session *session, const struct request *request, wire_pull_request *wire)
 {
     assert(request->pull != NULL);
-    wire_piece *pieces = step_take(session, request->piece_count * sizeof(*pieces));
-    wire_piece **pointers = step_take(session, request->piece_count * sizeof(*pointers));
+    wire_piece *pieces = step_take(session, request->piece_count * sizeof *pieces);
+    wire_piece **pointers = step_take(session, request->piece_count * sizeof *pointers);
     if (pieces == NULL || pointers == NULL)
         return false;
     for (uint32_t i = 0; i < request->piece_count; i++) {
@@ -172,14 +174,15 @@ static bool fill_message(struct session *session, struct link *link, wire_pull_r
 void compose_pulls(struct session *session, struct link *link)
 {
     struct stream *stream = &link->streams[SESSION_PULL_STREAM];
+
     if (stream->state == STREAM_SHUT && link->first_request != NULL)
         stream_open(session, link, SESSION_PULL_STREAM);
     if (stream->state != STREAM_OPEN || !stream->writable)
         return;
     if (link->cancels_due == 0 && link->request_cursor == NULL)
         return;
-    wire_pull_request *wire = step_take(session, sizeof(*wire));
-    wire_hello *hello = step_take(session, sizeof(*hello));
+    wire_pull_request *wire = step_take(session, sizeof *wire);
+    wire_hello *hello = step_take(session, sizeof *hello);
     if (wire == NULL || hello == NULL)
         return;
     *wire = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
@@ -266,6 +269,7 @@ static bool receive(struct request *request, const struct session_event *event)
 {
     const wire_pull_answer *answer = event->pull_answer;
     struct reader reader = {.spans = event->payload, .span_count = event->payload_spans};
+
     for (size_t i = 0; i < answer->n_pieces; i++)
         if (!receive_run(request, answer->pieces[i], &reader))
             return false;
@@ -305,7 +309,8 @@ static void ask_again(struct session *session, struct request *request)
     link_touch(session, link);
 }
 
-/* A ps that waited in vain for a push of ours can't know why: its part on another ps may be what holds it up. */
+/* A ps that waited in vain for a push of ours can't know why: its part on another ps may be what
+ * holds it up. */
 static void name_silent_ps(
     const struct session *session, const struct request *request, struct sumac_error *error)
 {
@@ -316,7 +321,7 @@ static void name_silent_ps(
             part->push->sequence > request->after_sequence)
             continue;
         const size_t said = strlen(error->text);
-        text_print(
+        (void)text_print(
             error->text + said, sizeof error->text - said,
             "; push %" PRIu64 " waits for ps %" PRIu32 " at %s, last heard from %s ago",
             part->push->sequence, link->ps, ps_address(session, link->ps),
@@ -336,7 +341,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         return;
     }
     struct sumac_error error;
-    fail(
+    (void)fail(
         &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
@@ -365,6 +370,7 @@ static void finish_request(struct session *session, struct request *request)
 static struct request *find_request(const struct link *link, uint64_t number)
 {
     struct request *request = link->first_request;
+
     while (request != NULL && (request->number != number || request->cancelled))
         request = request->next;
     return request;
@@ -373,6 +379,7 @@ static struct request *find_request(const struct link *link, uint64_t number)
 void pull_answer(struct session *session, struct link *link, const struct session_event *event)
 {
     const wire_pull_answer *answer = event->pull_answer;
+
     if (answer->greeting != NULL &&
         !stream_greeted(session, link, SESSION_PULL_STREAM, answer->greeting))
         return;
@@ -386,7 +393,7 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
     }
     if (!receive(request, event)) {
         struct sumac_error error;
-        fail(
+        (void)fail(
             &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
             "ps %" PRIu32 " answered a pull with other pieces than were asked for", link->ps);
         pull_over(session, request->pull, &error);

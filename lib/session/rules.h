@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.h -- the rules of the protocol, by name, so that the simulator can take one away and must then object.
+/* rules.h -- the rules of the protocol, by name, so that the simulator can take one away and must
+ * then object.
  *
- * Both cores are created with a set of broken rules; it is 0 everywhere but in tests/sim --break RULE. The names and
- * what goes wrong without each are docs/protocol/model.py's; tests/house/rules.toml says which of these are the simulator's
- * own, and why C has no others of the model's.
+ * Both cores are created with a set of broken rules; it is 0 everywhere but in tests/sim --break
+ * RULE. The names and what goes wrong without each are docs/protocol/model.py's;
+ * tests/house/rules.toml says which of these are the simulator's own, and why C has no others of
+ * the model's.
  */
 #ifndef SESSION_RULES_H
 #define SESSION_RULES_H

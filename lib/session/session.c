@@ -11,6 +11,7 @@ static const char *keep_text(struct session *session, const char *text)
 {
     const size_t bytes = text == NULL ? 1 : strlen(text) + 1;
     char *copy = arena_take(&session->texts, bytes);
+
     if (copy != NULL)
         memcpy(copy, text == NULL ? "" : text, bytes);
     return copy;
@@ -18,7 +19,8 @@ static const char *keep_text(struct session *session, const char *text)
 
 static const char **keep_texts(struct session *session, const char *const *texts, uint32_t count)
 {
-    const char **copies = arena_take(&session->texts, (count + 1) * sizeof(*copies));
+    const char **copies = arena_take(&session->texts, (count + 1) * sizeof *copies);
+
     for (uint32_t i = 0; copies != NULL && i < count; i++) {
         copies[i] = keep_text(session, texts[i]);
         if (copies[i] == NULL)
@@ -39,15 +41,16 @@ static void *keep_bytes(struct session *session, const void *data, size_t bytes)
 static bool keep_config(struct session *session, const struct session_config *config)
 {
     struct session_config *kept = &session->config;
+
     *kept = *config;
     kept->job = keep_text(session, config->job);
     kept->members_jobs = keep_texts(session, config->members_jobs, config->member_count);
     kept->members_indices = keep_bytes(
-        session, config->members_indices, config->member_count * sizeof(*config->members_indices));
+        session, config->members_indices, config->member_count * sizeof *config->members_indices);
     kept->ps_addresses = keep_texts(session, config->ps_addresses, config->ps_count);
     if (config->ps_incarnations != NULL) {
         kept->ps_incarnations = keep_bytes(
-            session, config->ps_incarnations, config->ps_count * sizeof(*config->ps_incarnations));
+            session, config->ps_incarnations, config->ps_count * sizeof *config->ps_incarnations);
         if (kept->ps_incarnations == NULL)
             return false;
     }
@@ -66,10 +69,10 @@ struct session *session_create(const struct session_config *config, const struct
 {
     if (config->ps_count == 0 || config->ps_count > SESSION_PS_MAX)
         return NULL;
-    struct session *session = memory_take(memory, sizeof(*session));
+    struct session *session = memory_take(memory, sizeof *session);
     if (session == NULL)
         return NULL;
-    memset(session, 0, sizeof(*session));
+    memset(session, 0, sizeof *session);
     session->memory = *memory;
     arena_init(&session->texts, &session->memory, (size_t)1 << 24);
     arena_init(&session->step, &session->memory, SESSION_STEP_BYTES_MAX);
@@ -95,7 +98,7 @@ void session_destroy(struct session *session)
     const struct memory memory = session->memory;
     pushes_release(session);
     pulls_release(session);
-    memory_give(&memory, session->links, session->link_count * sizeof(*session->links));
+    memory_give(&memory, session->links, session->link_count * sizeof *session->links);
     pool_deinit(&session->calls);
     pool_deinit(&session->errors);
     pool_deinit(&session->requests);
@@ -104,7 +107,7 @@ void session_destroy(struct session *session)
     sized_pool_deinit(&session->blocks);
     arena_deinit(&session->step);
     arena_deinit(&session->texts);
-    memory_give(&memory, session, sizeof(*session));
+    memory_give(&memory, session, sizeof *session);
 }
 
 static struct link *link_of(struct session *session, uint32_t ps)
@@ -141,6 +144,7 @@ static void handle_answer(struct session *session, const struct session_event *e
     struct link *link = link_of(session, event->ps);
     const bool of_push = event->kind == SESSION_EVENT_PUSH_ANSWER;
     const enum session_lane lane = of_push ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
+
     if (!is_current(session, link, lane, event->generation))
         return;
     assert(link != NULL);
@@ -242,7 +246,7 @@ static void end_exhausted(struct session *session)
     assert(session->exhausted);
     session->phase = PHASE_OVER;
     calls_forget(session);
-    fail(
+    (void)fail(
         &session->end, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "the session has no memory left for one step; pushes under way are lost to it");
     say_only(session, (struct session_effect){.kind = SESSION_EFFECT_ENDED, .error = session->end});
@@ -275,6 +279,7 @@ void session_step(
     struct session *session, const struct session_event *event, struct session_effects *effects)
 {
     const bool was_over = session->phase == PHASE_OVER;
+
     if (event->kind == SESSION_EVENT_UNDONE)
         note_undone(session);
     arena_reset(&session->step);
@@ -321,5 +326,5 @@ void session_read(const struct session *session, struct session_state *state)
         .commit_through = session->commit_through,
         .acked_through = session->acked_through,
     };
-    memcpy(state->session_id, session->session_id, sizeof(state->session_id));
+    memcpy(state->session_id, session->session_id, sizeof state->session_id);
 }

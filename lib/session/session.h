@@ -84,7 +84,8 @@ struct session_pull {
     uint32_t timeout_ms;   /* 0: 60 000 */
 };
 
-/* A unary call of the caller's own. It is made again, as long as there is time, while another try may come to something. */
+/* A unary call of the caller's own. It is made again, as long as there is time, while another try
+ * may come to something. */
 struct session_call {
     uint64_t token; /* the caller's name for it, not 0 */
     uint32_t ps;
@@ -221,7 +222,8 @@ struct session_room {
     uint64_t staging_max_mib; /* ... and --staging-max, with which a session is granted that cost */
 };
 
-/* Of a part of so many bytes and pieces, with no function of its own. Unknown, too, of a ps that the session has no link to. */
+/* Of a part of so many bytes and pieces, with no function of its own. Unknown, too, of a ps that
+ * the session has no link to. */
 struct session_room
 session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_t pieces);
 

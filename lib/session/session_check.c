@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_check.c -- is all that a session keeps consistent? Every list is walked, every counter counted again. */
+/* session_check.c -- is all that a session keeps consistent? Every list is walked, every counter
+ * counted again. */
+#include <inttypes.h>
 #include "session_check.h"
 
 #include "state.h"
@@ -31,12 +33,11 @@ static void check_push(struct sums *sums, const struct push *push)
         const struct part *part = &push->parts[i];
         if (part->push != push || (i > 0 && part->link <= push->parts[i - 1].link))
             check_object(
-                sums->check, "push %llu: its part %u is another's",
-                (unsigned long long)push->sequence, i);
+                sums->check, "push %" PRIu64 ": its part %u is another's", push->sequence, i);
         if (part->done && !part->staged)
             check_object(
-                sums->check, "push %llu: its part for %s is done and not staged",
-                (unsigned long long)push->sequence, link_name(part->link));
+                sums->check, "push %" PRIu64 ": its part for %s is done and not staged",
+                push->sequence, link_name(part->link));
         staged += part->staged;
         done += part->done;
     }
@@ -44,8 +45,7 @@ static void check_push(struct sums *sums, const struct push *push)
     check_same(sums->check, push->staged_count, staged, "staged parts", "a push");
     check_same(sums->check, push->done_count, done, "done parts", "a push");
     if (done == push->part_count)
-        check_object(
-            sums->check, "push %llu is done, and waited for", (unsigned long long)push->sequence);
+        check_object(sums->check, "push %" PRIu64 " is done, and waited for", push->sequence);
 }
 
 /* From what its client has heard to the last one; before and after that the window is empty. */
@@ -60,15 +60,15 @@ static void check_window(struct sums *sums)
             continue;
         if (slot->push->sequence != n) {
             check_object(
-                sums->check, "push %llu is in the place of push %llu",
-                (unsigned long long)slot->push->sequence, (unsigned long long)n);
+                sums->check, "push %" PRIu64 " is in the place of push %" PRIu64,
+                slot->push->sequence, n);
             return;
         }
         if (n <= session->commit_through && slot->steps != 0)
             check_object(
                 sums->check,
-                "push %llu is committed, and %u steps that end with it are not counted",
-                (unsigned long long)n, slot->steps);
+                "push %" PRIu64 " is committed, and %u steps that end with it are not counted", n,
+                slot->steps);
         check_push(sums, slot->push);
         refused += slot->push->refused;
     }
@@ -84,9 +84,7 @@ static void check_waiting(struct sums *sums)
     for (const struct push *push = session->waiting_first;
          push != NULL && count <= session->waiting_count; push = push->next, count++) {
         if (push->sequence != 0)
-            check_object(
-                sums->check, "push %llu waits for its sequence",
-                (unsigned long long)push->sequence);
+            check_object(sums->check, "push %" PRIu64 " waits for its sequence", push->sequence);
         sums->pushes++;
         last = push;
     }
@@ -114,16 +112,16 @@ static void check_parts(struct sums *sums, const struct link *link)
         if (part->link != link || part->before != before || part->done ||
             (before != NULL && part->push->sequence <= before->push->sequence)) {
             check_object(
-                sums->check, "%s: push %llu is out of its order", link_name(link),
-                (unsigned long long)part->push->sequence);
+                sums->check, "%s: push %" PRIu64 " is out of its order", link_name(link),
+                part->push->sequence);
             return;
         }
         if (before != NULL && part->previous != before->push->sequence && !before->done &&
             part->previous < before->push->sequence)
             check_object(
-                sums->check, "%s: push %llu follows push %llu, and push %llu is between",
-                link_name(link), (unsigned long long)part->push->sequence,
-                (unsigned long long)part->previous, (unsigned long long)before->push->sequence);
+                sums->check,
+                "%s: push %" PRIu64 " follows push %" PRIu64 ", and push %" PRIu64 " is between",
+                link_name(link), part->push->sequence, part->previous, before->push->sequence);
         sums->linked_parts++;
         counted_bytes += part->counted ? part->room_bytes : 0;
         counted += part->counted;
@@ -141,9 +139,9 @@ static void check_parts(struct sums *sums, const struct link *link)
         sums->check, link->counted_parts, counted, "parts sent and not done", link_name(link));
     if (counted > 1 && (counted_bytes > link->grant_bytes || counted > link->parts_max))
         check_object(
-            sums->check, "%s: %u parts of %llu bytes are sent and not done, its grant is %llu",
-            link_name(link), counted, (unsigned long long)counted_bytes,
-            (unsigned long long)link->grant_bytes);
+            sums->check,
+            "%s: %u parts of %" PRIu64 " bytes are sent and not done, its grant is %" PRIu64,
+            link_name(link), counted, counted_bytes, link->grant_bytes);
 }
 
 static void check_requests(struct sums *sums, const struct link *link)
@@ -157,14 +155,14 @@ static void check_requests(struct sums *sums, const struct link *link)
         if (request->link != link || request->before != before ||
             request->cancelled != (request->pull == NULL)) {
             check_object(
-                sums->check, "%s: request %llu is another's, or of no pull", link_name(link),
-                (unsigned long long)request->number);
+                sums->check, "%s: request %" PRIu64 " is another's, or of no pull", link_name(link),
+                request->number);
             return;
         }
         if (request->piece > request->piece_count || request->number > sums->session->last_request)
             check_object(
-                sums->check, "%s: request %llu is at piece %u of %u", link_name(link),
-                (unsigned long long)request->number, request->piece, request->piece_count);
+                sums->check, "%s: request %" PRIu64 " is at piece %u of %u", link_name(link),
+                request->number, request->piece, request->piece_count);
         sums->requests++;
         sums->open_requests += request->pull != NULL;
         sent += request->sent;
@@ -193,15 +191,15 @@ static void check_links(struct sums *sums)
                 sums->check, "link %u is of %s, or left to be looked at", i, link_name(link));
         if (link->newest != NULL && link->last_sequence < link->newest->push->sequence)
             check_object(
-                sums->check, "%s: the last push there is %llu, and one of %llu is in the list",
-                link_name(link), (unsigned long long)link->last_sequence,
-                (unsigned long long)link->newest->push->sequence);
+                sums->check,
+                "%s: the last push there is %" PRIu64 ", and one of %" PRIu64 " is in the list",
+                link_name(link), link->last_sequence, link->newest->push->sequence);
         if (link->told_commit > session->commit_through ||
             link->told_acked > session->acked_through)
             check_object(
-                sums->check, "%s was told of commit %llu and of %llu heard, beyond what there is",
-                link_name(link), (unsigned long long)link->told_commit,
-                (unsigned long long)link->told_acked);
+                sums->check,
+                "%s was told of commit %" PRIu64 " and of %" PRIu64 " heard, beyond what there is",
+                link_name(link), link->told_commit, link->told_acked);
         check_parts(sums, link);
         check_requests(sums, link);
     }
@@ -229,8 +227,7 @@ static void check_pulls(struct sums *sums)
              request = request->sibling, requests++) {
             if (request->pull != pull)
                 check_object(
-                    sums->check, "request %llu is in another pull's list",
-                    (unsigned long long)request->number);
+                    sums->check, "request %" PRIu64 " is in another pull's list", request->number);
         }
         check_same(sums->check, pull->open_requests, requests, "requests", "a pull");
         if (requests == 0)
@@ -249,8 +246,9 @@ static void check_due(struct sums *sums, const char *what, uint64_t due_us)
 {
     if (sums->session->wake_us > due_us)
         check_object(
-            sums->check, "%s is due at %llu us, and the next tick is asked for at %llu us", what,
-            (unsigned long long)due_us, (unsigned long long)sums->session->wake_us);
+            sums->check,
+            "%s is due at %" PRIu64 " us, and the next tick is asked for at %" PRIu64 " us", what,
+            due_us, sums->session->wake_us);
 }
 
 static void check_calls(struct sums *sums)
@@ -262,8 +260,8 @@ static void check_calls(struct sums *sums)
          call = call->links.next, count++) {
         if ((call->number != 0) != (call->due_us == NEVER) || call->number > session->last_call)
             check_object(
-                sums->check, "call %llu is neither due nor under way, or both",
-                (unsigned long long)call->number);
+                sums->check, "call %" PRIu64 " is neither due nor under way, or both",
+                call->number);
         given += call->wanted.token != 0;
         check_due(sums, "a call", call->due_us);
         check_due(sums, "the end of a call", call->until_us);
@@ -300,9 +298,9 @@ void session_check(const struct session *session, struct check *check)
     if (session->acked_through > session->commit_through ||
         session->commit_through > session->last_sequence)
         check_object(
-            check, "acked through %llu, committed through %llu, and the last is %llu",
-            (unsigned long long)session->acked_through, (unsigned long long)session->commit_through,
-            (unsigned long long)session->last_sequence);
+            check,
+            "acked through %" PRIu64 ", committed through %" PRIu64 ", and the last is %" PRIu64,
+            session->acked_through, session->commit_through, session->last_sequence);
     check_window(&sums);
     check_waiting(&sums);
     check_links(&sums);

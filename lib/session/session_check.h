@@ -6,7 +6,8 @@
 #include "check.h"
 #include "session.h"
 
-/* The first thing that is not goes into the check. Nothing is asked of a session that is over, or whose rules are broken. */
+/* The first thing that is not goes into the check. Nothing is asked of a session that is over, or
+ * whose rules are broken. */
 void session_check(const struct session *session, struct check *check);
 
 #endif

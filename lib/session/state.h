@@ -104,7 +104,8 @@ struct pull {
     uint64_t deadline_us;
 };
 
-/* What is called, and what becomes of it: the session's own calls have a kind each, and the caller's have one. */
+/* What is called, and what becomes of it: the session's own calls have a kind each, and the
+ * caller's have one. */
 struct call_kind {
     const wire_service *service; /* of the session's own */
     unsigned method;
@@ -272,11 +273,12 @@ void call_undone(struct session *session, uint64_t number);
 void calls_check(struct session *session);
 /* One of the caller's. */
 void call_accept(struct session *session, const struct session_call *wanted);
-/* The session is over: what is not answered yet is cancelled, and the caller's end as it does; or, without a word, they are
- * nobody's. */
+/* The session is over: what is not answered yet is cancelled, and the caller's end as it does; or,
+ * without a word, they are nobody's. */
 void calls_end(struct session *session);
 void calls_forget(struct session *session);
-/* May the same call, made again, come to something else? The remedy is told by the reason; without one, by the status. */
+/* May the same call, made again, come to something else? The remedy is told by the reason; without
+ * one, by the status. */
 bool is_worth_retrying(const struct sumac_error *error);
 
 /* stream.c */

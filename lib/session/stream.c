@@ -14,6 +14,7 @@
 const char *ps_address(const struct session *session, uint32_t ps)
 {
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
+
     return address[0] == '\0' ? "an unknown address" : address;
 }
 
@@ -29,6 +30,7 @@ static void advance(struct stream *stream)
 static void begin(struct session *session, struct link *link, enum session_lane lane)
 {
     struct stream *stream = &link->streams[lane];
+
     assert(stream->state == STREAM_DUE);
     stream->state = STREAM_OPENING;
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_OPEN_STREAM);
@@ -50,6 +52,7 @@ static void
 open_later(struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms)
 {
     struct stream *stream = &link->streams[lane];
+
     assert(delay_ms > 0);
     if (link->gone)
         return;
@@ -69,6 +72,7 @@ void stream_writable(struct session *session, const struct session_event *event)
 {
     struct link *link = &session->links[event->ps];
     struct stream *stream = &link->streams[event->lane];
+
     if (stream->generation != event->generation || stream->state < STREAM_OPENING)
         return;
     if (stream->hello_sent)
@@ -90,8 +94,8 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->commit_due = false;
 }
 
-/* Has this ps spoken to the session? A member's ps 0 has, it answered the join. Who then answers for another cluster is
- * the same ps, started again. */
+/* Has this ps spoken to the session? A member's ps 0 has, it answered the join. Who then answers
+ * for another cluster is the same ps, started again. */
 static bool is_known(const struct session *session, const struct link *link)
 {
     if (session->config.reader)
@@ -102,7 +106,7 @@ static bool is_known(const struct session *session, const struct link *link)
 void fail_restarted(
     const struct session *session, const struct link *link, struct sumac_error *error)
 {
-    fail(
+    (void)fail(
         error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
         "ps %" PRIu32 " at %s was restarted and its state is lost; start the run again", link->ps,
         ps_address(session, link->ps));
@@ -118,6 +122,7 @@ static bool is_reason_to_stop(enum sumac_reason reason)
 static bool is_answered_elsewhere(const struct push *push)
 {
     bool elsewhere = false;
+
     for (uint32_t i = 0; i < push->part_count; i++) {
         const struct part *part = &push->parts[i];
         if (part->link->gone && !part->done)
@@ -150,7 +155,8 @@ void stopping_check(struct session *session)
         session_end(session, &session->stopping, NULL);
 }
 
-/* A ps finishes what is in flight before it exits, and the others do: what they answer is still heard. */
+/* A ps finishes what is in flight before it exits, and the others do: what they answer is still
+ * heard. */
 static void stop_soon(struct session *session, struct link *link, const struct sumac_error *error)
 {
     link->gone = true;
@@ -160,11 +166,12 @@ static void stop_soon(struct session *session, struct link *link, const struct s
     session->stopping_until_us = session->now_us + STOPPING_MS * 1000;
 }
 
-/* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless it is leaving anyway:
- * then the answer to the leave says how the run stands. */
+/* A ps that ended the stream with a reason to stop is not asked again: the session is over, unless
+ * it is leaving anyway: then the answer to the leave says how the run stands. */
 static bool is_final(struct session *session, struct link *link, const struct sumac_error *given)
 {
     struct sumac_error error;
+
     if (given == NULL || !is_reason_to_stop(given->reason))
         return false;
     if (session->phase == PHASE_LEAVING) {
@@ -174,7 +181,7 @@ static bool is_final(struct session *session, struct link *link, const struct su
     if (given->reason == SUMAC_REASON_WRONG_CLUSTER && is_known(session, link))
         fail_restarted(session, link, &error);
     else
-        fail(
+        (void)fail(
             &error, given->status, given->reason, "ps %" PRIu32 " at %s: %s", link->ps,
             ps_address(session, link->ps), given->text);
     if (given->reason == SUMAC_REASON_TERMINATED)
@@ -189,6 +196,7 @@ static void
 break_stream(struct session *session, struct link *link, enum session_lane lane, const char *why)
 {
     struct stream *stream = &link->streams[lane];
+
     assert(stream->state == STREAM_SHUT);
     const uint32_t delay_ms = backoff_ms(session, stream->failures++);
     if (lane == SESSION_PULL_STREAM) {
@@ -227,6 +235,7 @@ void stream_lost(struct session *session, const struct session_event *event)
 static void check_stream(struct session *session, struct link *link, enum session_lane lane)
 {
     struct stream *stream = &link->streams[lane];
+
     assert(!stream->undone || stream->state == STREAM_OPENING);
     if (stream->undone) {
         stream->undone = false;
@@ -261,7 +270,7 @@ void stream_hello(
     hello->commit_through = session->commit_through;
     if (!session->config.reader) {
         hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
-        hello->session_id.len = sizeof(session->session_id);
+        hello->session_id.len = sizeof session->session_id;
     }
 }
 
@@ -274,7 +283,7 @@ static bool is_same_ps(struct session *session, struct link *link, const wire_gr
     const bool other_cluster = session->cluster_id != 0 && greeting->cluster_id != 0 &&
                                greeting->cluster_id != session->cluster_id;
     if (other_cluster && !is_known(session, link)) {
-        fail(
+        (void)fail(
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
             "; check the addresses of job ps",
@@ -284,7 +293,7 @@ static bool is_same_ps(struct session *session, struct link *link, const wire_gr
         (link->incarnation != 0 && greeting->ps_incarnation != link->incarnation)) {
         fail_restarted(session, link, &error);
     } else if (session->epoch != 0 && greeting->epoch != session->epoch) {
-        fail(
+        (void)fail(
             &error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
             "ps %" PRIu32 " at %s went back to epoch %" PRIu64
             " and this session is of epoch %" PRIu64 "; start the run again",
@@ -301,8 +310,8 @@ static uint32_t smaller(uint32_t said, uint32_t ours)
     return said != 0 && said < ours ? said : ours;
 }
 
-/* Of what a ps takes and what we would send the smaller; what it does not say does not bind us. The headers of a chunk are small
- * beside it, and a part of a chunk has whole elements. */
+/* Of what a ps takes and what we would send the smaller; what it does not say does not bind us. The
+ * headers of a chunk are small beside it, and a part of a chunk has whole elements. */
 static void take_limits(struct session *session, struct link *link, const wire_limits *limits)
 {
     const wire_limits none = WIRE_LIMITS_INIT;
@@ -377,6 +386,7 @@ void streams_close(struct session *session)
 static bool owes(const struct link *link)
 {
     const struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
+
     if (stream->state == STREAM_OPEN && stream->hello_sent && !stream->writable)
         return true;
     const struct part *part = link->oldest;
@@ -417,14 +427,14 @@ void links_check(struct session *session)
     struct sumac_error error;
     const struct text_time silent = text_time_us(session->now_us - first_us);
     if (session->links[ps].knows_grant)
-        fail(
+        (void)fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32 " at %s was not reached for %s and is lost with its state; start the run "
             "again (what it had not answered may or "
             "may not have been applied)",
             ps, ps_address(session, ps), silent.text);
     else
-        fail(
+        (void)fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps %" PRIu32 " at %s never answered this session's pushes, for %s: it is lost with "
             "its state, or is not reached from here; start the run again, or "

@@ -32,6 +32,7 @@ static void prepare_momentum(const double *rounded, uint64_t step, struct update
 static double power(double base, uint64_t exponent)
 {
     double result = 1;
+
     for (; exponent > 0; exponent >>= 1, base *= base)
         if (exponent & 1)
             result *= base;
@@ -42,6 +43,7 @@ static void prepare_adam(const double *rounded, uint64_t step, struct update_sli
 {
     const double beta_1 = rounded[UPDATE_HYPERPARAMETER_BETA_1];
     const double beta_2 = rounded[UPDATE_HYPERPARAMETER_BETA_2];
+
     slice->scalar[UPDATE_SCALAR_RATE] = rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE] *
                                         sqrt(1 - power(beta_2, step)) / (1 - power(beta_1, step));
     slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_1] = 1 - beta_1;
@@ -122,6 +124,7 @@ const struct update_function *update_at(uint32_t index)
 const struct update_function *update_find_by_name(const char *name)
 {
     const struct update_function *function;
+
     for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
         if (strcmp(function->name, name) == 0)
             return function;
@@ -152,6 +155,7 @@ void update_prepare(
 {
     const double *const value = hyperparameters->value;
     double rounded[UPDATE_HYPERPARAMETERS_MAX + 1];
+
     for (uint32_t i = 0; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
         rounded[i] = dtype == SUMAC_FLOAT64 ? value[i] : (double)(float)value[i];
 
@@ -168,10 +172,12 @@ void update_fill_slot(
     void *out)
 {
     assert(slot < function->slot_count);
+    const double value = function->slot_initial[slot];
+    const int kind = value == 0 ? WIRE_INITIALIZER_ZEROS : WIRE_INITIALIZER_CONSTANT;
     wire_initializer constant = WIRE_INITIALIZER_INIT;
-    constant.a = function->slot_initial[slot];
-    constant.kind =
-        (Sumac__V1__Initializer__Kind)(constant.a == 0 ? WIRE_INITIALIZER_ZEROS : WIRE_INITIALIZER_CONSTANT);
+
+    constant.a = value;
+    constant.kind = (Sumac__V1__Initializer__Kind)kind;
     initializer_fill(&constant, dtype, 0, count, out);
 }
 

@@ -86,6 +86,7 @@ inherit(const struct update_function *function, const struct update_hyperparamet
 {
     struct update_hyperparameters inherited = {.set = function->hyperparameters};
     const uint32_t from_base = base == NULL ? 0 : base->set;
+
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
         if ((function->hyperparameters >> i & 1u) != 0)
             inherited.value[i] =
@@ -97,6 +98,7 @@ const char *
 update_hyperparameters_list(const struct update_function *function, char *text, size_t text_bytes)
 {
     size_t used = text_print(text, text_bytes, "%s", function->hyperparameters == 0 ? "none" : "");
+
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
         if ((function->hyperparameters >> i & 1u) != 0)
             used += text_print(
@@ -111,6 +113,7 @@ static enum sumac_status read_one(
     const uint32_t number = (uint32_t)given->name;
     const char *const name = update_hyperparameter_name(number);
     char known[128];
+
     if (name == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
@@ -140,6 +143,7 @@ enum sumac_status update_hyperparameters_read(
 {
     struct update_hyperparameters result = inherit(function, base);
     uint32_t seen = 0;
+
     for (size_t i = 0; given != NULL && i < given->n_hyperparameters; i++) {
         const enum sumac_status status =
             read_one(function, given->hyperparameters[i], &seen, result.value, error);

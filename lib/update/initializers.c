@@ -81,6 +81,7 @@ check_random(const wire_initializer *initializer, enum sumac_dtype dtype, struct
     const bool uniform = (int)initializer->kind == WIRE_INITIALIZER_UNIFORM;
     const char *const name = uniform ? "uniform" : "normal";
     const double a = initializer->a, b = initializer->b;
+
     if (!sumac_dtype_is_float(dtype))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
@@ -134,6 +135,7 @@ static void draw(
 {
     const double a = initializer->a, b = initializer->b;
     const uint64_t seed = initializer->seed;
+
     if ((int)initializer->kind == WIRE_INITIALIZER_NORMAL) {
         for (size_t i = 0; i < count; i += 2)
             random_normal_pair(seed, pair + i / 2, &values[i]);
@@ -156,6 +158,7 @@ static void fill_random(
 {
     double values[RUN_ELEMENTS];
     const size_t element_bytes = sumac_dtype_bytes(dtype);
+
     while (count > 0) {
         const size_t skipped = first & 1u;
         const size_t drawn = count + skipped < RUN_ELEMENTS
@@ -173,6 +176,7 @@ static void fill_random(
 static void fill_constant(double value, enum sumac_dtype dtype, uint64_t count, uint8_t *out)
 {
     double values[RUN_ELEMENTS];
+
     for (size_t i = 0; i < RUN_ELEMENTS; i++)
         values[i] = value;
     while (count > 0) {

@@ -11,6 +11,7 @@ static void LOOP(assign_add)(const struct update_slice *slice)
 {
     ELEMENT *const out = slice->value_out;
     const ELEMENT *const in = slice->value_in;
+
     const ELEMENT *const restrict gradient = slice->gradient;
     const size_t count = slice->count;
     INDEPENDENT
@@ -22,6 +23,7 @@ static void LOOP(assign_sub)(const struct update_slice *slice)
 {
     ELEMENT *const out = slice->value_out;
     const ELEMENT *const in = slice->value_in;
+
     const ELEMENT *const restrict gradient = slice->gradient;
     const size_t count = slice->count;
     INDEPENDENT
@@ -34,6 +36,7 @@ static void LOOP(sgd)(const struct update_slice *slice)
 {
     ELEMENT *const out = slice->value_out;
     const ELEMENT *const in = slice->value_in;
+
     const ELEMENT *const restrict gradient = slice->gradient;
     const size_t count = slice->count;
     const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];
@@ -49,6 +52,7 @@ static void LOOP(momentum_plain)(const struct update_slice *slice)
     const ELEMENT *const in = slice->value_in;
     ELEMENT *const accumulator_out = slice->slot_out[0];
     const ELEMENT *const accumulator_in = slice->slot_in[0];
+
     const ELEMENT *const restrict gradient = slice->gradient;
     const size_t count = slice->count;
     const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];
@@ -68,6 +72,7 @@ static void LOOP(momentum_nesterov)(const struct update_slice *slice)
     const ELEMENT *const in = slice->value_in;
     ELEMENT *const accumulator_out = slice->slot_out[0];
     const ELEMENT *const accumulator_in = slice->slot_in[0];
+
     const ELEMENT *const restrict gradient = slice->gradient;
     const size_t count = slice->count;
     const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];
@@ -99,6 +104,7 @@ static void LOOP(adam)(const struct update_slice *slice)
     const ELEMENT *const m_in = slice->slot_in[0];
     ELEMENT *const v_out = slice->slot_out[1];
     const ELEMENT *const v_in = slice->slot_in[1];
+
     const ELEMENT *const restrict gradient = slice->gradient;
     const size_t count = slice->count;
     const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];

@@ -9,6 +9,7 @@
 struct random_block random_philox(struct random_block counter, uint32_t key_low, uint32_t key_high)
 {
     uint32_t *const c = counter.word;
+
     for (int round = 0; round < 10; round++) {
         const uint64_t product_0 = (uint64_t)0xD2511F53u * c[0];
         const uint64_t product_1 = (uint64_t)0xCD9E8D57u * c[2];
@@ -27,6 +28,7 @@ void random_uniform_pair(uint64_t seed, uint64_t pair, double element[2])
     const struct random_block counter = {{(uint32_t)pair, (uint32_t)(pair >> 32), 0, 0}};
     const struct random_block block =
         random_philox(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
+
     for (int i = 0; i < 2; i++) {
         const uint64_t bits = (uint64_t)block.word[2 * i] << 32 | block.word[2 * i + 1];
         element[i] = (double)(bits >> 11) * 0x1p-53;
@@ -36,6 +38,7 @@ void random_uniform_pair(uint64_t seed, uint64_t pair, double element[2])
 void random_normal_pair(uint64_t seed, uint64_t pair, double element[2])
 {
     double uniform[2];
+
     random_uniform_pair(seed, pair, uniform);
     /* 1 - u is in (0, 1]: its logarithm is finite. */
     const double radius = sqrt(-2 * random_log(1 - uniform[0]));
@@ -50,6 +53,7 @@ void random_normal_pair(uint64_t seed, uint64_t pair, double element[2])
 double random_log(double u)
 {
     uint64_t bits;
+
     memcpy(&bits, &u, sizeof bits);
     const uint64_t sqrt_half = 0x3fe6a09e667f3bcdu;
     const uint64_t shifted = bits - sqrt_half + 0x3ff0000000000000u;
@@ -98,6 +102,7 @@ void random_turn(double u, double *cosine, double *sine)
                              z * (2.08757232129817482790e-09 - z * 1.13596475577881948265e-11))))));
     const double turned_cosine = quarters & 1 ? s : c;
     const double turned_sine = quarters & 1 ? c : s;
+
     *cosine = (quarters + 1) & 2 ? -turned_cosine : turned_cosine;
     *sine = quarters & 2 ? -turned_sine : turned_sine;
 }

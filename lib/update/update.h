@@ -107,8 +107,8 @@ struct update_slice {
     bool flag;                     /* nesterov */
 };
 
-/* By number on the wire, by name; NULL: none. The rows in order of their numbers, for listing: index
- * from 0 until NULL. */
+/* By number on the wire, by name; NULL: none. The rows in order of their numbers, for listing:
+ * index from 0 until NULL. */
 const struct update_function *update_find(uint32_t number);
 const struct update_function *update_find_by_name(const char *name);
 const struct update_function *update_at(uint32_t index);
@@ -146,8 +146,8 @@ enum sumac_status update_check(
     enum sumac_dtype dtype, const char *variable, struct sumac_error *error);
 
 /* Fill in scalar[] and flag: hyperparameters rounded to the type of the arithmetic (float64 for
- * float64 variables, else float32). `step` is t of a function that counts_steps: 1 in the first push
- * that applies it to a shard. */
+ * float64 variables, else float32). `step` is t of a function that counts_steps: 1 in the first
+ * push that applies it to a shard. */
 void update_prepare(
     const struct update_function *function, enum sumac_dtype dtype,
     const struct update_hyperparameters *hyperparameters, uint64_t step,

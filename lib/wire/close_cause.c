@@ -26,13 +26,13 @@ const char *wire_close_cause_print(const struct close_cause *cause, char *text)
 {
     text[0] = '\0';
     if (cause->kind == WIRE_CLOSE_LEFT)
-        text_print(text, CLOSE_CAUSE_TEXT_BYTES, ": it has left");
+        (void)text_print(text, CLOSE_CAUSE_TEXT_BYTES, ": it has left");
     if (cause->kind == WIRE_CLOSE_LEASE_OVER)
-        text_print(
+        (void)text_print(
             text, CLOSE_CAUSE_TEXT_BYTES, ": its lease ran out, no ps had heard from it for %s",
             text_time_ms(cause->silent_ms).text);
     if (cause->kind == WIRE_CLOSE_NEWER_ATTEMPT)
-        text_print(
+        (void)text_print(
             text, CLOSE_CAUSE_TEXT_BYTES,
             ": another attempt of its task has joined, attempt %" PRIu64, cause->attempt);
     return text;

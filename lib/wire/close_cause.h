@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* close_cause.h -- why a session was closed: kept by ps 0 and by every ps, told to the client, and the same words everywhere. */
+/* close_cause.h -- why a session was closed: kept by ps 0 and by every ps, told to the client, and
+ * the same words everywhere. */
 #ifndef WIRE_CLOSE_CAUSE_H
 #define WIRE_CLOSE_CAUSE_H
 

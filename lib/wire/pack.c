@@ -7,6 +7,7 @@
 static size_t varint_bytes(uint64_t value)
 {
     size_t bytes = 1;
+
     while (value >= 0x80) {
         value >>= 7;
         bytes++;
@@ -17,6 +18,7 @@ static size_t varint_bytes(uint64_t value)
 size_t wire_packed_bytes(const wire_message *message, uint64_t payload_bytes)
 {
     const size_t header_bytes = protobuf_c_message_get_packed_size(message);
+
     return payload_bytes == 0 ? header_bytes : header_bytes + 1 + varint_bytes(payload_bytes);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.h -- what a part takes of its session's grant of staging, counted alike by a ps and by its clients.
+/* room.h -- what a part takes of its session's grant of staging, counted alike by a ps and by its
+ * clients.
  *
- * A ps keeps more of a part than its payload: what its pieces say, what its functions are, the answers to it. A client that counts
- * every part it has sent and not heard the end of never exceeds its grant; what a ps counts is never more than what its
- * client does. docs/protocol/PROTOCOL.md, "Room".
+ * A ps keeps more of a part than its payload: what its pieces say, what its functions are, the
+ * answers to it. A client that counts every part it has sent and not heard the end of never exceeds
+ * its grant; what a ps counts is never more than what its client does. docs/protocol/PROTOCOL.md,
+ * "Room".
  */
 #ifndef WIRE_ROOM_H
 #define WIRE_ROOM_H

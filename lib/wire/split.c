@@ -48,6 +48,7 @@ static bool skip(struct cursor *cursor, uint64_t bytes)
 static bool read_varint(struct cursor *cursor, uint64_t *value)
 {
     uint64_t read = 0;
+
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (cursor->offset == cursor->total)
             return false;
@@ -69,6 +70,7 @@ static bool read_varint(struct cursor *cursor, uint64_t *value)
 static bool skip_value(struct cursor *cursor, unsigned encoding)
 {
     uint64_t value;
+
     switch (encoding) {
     case VARINT:
         return read_varint(cursor, &value);
@@ -86,6 +88,7 @@ static bool skip_value(struct cursor *cursor, unsigned encoding)
 static const char *note_payload(struct cursor *cursor, uint64_t field, struct split *split)
 {
     uint64_t bytes;
+
     if (split->field != split->total)
         return "has two payloads";
     if (!read_varint(cursor, &bytes))
@@ -101,6 +104,7 @@ static const char *note_payload(struct cursor *cursor, uint64_t field, struct sp
 const char *split_find(const struct span *spans, size_t span_count, struct split *split)
 {
     uint64_t total = 0;
+
     for (size_t i = 0; i < span_count; i++)
         total += spans[i].bytes;
     *split = (struct split){
@@ -130,6 +134,7 @@ static uint8_t *
 copy(const struct span *spans, size_t span_count, uint64_t begin, uint64_t end, uint8_t *out)
 {
     uint64_t offset = 0;
+
     for (size_t i = 0; i < span_count && offset < end; i++) {
         const uint64_t span_end = offset + spans[i].bytes;
         const uint64_t from = begin > offset ? begin : offset;
@@ -148,6 +153,7 @@ const uint8_t *split_join(
 {
     static const uint8_t nothing[1];
     const uint64_t header_bytes = split->field + (split->total - split->payload_end);
+
     if (header_bytes == 0)
         return nothing;
     if (split->payload_end == split->total && split->field <= spans[0].bytes)
@@ -156,7 +162,7 @@ const uint8_t *split_join(
     if (joined == NULL)
         return NULL;
     uint8_t *end = copy(spans, span_count, 0, split->field, joined);
-    copy(spans, span_count, split->payload_end, split->total, end);
+    (void)copy(spans, span_count, split->payload_end, split->total, end);
     return joined;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpack.c -- from received bytes to a message: into an arena with a bound, with strings checked,
  * the payload in place. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -17,6 +18,7 @@ static void *take(void *context, size_t bytes)
 {
     struct bounded *bounded = context;
     void *data = arena_take(bounded->arena, bytes);
+
     if (data == NULL)
         bounded->exhausted = true;
     return data;
@@ -31,8 +33,8 @@ static void give(void *context, void *data)
 
 /* ---- what the types are like
  *
- * By name: every message asks, and a walk over the fields of a push would cost as much as a fifth of its unpacking. A test
- * compares the names with the descriptors.
+ * By name: every message asks, and a walk over the fields of a push would cost as much as a fifth
+ * of its unpacking. A test compares the names with the descriptors.
  */
 
 bool wire_has_payload(const wire_type *type)
@@ -51,7 +53,8 @@ bool wire_may_have_strings(const wire_type *type)
 
 static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message, bool *some);
 
-/* Is the string, or every string of the submessage, that `member` points to valid? *some: there is one that is not empty. */
+/* Is the string, or every string of the submessage, that `member` points to valid? *some: there is
+ * one that is not empty. */
 static const ProtobufCFieldDescriptor *
 bad_value(const ProtobufCFieldDescriptor *field, const void *member, bool *some)
 {
@@ -69,6 +72,7 @@ bad_member(const wire_message *message, const ProtobufCFieldDescriptor *field, b
 {
     const uint8_t *base = (const uint8_t *)message;
     const void *member = base + field->offset;
+
     if (field->label == PROTOBUF_C_LABEL_REPEATED) {
         const size_t count = *(const size_t *)(const void *)(base + field->quantifier_offset);
         void *const *items = *(void *const *const *)member;
@@ -90,6 +94,7 @@ bad_member(const wire_message *message, const ProtobufCFieldDescriptor *field, b
 static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *message, bool *some)
 {
     const wire_type *type = message->descriptor;
+
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
         if (field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_MESSAGE)
@@ -109,6 +114,7 @@ static const ProtobufCFieldDescriptor *first_bad_string(const wire_message *mess
 static uint64_t read_varint(const uint8_t **at, const uint8_t *end)
 {
     uint64_t value = 0;
+
     for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
         const uint8_t byte = *(*at)++;
         value |= (uint64_t)(byte & 0x7f) << shift;
@@ -139,6 +145,7 @@ static const ProtobufCFieldDescriptor *
 first_cut_string(const wire_type *type, const uint8_t *bytes, size_t count)
 {
     const uint8_t *at = bytes, *const end = bytes + count;
+
     if (count == 0 || memchr(bytes, 0, count) == NULL)
         return NULL;
     while (at < end) {
@@ -173,6 +180,7 @@ static enum sumac_status check_strings(
     const wire_type *type = message->descriptor;
     bool some = false;
     const ProtobufCFieldDescriptor *bad = first_bad_string(message, &some);
+
     if (bad != NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
@@ -192,6 +200,7 @@ static enum sumac_status unpack_header(
     struct bounded bounded = {.arena = arena};
     ProtobufCAllocator allocator = {.alloc = take, .free = give, .allocator_data = &bounded};
     const wire_message *message = protobuf_c_message_unpack(type, &allocator, bytes, header);
+
     if (message == NULL && bounded.exhausted)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MESSAGE_TOO_LARGE,
@@ -213,14 +222,15 @@ enum sumac_status wire_unpack(
     struct wire_received *received, struct sumac_error *error)
 {
     struct split split = {0};
+
     if (wire_has_payload(type)) {
         const char *wrong = split_find(spans, span_count, &split);
         const uint64_t beside = split.field + (split.total - split.payload_end);
         if (wrong == NULL && beside > WIRE_HEADER_BYTES_MAX)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-                "malformed %s: it has %llu bytes beside its payload, at most %u are taken",
-                type->name, (unsigned long long)beside, WIRE_HEADER_BYTES_MAX);
+                "malformed %s: it has %" PRIu64 " bytes beside its payload, at most %u are taken",
+                type->name, beside, WIRE_HEADER_BYTES_MAX);
         if (wrong != NULL)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "malformed %s: it %s",

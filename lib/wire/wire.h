@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire.h -- the messages of proto/ as C structs: the one door to protobuf-c and the code generated from proto/.
+/* wire.h -- the messages of proto/ as C structs: the one door to protobuf-c and the code generated
+ * from proto/.
  *
- * The structs are protobuf-c's own, under short names: what a handler, a core or the simulator reads is what was on the
- * wire, without a second set of structs and a translation to keep true. Two things differ from plain protobuf-c:
+ * The structs are protobuf-c's own, under short names: what a handler, a core or the simulator
+ * reads is what was on the wire, without a second set of structs and a translation to keep true.
+ * Two things differ from plain protobuf-c:
  *
- * - unpacking goes into an arena with a bound (hostile input inflates up to 50 times), checks strings for UTF-8 and NUL, and never
- *   copies a `payload` field (number 15): its bytes stay where they arrived, as spans;
- * - packing leaves `payload` out; who sends it appends the field's header and then the bytes by reference.
+ * - unpacking goes into an arena with a bound (hostile input inflates up to 50 times), checks
+ *   strings for UTF-8 and NUL, and never copies a `payload` field (number 15): its bytes stay where
+ *   they arrived, as spans;
+ * - packing leaves `payload` out; who sends it appends the field's header and then the bytes by
+ *   reference.
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -23,15 +27,17 @@
 #include "sumac/v1/types.pb-c.h"
 #include "sumac/v1/variables.pb-c.h"
 
-/* wire_join_request, WIRE_JOIN_REQUEST_INIT … of every message; WIRE_SESSIONS, a service, and WIRE_SESSIONS_JOIN …
- * WIRE_SESSIONS_METHODS, its methods in the order of proto/: what rpc_server_add and rpc_channel_call take. They are typedefs,
- * the house's one exception to "no typedef": the generated names are unreadable in the cores. */
+/* wire_join_request, WIRE_JOIN_REQUEST_INIT … of every message; WIRE_SESSIONS, a service, and
+ * WIRE_SESSIONS_JOIN … WIRE_SESSIONS_METHODS, its methods in the order of proto/: what
+ * rpc_server_add and rpc_channel_call take. They are typedefs, the house's one exception to "no
+ * typedef": the generated names are unreadable in the cores. */
 #include "sumac/v1/names.h"
 
 #define WIRE_PROTOCOL_VERSION 1
 #define WIRE_PAYLOAD_FIELD 15
 
-/* Enumerations under short names; data types, functions and reasons have the numbers of their public twins. */
+/* Enumerations under short names; data types, functions and reasons have the numbers of their
+ * public twins. */
 enum {
     WIRE_PIECE_VALUES = SUMAC__V1__PIECE__KIND__KIND_VALUES,
     WIRE_PIECE_ROW_INDICES = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES,
@@ -58,7 +64,8 @@ typedef ProtobufCMessageDescriptor wire_type;
 typedef ProtobufCServiceDescriptor wire_service;
 typedef ProtobufCBinaryData wire_bytes;
 
-/* A message that was received: the struct, and where its payload lies. All in the arena or in the received bytes. */
+/* A message that was received: the struct, and where its payload lies. All in the arena or in the
+ * received bytes. */
 struct wire_received {
     const wire_message *message;
     const struct span *payload; /* in order; empty spans do not occur */
@@ -84,8 +91,9 @@ struct wire_received {
 /* Unpack a message that arrived as `spans`.
  *
  * Borrows  spans and their bytes; *received refers to them, and to `arena`.
- * Fails    INVALID_ARGUMENT (REASON_MALFORMED): not this type, truncated, two payloads, a string that is not UTF-8 or has a NUL, a
- *          header above WIRE_HEADER_BYTES_MAX. RESOURCE_EXHAUSTED: the arena's bound. */
+ * Fails    INVALID_ARGUMENT (REASON_MALFORMED): not this type, truncated, two payloads, a string
+ *          that is not UTF-8 or has a NUL, a header above WIRE_HEADER_BYTES_MAX.
+ *          RESOURCE_EXHAUSTED: the arena's bound. */
 enum sumac_status wire_unpack(
     const wire_type *type, const struct span *spans, size_t span_count, struct arena *arena,
     struct wire_received *received, struct sumac_error *error);
@@ -95,7 +103,8 @@ bool wire_has_payload(const wire_type *type);
 /* May a message of this type, or one within it, have a string? */
 bool wire_may_have_strings(const wire_type *type);
 
-/* Bytes that wire_pack writes: the message without payload, then, if payload_bytes > 0, the payload field's own header. */
+/* Bytes that wire_pack writes: the message without payload, then, if payload_bytes > 0, the payload
+ * field's own header. */
 size_t wire_packed_bytes(const wire_message *message, uint64_t payload_bytes);
 void wire_pack(const wire_message *message, uint64_t payload_bytes, uint8_t *out);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* definition.c -- what a create asks for: a row for each attribute says how it is read from a message, compared, printed, and
- * written into one.
+/* definition.c -- what a create asks for: a row for each attribute says how it is read from a
+ * message, compared, printed, and written into one.
  */
 #include "definition.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "dtype.h"
@@ -19,6 +20,7 @@
 static bool ends_like_a_shard(const char *name)
 {
     const char *slash = strrchr(name, '/');
+
     if (slash == NULL || strncmp(slash, "/part_", 6) != 0 || slash[6] == '\0')
         return false;
     for (const char *digit = slash + 6; *digit != '\0'; digit++)
@@ -58,6 +60,7 @@ static enum sumac_status
 read_dtype(const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
     char known[64];
+
     definition->dtype = (enum sumac_dtype)message->data_type;
     if (message->data_type == 0)
         return fail(
@@ -79,7 +82,7 @@ static bool same_dtype(const struct definition *a, const struct definition *b)
 
 static void print_dtype(const struct definition *definition, char text[TEXT_BYTES])
 {
-    text_print(text, TEXT_BYTES, "%s", sumac_dtype_name(definition->dtype));
+    (void)text_print(text, TEXT_BYTES, "%s", sumac_dtype_name(definition->dtype));
 }
 
 static bool
@@ -96,11 +99,12 @@ write_dtype(const struct definition *definition, struct arena *arena, wire_varia
 static const char *print_extents(const wire_variable *message, char text[TEXT_BYTES])
 {
     size_t used = text_print(text, TEXT_BYTES, "[");
+
     for (size_t axis = 0; axis < message->n_shape; axis++)
         used += text_print(
-            text + used, TEXT_BYTES - used, "%s%llu", axis > 0 ? ", " : "",
-            (unsigned long long)message->shape[axis]);
-    text_print(text + used, TEXT_BYTES - used, "]");
+            text + used, TEXT_BYTES - used, "%s%" PRIu64, axis > 0 ? ", " : "",
+            message->shape[axis]);
+    (void)text_print(text + used, TEXT_BYTES - used, "]");
     return text;
 }
 
@@ -111,6 +115,7 @@ read_shape(const wire_variable *message, struct definition *definition, struct s
     char text[TEXT_BYTES];
     uint64_t elements = 0;
     uint64_t bytes = 0;
+
     assert(sumac_dtype_bytes(definition->dtype) > 0);
     if (message->n_shape > SUMAC_RANK_MAX)
         return fail(
@@ -123,8 +128,8 @@ read_shape(const wire_variable *message, struct definition *definition, struct s
         if (shape->extent[axis] > INT64_MAX)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-                "%s: shape %s has an extent above 2^63 - 1 (as a signed number it is %lld)",
-                message->name, print_extents(message, text), (long long)shape->extent[axis]);
+                "%s: shape %s has an extent above 2^63 - 1 (as a signed number it is %" PRId64 ")",
+                message->name, print_extents(message, text), shape->extent[axis]);
     }
     if (sumac_shape_size(shape, definition->dtype, &elements, &bytes) != SUMAC_OK)
         return fail(
@@ -148,6 +153,7 @@ static bool
 write_shape(const struct definition *definition, struct arena *arena, wire_variable *message)
 {
     const uint32_t rank = definition->shape.rank;
+
     message->shape = arena_take(arena, rank * sizeof *message->shape);
     if (message->shape == NULL)
         return false;
@@ -183,8 +189,9 @@ static bool same_aggregation(const struct definition *a, const struct definition
 static void print_aggregation(const struct definition *definition, char text[TEXT_BYTES])
 {
     static const char *const names[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
+
     assert(definition->aggregation < sizeof names / sizeof *names);
-    text_print(text, TEXT_BYTES, "%s", names[definition->aggregation]);
+    (void)text_print(text, TEXT_BYTES, "%s", names[definition->aggregation]);
 }
 
 static bool
@@ -216,8 +223,9 @@ static bool same_synchronization(const struct definition *a, const struct defini
 static void print_synchronization(const struct definition *definition, char text[TEXT_BYTES])
 {
     static const char *const names[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
+
     assert(definition->synchronization < sizeof names / sizeof *names);
-    text_print(text, TEXT_BYTES, "%s", names[definition->synchronization]);
+    (void)text_print(text, TEXT_BYTES, "%s", names[definition->synchronization]);
 }
 
 static bool write_synchronization(
@@ -245,7 +253,7 @@ static bool same_trainable(const struct definition *a, const struct definition *
 
 static void print_trainable(const struct definition *definition, char text[TEXT_BYTES])
 {
-    text_print(text, TEXT_BYTES, "%s", definition->trainable ? "true" : "false");
+    (void)text_print(text, TEXT_BYTES, "%s", definition->trainable ? "true" : "false");
 }
 
 static bool
@@ -264,6 +272,7 @@ static enum sumac_status read_function(
     const wire_function none = WIRE_FUNCTION_INIT;
     const wire_function *given = message->function == NULL ? &none : message->function;
     const uint32_t number = given->function == 0 ? UPDATE_ASSIGN : (uint32_t)given->function;
+
     definition->function = update_find(number);
     if (definition->function == NULL)
         return fail(
@@ -287,7 +296,7 @@ static bool same_function(const struct definition *a, const struct definition *b
 
 static void print_function(const struct definition *definition, char text[TEXT_BYTES])
 {
-    text_print(text, TEXT_BYTES, "%s", definition->function->name);
+    (void)text_print(text, TEXT_BYTES, "%s", definition->function->name);
 }
 
 static bool
@@ -297,6 +306,7 @@ write_function(const struct definition *definition, struct arena *arena, wire_va
     wire_hyperparameter *values = arena_take(arena, UPDATE_HYPERPARAMETERS_MAX * sizeof *values);
     wire_hyperparameter **pointers =
         arena_take(arena, UPDATE_HYPERPARAMETERS_MAX * sizeof *pointers);
+
     if (function == NULL || values == NULL || pointers == NULL)
         return false;
     *function = (wire_function)WIRE_FUNCTION_INIT;
@@ -320,6 +330,7 @@ write_function(const struct definition *definition, struct arena *arena, wire_va
 static bool same_number(double a, double b)
 {
     uint64_t a_bits, b_bits;
+
     memcpy(&a_bits, &a, sizeof a);
     memcpy(&b_bits, &b, sizeof b);
     return a_bits == b_bits;
@@ -346,6 +357,7 @@ static enum sumac_status read_initializer(
     const wire_initializer zeros = WIRE_INITIALIZER_INIT;
     const wire_initializer *given = message->initializer == NULL ? &zeros : message->initializer;
     const uint32_t kind = (uint32_t)given->kind;
+
     if (kind > WIRE_INITIALIZER_ASSIGNED)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED, "%s: initializer %u is none",
@@ -373,17 +385,18 @@ static void print_initializer(const struct definition *definition, char text[TEX
 {
     static const char *const kinds[] = {"zeros",   "ones",   "constant",
                                         "uniform", "normal", "assigned"};
+
     assert(definition->initializer.kind < sizeof kinds / sizeof *kinds);
-    text_print(
-        text, TEXT_BYTES, "%s(%.17g, %.17g, seed %llu)", kinds[definition->initializer.kind],
-        definition->initializer.a, definition->initializer.b,
-        (unsigned long long)definition->initializer.seed);
+    (void)text_print(
+        text, TEXT_BYTES, "%s(%.17g, %.17g, seed %" PRIu64 ")", kinds[definition->initializer.kind],
+        definition->initializer.a, definition->initializer.b, definition->initializer.seed);
 }
 
 static bool
 write_initializer(const struct definition *definition, struct arena *arena, wire_variable *message)
 {
     wire_initializer *initializer = arena_take(arena, sizeof *initializer);
+
     if (initializer == NULL)
         return false;
     *initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
@@ -407,6 +420,7 @@ static bool same_partitioner(const struct definition *a, const struct definition
 {
     const struct placement_rule *x = &a->partitioner;
     const struct placement_rule *y = &b->partitioner;
+
     return x->kind == y->kind && x->num_shards == y->num_shards &&
            x->min_shard_bytes == y->min_shard_bytes && x->max_shard_bytes == y->max_shard_bytes &&
            x->max_shards == y->max_shards;
@@ -415,18 +429,19 @@ static bool same_partitioner(const struct definition *a, const struct definition
 static void print_partitioner(const struct definition *definition, char text[TEXT_BYTES])
 {
     const struct placement_rule *rule = &definition->partitioner;
+
     if (rule->kind == WIRE_PARTITIONER_FIXED_SHARDS)
-        text_print(text, TEXT_BYTES, "fixed_shards(%lld)", (long long)rule->num_shards);
+        (void)text_print(text, TEXT_BYTES, "fixed_shards(%" PRId64 ")", rule->num_shards);
     else if (rule->kind == WIRE_PARTITIONER_MIN_SIZE)
-        text_print(
-            text, TEXT_BYTES, "min_size(%lld bytes, at most %lld)",
-            (long long)rule->min_shard_bytes, (long long)rule->max_shards);
+        (void)text_print(
+            text, TEXT_BYTES, "min_size(%" PRId64 " bytes, at most %" PRId64 ")",
+            rule->min_shard_bytes, rule->max_shards);
     else if (rule->kind == WIRE_PARTITIONER_MAX_SIZE)
-        text_print(
-            text, TEXT_BYTES, "max_size(%lld bytes, at most %lld)",
-            (long long)rule->max_shard_bytes, (long long)rule->max_shards);
+        (void)text_print(
+            text, TEXT_BYTES, "max_size(%" PRId64 " bytes, at most %" PRId64 ")",
+            rule->max_shard_bytes, rule->max_shards);
     else
-        text_print(text, TEXT_BYTES, "none");
+        (void)text_print(text, TEXT_BYTES, "none");
 }
 
 static bool
@@ -434,6 +449,7 @@ write_partitioner(const struct definition *definition, struct arena *arena, wire
 {
     const struct placement_rule *rule = &definition->partitioner;
     wire_partitioner *partitioner = arena_take(arena, sizeof *partitioner);
+
     if (partitioner == NULL)
         return false;
     *partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
@@ -477,6 +493,7 @@ enum sumac_status definition_read(
 {
     struct definition read = {0};
     enum sumac_status status = definition_name_check(message->name, error);
+
     for (size_t i = 0; status == SUMAC_OK && i < ATTRIBUTES; i++)
         status = attributes[i].read(message, &read, error);
     if (status == SUMAC_OK)
@@ -491,6 +508,7 @@ enum sumac_status definition_compare(
     char there[TEXT_BYTES];
     char here[TEXT_BYTES];
     const char *field = NULL;
+
     for (size_t i = 0; field == NULL && i < ATTRIBUTES; i++) {
         if (attributes[i].same(existing, given))
             continue;
@@ -501,8 +519,8 @@ enum sumac_status definition_compare(
     const uint32_t number = field == NULL ? differing_hyperparameter(existing, given) : 0;
     if (number != 0) {
         field = update_hyperparameter_name(number);
-        text_print(there, TEXT_BYTES, "%.17g", existing->hyperparameters.value[number]);
-        text_print(here, TEXT_BYTES, "%.17g", given->hyperparameters.value[number]);
+        (void)text_print(there, TEXT_BYTES, "%.17g", existing->hyperparameters.value[number]);
+        (void)text_print(here, TEXT_BYTES, "%.17g", given->hyperparameters.value[number]);
     }
     if (field == NULL)
         return SUMAC_OK;

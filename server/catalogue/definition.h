@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* definition.h -- how a variable is defined: what a create says of it, and what a later, equal create must say again.
+/* definition.h -- how a variable is defined: what a create says of it, and what a later, equal
+ * create must say again.
  *
- * ps 0 reads it from a create and compares it, every ps reads it from ps 0's order, and both write it into their answers. What a
- * variable has beyond that (its number, its shards) is not of its definition.
+ * ps 0 reads it from a create and compares it, every ps reads it from ps 0's order, and both write
+ * it into their answers. What a variable has beyond that (its number, its shards) is not of its
+ * definition.
  */
 #ifndef CATALOGUE_DEFINITION_H
 #define CATALOGUE_DEFINITION_H
@@ -38,8 +40,8 @@ struct definition {
 
 enum sumac_status definition_name_check(const char *name, struct sumac_error *error);
 
-/* The name, and every attribute, with the defaults of what is left out. Fails  INVALID_ARGUMENT, naming the variable and what is
- * wrong with it; *definition is left alone. */
+/* The name, and every attribute, with the defaults of what is left out. Fails  INVALID_ARGUMENT,
+ * naming the variable and what is wrong with it; *definition is left alone. */
 enum sumac_status definition_read(
     const wire_variable *message, struct definition *definition, struct sumac_error *error);
 
@@ -48,7 +50,8 @@ enum sumac_status definition_compare(
     const char *name, const struct definition *existing, const struct definition *given,
     struct sumac_error *error);
 
-/* Every attribute into the message, as copies in `arena`. False: it is full, and the message is not to be used. */
+/* Every attribute into the message, as copies in `arena`. False: it is full, and the message is not
+ * to be used. */
 bool definition_write(
     const struct definition *definition, struct arena *arena, wire_variable *message);
 

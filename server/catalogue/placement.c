@@ -3,6 +3,7 @@
 #include "placement.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "error.h"
 
@@ -11,6 +12,7 @@
 struct placement_rule placement_rule_of(uint32_t kind)
 {
     struct placement_rule rule = {.kind = kind};
+
     if (kind == WIRE_PARTITIONER_MIN_SIZE) {
         rule.min_shard_bytes = MIN_SHARD_BYTES_DEFAULT;
         rule.max_shards = 1;
@@ -31,6 +33,7 @@ enum sumac_status placement_rule_read(
     const wire_partitioner *partitioner, struct placement_rule *rule, struct sumac_error *error)
 {
     const uint32_t kind = partitioner == NULL ? WIRE_PARTITIONER_NONE : (uint32_t)partitioner->kind;
+
     if (kind > WIRE_PARTITIONER_MAX_SIZE)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
@@ -57,8 +60,9 @@ check_at_least_one(const char *parameter, int64_t value, struct sumac_error *err
     if (value < 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-            "partitioner parameter %s is %llu (as a signed number %lld); give 1 to 2^63 - 1",
-            parameter, (unsigned long long)value, (long long)value);
+            "partitioner parameter %s is %" PRIu64 " (as a signed number %" PRId64
+            "); give 1 to 2^63 - 1",
+            parameter, value, value);
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
         "partitioner parameter %s is 0; give 1 or more", parameter);
@@ -67,6 +71,7 @@ check_at_least_one(const char *parameter, int64_t value, struct sumac_error *err
 static enum sumac_status check_rule(const struct placement_rule *rule, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+
     if (rule->kind == WIRE_PARTITIONER_FIXED_SHARDS)
         status = check_at_least_one("num_shards", rule->num_shards, error);
     if (rule->kind == WIRE_PARTITIONER_MIN_SIZE)
@@ -115,6 +120,7 @@ enum sumac_status placement_shard_count(
     uint64_t elements = 0;
     uint64_t bytes = 0;
     enum sumac_status status = check_rule(rule, error);
+
     if (status != SUMAC_OK)
         return status;
     status = sumac_shape_size(shape, dtype, &elements, &bytes);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admit.c -- who may join, and whether there is a place: looked at before a join changes anything, so that one that is refused
- * leaves nothing behind. */
+/* admit.c -- who may join, and whether there is a place: looked at before a join changes anything,
+ * so that one that is refused leaves nothing behind. */
 #include "judge_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -50,9 +51,10 @@ enum sumac_status judge_join_check(
     if (request->cluster_id != 0 && request->cluster_id != judge->cluster_id)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "it is meant for cluster %016llx, this is %016llx: the cluster has restarted, or the "
+            "it is meant for cluster %016" PRIx64 ", this is %016" PRIx64
+            ": the cluster has restarted, or the "
             "configurations list its ps differently",
-            (unsigned long long)request->cluster_id, (unsigned long long)judge->cluster_id);
+            request->cluster_id, judge->cluster_id);
     if (request->nonce.len != JUDGE_ID_BYTES)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
@@ -95,6 +97,7 @@ check_listed(struct judge *judge, const wire_join_request *request, struct sumac
 static uint32_t count_listed(const struct judge *judge)
 {
     uint32_t count = 0;
+
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next)
         count += task->listed;
@@ -107,6 +110,7 @@ static enum sumac_status
 check_names(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
     uint32_t fresh = 0;
+
     if (judge->members_listed)
         return SUMAC_OK;
     assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
@@ -158,6 +162,7 @@ check_places(const struct judge *judge, const wire_join_request *request, struct
     const uint32_t kept = listed > 0 ? listed : sessions_max / 2;
     const uint32_t observers_max = kept < sessions_max ? sessions_max - kept : 0;
     struct places places = {0};
+
     assert(!member || request->task != NULL); /* judge_join_check has refused it */
     count_others(judge, member ? judge_task_find(judge, request->task) : NULL, &places);
     if (places.taken >= sessions_max)
@@ -179,6 +184,7 @@ judge_join_admit(struct judge *judge, const wire_join_request *request, struct s
 {
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     enum sumac_status status = judge_peers_check(judge, request, error);
+
     if (status == SUMAC_OK)
         status = judge_lists_check(judge, request, error);
     if (status == SUMAC_OK && member)

@@ -3,6 +3,7 @@
 #include "judge_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -68,6 +69,7 @@ static enum sumac_status check(
 {
     const enum sumac_status status = placement_shard_count(
         &definition->partitioner, &definition->shape, definition->dtype, shard_count, error);
+
     if (status != SUMAC_OK)
         return status;
     assert(judge->variable_count <= JUDGE_VARIABLES_MAX);
@@ -79,8 +81,8 @@ static enum sumac_status check(
     if (*shard_count > JUDGE_SHARDS_MAX)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSUPPORTED,
-            "%s: the partitioner makes %llu shards, at most %u may be", name,
-            (unsigned long long)*shard_count, JUDGE_SHARDS_MAX);
+            "%s: the partitioner makes %" PRIu64 " shards, at most %u may be", name, *shard_count,
+            JUDGE_SHARDS_MAX);
     return SUMAC_OK;
 }
 
@@ -89,6 +91,7 @@ enum sumac_status judge_variable_check(
     uint32_t fresh, struct sumac_error *error)
 {
     uint64_t shard_count = 0;
+
     return check(judge, name, definition, fresh, &shard_count, error);
 }
 
@@ -96,9 +99,10 @@ static enum sumac_status take_record(
     struct judge *judge, const char *name, uint64_t shard_count, struct judge_variable **variable,
     struct sumac_error *error)
 {
-    const size_t fixed = sizeof(**variable) + (size_t)shard_count * sizeof(struct judge_shard);
+    const size_t fixed = sizeof **variable + (size_t)shard_count * sizeof(struct judge_shard);
     const size_t name_bytes = strlen(name) + 1;
     struct judge_variable *record = memory_take(judge->memory, fixed + name_bytes);
+
     if (record == NULL)
         return fail_for_memory(name, error);
     memset(record, 0, fixed);
@@ -163,8 +167,9 @@ static void *make(struct judge *judge, size_t bytes)
 
 static wire_shard **shard_messages(struct judge *judge, const struct judge_variable *variable)
 {
-    wire_shard *messages = make(judge, variable->shard_count * sizeof(*messages));
-    wire_shard **pointers = make(judge, variable->shard_count * sizeof(*pointers));
+    wire_shard *messages = make(judge, variable->shard_count * sizeof *messages);
+    wire_shard **pointers = make(judge, variable->shard_count * sizeof *pointers);
+
     if (messages == NULL || pointers == NULL)
         return NULL;
     for (uint32_t i = 0; i < variable->shard_count; i++) {
@@ -183,7 +188,8 @@ static wire_shard **shard_messages(struct judge *judge, const struct judge_varia
 
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable)
 {
-    wire_variable *message = make(judge, sizeof(*message));
+    wire_variable *message = make(judge, sizeof *message);
+
     if (message == NULL)
         return NULL;
     *message = (wire_variable)WIRE_VARIABLE_INIT;

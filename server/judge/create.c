@@ -89,6 +89,7 @@ void judge_calls_fail(
 void judge_call_forget(struct judge *judge, uint64_t number)
 {
     struct judge_call *call = judge->calls.first;
+
     while (call != NULL)
         call = call->call == number ? drop_call(judge, call) : call->in_judge.next;
 }
@@ -124,6 +125,7 @@ const char *judge_call_wait(const struct judge *judge, const struct judge_call *
     const struct judge_variable *variable = call->variable;
     const char *what = call->kind == JUDGE_CALL_CREATE ? "create" : "delete";
     const uint32_t slow = find_slow_ps(judge, variable);
+
     if (slow < judge->ps_count)
         return judge_text(
             judge, "%s of %s waits for %s", what, variable->name, judge_peer_text(judge, slow));
@@ -158,7 +160,7 @@ static void answer_create(
     struct judge *judge, uint64_t call, const struct judge_variable *variable, bool assign)
 {
     assert(variable->state == JUDGE_VARIABLE_PUBLISHED);
-    wire_create_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
+    wire_create_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
     wire_variable *message = judge_variable_message(judge, variable);
     if (reply == NULL || message == NULL) {
         judge_reply_or_fail(judge, call, NULL);
@@ -205,6 +207,7 @@ static void answer_waiting(struct judge *judge, struct judge_variable *variable)
 void judge_assigned(struct judge *judge, uint32_t ps, uint64_t variable_id)
 {
     struct judge_variable *variable = judge_variable_by_id(judge, variable_id);
+
     if (variable == NULL || variable->state == JUDGE_VARIABLE_DELETING)
         return;
     judge_mask_remove(&variable->unassigned, ps);
@@ -274,7 +277,7 @@ void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
     assert(variable->state == JUDGE_VARIABLE_DELETING);
     for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;
-        wire_delete_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
+        wire_delete_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
         if (reply != NULL)
             *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
         judge_reply_or_fail(judge, call->call, reply == NULL ? NULL : &reply->base);
@@ -307,6 +310,7 @@ enum sumac_status judge_find_or_make(
 {
     struct definition definition;
     enum sumac_status status = definition_read(wanted, &definition, error);
+
     if (status != SUMAC_OK)
         return status;
     *variable = judge_variable_find(judge, wanted->name);
@@ -331,6 +335,7 @@ void judge_create_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+
     if (session == NULL || !may_change_catalogue(judge, event->call))
         return;
     if (request->n_variables > 0) {
@@ -360,6 +365,7 @@ void judge_delete_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_delete_request *request = (const wire_delete_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+
     if (session == NULL || !may_change_catalogue(judge, event->call))
         return;
     struct judge_variable *variable = judge_variable_find(judge, request->name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* create_many.c -- one Create for many variables: all are checked before any is made, and the answer waits until every one is
- * published. It has as many of them, from the first on, as fit into one message; whoever lacks some asks for the rest.
+/* create_many.c -- one Create for many variables: all are checked before any is made, and the
+ * answer waits until every one is published. It has as many of them, from the first on, as fit into
+ * one message; whoever lacks some asks for the rest.
  */
 #include "judge_state.h"
 
@@ -22,6 +23,7 @@ static enum sumac_status check_one(
 {
     struct definition definition;
     const enum sumac_status status = definition_read(wanted, &definition, error);
+
     if (status != SUMAC_OK)
         return status;
     if (definition_is_assigned(&definition))
@@ -44,6 +46,7 @@ check_names(struct judge *judge, const wire_create_request *request, struct suma
         arena_take(&judge->said->arena, request->n_variables * sizeof *entries);
     const char *twice = NULL;
     bool whole = entries != NULL;
+
     key_map_init(&names, judge->memory);
     for (size_t i = 0; whole && twice == NULL && i < request->n_variables; i++) {
         char *name = request->variables[i]->name;
@@ -68,6 +71,7 @@ static enum sumac_status
 check_all(struct judge *judge, const wire_create_request *request, struct sumac_error *error)
 {
     uint32_t fresh = 0;
+
     if (request->variable != NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
@@ -105,6 +109,7 @@ static wire_create_reply *pack(struct judge *judge, const struct judge_list *lis
     wire_create_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
     wire_variable **messages = arena_take(&judge->said->arena, list->count * sizeof *messages);
     size_t bytes = 0;
+
     assert(list->at == list->count);
     if (reply == NULL || messages == NULL)
         return NULL;
@@ -182,6 +187,7 @@ make_all(struct judge *judge, uint64_t call, const wire_create_request *request)
     struct sumac_error error = {0};
     struct judge_list *list =
         memory_take(judge->memory, sizeof *list + count * sizeof list->ids[0]);
+
     if (list == NULL) {
         judge_reply_or_fail(judge, call, NULL);
         return NULL;
@@ -204,6 +210,7 @@ void judge_create_many(
 {
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct sumac_error error = {0};
+
     if (check_all(judge, request, &error) != SUMAC_OK) {
         judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
         return;

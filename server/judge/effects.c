@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* effects.c -- the effects of one step, and their texts.
  *
- * The effects have an array of their own, so that a step whose arena is full still says so. It doubles when it is nearly full
- * and is never given back. Where the source has no memory for it, lines of the log are left out, then the places that are
- * kept in reserve are used, the last of all for EXIT: a ps that cannot say what somebody waits for ends, and they learn of it.
+ * The effects have an array of their own, so that a step whose arena is full still says so. It
+ * doubles when it is nearly full and is never given back. Where the source has no memory for it,
+ * lines of the log are left out, then the places that are kept in reserve are used, the last of all
+ * for EXIT: a ps that cannot say what somebody waits for ends, and they learn of it.
  */
 #include "judge_state.h"
 
@@ -21,13 +22,14 @@
 
 bool judge_effects_init(struct judge *judge)
 {
-    struct judge_said *said = memory_take(judge->memory, sizeof(*said));
+    struct judge_said *said = memory_take(judge->memory, sizeof *said);
+
     judge->said = said;
     if (said == NULL)
         return false;
-    memset(said, 0, sizeof(*said));
+    memset(said, 0, sizeof *said);
     arena_init(&said->arena, judge->memory, ARENA_BYTES_MAX);
-    said->items = memory_take(judge->memory, FIRST_CAPACITY * sizeof(*said->items));
+    said->items = memory_take(judge->memory, FIRST_CAPACITY * sizeof *said->items);
     said->capacity = said->items == NULL ? 0 : FIRST_CAPACITY;
     return said->items != NULL;
 }
@@ -35,17 +37,19 @@ bool judge_effects_init(struct judge *judge)
 void judge_effects_deinit(struct judge *judge)
 {
     struct judge_said *said = judge->said;
+
     if (said == NULL)
         return;
     assert(said->count <= said->capacity);
-    memory_give(judge->memory, said->items, said->capacity * sizeof(*said->items));
+    memory_give(judge->memory, said->items, said->capacity * sizeof *said->items);
     arena_deinit(&said->arena);
-    memory_give(judge->memory, said, sizeof(*said));
+    memory_give(judge->memory, said, sizeof *said);
 }
 
 void judge_effects_begin(struct judge *judge, bool follows)
 {
     struct judge_said *said = judge->said;
+
     said->count = 0;
     said->overflowed = said->texts_short = false;
     if (!follows && said->arena.bytes_used > ARENA_KEPT_BYTES_MAX)
@@ -57,13 +61,14 @@ void judge_effects_begin(struct judge *judge, bool follows)
 static bool grow(struct judge *judge)
 {
     struct judge_said *said = judge->said;
+
     assert(said->capacity > 0);
     struct judge_effect *items =
-        memory_take(judge->memory, 2 * said->capacity * sizeof(*said->items));
+        memory_take(judge->memory, 2 * said->capacity * sizeof *said->items);
     if (items == NULL)
         return false;
-    memcpy(items, said->items, said->count * sizeof(*items));
-    memory_give(judge->memory, said->items, said->capacity * sizeof(*said->items));
+    memcpy(items, said->items, said->count * sizeof *items);
+    memory_give(judge->memory, said->items, said->capacity * sizeof *said->items);
     said->items = items;
     said->capacity *= 2;
     return true;
@@ -73,6 +78,7 @@ static bool grow(struct judge *judge)
 static bool has_room(struct judge *judge, enum judge_effect_kind kind)
 {
     const struct judge_said *said = judge->said;
+
     if (said->capacity - said->count > RESERVE || grow(judge))
         return true;
     if (kind == JUDGE_EFFECT_LOG)
@@ -83,6 +89,7 @@ static bool has_room(struct judge *judge, enum judge_effect_kind kind)
 struct judge_effect *judge_effect_add(struct judge *judge, enum judge_effect_kind kind)
 {
     struct judge_said *said = judge->said;
+
     if (!has_room(judge, kind)) {
         said->overflowed |= kind != JUDGE_EFFECT_LOG;
         return NULL;
@@ -99,6 +106,7 @@ text_of(const struct judge *judge, const char *format, va_list arguments)
 {
     static char none[] = "";
     va_list again;
+
     va_copy(again, arguments);
     const size_t bytes = text_print_bytes(format, again) + 1;
     va_end(again);
@@ -107,13 +115,14 @@ text_of(const struct judge *judge, const char *format, va_list arguments)
         judge->said->texts_short = true;
         return none;
     }
-    text_print_line_values(text, bytes, format, arguments);
+    (void)text_print_line_values(text, bytes, format, arguments);
     return text;
 }
 
 char *judge_text(const struct judge *judge, const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     char *text = text_of(judge, format, arguments);
     va_end(arguments);
@@ -124,6 +133,7 @@ void judge_log(struct judge *judge, const char *format, ...)
 {
     struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_LOG);
     va_list arguments;
+
     if (effect == NULL)
         return;
     va_start(arguments, format);
@@ -136,6 +146,7 @@ void judge_reply_or_fail(struct judge *judge, uint64_t call, const wire_message 
     const bool whole = reply != NULL && !judge->said->texts_short;
     struct judge_effect *effect =
         judge_effect_add(judge, whole ? JUDGE_EFFECT_REPLY : JUDGE_EFFECT_FAIL);
+
     assert(call != 0);
     if (effect == NULL)
         return;
@@ -153,6 +164,7 @@ void judge_fail(
 {
     struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_FAIL);
     va_list arguments;
+
     assert(call != 0);
     assert(status != SUMAC_OK);
     if (effect == NULL)
@@ -161,13 +173,14 @@ void judge_fail(
     effect->error.status = status;
     effect->error.reason = reason;
     va_start(arguments, format);
-    text_print_line_values(effect->error.text, sizeof(effect->error.text), format, arguments);
+    (void)text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
     va_end(arguments);
 }
 
 void judge_effects_end(struct judge *judge, struct judge_effects *effects)
 {
     struct judge_said *said = judge->said;
+
     if (said->overflowed) {
         struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_EXIT);
         assert(effect != NULL); /* its place is kept */

@@ -11,6 +11,7 @@
 #include "judge_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -26,6 +27,7 @@ static const struct judge_session *
 find_earlier(const struct judge *judge, const struct judge_session *session)
 {
     const struct judge_session *other = judge->sessions.first;
+
     while (other != NULL && !is_earlier(other, session))
         other = other->in_judge.next;
     return other;
@@ -37,9 +39,9 @@ find_earlier(const struct judge *judge, const struct judge_session *session)
 static bool list_ps(struct judge *judge, wire_join_reply *reply)
 {
     assert(judge->ps_count > 0);
-    char **addresses = arena_take(&judge->said->arena, judge->ps_count * sizeof(*addresses));
+    char **addresses = arena_take(&judge->said->arena, judge->ps_count * sizeof *addresses);
     uint64_t *incarnations =
-        arena_take(&judge->said->arena, judge->ps_count * sizeof(*incarnations));
+        arena_take(&judge->said->arena, judge->ps_count * sizeof *incarnations);
     if (addresses == NULL || incarnations == NULL)
         return false;
     for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
@@ -76,7 +78,7 @@ list_previous(struct judge *judge, const struct judge_task *task, wire_join_repl
 static const wire_message *make_reply(struct judge *judge, const struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_OPEN);
-    wire_join_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
+    wire_join_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
     uint8_t *id = arena_take(&judge->said->arena, JUDGE_ID_BYTES);
     if (reply == NULL || id == NULL)
         return NULL;
@@ -171,8 +173,8 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
     session->heard_us = judge->now_us;
     if (!judge_run_is_over(judge))
         judge_log(
-            judge, "ps 0 opened the session of %s, attempt %llu", session->label,
-            (unsigned long long)session->attempt);
+            judge, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
+            session->attempt);
     answer(judge, session);
 }
 
@@ -212,6 +214,7 @@ static bool is_same_task(const struct judge_session *session, const wire_join_re
 {
     const char *job = request->task == NULL ? "" : request->task->job;
     const uint32_t index = job[0] == '\0' ? 0 : request->task->index;
+
     return session->role == (uint32_t)request->role && session->index == index &&
            strcmp(session->job, job) == 0;
 }
@@ -222,6 +225,7 @@ static void refuse_nonce(
     const wire_join_request *request)
 {
     struct sumac_error error = {0};
+
     (void)fail(
         &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NONCE_TAKEN,
         "its nonce is the one that %s%s has joined with: draw %d random bytes for each client",
@@ -259,8 +263,8 @@ answer_retry(struct judge *judge, const struct judge_event *event, const wire_jo
 
 /* ---- the session ---- */
 
-/* Members of the configuration, where this ps's own names none: those of every member's join together, since
- * a task may be told only itself. */
+/* Members of the configuration, where this ps's own names none: those of every member's join
+ * together, since a task may be told only itself. */
 static void learn_members(struct judge *judge, const wire_join_request *request)
 {
     if (judge->members_listed)
@@ -291,8 +295,8 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
             judge_session_forget(judge, other);
         } else if (other->state < JUDGE_SESSION_CLOSING) {
             judge_log(
-                judge, "ps 0 closes the session of %s: attempt %llu has joined", other->label,
-                (unsigned long long)session->attempt);
+                judge, "ps 0 closes the session of %s: attempt %" PRIu64 " has joined",
+                other->label, session->attempt);
             judge_settle(
                 judge, other,
                 &(struct close_cause){
@@ -305,14 +309,13 @@ static void name_session(struct judge_session *session, const wire_join_request 
 {
     assert(request->nonce.len == JUDGE_ID_BYTES);
     if (request->task != NULL && request->task->job[0] != '\0') {
-        text_print(session->job, sizeof(session->job), "%s", request->task->job);
+        (void)text_print(session->job, sizeof session->job, "%s", request->task->job);
         session->index = request->task->index;
-        text_print_line(
-            session->label, sizeof(session->label), "%s %u", session->job, session->index);
+        (void)text_print_line(
+            session->label, sizeof session->label, "%s %u", session->job, session->index);
     } else {
-        text_print(
-            session->label, sizeof(session->label), "observer %llu",
-            (unsigned long long)session->attempt);
+        (void)text_print(
+            session->label, sizeof session->label, "observer %" PRIu64, session->attempt);
     }
 }
 
@@ -350,6 +353,7 @@ void judge_join_call(struct judge *judge, const struct judge_event *event)
     const wire_join_request *request = (const wire_join_request *)event->request;
     struct sumac_error error = {0};
     struct judge_task *task = NULL;
+
     if (check_phase(judge, &error) != SUMAC_OK) { /* what ended the run was logged */
         judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
         return;
@@ -396,6 +400,7 @@ void judge_joins_tick(struct judge *judge)
     const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
     const uint32_t missing = judge_peers_missing(judge);
     struct judge_session *next = NULL;
+
     for (struct judge_session *session = judge->sessions.first;
          session != NULL && missing < judge->ps_count; session = next) {
         next = session->in_judge.next;

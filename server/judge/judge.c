@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge.c -- one event in, its effects out: each takes note of the time, does its file's work, and gives
- * the ps what is due. */
+/* judge.c -- one event in, its effects out: each takes note of the time, does its file's work, and
+ * gives the ps what is due. */
 #include "judge_state.h"
 
 #include <assert.h>
@@ -39,7 +39,8 @@ static uint64_t choose_tick_us(const struct lane_config *config)
     const uint32_t bounds[] = {
         4u * TICK_MS_MAX, config->lease_ms, config->rejoin_ms, config->ps_lost_ms,
         config->report_ms};
-    const uint32_t ms = smallest(bounds, sizeof(bounds) / sizeof(bounds[0])) / 4u;
+    const uint32_t ms = smallest(bounds, sizeof bounds / sizeof bounds[0]) / 4u;
+
     return judge_ms(ms == 0 ? 1 : ms);
 }
 
@@ -54,6 +55,7 @@ static void init_pools(struct judge *judge, const struct memory *memory)
 static void *take_zeroed(const struct memory *memory, size_t bytes)
 {
     void *data = memory_take(memory, bytes);
+
     if (data != NULL)
         memset(data, 0, bytes);
     return data;
@@ -63,7 +65,8 @@ static const size_t peers_bytes = LANE_PS_MAX * sizeof(struct judge_peer);
 
 struct judge *judge_create(const struct lane_config *config, const struct memory *memory)
 {
-    struct judge *judge = take_zeroed(memory, sizeof(*judge));
+    struct judge *judge = take_zeroed(memory, sizeof *judge);
+
     if (judge == NULL)
         return NULL;
     assert(config->lease_ms > 0);
@@ -110,7 +113,7 @@ void judge_destroy(struct judge *judge)
     key_map_deinit(&judge->sessions_by_id);
     key_map_deinit(&judge->variables_by_name);
     id_map_deinit(&judge->variables_by_id);
-    memory_give(judge->memory, judge, sizeof(*judge));
+    memory_give(judge->memory, judge, sizeof *judge);
 }
 
 bool judge_run_is_over(const struct judge *judge) { return judge->phase != JUDGE_RUNNING; }
@@ -127,6 +130,7 @@ static void notice_time(struct judge *judge, uint64_t event_us)
     const uint64_t passed = event_us - judge->last_event_us;
     const uint64_t pause_us = judge_ms(judge->config->lease_ms) / 2u;
     const bool jumped = judge->last_event_us != 0 && passed > pause_us;
+
     if (jumped && rule_holds(judge->config->broken, RULE_time_jump)) {
         judge->slept_us += passed;
         judge->sleep_to_tell_us += passed;
@@ -158,6 +162,7 @@ static void begin(struct judge *judge, const struct judge_event *event)
 void judge_wake(struct judge *judge, uint64_t at_us)
 {
     struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_WAKE);
+
     if (effect != NULL)
         effect->at_us = at_us + judge->slept_us;
 }
@@ -203,8 +208,8 @@ static void call_cancelled(struct judge *judge, uint64_t call)
     judge_call_forget(judge, call);
 }
 
-/* Whose thread has worked for half of that time was not suspended: something kept it from its events. After the run's end
- * there are no leases. */
+/* Whose thread has worked for half of that time was not suspended: something kept it from its
+ * events. After the run's end there are no leases. */
 static void tell_sleep(struct judge *judge, uint64_t cpu_us)
 {
     if (judge->sleep_to_tell_us == 0 || judge_run_is_over(judge))
@@ -223,7 +228,8 @@ static void tell_sleep(struct judge *judge, uint64_t cpu_us)
     judge->sleep_to_tell_us = 0;
 }
 
-/* What is in flight on ps 0 itself is not waited for any longer; the others were told, or are gone. */
+/* What is in flight on ps 0 itself is not waited for any longer; the others were told, or are
+ * gone. */
 static bool must_end(const struct judge *judge)
 {
     return judge->terminating && judge->phase != JUDGE_ENDED &&

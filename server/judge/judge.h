@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge.h -- the coordinator on ps 0: sessions, leases, membership, the catalogue, the end of the run.
+/* judge.h -- the coordinator on ps 0: sessions, leases, membership, the catalogue, the end of the
+ * run.
  *
- * The one judge of who is alive. judge_step takes one event and gives effects, as lane_step does. It speaks to every ps, its
- * own included, only by orders and reports (proto: Peer), so a cluster of one runs the same code as a cluster of many: that
- * an order for ps 0 stays in the process is ps_core.h's doing.
+ * The one judge of who is alive. judge_step takes one event and gives effects, as lane_step does.
+ * It speaks to every ps, its own included, only by orders and reports (proto: Peer), so a cluster
+ * of one runs the same code as a cluster of many: that an order for ps 0 stays in the process is
+ * ps_core.h's doing.
  *
  * What the judge expects of every ps's lane:
- * - Each order with a number is answered by a report with that number; orders come in their order. ps 0 gets a hello of its
- *   own too: at the start, and again when it learns addresses. A hello that expects another incarnation is answered, so that
- *   the judge learns of it, and not taken: the run ends, and that ps belongs to the next one.
- * - `open` is answered with the slowest member's clock; a ps starts the session at the larger of that and the order's.
- * - `close` is answered with a close_report, also when it is given again; `open` of a session that is there, and
- *   `add_shards`, `publish`, `delete`, `decide` that were obeyed before, do nothing.
- * - `assigned` names a variable once all shards here that have bytes were assigned; a report after a new hello says it again.
+ * - Each order with a number is answered by a report with that number; orders come in their order.
+ *   ps 0 gets a hello of its own too: at the start, and again when it learns addresses. A hello
+ *   that expects another incarnation is answered, so that the judge learns of it, and not taken:
+ *   the run ends, and that ps belongs to the next one.
+ * - `open` is answered with the slowest member's clock; a ps starts the session at the larger of
+ *   that and the order's.
+ * - `close` is answered with a close_report, also when it is given again; `open` of a session that
+ *   is there, and `add_shards`, `publish`, `delete`, `decide` that were obeyed before, do nothing.
+ * - `assigned` names a variable once all shards here that have bytes were assigned; a report after
+ *   a new hello says it again.
  * - `end` is obeyed by finishing what is in flight, answering, then exiting. ps 0 is given it last.
  *
- * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is told.
+ * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is
+ * told.
  */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -61,7 +67,8 @@ enum judge_effect_kind {
     JUDGE_EFFECT_WAKE,     /* at_us: a TICK is wanted then (the earliest counts) */
 };
 
-/* Lent until the next step that does not follow; orders point into what the judge keeps until they are answered. */
+/* Lent until the next step that does not follow; orders point into what the judge keeps until they
+ * are answered. */
 struct judge_effect {
     enum judge_effect_kind kind;
     uint32_t ps;
@@ -85,7 +92,8 @@ void judge_destroy(struct judge *judge);
 void judge_step(
     struct judge *judge, const struct judge_event *event, struct judge_effects *effects);
 
-/* What is being waited for, in sentences ("join of worker 1 waits for ps 1 at h2:2222, never heard from"). */
+/* What is being waited for, in sentences ("join of worker 1 waits for ps 1 at h2:2222, never heard
+ * from"). */
 struct judge_waits {
     char **items; /* lent until the next step */
     uint32_t count;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_check.c -- is all that a judge keeps consistent? Every list is walked, every counter counted again. */
+/* judge_check.c -- is all that a judge keeps consistent? Every list is walked, every counter
+ * counted again. */
 #include "judge_check.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "judge_state.h"
@@ -139,24 +141,22 @@ static void check_orders(const struct sums *sums)
          order = order->in_judge.next) {
         if (order->number <= number) {
             check_object(
-                sums->check, "order %llu is in the list after order %llu",
-                (unsigned long long)order->number, (unsigned long long)number);
+                sums->check, "order %" PRIu64 " is in the list after order %" PRIu64, order->number,
+                number);
             return;
         }
         if (judge_mask_empty(&order->pending))
-            check_object(
-                sums->check, "order %llu waits for nobody", (unsigned long long)order->number);
+            check_object(sums->check, "order %" PRIu64 " waits for nobody", order->number);
         for (uint32_t i = 0; i < JUDGE_MASK_WORDS; i++) {
             if ((order->again.word[i] & ~order->pending.word[i]) != 0)
                 check_object(
-                    sums->check, "order %llu is to be given again to a ps that has answered it",
-                    (unsigned long long)order->number);
+                    sums->check,
+                    "order %" PRIu64 " is to be given again to a ps that has answered it",
+                    order->number);
         }
         if ((order->session != NULL && !has_session(judge, order->session)) ||
             (order->variable != NULL && !has_variable(judge, order->variable)))
-            check_object(
-                sums->check, "order %llu names what is forgotten",
-                (unsigned long long)order->number);
+            check_object(sums->check, "order %" PRIu64 " names what is forgotten", order->number);
         pooled += order != &judge->end_order;
         number = order->number;
         before = order;

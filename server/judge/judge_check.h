@@ -6,7 +6,8 @@
 #include "check.h"
 #include "judge.h"
 
-/* The first thing that is not goes into the check. Nothing is asked of a judge whose rules are broken. */
+/* The first thing that is not goes into the check. Nothing is asked of a judge whose rules are
+ * broken. */
 void judge_check(const struct judge *judge, struct check *check);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge_state.h -- what the judge knows, and how its files share the work. Private to this folder.
  *
- *   peers      one per ps: its address, its stream, its incarnation, the next order it is to be given
+ *   peers      one per ps: its address, its stream, its incarnation, the next order for it
  *   orders     one list for all ps, oldest first; an order leaves it when every ps it is for has
  *              answered
  *   tasks      each chief or worker that is listed or has joined: attempts, where its last session
@@ -40,14 +40,18 @@
 #define JUDGE_ADDRESS_BYTES_MAX 255
 #define JUDGE_LABEL_BYTES 96
 #define JUDGE_TASKS_MAX 4096u /* beyond it, those that have left give way (sessions.c) */
-#define JUDGE_NAMED_MAX 1024u /* members that joins may name, where the configuration lists none */
+#define JUDGE_NAMED_MAX                                                                            \
+    1024u /* members that joins may name, where the configuration lists none                       \
+           */
 #define JUDGE_SETTLED_MAX                                                                          \
     256u /* sessions remembered after their settle, for retried leaves and joins */
 #define JUDGE_VARIABLES_MAX 262144u
 #define JUDGE_SHARDS_MAX 4096u /* of one variable */
 #define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
-#define JUDGE_VOIDED_MAX (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps */
+#define JUDGE_VOIDED_MAX                                                                           \
+    (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps                       \
+                                                 */
 #define JUDGE_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
@@ -76,6 +80,7 @@ static inline void judge_mask_remove(struct judge_mask *mask, uint32_t ps)
 static inline bool judge_mask_empty(const struct judge_mask *mask)
 {
     uint64_t any = 0;
+
     for (uint32_t i = 0; i < JUDGE_MASK_WORDS; i++)
         any |= mask->word[i];
     return any == 0;
@@ -172,13 +177,13 @@ struct judge_order {
 
 struct judge_peer {
     char address[JUDGE_ADDRESS_BYTES_MAX + 1]; /* "": not known yet */
-    char trouble
-        [SUMAC_ERROR_TEXT_BYTES]; /* why there is no stream, as the driver said; "": no idea */
+    char trouble[SUMAC_ERROR_TEXT_BYTES]; /* why there is no stream, as the driver said; "": no idea
+                                           */
     enum sumac_reason trouble_reason;
-    bool
-        unreached_since; /* what it said of the configurations is the trouble, and it was not reached any more */
-    uint64_t
-        refused_us; /* since when it refuses this configuration each time it is reached; 0: it does not */
+    bool unreached_since; /* what it said of the configurations is the trouble, and it was not
+                             reached any more */
+    uint64_t refused_us;  /* since when it refuses this configuration each time it is reached; 0: it
+                             does not */
     bool dialled;
     bool up;        /* a stream is open */
     bool writable;  /* and its last order is out */
@@ -288,8 +293,8 @@ struct judge {
 
     enum judge_phase phase;
     bool terminating;
-    uint64_t
-        end_by_us; /* with terminating: ps 0 waits no longer for what is in flight; as events say it */
+    uint64_t end_by_us; /* with terminating: ps 0 waits no longer for what is in flight; as events
+                           say it */
     int exit_code;
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;
@@ -314,8 +319,8 @@ struct judge {
     bool members_listed; /* by this ps's own configuration */
     LIST(struct judge_task) tasks;
     struct key_map tasks_by_key;
-    uint64_t
-        attempts_forgotten; /* the largest of a task that was forgotten: one that comes back goes on above it */
+    uint64_t attempts_forgotten; /* the largest of a task that was forgotten: one that comes back
+                                    goes on above it */
     uint64_t lists_looked_at;
     LIST(struct judge_session) sessions;
     struct key_map sessions_by_id; /* every message of a session looks here */
@@ -409,7 +414,8 @@ void judge_order_answered(
 bool judge_order_room(const struct judge *judge);
 /* What there was no memory for is done again. */
 void judge_orders_tick(struct judge *judge);
-/* A ps whose answer to an order of this session could not be made, or kept, for want of memory; ps_count: none. */
+/* A ps whose answer to an order of this session could not be made, or kept, for want of memory;
+ * ps_count: none. */
 uint32_t judge_order_short(const struct judge *judge, const struct judge_session *session);
 
 /* sessions.c: records of tasks and sessions. */
@@ -426,7 +432,8 @@ bool judge_tasks_any(const struct judge *judge, enum judge_tasks which);
 /* "worker 0, worker 1, … 40 in all"; in the step's arena. */
 const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which);
 /* NULL when the table is full, or the name too long. */
-/* Where there is no place for it, the task that left longest ago is forgotten. NULL: none may be, or no memory. */
+/* Where there is no place for it, the task that left longest ago is forgotten. NULL: none may be,
+ * or no memory. */
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name);
 /* How many tasks may be forgotten to make room. */
 uint32_t judge_tasks_forgettable(struct judge *judge);
@@ -554,7 +561,8 @@ void judge_ps_misconfigured(struct judge *judge, const char *text);
 /* A ps that had been met has ended of its own, and said why. */
 void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text);
 void judge_run_end_now(struct judge *judge);
-/* Who may still come before the run ends, and until when; NULL: some member is there, or none has been yet. */
+/* Who may still come before the run ends, and until when; NULL: some member is there, or none has
+ * been yet. */
 const char *judge_run_wait(const struct judge *judge);
 /* Members that are open, or about to be, or not settled yet? */
 bool judge_run_has_members(const struct judge *judge);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lists.c -- does what a joiner was configured with contradict what ps 0 was: the ps in their order, the chiefs and workers?
+/* lists.c -- does what a joiner was configured with contradict what ps 0 was: the ps in their
+ * order, the chiefs and workers?
  *
- * Processes that disagree would wait for each other in vain, or end without each other. Both lists are in the error.
+ * Processes that disagree would wait for each other in vain, or end without each other. Both lists
+ * are in the error.
  */
 #include "judge_state.h"
 
@@ -48,6 +50,7 @@ check_ps(const struct judge *judge, const wire_join_request *request, struct sum
 {
     const char *ours[LANE_PS_MAX];
     const size_t count = request->n_ps_addresses;
+
     assert(count <= LANE_PS_MAX); /* judge_peers_check has refused more */
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     size_t first, second;
@@ -77,7 +80,8 @@ static enum sumac_status refuse_members(
         listing_end(&given), judge_tasks_text(judge, JUDGE_TASKS_LISTED));
 }
 
-/* A list that is whole contradicts what it leaves out; one that is not contradicts nothing by that. */
+/* A list that is whole contradicts what it leaves out; one that is not contradicts nothing by
+ * that. */
 static enum sumac_status
 check_members(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
@@ -103,6 +107,7 @@ judge_lists_check(struct judge *judge, const wire_join_request *request, struct 
 {
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     enum sumac_status status = check_ps(judge, request, error);
+
     if (status == SUMAC_OK && member)
         status = check_members(judge, request, error);
     return status;

@@ -8,11 +8,13 @@
 #include "judge_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 struct judge_mask judge_every_ps(const struct judge *judge)
 {
     struct judge_mask mask = {{0}};
+
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         judge_mask_add(&mask, ps);
     return mask;
@@ -51,6 +53,7 @@ static struct judge_order *add(struct judge *judge, enum judge_order_kind kind)
 {
     const struct judge_mask all = judge_every_ps(judge);
     struct judge_order *order = pool_take(&judge->orders_pool);
+
     if (order == NULL)
         judge_log(judge, "ps 0 has no memory for another order to the ps");
     else
@@ -87,6 +90,7 @@ bool judge_order_variable(
 static bool tell_membership(struct judge *judge)
 {
     const bool told = judge->membership_told == judge->membership_epoch;
+
     if (told || add(judge, JUDGE_ORDER_MEMBERSHIP) == NULL)
         return told;
     judge->membership_told = judge->membership_epoch;
@@ -111,6 +115,7 @@ void judge_order_end(struct judge *judge, const struct judge_mask *pending)
 struct judge_order *judge_order_find(const struct judge *judge, uint64_t number)
 {
     struct judge_order *order = judge->orders.first;
+
     while (order != NULL && order->number != number)
         order = order->in_judge.next;
     return order;
@@ -133,8 +138,8 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
         return judge_text(judge, "to close the session of %s", order->session->label);
     case JUDGE_ORDER_DECIDE:
         return judge_text(
-            judge, "to settle the session of %s at push %llu", order->session->label,
-            (unsigned long long)order->session->final);
+            judge, "to settle the session of %s at push %" PRIu64, order->session->label,
+            order->session->final);
     case JUDGE_ORDER_MEMBERSHIP:
         return "to hear who the members are";
     case JUDGE_ORDER_ADD_SHARDS:
@@ -201,12 +206,14 @@ static const char *const order_names[JUDGE_ORDER_KINDS] = {
     [JUDGE_ORDER_END] = "end",
 };
 
-/* False: for want of memory it was not obeyed, or its answer was not kept. What a settle does not know it must not decide. */
+/* False: for want of memory it was not obeyed, or its answer was not kept. What a settle does not
+ * know it must not decide. */
 static bool take_answer(
     struct judge *judge, const struct judge_order *order, uint32_t ps,
     const wire_peer_report *report)
 {
     const bool settles = order->kind == JUDGE_ORDER_CLOSE || order->kind == JUDGE_ORDER_DECIDE;
+
     if (settles && report->status != 0 && (int)report->reason == SUMAC_REASON_OUT_OF_MEMORY)
         return false;
     if (order->kind == JUDGE_ORDER_OPEN)
@@ -247,7 +254,8 @@ uint32_t judge_order_short(const struct judge *judge, const struct judge_session
     return judge->ps_count;
 }
 
-/* The ps that had no memory for it get it as the next one; what they have been given after it, they get once more. */
+/* The ps that had no memory for it get it as the next one; what they have been given after it, they
+ * get once more. */
 static void give_again(struct judge *judge, struct judge_order *order)
 {
     assert(order->again_us != 0);
@@ -292,7 +300,8 @@ static bool variable_order_missing(struct judge *judge, struct judge_variable *v
     return true;
 }
 
-/* There may be very many variables: they are looked through only after one was left without its order. */
+/* There may be very many variables: they are looked through only after one was left without its
+ * order. */
 static void variables_orders_missing(struct judge *judge)
 {
     if (!judge->variable_without_order)
@@ -357,8 +366,9 @@ static void *make(struct judge *judge, size_t bytes)
 static bool
 pack_open(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
-    wire_open_session *open = make(judge, sizeof(*open));
-    wire_task_name *task = make(judge, sizeof(*task));
+    wire_open_session *open = make(judge, sizeof *open);
+    wire_task_name *task = make(judge, sizeof *task);
+
     if (open == NULL || task == NULL)
         return false;
     *task = (wire_task_name)WIRE_TASK_NAME_INIT;
@@ -378,8 +388,8 @@ static bool
 pack_close(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
     assert(session->state >= JUDGE_SESSION_CLOSING);
-    wire_close_session *close = make(judge, sizeof(*close));
-    wire_close_cause *cause = make(judge, sizeof(*cause));
+    wire_close_session *close = make(judge, sizeof *close);
+    wire_close_cause *cause = make(judge, sizeof *cause);
     if (close == NULL || cause == NULL)
         return false;
     wire_close_cause_fill(&session->cause, cause);
@@ -394,7 +404,7 @@ static bool
 pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
     assert(session->state >= JUDGE_SESSION_DECIDING);
-    wire_decide_session *decide = make(judge, sizeof(*decide));
+    wire_decide_session *decide = make(judge, sizeof *decide);
     if (decide == NULL)
         return false;
     *decide = (wire_decide_session)WIRE_DECIDE_SESSION_INIT;
@@ -413,12 +423,13 @@ pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_
 static bool pack_membership(struct judge *judge, wire_peer_order *message)
 {
     size_t count = 0;
+
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next)
         count += task->member;
-    wire_membership *membership = make(judge, sizeof(*membership));
-    wire_task_name *names = make(judge, count * sizeof(*names) + 1);
-    wire_task_name **pointers = make(judge, count * sizeof(*pointers) + 1);
+    wire_membership *membership = make(judge, sizeof *membership);
+    wire_task_name *names = make(judge, count * sizeof *names + 1);
+    wire_task_name **pointers = make(judge, count * sizeof *pointers + 1);
     if (membership == NULL || names == NULL || pointers == NULL)
         return false;
     *membership = (wire_membership)WIRE_MEMBERSHIP_INIT;
@@ -440,8 +451,9 @@ static bool pack_membership(struct judge *judge, wire_peer_order *message)
 static bool pack_add_shards(
     struct judge *judge, const struct judge_variable *variable, wire_peer_order *message)
 {
-    wire_add_shards *add = make(judge, sizeof(*add));
+    wire_add_shards *add = make(judge, sizeof *add);
     wire_variable *whole = judge_variable_message(judge, variable);
+
     if (add == NULL || whole == NULL)
         return false;
     *add = (wire_add_shards)WIRE_ADD_SHARDS_INIT;
@@ -452,7 +464,8 @@ static bool pack_add_shards(
 
 static bool pack_publish(struct judge *judge, uint64_t variable_id, wire_peer_order *message)
 {
-    wire_publish *publish = make(judge, sizeof(*publish));
+    wire_publish *publish = make(judge, sizeof *publish);
+
     if (publish == NULL)
         return false;
     *publish = (wire_publish)WIRE_PUBLISH_INIT;
@@ -463,7 +476,8 @@ static bool pack_publish(struct judge *judge, uint64_t variable_id, wire_peer_or
 
 static bool pack_delete(struct judge *judge, uint64_t variable_id, wire_peer_order *message)
 {
-    wire_delete_variable *deleted = make(judge, sizeof(*deleted));
+    wire_delete_variable *deleted = make(judge, sizeof *deleted);
+
     if (deleted == NULL)
         return false;
     *deleted = (wire_delete_variable)WIRE_DELETE_VARIABLE_INIT;
@@ -475,7 +489,7 @@ static bool pack_delete(struct judge *judge, uint64_t variable_id, wire_peer_ord
 static bool pack_end(struct judge *judge, wire_peer_order *message)
 {
     assert(judge->phase != JUDGE_RUNNING);
-    wire_end *end = make(judge, sizeof(*end));
+    wire_end *end = make(judge, sizeof *end);
     if (end == NULL)
         return false;
     *end = (wire_end)WIRE_END_INIT;
@@ -517,7 +531,7 @@ const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_
     assert(!judge_mask_empty(&order->pending));
     if (judge->packed_order == order)
         return judge->packed;
-    wire_peer_order *message = make(judge, sizeof(*message));
+    wire_peer_order *message = make(judge, sizeof *message);
     if (message == NULL)
         return NULL;
     *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;

@@ -9,6 +9,7 @@
 #include "judge_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -18,13 +19,14 @@ static bool is_self(const struct judge *judge, uint32_t ps) { return ps == judge
 
 static void set_text(char *text, size_t text_bytes, const char *from)
 {
-    text_print_line(text, text_bytes, "%s", from == NULL ? "" : from);
+    (void)text_print_line(text, text_bytes, "%s", from == NULL ? "" : from);
 }
 
 /* An answer, or a stream, is missing since then. Of ps 0 itself nothing ever is. */
 static void miss(const struct judge *judge, uint32_t ps, uint64_t since_us)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     if (peer->silent_us == 0 && !is_self(judge, ps))
         peer->silent_us = since_us;
 }
@@ -60,13 +62,14 @@ static void greet_self(struct judge *judge)
 void judge_peers_start(struct judge *judge)
 {
     const struct lane_config *config = judge->config;
+
     assert(config->ps_count <= LANE_PS_MAX);
     judge->ps_count = config->ps_count;
     if (config->ps_count == 0)
         return;
     for (uint32_t ps = 0; ps < config->ps_count; ps++) {
         const char *address = config->ps_addresses == NULL ? NULL : config->ps_addresses[ps];
-        set_text(judge->peers[ps].address, sizeof(judge->peers[ps].address), address);
+        set_text(judge->peers[ps].address, sizeof judge->peers[ps].address, address);
         dial(judge, ps);
     }
     greet_self(judge);
@@ -78,6 +81,7 @@ enum sumac_status judge_peers_check(
 {
     const size_t count = request->n_ps_addresses;
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
+
     if (count > LANE_PS_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
@@ -102,13 +106,14 @@ void judge_peers_learn(struct judge *judge, const wire_join_request *request)
 {
     const size_t count = request->n_ps_addresses;
     bool learnt = judge->ps_count == 0;
+
     if (judge->ps_count == 0)
         judge->ps_count = (uint32_t)count;
     for (uint32_t ps = 0; ps < judge->ps_count && count == judge->ps_count; ps++) {
         struct judge_peer *peer = &judge->peers[ps];
         if (peer->address[0] != '\0')
             continue;
-        set_text(peer->address, sizeof(peer->address), request->ps_addresses[ps]);
+        set_text(peer->address, sizeof peer->address, request->ps_addresses[ps]);
         dial(judge, ps);
         learnt = true;
     }
@@ -162,6 +167,7 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
 static bool send_order(struct judge *judge, uint32_t ps, const wire_peer_order *message)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     assert(peer->up);
     assert(peer->writable);
     struct judge_effect *effect =
@@ -180,7 +186,8 @@ static bool send_order(struct judge *judge, uint32_t ps, const wire_peer_order *
 
 static wire_peer_order *new_order(struct judge *judge)
 {
-    wire_peer_order *message = arena_take(&judge->said->arena, sizeof(*message));
+    wire_peer_order *message = arena_take(&judge->said->arena, sizeof *message);
+
     if (message != NULL)
         *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;
     return message;
@@ -191,9 +198,10 @@ static bool list_members(struct judge *judge, wire_peer_hello *hello)
 {
     const struct lane_config *config = judge->config;
     wire_task_name *names =
-        arena_take(&judge->said->arena, config->member_count * sizeof(*names) + 1);
+        arena_take(&judge->said->arena, config->member_count * sizeof *names + 1);
+
     hello->members =
-        arena_take(&judge->said->arena, config->member_count * sizeof(*hello->members) + 1);
+        arena_take(&judge->said->arena, config->member_count * sizeof *hello->members + 1);
     if (names == NULL || hello->members == NULL)
         return false;
     for (uint32_t i = 0; i < config->member_count; i++) {
@@ -211,10 +219,10 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
     wire_peer_order *message = new_order(judge);
-    wire_peer_hello *hello = arena_take(&judge->said->arena, sizeof(*hello));
-    char **addresses = arena_take(&judge->said->arena, judge->ps_count * sizeof(*addresses));
+    wire_peer_hello *hello = arena_take(&judge->said->arena, sizeof *hello);
+    char **addresses = arena_take(&judge->said->arena, judge->ps_count * sizeof *addresses);
     uint64_t *incarnations =
-        arena_take(&judge->said->arena, judge->ps_count * sizeof(*incarnations));
+        arena_take(&judge->said->arena, judge->ps_count * sizeof *incarnations);
     if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL)
         return NULL;
     for (uint32_t i = 0; i < judge->ps_count; i++) {
@@ -250,6 +258,7 @@ static void give_hello(struct judge *judge, uint32_t ps)
 static void give(struct judge *judge, uint32_t ps)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     assert(peer->up || (!peer->writable && !peer->greeted));
     if (!peer->up || !peer->writable)
         return;
@@ -286,7 +295,8 @@ static void give_alive(struct judge *judge, uint32_t ps)
         judge->peers[ps].alive_us = judge->now_us;
 }
 
-/* How long nothing has been heard of it that was due by now: a stream, an answer, a sign of life. */
+/* How long nothing has been heard of it that was due by now: a stream, an answer, a sign of
+ * life. */
 static uint64_t overdue_us(const struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
@@ -308,13 +318,16 @@ bool judge_peer_is_lost(const struct judge *judge, uint32_t ps)
 bool judge_peer_is_late(const struct judge *judge, uint32_t ps)
 {
     const uint32_t half_ms = judge->config->ps_lost_ms / 2;
+
     return overdue_us(judge, ps) >= judge_ms(half_ms < LANE_QUIET_MS ? half_ms : LANE_QUIET_MS);
 }
 
-/* Since when the wait for a ps that was never met counts: since the first join, or since it refuses ps 0, whatever joins. 0: not yet. */
+/* Since when the wait for a ps that was never met counts: since the first join, or since it refuses
+ * ps 0, whatever joins. 0: not yet. */
 static uint64_t missing_us(const struct judge *judge, uint32_t ps)
 {
     const uint64_t refused_us = judge->peers[ps].refused_us, joined_us = judge->first_join_us;
+
     return refused_us == 0 || (joined_us != 0 && joined_us < refused_us) ? joined_us : refused_us;
 }
 
@@ -328,6 +341,7 @@ static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
 static bool is_misconfigured(const struct judge *judge, uint32_t ps)
 {
     const enum sumac_reason reason = judge->peers[ps].trouble_reason;
+
     return reason == SUMAC_REASON_WRONG_CLUSTER || reason == SUMAC_REASON_PROTOCOL_VERSION;
 }
 
@@ -335,6 +349,7 @@ static const char *peer_limit(const struct judge *judge, uint32_t ps)
 {
     const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
     uint64_t waited_us = overdue_us(judge, ps);
+
     if (!judge->peers[ps].met && missing_us(judge, ps) == 0)
         return "until somebody joins this wait has no limit";
     if (!judge->peers[ps].met)
@@ -348,6 +363,7 @@ const char *judge_peer_wait(const struct judge *judge, uint32_t ps)
 {
     const struct judge_order *order = judge_order_next(judge->orders.first, ps);
     const bool told = judge->peers[ps].met && order != NULL;
+
     return judge_text(
         judge, "ps 0 waits for %s%s%s; %s", judge_peer_text(judge, ps), told ? ", " : "",
         told ? judge_order_text(judge, order) : "", peer_limit(judge, ps));
@@ -400,6 +416,7 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
 static void note_refusal(struct judge *judge, uint32_t ps)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     if (!is_misconfigured(judge, ps))
         peer->refused_us = 0;
     else if (peer->refused_us == 0)
@@ -411,12 +428,13 @@ static void
 note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     peer->unreached_since = is_misconfigured(judge, ps) && reason == SUMAC_REASON_UNSPECIFIED;
     if (peer->unreached_since) {
         peer->refused_us = 0; /* another one may be on its way to that address */
         return;
     }
-    set_text(peer->trouble, sizeof(peer->trouble), text);
+    set_text(peer->trouble, sizeof peer->trouble, text);
     peer->trouble_reason = reason;
     note_refusal(judge, ps);
 }
@@ -450,6 +468,7 @@ void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum 
 static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnation)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     if (peer->incarnation == 0)
         peer->incarnation = incarnation;
     if (peer->incarnation == incarnation)
@@ -458,15 +477,15 @@ static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnat
         judge, judge_text(
                    judge,
                    "ps %u at %s came back without its state: incarnation "
-                   "%016llx was known, %016llx answers",
-                   ps, peer->address, (unsigned long long)peer->incarnation,
-                   (unsigned long long)incarnation));
+                   "%016" PRIx64 " was known, %016" PRIx64 " answers",
+                   ps, peer->address, peer->incarnation, incarnation));
     return false;
 }
 
 static void greeted(struct judge *judge, uint32_t ps)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     if (!peer->met && !is_self(judge, ps))
         judge_log(judge, "ps 0 met ps %u at %s", ps, peer->address);
     peer->greeted = peer->met = true;
@@ -480,9 +499,10 @@ static void greeted(struct judge *judge, uint32_t ps)
 static void refused(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
 {
     struct judge_peer *peer = &judge->peers[ps];
+
     if (strcmp(peer->trouble, text) != 0)
         judge_log(judge, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
-    set_text(peer->trouble, sizeof(peer->trouble), text);
+    set_text(peer->trouble, sizeof peer->trouble, text);
     peer->trouble_reason = reason;
     peer->unreached_since = false;
     note_refusal(judge, ps);

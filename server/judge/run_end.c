@@ -24,8 +24,8 @@ static void tell_self(struct judge *judge)
     judge_order_end(judge, &self);
 }
 
-/* Everyone but ps 0; where a ps is lost or was told to stop only those who can hear it at once. An incarnation that was never greeted
- * is in no cluster, and waits for the next one's ps 0. */
+/* Everyone but ps 0; where a ps is lost or was told to stop only those who can hear it at once. An
+ * incarnation that was never greeted is in no cluster, and waits for the next one's ps 0. */
 static struct judge_mask others_to_tell(const struct judge *judge)
 {
     assert(judge->phase == JUDGE_RUNNING);
@@ -50,7 +50,7 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
     judge->end_reason = reason;
     judge->end_until_us =
         judge->now_us + judge_ms(lost ? judge->config->terminate_ms : judge->config->ps_lost_ms);
-    text_print_line(judge->end_text, sizeof(judge->end_text), "%s", text);
+    (void)text_print_line(judge->end_text, sizeof judge->end_text, "%s", text);
     judge_log(judge, "run ends with code %d: %s", exit_code, text);
     (void)judge_effect_add(judge, JUDGE_EFFECT_RUN_OVER);
     if (judge_mask_empty(&others))
@@ -68,11 +68,13 @@ fail_all(struct judge *judge, enum sumac_status status, enum sumac_reason reason
     judge_leaves_fail(judge, status, reason, text);
 }
 
-/* For want of members: no ps is lost, so all of them hear of it, however long one is away. What a member that left as done
- * has pushed counts; where none did the work is not done, and starting again may help. */
+/* For want of members: no ps is lost, so all of them hear of it, however long one is away. What a
+ * member that left as done has pushed counts; where none did the work is not done, and starting
+ * again may help. */
 static void end_of_itself(struct judge *judge, bool done, const char *text)
 {
     const enum sumac_reason reason = done ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_TERMINATED;
+
     judge->ends_of_itself = true;
     end_run(judge, done ? 0 : EXIT_CODE_NOBODY_DONE, reason, text);
     fail_all(judge, status_of_end(reason), reason, judge->end_text);
@@ -102,10 +104,12 @@ void judge_ps_misconfigured(struct judge *judge, const char *text)
     fail_all(judge, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER, judge->end_text);
 }
 
-/* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last one's leave. */
+/* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last
+ * one's leave. */
 static bool any_settling(const struct judge *judge)
 {
     const struct judge_session *session = judge->sessions.first;
+
     while (session != NULL && session->state != JUDGE_SESSION_CLOSING &&
            session->state != JUDGE_SESSION_DECIDING)
         session = session->in_judge.next;
@@ -120,8 +124,8 @@ static void terminated(struct judge *judge)
     fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, judge->end_text);
 }
 
-/* Its state goes with it, whatever it was that ended it. SIGTERM of one is SIGTERM of the run: the code of all is the same,
- * whichever of them heard of it first. */
+/* Its state goes with it, whatever it was that ended it. SIGTERM of one is SIGTERM of the run: the
+ * code of all is the same, whichever of them heard of it first. */
 void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
 {
     assert(ps < judge->ps_count);
@@ -146,6 +150,7 @@ void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
 static bool all_listed_done(const struct judge *judge)
 {
     bool any = false;
+
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next) {
         any = any || task->listed;
@@ -159,6 +164,7 @@ static bool all_listed_done(const struct judge *judge)
 bool judge_run_has_members(const struct judge *judge)
 {
     const struct judge_session *session = judge->sessions.first;
+
     while (session != NULL && (session->task == NULL || session->state == JUDGE_SESSION_SETTLED))
         session = session->in_judge.next;
     return session != NULL;
@@ -175,7 +181,8 @@ static uint32_t patience_ms(const struct judge *judge)
                                                             : judge->config->rejoin_ms;
 }
 
-/* "worker 1, which has never joined" before "worker 0 to come back": the longer wait is for the former. */
+/* "worker 1, which has never joined" before "worker 0 to come back": the longer wait is for the
+ * former. */
 static const char *whom_it_waits_for(const struct judge *judge)
 {
     if (judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
@@ -204,6 +211,7 @@ const char *judge_run_wait(const struct judge *judge)
 static const char *end_of_patience(const struct judge *judge)
 {
     const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
+
     return judge_text(
         judge, "no member has been open for %s, %s left as done%s%s",
         text_time_ms(patience_ms(judge)).text, judge->some_left_done ? "one has" : "none has",
@@ -237,6 +245,7 @@ void judge_run_check(struct judge *judge)
 static struct judge_order *find_end(const struct judge *judge)
 {
     struct judge_order *order = judge->orders.first;
+
     while (order != NULL && order->kind != JUDGE_ORDER_END)
         order = order->in_judge.next;
     return order;
@@ -249,8 +258,9 @@ void judge_end_complete(struct judge *judge)
         tell_self(judge);
 }
 
-/* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or the order was: so it
- * has a while to come back and be told again. Where a ps is lost nobody waits for another. */
+/* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or
+ * the order was: so it has a while to come back and be told again. Where a ps is lost nobody waits
+ * for another. */
 static bool is_gone(const struct judge *judge, uint32_t ps)
 {
     assert(judge->phase == JUDGE_ENDING);
@@ -269,6 +279,7 @@ static bool is_gone(const struct judge *judge, uint32_t ps)
 static void excuse(struct judge *judge, bool everybody)
 {
     struct judge_order *end = judge->phase == JUDGE_ENDING ? find_end(judge) : NULL;
+
     for (uint32_t ps = 0; end != NULL && ps < judge->ps_count && judge->phase == JUDGE_ENDING; ps++)
         if (everybody || is_gone(judge, ps))
             judge_order_answered(judge, end, ps, NULL);

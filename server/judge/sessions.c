@@ -36,10 +36,12 @@ struct judge_task *judge_task_find(const struct judge *judge, const wire_task_na
     return find_task(judge, name->job, name->index);
 }
 
-/* Those that some session is of, settled ones that are remembered included, are marked: they stay. */
+/* Those that some session is of, settled ones that are remembered included, are marked: they
+ * stay. */
 static uint64_t mark_tasks_of_sessions(struct judge *judge)
 {
     const uint64_t look = ++judge->lists_looked_at;
+
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
         if (session->task != NULL)
@@ -47,8 +49,8 @@ static uint64_t mark_tasks_of_sessions(struct judge *judge)
     return look;
 }
 
-/* Whoever lost its session, and did not leave it, may come back and has to be told how that one ended; who is listed is waited
- * for, or counts as done. */
+/* Whoever lost its session, and did not leave it, may come back and has to be told how that one
+ * ended; who is listed is waited for, or counts as done. */
 static bool may_forget(const struct judge_task *task, uint64_t look)
 {
     return !task->listed && task->named != look && (task->left || !task->joined);
@@ -58,6 +60,7 @@ uint32_t judge_tasks_forgettable(struct judge *judge)
 {
     const uint64_t look = mark_tasks_of_sessions(judge);
     uint32_t count = 0;
+
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next)
         count += may_forget(task, look);
@@ -82,6 +85,7 @@ static bool forget_oldest_task(struct judge *judge)
 {
     const uint64_t look = mark_tasks_of_sessions(judge);
     struct judge_task *oldest = NULL;
+
     for (struct judge_task *task = judge->tasks.first; task != NULL; task = task->in_judge.next)
         if (may_forget(task, look) && (oldest == NULL || task->left_us < oldest->left_us))
             oldest = task;
@@ -109,7 +113,7 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
         pool_give(&judge->tasks_pool, task);
         return NULL;
     }
-    text_print(task->job, sizeof(task->job), "%s", name->job);
+    (void)text_print(task->job, sizeof task->job, "%s", name->job);
     task->index = name->index;
     task->attempts = judge->attempts_forgotten;
     assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
@@ -149,6 +153,7 @@ static bool is_one_of(const struct judge_task *task, enum judge_tasks which)
 bool judge_tasks_any(const struct judge *judge, enum judge_tasks which)
 {
     const struct judge_task *task = judge->tasks.first;
+
     while (task != NULL && !is_one_of(task, which))
         task = task->in_judge.next;
     return task != NULL;
@@ -157,6 +162,7 @@ bool judge_tasks_any(const struct judge *judge, enum judge_tasks which)
 const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which)
 {
     struct listing listing = {0};
+
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next)
         if (is_one_of(task, which))
@@ -176,6 +182,7 @@ struct judge_session *judge_session_find(const struct judge *judge, const uint8_
 struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce)
 {
     struct judge_session *session = judge->sessions.first;
+
     while (session != NULL && memcmp(session->nonce, nonce, JUDGE_ID_BYTES) != 0)
         session = session->in_judge.next;
     return session;
@@ -184,6 +191,7 @@ struct judge_session *judge_session_find_nonce(const struct judge *judge, const 
 struct judge_session *judge_session_add(struct judge *judge, const void *id)
 {
     struct judge_session *session = pool_take(&judge->sessions_pool);
+
     if (session == NULL)
         return NULL;
     assert(judge_session_find(judge, id, JUDGE_ID_BYTES) == NULL);
@@ -214,6 +222,7 @@ void judge_sessions_forget_oldest(struct judge *judge)
 {
     struct judge_session *oldest = NULL;
     uint32_t settled = 0;
+
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next) {
         if (session->state != JUDGE_SESSION_SETTLED || session->orders > 0)
@@ -227,11 +236,13 @@ void judge_sessions_forget_oldest(struct judge *judge)
         judge_session_forget(judge, oldest);
 }
 
-/* A list of what was voided is its session's until that is settled, and then its task's; while one grows there are two. */
+/* A list of what was voided is its session's until that is settled, and then its task's; while one
+ * grows there are two. */
 uint64_t judge_sessions_bytes_max(const struct judge *judge)
 {
     const uint64_t sessions_max = judge->config->sessions_max;
     const uint64_t lists = sessions_max + judge->tasks_pool.used + 1;
+
     return (sessions_max + JUDGE_SETTLED_MAX) * sizeof(struct judge_session) +
            judge->tasks_pool.used * sizeof(struct judge_task) +
            (sessions_max + JUDGE_SETTLED_MAX + judge->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
@@ -241,6 +252,7 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
 uint32_t judge_sessions_open(const struct judge *judge)
 {
     uint32_t count = 0;
+
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
         count += session->state != JUDGE_SESSION_SETTLED;
@@ -255,6 +267,7 @@ static bool is_open(const struct judge_session *session)
 void judge_renewed(struct judge *judge, const wire_bytes *id)
 {
     struct judge_session *session = judge_session_find(judge, id->data, id->len);
+
     assert(session == NULL || session->heard_us <= judge->now_us);
     if (session != NULL && is_open(session))
         session->heard_us = judge->now_us;
@@ -264,6 +277,7 @@ struct judge_session *
 judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
 {
     struct judge_session *session = judge_session_find(judge, id->data, id->len);
+
     if (judge->phase != JUDGE_RUNNING) {
         judge_fail(
             judge, call, status_of_end(judge->end_reason), judge->end_reason, "the run is over: %s",

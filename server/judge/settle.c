@@ -10,6 +10,7 @@
 #include "judge_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "text.h"
 
@@ -54,8 +55,8 @@ void judge_close_complete(struct judge *judge, struct judge_session *session)
     judge_order_session(judge, JUDGE_ORDER_DECIDE, session);
 }
 
-/* Does every push count that its client has made, as far as it says? Of a session that something else has settled it must name the
- * very last one: a client that names none may have lost some. */
+/* Does every push count that its client has made, as far as it says? Of a session that something
+ * else has settled it must name the very last one: a client that names none may have lost some. */
 static bool lacks_none(const struct judge *judge, const struct judge_session *session)
 {
     assert(session->state > JUDGE_SESSION_OPEN);
@@ -80,16 +81,16 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
     if (session->done && !lacks_none(judge, session)) {
         judge_fail(
             judge, session->leave_call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "%s leaves as done after push %llu, and its session was settled at push %llu%s: it "
+            "%s leaves as done after push %" PRIu64 ", and its session was settled at push %" PRIu64
+            "%s: it "
             "does "
             "not count as done; join again",
-            session->label, (unsigned long long)session->last_sequence,
-            (unsigned long long)session->final,
+            session->label, session->last_sequence, session->final,
             session->last_sequence > session->final ? ", pushes after that were dropped" : "");
         session->leave_call = 0;
         return;
     }
-    wire_leave_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
+    wire_leave_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
     if (reply != NULL) {
         *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
         reply->final = session->final;
@@ -115,8 +116,7 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
     assert(task == NULL || session->attempt <= task->attempts);
     session->state = JUDGE_SESSION_SETTLED;
     judge_log(
-        judge, "ps 0 settled the session of %s at push %llu", session->label,
-        (unsigned long long)session->final);
+        judge, "ps 0 settled the session of %s at push %" PRIu64, session->label, session->final);
     if (task != NULL) {
         judge_voided_drop(judge, &task->voided);
         task->final = session->final;
@@ -142,9 +142,10 @@ void judge_renew_call(struct judge *judge, const struct judge_event *event)
 {
     const wire_renew_request *request = (const wire_renew_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+
     if (session == NULL)
         return;
-    wire_renew_reply *reply = arena_take(&judge->said->arena, sizeof(*reply));
+    wire_renew_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
     if (reply != NULL) {
         *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
         reply->epoch = JUDGE_EPOCH;
@@ -186,6 +187,7 @@ void judge_leave_call(struct judge *judge, const struct judge_event *event)
     const wire_leave_request *request = (const wire_leave_request *)event->request;
     struct judge_session *session =
         judge_session_find(judge, request->session_id.data, request->session_id.len);
+
     if (session == NULL || session->state == JUDGE_SESSION_WAITING) {
         judge_fail(
             judge, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
@@ -218,6 +220,7 @@ void judge_leases_tick(struct judge *judge)
 {
     const uint64_t lease_us = judge_ms(judge->config->lease_ms);
     struct judge_session *next = NULL;
+
     for (struct judge_session *session = judge->sessions.first; session != NULL; session = next) {
         next = session->in_judge.next;
         assert(session->heard_us <= judge->now_us);

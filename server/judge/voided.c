@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* voided.c -- the union of what the ps report as voided when a session is closed: every one of them, or none is decided. */
+/* voided.c -- the union of what the ps report as voided when a session is closed: every one of
+ * them, or none is decided. */
 #include "judge_state.h"
 
 #include <assert.h>
@@ -15,6 +16,7 @@ static size_t bytes_of(uint32_t capacity)
 static bool grow(struct judge *judge, struct judge_voided **set)
 {
     const struct judge_voided *held = *set;
+
     assert(held == NULL || held->count == held->capacity);
     const uint32_t capacity = held == NULL ? FIRST_CAPACITY : 2 * held->capacity;
     if (capacity > JUDGE_VOIDED_MAX)
@@ -36,6 +38,7 @@ static bool grow(struct judge *judge, struct judge_voided **set)
 static uint32_t place_of(const struct judge_voided *set, uint64_t sequence)
 {
     uint32_t low = 0, high = set == NULL ? 0 : set->count;
+
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (set->sequence[middle] < sequence)
@@ -50,12 +53,13 @@ static uint32_t place_of(const struct judge_voided *set, uint64_t sequence)
 bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence)
 {
     const uint32_t place = place_of(*set, sequence);
+
     if (*set != NULL && place < (*set)->count && (*set)->sequence[place] == sequence)
         return true;
     if ((*set == NULL || (*set)->count == (*set)->capacity) && !grow(judge, set))
         return false;
     uint64_t *at = &(*set)->sequence[place];
-    memmove(at + 1, at, ((*set)->count - place) * sizeof(*at));
+    memmove(at + 1, at, ((*set)->count - place) * sizeof *at);
     *at = sequence;
     (*set)->count++;
     assert((*set)->count <= (*set)->capacity);
@@ -74,6 +78,7 @@ void judge_voided_drop(struct judge *judge, struct judge_voided **set)
 uint64_t judge_voided_bytes_max(const struct judge *judge)
 {
     uint32_t capacity = FIRST_CAPACITY;
+
     while (capacity < judge->ps_count * LANE_VOIDED_PER_SESSION_MAX)
         capacity *= 2;
     return bytes_of(capacity);

@@ -85,6 +85,7 @@ static bool is_waited_for(const struct judge *judge, uint32_t ps)
 static void say_own(struct judge *judge, struct judge_waits *sentences)
 {
     const char *end_wait = judge_run_wait(judge);
+
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         if (is_waited_for(judge, ps) && has_room(sentences))
             say(sentences, judge_peer_wait(judge, ps));
@@ -98,7 +99,7 @@ void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *
 {
     *waits = (struct judge_waits){.items = NULL};
     judge_look(judge, now_us);
-    waits->items = arena_take(&judge->said->arena, WAITS_MAX * sizeof(*waits->items));
+    waits->items = arena_take(&judge->said->arena, WAITS_MAX * sizeof *waits->items);
     if (waits->items == NULL)
         return;
     say_own(judge, waits);
@@ -119,6 +120,7 @@ void judge_reports_begin(struct judge *judge)
 static void plan_next(struct judge *judge)
 {
     const uint64_t longest_us = judge_ms(judge->config->report_ms) * LANE_REPORTS_APART_MAX;
+
     if (judge->first_join_us == 0)
         judge->report_us = 2 * judge->report_us < longest_us ? 2 * judge->report_us : longest_us;
     judge->next_report_us = judge->now_us + judge->report_us;
@@ -142,6 +144,7 @@ static void tell_absence(struct judge *judge)
 void judge_report_waits(struct judge *judge)
 {
     const char *end_wait = NULL;
+
     if (judge->phase != JUDGE_RUNNING || judge->now_us < judge->next_report_us)
         return;
     plan_next(judge);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answers.c -- what is to be said on a push stream. Answers that come while the stream is not writable go out together.
+/* answers.c -- what is to be said on a push stream. Answers that come while the stream is not
+ * writable go out together.
  *
- * A session without a stream is told nothing: its client opens one, sends again all that is not done, and is answered then.
+ * A session without a stream is told nothing: its client opens one, sends again all that is not
+ * done, and is answered then.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define ANSWER_BYTES_MAX                                                                           \
@@ -22,10 +25,11 @@ static bool has_room(struct lane *lane, struct stream *stream, uint64_t bytes)
         return true;
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
-        "session %s has %llu bytes of answers on ps %u that it has not read, beside %llu of "
-        "parts: together at most %llu are kept; read the stream, and send no more than the grant",
-        session->task, (unsigned long long)session->answer_bytes, lane->index,
-        (unsigned long long)session->staged_bytes, (unsigned long long)max);
+        "session %s has %" PRIu64 " bytes of answers on ps %u that it has not read, beside %" PRIu64
+        " of "
+        "parts: together at most %" PRIu64
+        " are kept; read the stream, and send no more than the grant",
+        session->task, session->answer_bytes, lane->index, session->staged_bytes, max);
     return false;
 }
 
@@ -36,7 +40,8 @@ static void fail_for_memory(struct lane *lane, struct stream *stream)
         "ps %u has no memory for its answers to pushes", lane->index);
 }
 
-/* An answer with so many versions. NULL: the stream was closed; its client opens another, and sends again. */
+/* An answer with so many versions. NULL: the stream was closed; its client opens another, and sends
+ * again. */
 static struct answer *
 add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t versions)
 {
@@ -284,7 +289,8 @@ static bool may_close(const struct lane *lane, const struct stream *stream)
            (stream->session == NULL || is_recorded(lane, stream->session->closed_record));
 }
 
-/* Move pending answers into the message, as many as a message takes; the rest goes with the next one. */
+/* Move pending answers into the message, as many as a message takes; the rest goes with the next
+ * one. */
 static void fill(struct lane *lane, struct stream *stream, wire_push_answer *message)
 {
     const size_t count = stream->answer_count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane.c -- one event in, its effects out: who handles which event, and what is done at the end of every step. */
+/* lane.c -- one event in, its effects out: who handles which event, and what is done at the end of
+ * every step. */
 #include "lane_state.h"
 
 #include <assert.h>
@@ -276,8 +277,8 @@ static uint64_t patience_us(const struct lane *lane)
     return earlier(lane->config.lease_ms, lane->config.ps_lost_ms) * 1000;
 }
 
-/* A process that was suspended takes its own sleep for nobody's silence. Ticks come every quarter of the patience, so half of
- * it without any event is a sleep. */
+/* A process that was suspended takes its own sleep for nobody's silence. Ticks come every quarter
+ * of the patience, so half of it without any event is a sleep. */
 static void forgive_sleep(struct lane *lane)
 {
     const uint64_t jump_us = lane->now_us - lane->last_step_us;
@@ -291,7 +292,8 @@ static void forgive_sleep(struct lane *lane)
     lane->last_step_us = lane->now_us;
 }
 
-/* The next tick: soon enough for every deadline, and at once while new variables are being filled, or there is more to say. */
+/* The next tick: soon enough for every deadline, and at once while new variables are being filled,
+ * or there is more to say. */
 static void wake(struct lane *lane)
 {
     uint64_t due = lane->now_us + patience_us(lane) / 4;

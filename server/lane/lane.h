@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane.h -- the whole behaviour of a ps: one ordered log of operations over rows of bytes, run by one thread.
+/* lane.h -- the whole behaviour of a ps: one ordered log of operations over rows of bytes, run by
+ * one thread.
  *
- * lane_step takes one event and gives effects: no socket, file, clock, lock, thread or malloc inside. The ps (server/ps.c)
- * and the simulator (tests/sim) run the same objects. Time and randomness are fields of events. One event never works much
- * longer than a millisecond, whatever a peer asks: vector work above LANE_INLINE_BYTES is an effect, COMPUTE, that the driver
- * runs in slices while it keeps delivering events; long pulls go out a message at a time, and lists of variables a page at a
- * time; and what a step does is counted (lane_has_time, lane_state.h), so that the rest goes on with the next event, for which a
- * WAKE asks at once.
+ * lane_step takes one event and gives effects: no socket, file, clock, lock, thread or malloc
+ * inside. The ps (server/ps.c) and the simulator (tests/sim) run the same objects. Time and
+ * randomness are fields of events. One event never works much longer than a millisecond, whatever a
+ * peer asks: vector work above LANE_INLINE_BYTES is an effect, COMPUTE, that the driver runs in
+ * slices while it keeps delivering events; long pulls go out a message at a time, and lists of
+ * variables a page at a time; and what a step does is counted (lane_has_time, lane_state.h), so
+ * that the rest goes on with the next event, for which a WAKE asks at once.
  *
- * Its neighbour on ps 0 is the judge (judge.h). A lane hears of it by orders and tells it by reports, on a stream as any
- * other: that of ps 0's own lane stays in the process (ps_core.h). Events and effects are those of a whole ps, so that a
- * driver has one kind of each; those marked * are the judge's, and no lane's.
+ * Its neighbour on ps 0 is the judge (judge.h). A lane hears of it by orders and tells it by
+ * reports, on a stream as any other: that of ps 0's own lane stays in the process (ps_core.h).
+ * Events and effects are those of a whole ps, so that a driver has one kind of each; those marked *
+ * are the judge's, and no lane's.
  */
 #ifndef LANE_LANE_H
 #define LANE_LANE_H
@@ -49,8 +52,8 @@ struct lane_config {
     uint32_t index;                  /* of this task of job ps */
     const char *const *ps_addresses; /* as configured; NULL entries where unknown */
     uint32_t ps_count;               /* 0: told only itself, waits to be told */
-    const char *const *
-        members_jobs; /* the chiefs and workers of the configuration, parallel arrays; may be none */
+    const char *const *members_jobs; /* the chiefs and workers of the configuration, parallel
+                                        arrays; may be none */
     const uint32_t *members_indices;
     uint32_t member_count;
     bool members_partial;     /* there may be others beside them: a map from index to address */
@@ -69,13 +72,14 @@ struct lane_config {
     uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
     uint64_t view_bytes_max;    /* 0: as much as the state */
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
-    uint64_t
-        state_bytes_max; /* values and slots, and what is kept beside them; 0: as much as the memory gives */
+    uint64_t state_bytes_max;   /* values and slots, and what is kept beside them; 0: as much as the
+                                   memory gives */
     /* Terms of the published formula, for Stats. */
     uint64_t base_bytes, grpc_memory_bytes_max, unread_answers_bytes_max;
     uint32_t connections_max, calls_max; /* likewise */
     bool records; /* emit RECORD, and answer when RECORDED has come (durability journal) */
-    /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every path of large ones. */
+    /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every
+     * path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
     uint32_t broken; /* rules.h */
 };
@@ -90,7 +94,8 @@ enum lane_event_kind {
     LANE_EVENT_ORDER,           /* stream, order: from ps 0 */
     LANE_EVENT_REPORT,          /* * ps, report: to ps 0, from that ps */
     LANE_EVENT_PEER_UP, /* * ps: the stream to it is writable (each time: the last order is out) */
-    LANE_EVENT_PEER_DOWN, /* * ps, text, reason (of an exit): no stream to it; the driver goes on trying, and says each failure */
+    LANE_EVENT_PEER_DOWN, /* * ps, text, reason (of an exit): no stream to it; the driver goes on
+                             trying, and says each failure */
     LANE_EVENT_CALL,      /* call, call_kind, request: an unary call */
     LANE_EVENT_CALL_CANCELLED, /* * call: its client is gone */
     LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */
@@ -152,25 +157,28 @@ enum lane_effect_kind {
     LANE_EFFECT_RECORD,       /* record, record_kind, bytes: journal it */
     LANE_EFFECT_LOG,          /* text: one line, noun then value */
     LANE_EFFECT_SERVING,      /* serving: what health says */
-    LANE_EFFECT_EXIT, /* exit_code, text, error: flush what is out, end what is open with the error, exit */
+    LANE_EFFECT_EXIT, /* exit_code, text, error: flush what is out, end what is open with the error,
+                         exit */
     LANE_EFFECT_WAKE, /* at_us: a TICK is wanted then (the earliest counts) */
 };
 
-/* Bytes to send. hold 0: copied by the driver at once; else lent until RELEASED(hold), one RELEASED for each. */
+/* Bytes to send. hold 0: copied by the driver at once; else lent until RELEASED(hold), one RELEASED
+ * for each. */
 struct lane_bytes {
     struct span bytes;
     uint64_t hold;
 };
 
-/* Vector work in independent slices, each at most about a millisecond. Slices may run at once, on any thread; they touch
- * nothing but the memory that they name. Valid until COMPUTED. */
+/* Vector work in independent slices, each at most about a millisecond. Slices may run at once, on
+ * any thread; they touch nothing but the memory that they name. Valid until COMPUTED. */
 struct lane_compute {
     uint64_t job;
     uint32_t slice_count;
     struct update_slice *slices;
 };
 
-/* Lent until the next lane_step. What reveals a record is said once RECORDED has told that it is on disk. */
+/* Lent until the next lane_step. What reveals a record is said once RECORDED has told that it is on
+ * disk. */
 struct lane_effect {
     enum lane_effect_kind kind;
     uint64_t stream, call, record;
@@ -202,7 +210,8 @@ struct lane;
 struct lane *lane_create(const struct lane_config *config, const struct memory *memory);
 void lane_destroy(struct lane *lane);
 
-/* One event. The effects, in order, are lent until the next step; the caller carries out all of them. */
+/* One event. The effects, in order, are lent until the next step; the caller carries out all of
+ * them. */
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects);
 
 /* 0: ps 0, which mints it, has not called yet. */
@@ -213,7 +222,8 @@ const struct lane_config *lane_config(const struct lane *lane);
 /* Has the stream pulls that are neither answered nor cancelled? */
 bool lane_stream_has_pulls(const struct lane *lane, uint64_t stream);
 
-/* For the simulator's checker: a shard's present value, copied out. Returns its bytes, or 0: not held here, or busy. */
+/* For the simulator's checker: a shard's present value, copied out. Returns its bytes, or 0: not
+ * held here, or busy. */
 uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uint64_t out_bytes);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_check.c -- is all that a lane keeps consistent? Every list is walked, every counter counted again. */
+/* lane_check.c -- is all that a lane keeps consistent? Every list is walked, every counter counted
+ * again. */
 #include "lane_check.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "lane_state.h"
@@ -56,15 +58,15 @@ static void check_runs(struct sums *sums, const struct part *part)
         const struct run *run = &part->runs[i];
         if (run->entry >= part->entry_count || run->function > part->function_count) {
             check_object(
-                sums->check, "push %llu of %s: run %u names what there is not",
-                (unsigned long long)part->sequence, whose(part), i);
+                sums->check, "push %" PRIu64 " of %s: run %u names what there is not",
+                part->sequence, whose(part), i);
             return;
         }
         const struct shard *shard = part->entries[run->entry].shard;
         if (run->bytes > shard->bytes || run->offset > shard->bytes - run->bytes)
             check_object(
-                sums->check, "push %llu of %s: run %u ends past its shard of %s",
-                (unsigned long long)part->sequence, whose(part), i, shard->variable->name);
+                sums->check, "push %" PRIu64 " of %s: run %u ends past its shard of %s",
+                part->sequence, whose(part), i, shard->variable->name);
         bytes += run->bytes;
     }
     if (part->state == PART_RECEIVING || part->state == PART_STAGED || part->state == PART_APPLYING)
@@ -82,23 +84,23 @@ static void check_part(struct sums *sums, const struct session *session, const s
         sums->chunks++;
         if (chunk->used > chunk->bytes)
             check_object(
-                sums->check, "push %llu of %s: %u bytes of a chunk of %u are used",
-                (unsigned long long)part->sequence, session->task, chunk->used, chunk->bytes);
+                sums->check, "push %" PRIu64 " of %s: %u bytes of a chunk of %u are used",
+                part->sequence, session->task, chunk->used, chunk->bytes);
         last = chunk;
     }
     if (part->session != session || part->last_chunk != last)
         check_object(
-            sums->check, "push %llu of %s: its session or its last chunk is another's",
-            (unsigned long long)part->sequence, session->task);
+            sums->check, "push %" PRIu64 " of %s: its session or its last chunk is another's",
+            part->sequence, session->task);
     const bool refused = part->state == PART_REFUSED || part->state == PART_VOID;
     if (refused && (part->run_count > 0 || part->entry_count > 0 || part->room_bytes > 0))
         check_object(
-            sums->check, "push %llu of %s is refused and not empty",
-            (unsigned long long)part->sequence, session->task);
+            sums->check, "push %" PRIu64 " of %s is refused and not empty", part->sequence,
+            session->task);
     if ((part->refusal != NULL) != (part->state == PART_REFUSED))
         check_object(
-            sums->check, "push %llu of %s has a refusal or not, against its state",
-            (unsigned long long)part->sequence, session->task);
+            sums->check, "push %" PRIu64 " of %s has a refusal or not, against its state",
+            part->sequence, session->task);
     check_runs(sums, part);
     for (uint32_t i = 0; i < part->entry_count; i++)
         name_shard(sums, part->entries[i].shard);
@@ -116,16 +118,16 @@ static uint64_t check_parts(struct sums *sums, const struct session *session)
     for (const struct part *part = session->first; part != NULL; part = part->next, count++) {
         if (part->sequence <= after || part->prev != before) {
             check_object(
-                sums->check, "%s: push %llu is in the list after push %llu", session->task,
-                (unsigned long long)part->sequence, (unsigned long long)after);
+                sums->check, "%s: push %" PRIu64 " is in the list after push %" PRIu64,
+                session->task, part->sequence, after);
             return bytes;
         }
         check_part(sums, session, part);
         if (part->state < PART_STAGED || part->state == PART_OVER ||
             (part->state == PART_APPLYING && before != NULL))
             check_object(
-                sums->check, "%s: push %llu is in the list in state %d", session->task,
-                (unsigned long long)part->sequence, (int)part->state);
+                sums->check, "%s: push %" PRIu64 " is in the list in state %d", session->task,
+                part->sequence, (int)part->state);
         if (part->state == PART_APPLYING)
             applying = part;
         bytes += part->room_bytes;
@@ -151,8 +153,8 @@ static void check_voided(struct sums *sums, const struct session *session)
         const struct voided *voided = &session->voided[i];
         if (voided->sequence <= after)
             check_object(
-                sums->check, "%s: voided push %llu is in the list after push %llu", session->task,
-                (unsigned long long)voided->sequence, (unsigned long long)after);
+                sums->check, "%s: voided push %" PRIu64 " is in the list after push %" PRIu64,
+                session->task, voided->sequence, after);
         sums->refusals += voided->refusal != NULL;
         after = voided->sequence;
     }
@@ -176,8 +178,8 @@ static void check_streams_of(struct sums *sums, const struct session *session, u
             check_part(sums, session, stream->receiving);
             if (stream->receiving->state == PART_NEW || stream->receiving->state >= PART_STAGED)
                 check_object(
-                    sums->check, "%s: push %llu is being received in state %d", session->task,
-                    (unsigned long long)stream->receiving->sequence, (int)stream->receiving->state);
+                    sums->check, "%s: push %" PRIu64 " is being received in state %d",
+                    session->task, stream->receiving->sequence, (int)stream->receiving->state);
             part_bytes += stream->receiving->room_bytes;
         }
         for (const struct answer *answer = stream->first_answer; answer != NULL;
@@ -207,10 +209,11 @@ static void check_session(struct sums *sums, const struct session *session, bool
             closed ? "closed" : "open");
     if (session->acked_through > session->mark || session->clock > session->clock_said)
         check_object(
-            sums->check, "%s: acked through %llu at mark %llu, at clock %llu of %llu said",
-            session->task, (unsigned long long)session->acked_through,
-            (unsigned long long)session->mark, (unsigned long long)session->clock,
-            (unsigned long long)session->clock_said);
+            sums->check,
+            "%s: acked through %" PRIu64 " at mark %" PRIu64 ", at clock %" PRIu64 " of %" PRIu64
+            " said",
+            session->task, session->acked_through, session->mark, session->clock,
+            session->clock_said);
     for (const struct session *other = session->next; other != NULL && !closed;
          other = other->next) {
         if (memcmp(other->id, session->id, sizeof session->id) == 0)
@@ -261,9 +264,8 @@ static void check_pull(struct sums *sums, const struct stream *stream, const str
     sums->views += pull->active && !pull->view.ended;
     if (pull->piece_count > pull->piece_capacity || pull->next_piece > pull->piece_count)
         check_object(
-            sums->check, "pull %llu is at piece %u of %u, of %u at most",
-            (unsigned long long)pull->request, pull->next_piece, pull->piece_count,
-            pull->piece_capacity);
+            sums->check, "pull %" PRIu64 " is at piece %u of %u, of %u at most", pull->request,
+            pull->next_piece, pull->piece_count, pull->piece_capacity);
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         const struct shard *shard = pull->pieces[i].shard;
         name_shard(sums, shard);
@@ -296,8 +298,9 @@ static void check_stream_lists(struct sums *sums, const struct stream *stream)
     if (stream->last_answer != last_answer || stream->last_pull != last_pull ||
         stream->last_report != last_report)
         check_object(
-            sums->check, "stream %llu: its last answer, pull or report is not the last of the list",
-            (unsigned long long)stream->id);
+            sums->check,
+            "stream %" PRIu64 ": its last answer, pull or report is not the last of the list",
+            stream->id);
     check_same(sums->check, stream->answer_count, answers, "answers", "a stream");
     check_same(sums->check, stream->pull_count, pulls, "pulls", "a stream");
 }
@@ -312,37 +315,34 @@ static void check_stream(struct sums *sums, const struct stream *stream)
     sums->strangers += stream->place == PLACE_STRANGER;
     sums->readers += stream->place == PLACE_READER;
     if (lane_stream_find(lane, stream->id) != stream)
-        check_object(
-            sums->check, "stream %llu is not found by its number", (unsigned long long)stream->id);
+        check_object(sums->check, "stream %" PRIu64 " is not found by its number", stream->id);
     if (ended != (stream->place == PLACE_NONE))
         check_object(
-            sums->check, "stream %llu is %s", (unsigned long long)stream->id,
+            sums->check, "stream %" PRIu64 " is %s", stream->id,
             ended ? "at its end and has a place" : "open and has no place");
     if (ended && (stream->receiving != NULL || stream->first_answer != NULL ||
                   stream->first_pull != NULL || stream->first_report != NULL || stream->due != 0))
         check_object(
-            sums->check, "stream %llu is at its end and has something to say",
-            (unsigned long long)stream->id);
+            sums->check, "stream %" PRIu64 " is at its end and has something to say", stream->id);
     if (stream->state != STREAM_GREETED && !ended &&
         (session != NULL || stream->receiving != NULL || stream->first_pull != NULL))
         check_object(
-            sums->check, "stream %llu has said no hello that was taken, and is served",
-            (unsigned long long)stream->id);
+            sums->check, "stream %" PRIu64 " has said no hello that was taken, and is served",
+            stream->id);
     const bool waits_for_disk = !is_recorded(lane, lane->last_record);
     if ((stream->due != 0 || stream->first_answer != NULL) && stream->writable &&
         !stream->attended && stream->kind != LANE_STREAM_PEER && !waits_for_disk)
         check_object(
-            sums->check, "stream %llu has something to say, and nobody looks after it",
-            (unsigned long long)stream->id);
+            sums->check, "stream %" PRIu64 " has something to say, and nobody looks after it",
+            stream->id);
     if (session != NULL && !has_stream(lane->sessions, session) &&
         !has_stream(lane->closed_sessions, session))
         check_object(
-            sums->check, "stream %llu is of a session that is forgotten",
-            (unsigned long long)stream->id);
+            sums->check, "stream %" PRIu64 " is of a session that is forgotten", stream->id);
     if (stream->place == PLACE_SESSION && (session == NULL || session->closed))
         check_object(
-            sums->check, "stream %llu has a place of a session that is not open",
-            (unsigned long long)stream->id);
+            sums->check, "stream %" PRIu64 " has a place of a session that is not open",
+            stream->id);
     check_stream_lists(sums, stream);
 }
 
@@ -358,8 +358,7 @@ static void check_attended(struct sums *sums)
          stream = stream->next_attended) {
         if (!stream->attended)
             check_object(
-                sums->check, "stream %llu is attended and does not say so",
-                (unsigned long long)stream->id);
+                sums->check, "stream %" PRIu64 " is attended and does not say so", stream->id);
         listed++;
     }
     check_same(sums->check, marked, listed, "attended streams", "the lane");
@@ -429,8 +428,8 @@ static void check_operation(struct sums *sums, const struct operation *operation
 {
     if (operation->state != OPERATION_OUT && operation->state != OPERATION_STALLED)
         check_object(
-            sums->check, "operation %llu is in the list in state %d",
-            (unsigned long long)operation->position, (int)operation->state);
+            sums->check, "operation %" PRIu64 " is in the list in state %d", operation->position,
+            (int)operation->state);
     for (const struct part *part = operation->parts; part != NULL; part = part->beside) {
         if (part->session->applying != part || part->state != PART_APPLYING)
             check_object(

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_check.h -- is all that a lane, and on ps 0 its judge, keeps consistent? For the tests, after any step. */
+/* lane_check.h -- is all that a lane, and on ps 0 its judge, keeps consistent? For the tests, after
+ * any step. */
 #ifndef LANE_LANE_CHECK_H
 #define LANE_LANE_CHECK_H
 
 #include "check.h"
 #include "lane.h"
 
-/* The first thing that is not goes into the check. Nothing is asked of a lane whose rules are broken. */
+/* The first thing that is not goes into the check. Nothing is asked of a lane whose rules are
+ * broken. */
 void lane_check(const struct lane *lane, struct check *check);
 /* What the last step did, as lane_has_time counts it, or `most` if that is more. */
 uint64_t lane_work(const struct lane *lane, uint64_t most);

@@ -13,9 +13,10 @@
  *   chunk:   | run 0 ····· | run 1 ··· | run 2, first half ·|   | second half ······| run 3 ·· |
  *   entries: shards that the part touches, once each, in the order of the pieces
  *
- * Everything comes from pools. Sessions, streams, pulls, answers and reports are given back by the file that took
- * them. What a part holds is taken where it is filled (part.c, piece.c, staging.c) and given back with the part (part.c);
- * its refusal goes over to the session, which gives it back when it need not be remembered (voided.c).
+ * Everything comes from pools. Sessions, streams, pulls, answers and reports are given back by the
+ * file that took them. What a part holds is taken where it is filled (part.c, piece.c, staging.c)
+ * and given back with the part (part.c); its refusal goes over to the session, which gives it back
+ * when it need not be remembered (voided.c).
  */
 #ifndef LANE_LANE_STATE_H
 #define LANE_LANE_STATE_H
@@ -31,9 +32,10 @@
 #define PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
 #define PULLS_PER_STREAM_MAX 4096u
 #define FLUSHED_BYTES_MAX                                                                          \
-    2097152u /* of the step's arena: what is beyond is said with the next event, which comes at once */
-/* What one step does, counted in what it looks at, makes or copies: about a millisecond. Whatever is left goes on with the next
- * event, which comes at once. */
+    2097152u /* of the step's arena: what is beyond is said with the next event, which comes at    \
+                once */
+/* What one step does, counted in what it looks at, makes or copies: about a millisecond. Whatever
+ * is left goes on with the next event, which comes at once. */
 #define WORK_PER_STEP_MAX 8192u
 #define WORK_ARENA_BYTES 256u  /* of messages, that make one */
 #define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
@@ -57,8 +59,8 @@
 #define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */
 #define SLICE_BYTES 262144u     /* of gradient: well below a millisecond */
 #define SLICES_PER_OPERATION_MAX                                                                   \
-    1024u /* what one COMPUTE takes; a larger part is computed in several   \
-                                  */
+    1024u /* what one COMPUTE takes; a larger part is computed in several                          \
+           */
 #define COPIED_BYTES_PER_STEP_MAX                                                                  \
     8388608u /* of blocks that are copied for a view before they are written to in part */
 #define FILL_BYTES_PER_STEP 262144u
@@ -156,8 +158,8 @@ enum operation_state {
     OPERATION_STALLED, /* nothing is out: it waits until bytes are RELEASED */
 };
 
-/* What runs at one position of the lane: the parts whose turn has come together, which today is one. turn.c says when it
- * begins, operation.c runs it. */
+/* What runs at one position of the lane: the parts whose turn has come together, which today is
+ * one. turn.c says when it begins, operation.c runs it. */
 struct operation {
     struct operation *next;     /* of the lane's, while it is OUT or STALLED */
     enum operation_state state; /* lane_operation_move changes it */
@@ -506,7 +508,8 @@ void lane_place_excuse(struct lane *lane, uint64_t slept_us);
 /* answers.c: what is to be said on a push stream, coalesced */
 void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part);
 void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence);
-/* On a new stream, what its client may not have heard on the one before: a turn may be over before the part comes again. */
+/* On a new stream, what its client may not have heard on the one before: a turn may be over before
+ * the part comes again. */
 void lane_answers_refused_again(struct lane *lane, struct session *session);
 /* The versions of what the part touched, as they are now. */
 void lane_answer_done(
@@ -548,12 +551,13 @@ void lane_part_given(struct part *part, const char *format, ...)
 /* The whole part is here: are its runs and its checksum as they should be? */
 void lane_part_check_whole(struct lane *lane, struct part *part);
 
-/* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL: the part is refused, or the
- * piece is empty: it touches its shard and has no run. */
+/* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
+ * the part is refused, or the piece is empty: it touches its shard and has no run. */
 struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece);
 /* Its marks on its shards may be gone (piece.c). */
 void lane_piece_mark_again(struct part *part);
-/* A duplicate's piece: only which shard it touches, for the versions in its answer. One that is not applied yet has none. */
+/* A duplicate's piece: only which shard it touches, for the versions in its answer. One that is not
+ * applied yet has none. */
 void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *piece);
 
 /* staging.c: bytes of pieces, copied while they are hot */
@@ -590,10 +594,12 @@ void lane_session_remove(struct session *session, struct part *part);
 void lane_session_drop_parts(struct lane *lane, struct session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct session *session);
-/* The most that sessions keep beside their grants of staging and pulls: refused parts and why, answers that say so again, the
- * slices of vector work, an array of a part as it grows; of closed ones what was voided. */
+/* The most that sessions keep beside their grants of staging and pulls: refused parts and why,
+ * answers that say so again, the slices of vector work, an array of a part as it grows; of closed
+ * ones what was voided. */
 uint64_t lane_sessions_bytes_max(const struct lane *lane);
-/* What lane->bytes may hold: staging and pulls, and beside them what sessions are sure of. Again when the number of ps is known. */
+/* What lane->bytes may hold: staging and pulls, and beside them what sessions are sure of. Again
+ * when the number of ps is known. */
 void lane_session_bound_pool(struct lane *lane);
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
 
@@ -601,15 +607,16 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
 bool lane_voided_has(const struct session *session, uint64_t sequence);
 /* Why this ps refused it; NULL: it did not, or its client has said that it knows. */
 const struct refusal *lane_voided_refusal(const struct session *session, uint64_t sequence);
-/* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or TOO_MANY_REFUSED beyond
- * LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
+/* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or
+ * TOO_MANY_REFUSED beyond LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
 enum sumac_reason lane_voided_add(
     struct lane *lane, struct session *session, uint64_t sequence, struct refusal *refusal);
 /* Room for so many more, whatever the bound. False: no memory. */
 bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more);
 /* There must be room. */
 struct voided *lane_voided_put(struct session *session, uint64_t sequence);
-/* The client knows of every push up to it. What is above the mark has its turn yet, whatever a client says. */
+/* The client knows of every push up to it. What is above the mark has its turn yet, whatever a
+ * client says. */
 void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acked_through);
 void lane_voided_forget(struct lane *lane, struct session *session, uint64_t sequence);
 /* Nobody is there any more to be told why. */
@@ -635,13 +642,15 @@ void lane_turn_describe_wait(
 void lane_operation_move(struct operation *operation, enum operation_state to);
 /* Does vector work of another operation go on for a shard of the part? */
 bool lane_operation_is_blocked(const struct part *part);
-/* Run the part at the next position. True: it is over. False: its vector work is out, or it is stalled. */
+/* Run the part at the next position. True: it is over. False: its vector work is out, or it is
+ * stalled. */
 bool lane_operation_begin(struct lane *lane, struct operation *operation, struct part *part);
 /* What that COMPUTE was of goes on. The operation that is over with it, or NULL. */
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
 /* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */
 struct operation *lane_operation_retry(struct lane *lane);
-/* Only without the rule apply_in_one_operation: the first half of the runs (false: there is but one), and the rest. */
+/* Only without the rule apply_in_one_operation: the first half of the runs (false: there is but
+ * one), and the rest. */
 bool lane_operation_half(struct lane *lane, struct operation *operation, struct part *part);
 void lane_operation_other_half(struct lane *lane, struct operation *operation);
 void lane_operation_drop_all(struct lane *lane);
@@ -673,14 +682,16 @@ void lane_pull_describe_wait(
     size_t text_bytes);
 /* pull_room.c: what pulls take while they wait or are under way, of a bound that is shared out */
 struct pull_bounds lane_pull_bounds(const struct lane_config *config);
-/* Take the room of a pull with so many pieces. False: there is none, and *error says how much there is. */
+/* Take the room of a pull with so many pieces. False: there is none, and *error says how much there
+ * is. */
 bool lane_pull_take_room(
     struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces,
     struct sumac_error *error);
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
 bool lane_pull_take_last_room(struct lane *lane, struct pull *pull);
 void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull);
-/* The session is closed: its pulls are those of a reader without one, and streams whose pulls find no room as such end. */
+/* The session is closed: its pulls are those of a reader without one, and streams whose pulls find
+ * no room as such end. */
 void lane_pull_disown(struct lane *lane, struct session *session);
 void lane_pulled_flush(struct lane *lane, struct stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);
@@ -734,8 +745,8 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);
 void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end);
 /* Has ps 0 been silent for too long? And the line that says what this ps waits for. */
 void lane_shutdown_watch(struct lane *lane);
-/* "ps 1 waits for its first call from ps 0 at h0:2222; gives up in 35 s"; NULL: of ps 0, and of one that waits for nothing. In the
- * step's arena. */
+/* "ps 1 waits for its first call from ps 0 at h0:2222; gives up in 35 s"; NULL: of ps 0, and of one
+ * that waits for nothing. In the step's arena. */
 char *lane_shutdown_wait(struct lane *lane);
 /* Is there no lease any more: the end settles all sessions, and so does an exit? */
 bool lane_run_is_over(const struct lane *lane);

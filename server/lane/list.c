@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c -- the catalogue as this ps has it: published variables, with the versions of the shards it holds itself, in answers
- * of less than 1 MiB.
+/* list.c -- the catalogue as this ps has it: published variables, with the versions of the shards
+ * it holds itself, in answers of less than 1 MiB.
  */
 #include "lane_state.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Of one answer, if it has more than one variable: about a millisecond, with its packing. As many shards as a variable may have take
- * 0.3 to 0.6 MB, and two. */
+/* Of one answer, if it has more than one variable: about a millisecond, with its packing. As many
+ * shards as a variable may have take 0.3 to 0.6 MB, and two. */
 #define LIST_BYTES_MAX 262144u
 #define VARIABLE_BYTES_MAX 320u /* of one in it, without its name and its shards */
 #define SHARD_BYTES_MAX 70u     /* without the name of a task */

@@ -27,7 +27,8 @@ void listing_add(struct listing *listing, const char *name)
 void listing_add_task(struct listing *listing, const char *job, uint32_t index)
 {
     char name[NAME_BYTES];
-    text_print_line(name, sizeof name, "%s %u", job, index);
+
+    (void)text_print_line(name, sizeof name, "%s %u", job, index);
     listing_add(listing, name);
 }
 
@@ -36,7 +37,7 @@ const char *listing_end(struct listing *listing)
     assert(listing->used < LISTING_BYTES);
     assert(listing->shown <= listing->count);
     if (listing->shown < listing->count)
-        text_print(
+        (void)text_print(
             listing->text + listing->used, LISTING_BYTES - listing->used, "%s… %u in all",
             listing->used == 0 ? "" : ", ", listing->count);
     return listing->text;

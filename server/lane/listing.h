@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listing.h -- names in one text that stays short: "worker 0, worker 1, … 40 in all"; and do two lists contradict each other?
+/* listing.h -- names in one text that stays short: "worker 0, worker 1, … 40 in all"; and do two
+ * lists contradict each other?
  *
  * Shared by the lane and the judge. A listing begins zeroed.
  */
@@ -26,8 +27,8 @@ const char *listing_end(struct listing *listing);
 /* The names of ps, in their order; NULL and "" are unknown. */
 void listing_add_addresses(struct listing *listing, const char *const *addresses, size_t count);
 
-/* Are there as many ps here as there, and none under another index? An address that only one of the two has is another name of
- * the same ps, as a proxy's or a resolver's. */
+/* Are there as many ps here as there, and none under another index? An address that only one of the
+ * two has is another name of the same ps, as a proxy's or a resolver's. */
 bool listing_same_ps(
     const char *const *ours, size_t our_count, const char *const *theirs, size_t their_count);
 

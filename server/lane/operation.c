@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operation.c -- what runs at one position, from its first slice to its last: a pull sees all of it or nothing.
+/* operation.c -- what runs at one position, from its first slice to its last: a pull sees all of it
+ * or nothing.
  *
- * Its runs are cut into slices at block and chunk boundaries (slices.c). A small operation's slices run at once. A large one's
- * are given out as COMPUTE effects, and its shards are busy until the last is COMPUTED: operations and pulls of a busy shard
- * wait their turn, everything else goes on. One COMPUTE takes only slices that do not depend on each other; where a run writes
- * to what an earlier one of the same COMPUTE wrote, it is left to the next.
+ * Its runs are cut into slices at block and chunk boundaries (slices.c). A small operation's slices
+ * run at once. A large one's are given out as COMPUTE effects, and its shards are busy until the
+ * last is COMPUTED: operations and pulls of a busy shard wait their turn, everything else goes on.
+ * One COMPUTE takes only slices that do not depend on each other; where a run writes to what an
+ * earlier one of the same COMPUTE wrote, it is left to the next.
  *
- * Where there is no memory for a block beside one that a reader needs, views end, and the block is written in place. Bytes
- * that are on their way are not written to: then the operation is stalled, its shards busy, until some of them are RELEASED.
+ * Where there is no memory for a block beside one that a reader needs, views end, and the block is
+ * written in place. Bytes that are on their way are not written to: then the operation is stalled,
+ * its shards busy, until some of them are RELEASED.
  */
 #include <assert.h>
 #include <float.h>
@@ -41,7 +44,8 @@ bool lane_operation_is_blocked(const struct part *part)
     return false;
 }
 
-/* The value of a variable that its creator assigns is there when all of it has been assigned: other functions do not count. */
+/* The value of a variable that its creator assigns is there when all of it has been assigned: other
+ * functions do not count. */
 static void note_assigned(struct lane *lane, const struct part *part, const struct run *run)
 {
     struct shard *shard = part->entries[run->entry].shard;
@@ -119,7 +123,8 @@ static void release_held(struct lane *lane, struct block **held, uint32_t *held_
     *held_count = 0;
 }
 
-/* Run the operation's slices here, up to its end or to the bound on what is copied. False: it cannot go on yet. */
+/* Run the operation's slices here, up to its end or to the bound on what is copied. False: it
+ * cannot go on yet. */
 static bool run_inline(struct lane *lane, struct operation *operation)
 {
     struct update_slice slices[SLICES_INLINE];
@@ -159,7 +164,8 @@ static bool give_out(struct lane *lane, struct operation *operation)
     return true;
 }
 
-/* The operation's next slices, or, when it has no memory for arrays of them, all that are left. True: there are no more. */
+/* The operation's next slices, or, when it has no memory for arrays of them, all that are left.
+ * True: there are no more. */
 static bool advance(struct lane *lane, struct operation *operation)
 {
     assert(operation->state == OPERATION_RUNNING);

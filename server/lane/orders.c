@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orders.c -- what ps 0 orders: sessions opened, closed and decided, variables made and published, the end of the run.
+/* orders.c -- what ps 0 orders: sessions opened, closed and decided, variables made and published,
+ * the end of the run.
  *
- * ps 0 gives an order again when it did not hear the answer, so obeying one twice does nothing. Its own lane is one as the
- * others: the stream that its judge's orders come on is the only one that it obeys.
+ * ps 0 gives an order again when it did not hear the answer, so obeying one twice does nothing. Its
+ * own lane is one as the others: the stream that its judge's orders come on is the only one that it
+ * obeys.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -44,10 +47,11 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
          hello->epoch != lane->epoch)) {
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
-            "ps 0 came back without its state: it was incarnation %016llx, epoch %llu, and is "
-            "%016llx, epoch %llu",
-            (unsigned long long)lane->coordinator_incarnation, (unsigned long long)lane->epoch,
-            (unsigned long long)hello->coordinator_incarnation, (unsigned long long)hello->epoch);
+            "ps 0 came back without its state: it was incarnation %016" PRIx64 ", epoch %" PRIu64
+            ", and is "
+            "%016" PRIx64 ", epoch %" PRIu64,
+            lane->coordinator_incarnation, lane->epoch, hello->coordinator_incarnation,
+            hello->epoch);
         return true;
     }
     for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
@@ -57,8 +61,9 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
         if (known != 0 && known != told) {
             lane_shutdown_lost(
                 lane, SUMAC_REASON_STATE_LOST,
-                "ps %u came back without its state: it was incarnation %016llx and is %016llx", i,
-                (unsigned long long)known, (unsigned long long)told);
+                "ps %u came back without its state: it was incarnation %016" PRIx64
+                " and is %016" PRIx64,
+                i, known, told);
             return true;
         }
         lane->ps_incarnations[i] = told;
@@ -85,9 +90,9 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
         hello->expected_incarnation != lane->config.incarnation) {
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STATE_LOST,
-            "ps 0 expects incarnation %016llx, this is %016llx, without the state of the other",
-            (unsigned long long)hello->expected_incarnation,
-            (unsigned long long)lane->config.incarnation);
+            "ps 0 expects incarnation %016" PRIx64 ", this is %016" PRIx64
+            ", without the state of the other",
+            hello->expected_incarnation, lane->config.incarnation);
         return true;
     }
     return false;
@@ -148,7 +153,8 @@ check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_err
         lane->index, listing_end(&ours), listing_end(&theirs));
 }
 
-/* Does ps 0's configuration go with this one's? It is asked until ps 0 has been taken for the first time. */
+/* Does ps 0's configuration go with this one's? It is asked until ps 0 has been taken for the first
+ * time. */
 static enum sumac_status
 check_lists(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
 {
@@ -169,8 +175,9 @@ check_lists(const struct lane *lane, const wire_peer_hello *hello, struct sumac_
         lane->index, listing_end(&ours), listing_end(&theirs));
 }
 
-/* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody can dial; so a ps 0 that is
- * only suspended keeps its place for as long as its stream lives, and for ps_lost_ms at most. */
+/* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody
+ * can dial; so a ps 0 that is only suspended keeps its place for as long as its stream lives, and
+ * for ps_lost_ms at most. */
 static bool
 check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_order *order)
 {
@@ -184,24 +191,26 @@ check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_orde
     if (same && hello->coordinator_secret != lane->coordinator_secret) {
         lane_stream_fail(
             lane, stream, SUMAC_PERMISSION_DENIED, SUMAC_REASON_NOT_COORDINATOR,
-            "hello %llu of ps 0: it does not know what ps 0 told ps %u in its first hello",
-            (unsigned long long)order->number, lane->index);
+            "hello %" PRIu64 " of ps 0: it does not know what ps 0 told ps %u in its first hello",
+            order->number, lane->index);
         return false;
     }
     if (same && order->number <= lane->coordinator_hello) {
         lane_stream_fail(
             lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
-            "hello %llu of ps 0: a stream that began with hello %llu has taken its place",
-            (unsigned long long)order->number, (unsigned long long)lane->coordinator_hello);
+            "hello %" PRIu64 " of ps 0: a stream that began with hello %" PRIu64
+            " has taken its place",
+            order->number, lane->coordinator_hello);
         return false;
     }
     if (!same && lane->coordinator != NULL) {
         lane_stream_fail(
             lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
-            "ps %u obeys the ps 0 of incarnation %016llx, heard from %s ago, and not the one "
-            "of incarnation %016llx",
-            lane->index, (unsigned long long)lane->coordinator_incarnation,
-            text_time_us(silent_us).text, (unsigned long long)hello->coordinator_incarnation);
+            "ps %u obeys the ps 0 of incarnation %016" PRIx64
+            ", heard from %s ago, and not the one "
+            "of incarnation %016" PRIx64,
+            lane->index, lane->coordinator_incarnation, text_time_us(silent_us).text,
+            hello->coordinator_incarnation);
         return false;
     }
     return true;
@@ -254,9 +263,9 @@ static bool obey_hello(struct lane *lane, struct stream *stream, const wire_peer
         return false;
     if (!lane->any_hello && lane->index != 0)
         out_log(
-            &lane->out, "ps %u was called by ps 0 at %s, cluster %016llx", lane->index,
+            &lane->out, "ps %u was called by ps 0 at %s, cluster %016" PRIx64, lane->index,
             hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address",
-            (unsigned long long)hello->cluster_id);
+            hello->cluster_id);
     lane->any_hello = true;
     lane->coordinator_incarnation = hello->coordinator_incarnation;
     lane->coordinator_secret = hello->coordinator_secret;
@@ -278,7 +287,8 @@ check_id(struct lane *lane, uint64_t number, const wire_bytes *id, struct sumac_
     return false;
 }
 
-/* What ps 0 may have open at once by its own --sessions-max is what the grants of staging are made for. */
+/* What ps 0 may have open at once by its own --sessions-max is what the grants of staging are made
+ * for. */
 static enum sumac_status check_places(const struct lane *lane, struct sumac_error *error)
 {
     uint32_t open = 0;
@@ -400,8 +410,8 @@ static void obey_publish(struct lane *lane, struct stream *stream, const wire_pe
         return;
     }
     (void)fail(
-        &error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE, "ps %u has no variable %llu",
-        lane->index, (unsigned long long)id);
+        &error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE, "ps %u has no variable %" PRIu64,
+        lane->index, id);
     lane_report_answer(lane, order->number, &error);
 }
 
@@ -485,8 +495,8 @@ static bool check_voided(
         return true;
     (void)fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "decide names %zu voided pushes: %u ps together remember %llu of a session at most",
-        decided->n_voided, lane->ps_count, (unsigned long long)max);
+        "decide names %zu voided pushes: %u ps together remember %" PRIu64 " of a session at most",
+        decided->n_voided, lane->ps_count, max);
     lane_report_answer(lane, number, error);
     return false;
 }
@@ -539,8 +549,8 @@ static void obey_unsupported(struct lane *lane, struct stream *stream, const wir
     (void)stream;
 
     (void)fail(
-        &error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, "order %llu: ps %u makes no views",
-        (unsigned long long)order->number, lane->index);
+        &error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+        "order %" PRIu64 ": ps %u makes no views", order->number, lane->index);
     lane_report_answer(lane, order->number, &error);
 }
 

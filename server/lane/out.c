@@ -88,7 +88,7 @@ text_of(struct out *out, const char *format, va_list arguments)
         out->texts_short = true;
         return no_text;
     }
-    text_print_line_values(text, bytes, format, arguments);
+    (void)text_print_line_values(text, bytes, format, arguments);
     return text;
 }
 
@@ -144,7 +144,7 @@ void out_fail(
     effect->error.status = status;
     effect->error.reason = reason;
     va_start(arguments, format);
-    text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
+    (void)text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
     va_end(arguments);
 }
 
@@ -155,7 +155,7 @@ void out_exit(
 
     effect->exit_code = exit_code;
     (void)fail(&effect->error, status_of_end(reason), reason, "%s", why);
-    text_print_line(out->exit_line, sizeof out->exit_line, "%s", line);
+    (void)text_print_line(out->exit_line, sizeof out->exit_line, "%s", line);
     effect->text = out->exit_line;
 }
 

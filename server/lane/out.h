@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* out.h -- the effects that one step collects: in an array of their own, so that a step whose arena is full still says so.
+/* out.h -- the effects that one step collects: in an array of their own, so that a step whose arena
+ * is full still says so.
  *
  * Emptied by lane_step at its start. The array doubles when it is nearly full and is never
- * given back, so that in the long run it takes nothing. Where the source has no memory for it, lines of the log are left out,
- * then the places that are kept in reserve are used, the last of all for EXIT; `overflowed` says that something was lost, and the
- * step ends with that EXIT. So an effect cannot fail: whoever adds one fills it in, and has nothing to look after.
+ * given back, so that in the long run it takes nothing. Where the source has no memory for it,
+ * lines of the log are left out, then the places that are kept in reserve are used, the last of all
+ * for EXIT; `overflowed` says that something was lost, and the step ends with that EXIT. So an
+ * effect cannot fail: whoever adds one fills it in, and has nothing to look after.
  *
- * Whoever asks is answered: a reply goes out through out_reply_or_fail, which fails the call when the reply, or a text of it,
- * could not be made.
+ * Whoever asks is answered: a reply goes out through out_reply_or_fail, which fails the call when
+ * the reply, or a text of it, could not be made.
  */
 #ifndef LANE_OUT_H
 #define LANE_OUT_H
@@ -31,14 +33,16 @@ void out_deinit(struct out *out);
 void out_reset(struct out *out);
 /* A zeroed effect of that kind at the end. */
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
-/* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". Left out when the arena has no room for it. */
+/* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". Left out when the
+ * arena has no room for it. */
 void out_log(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* NULL: the call is failed, for want of memory. */
 void out_reply_or_fail(struct out *out, uint64_t call, const wire_message *reply);
 void out_fail(
     struct out *out, uint64_t call, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* `why` is said on every stream and call that the exit ends, `line` (may be "") in the log. Both are copied. */
+/* `why` is said on every stream and call that the exit ends, `line` (may be "") in the log. Both
+ * are copied. */
 void out_exit(
     struct out *out, int exit_code, enum sumac_reason reason, const char *why, const char *line);
 void out_wake(struct out *out, uint64_t at_us);

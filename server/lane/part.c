@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* part.c -- one part: made at its header, refused at the first thing that is wrong with it, emptied when it is done. */
+/* part.c -- one part: made at its header, refused at the first thing that is wrong with it, emptied
+ * when it is done. */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -44,14 +46,15 @@ void lane_part_refuse_memory(struct lane *lane, struct part *part)
     }
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "push %llu: ps %u holds %llu bytes for pushes and pulls, of at most %llu (its "
+        "push %" PRIu64 ": ps %u holds %" PRIu64 " bytes for pushes and pulls, of at most %" PRIu64
+        " (its "
         "--staging-max, "
-        "--pulls-max and what it keeps for sessions), though those that it has take %llu: the rest "
+        "--pulls-max and what it keeps for sessions), though those that it has take %" PRIu64
+        ": the rest "
         "lies between small pieces and serves others of their sizes only; push again later, or "
         "start the ps with a larger --staging-max",
-        (unsigned long long)part->sequence, lane->index, (unsigned long long)pool->held_bytes,
-        (unsigned long long)pool->held_bytes_max,
-        (unsigned long long)(lane->staged_bytes + lane->pull_bytes));
+        part->sequence, lane->index, pool->held_bytes, pool->held_bytes_max,
+        (lane->staged_bytes + lane->pull_bytes));
 }
 
 static bool read_functions(struct lane *lane, struct part *part, const wire_part *header)
@@ -110,18 +113,17 @@ void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes)
     assert(session->staged_bytes >= part->room_bytes);
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
-        "push %llu takes %llu bytes of staging on ps %u so far, beside %llu of parts that are not "
-        "done there and %llu of answers that were not read; the session's grant is %llu bytes "
-        "(%llu MiB; " WIRE_COST_TEXT
+        "push %" PRIu64 " takes %" PRIu64 " bytes of staging on ps %u so far, beside %" PRIu64
+        " of parts that are not "
+        "done there and %" PRIu64 " of answers that were not read; the session's grant is %" PRIu64
+        " bytes "
+        "(%" PRIu64 " MiB; " WIRE_COST_TEXT
         "): push less at once, or start the ps with a --staging-max of "
-        "%lluM, or with less than its --sessions-max %u",
-        (unsigned long long)part->sequence, (unsigned long long)own, lane->index,
-        (unsigned long long)others, (unsigned long long)session->answer_bytes,
-        (unsigned long long)grant, (unsigned long long)(grant >> 20),
-        (unsigned long long)(((own >> 20) + 1) * lane->config.sessions_max),
-        lane->config.sessions_max);
-    lane_part_expected(part, "%llu", (unsigned long long)(grant > others ? grant - others : 0));
-    lane_part_given(part, "%llu", (unsigned long long)own);
+        "%" PRIu64 "M, or with less than its --sessions-max %u",
+        part->sequence, own, lane->index, others, session->answer_bytes, grant, (grant >> 20),
+        (((own >> 20) + 1) * lane->config.sessions_max), lane->config.sessions_max);
+    lane_part_expected(part, "%" PRIu64, (grant > others ? grant - others : 0));
+    lane_part_given(part, "%" PRIu64, own);
 }
 
 bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes)
@@ -150,20 +152,21 @@ static void check_header(struct lane *lane, struct part *part, const wire_part *
     if (header->synchronous) {
         lane_part_refuse(
             lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "push %llu is synchronous: ps %u applies asynchronous pushes only",
-            (unsigned long long)part->sequence, lane->index);
+            "push %" PRIu64 " is synchronous: ps %u applies asynchronous pushes only",
+            part->sequence, lane->index);
     } else if (!isfinite(header->weight)) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %llu has weight %g: it is how many examples or replicas the push stands for",
-            (unsigned long long)part->sequence, header->weight);
+            "push %" PRIu64
+            " has weight %g: it is how many examples or replicas the push stands for",
+            part->sequence, header->weight);
         lane_part_expected(part, "a finite number");
         lane_part_given(part, "%g", header->weight);
     } else if (header->n_functions > FUNCTIONS_PER_PART_MAX) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "push %llu names %zu update functions, at most %u are taken",
-            (unsigned long long)part->sequence, header->n_functions, FUNCTIONS_PER_PART_MAX);
+            "push %" PRIu64 " names %zu update functions, at most %u are taken", part->sequence,
+            header->n_functions, FUNCTIONS_PER_PART_MAX);
         lane_part_expected(part, "%u", FUNCTIONS_PER_PART_MAX);
         lane_part_given(part, "%zu", header->n_functions);
     } else if (!lane_part_take_room(lane, part, room_bytes)) {
@@ -252,9 +255,10 @@ void lane_part_destroy(struct lane *lane, struct part *part)
 /* A text that begins with the push that it is about, without that. */
 static const char *text_after_name(struct lane *lane, const struct part *part, const char *text)
 {
-    const unsigned long long sequence = part->sequence;
-    const char *whole = out_text(&lane->out, "push %llu of %s: ", sequence, part->session->task);
-    const char *number = out_text(&lane->out, "push %llu ", sequence);
+    const uint64_t sequence = part->sequence;
+    const char *whole =
+        out_text(&lane->out, "push %" PRIu64 " of %s: ", sequence, part->session->task);
+    const char *number = out_text(&lane->out, "push %" PRIu64 " ", sequence);
 
     if (strncmp(text, whole, strlen(whole)) == 0)
         return text + strlen(whole);
@@ -275,9 +279,8 @@ void lane_part_refused(struct lane *lane, const struct part *part, const struct 
     if (nth > REFUSALS_LOGGED && (nth & (nth - 1)) != 0)
         return;
     out_log(
-        &lane->out, "ps %u refused push %llu of %s: %s", lane->index,
-        (unsigned long long)part->sequence, session->task,
-        text_after_name(lane, part, refusal->error.text));
+        &lane->out, "ps %u refused push %" PRIu64 " of %s: %s", lane->index, part->sequence,
+        session->task, text_after_name(lane, part, refusal->error.text));
 }
 
 void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error)
@@ -302,7 +305,7 @@ void lane_part_refuse(
     va_list arguments;
 
     va_start(arguments, format);
-    text_print_line_values(error.text, sizeof error.text, format, arguments);
+    (void)text_print_line_values(error.text, sizeof error.text, format, arguments);
     va_end(arguments);
     lane_part_refuse_as(lane, part, &error);
 }
@@ -314,7 +317,7 @@ void lane_part_expected(struct part *part, const char *format, ...)
     if (part->refusal == NULL)
         return;
     va_start(arguments, format);
-    text_print_line_values(
+    (void)text_print_line_values(
         part->refusal->expected, sizeof part->refusal->expected, format, arguments);
     va_end(arguments);
 }
@@ -326,11 +329,13 @@ void lane_part_given(struct part *part, const char *format, ...)
     if (part->refusal == NULL)
         return;
     va_start(arguments, format);
-    text_print_line_values(part->refusal->given, sizeof part->refusal->given, format, arguments);
+    (void)text_print_line_values(
+        part->refusal->given, sizeof part->refusal->given, format, arguments);
     va_end(arguments);
 }
 
-/* A function with slots takes whole shards or whole rows. Pieces that continue each other are one run by now. */
+/* A function with slots takes whole shards or whole rows. Pieces that continue each other are one
+ * run by now. */
 static bool check_rows(struct lane *lane, struct part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
@@ -345,13 +350,14 @@ static bool check_rows(struct lane *lane, struct part *part, const struct run *r
         return true;
     if (run->offset % shard->row_bytes == 0 && run->bytes % shard->row_bytes == 0)
         return true;
-    const unsigned long long offset = run->offset, bytes = run->bytes;
+    const uint64_t offset = run->offset, bytes = run->bytes;
     lane_part_refuse(
         lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WHOLE_SHARD,
-        "variable %s: %s keeps slots and takes whole shards or whole rows of %llu bytes, given "
-        "%llu bytes at %llu",
-        variable->name, function->name, (unsigned long long)shard->row_bytes, bytes, offset);
-    lane_part_given(part, "%llu bytes at %llu", bytes, offset);
+        "variable %s: %s keeps slots and takes whole shards or whole rows of %" PRIu64
+        " bytes, given "
+        "%" PRIu64 " bytes at %" PRIu64,
+        variable->name, function->name, shard->row_bytes, bytes, offset);
+    lane_part_given(part, "%" PRIu64 " bytes at %" PRIu64, bytes, offset);
     return false;
 }
 
@@ -361,11 +367,10 @@ void lane_part_check_whole(struct lane *lane, struct part *part)
     if (part->received != part->bytes) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %llu declared %llu bytes for ps %u and sent %llu",
-            (unsigned long long)part->sequence, (unsigned long long)part->bytes, lane->index,
-            (unsigned long long)part->received);
-        lane_part_expected(part, "%llu", (unsigned long long)part->bytes);
-        lane_part_given(part, "%llu", (unsigned long long)part->received);
+            "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sent %" PRIu64,
+            part->sequence, part->bytes, lane->index, part->received);
+        lane_part_expected(part, "%" PRIu64, part->bytes);
+        lane_part_given(part, "%" PRIu64, part->received);
         return;
     }
     if (part->checksum_state != NULL) {
@@ -374,10 +379,10 @@ void lane_part_check_whole(struct lane *lane, struct part *part)
         if (sum != part->checksum) {
             lane_part_refuse(
                 lane, part, SUMAC_DATA_LOSS, SUMAC_REASON_MALFORMED,
-                "push %llu: the payload that reached ps %u has XXH3 checksum %016llx, sent was "
-                "%016llx",
-                (unsigned long long)part->sequence, lane->index, (unsigned long long)sum,
-                (unsigned long long)part->checksum);
+                "push %" PRIu64 ": the payload that reached ps %u has XXH3 checksum %016" PRIx64
+                ", sent was "
+                "%016" PRIx64,
+                part->sequence, lane->index, sum, part->checksum);
             return;
         }
     }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piece.c -- the checks of one piece, and the run of bytes that it becomes or continues.
  *
- * Looking up which entry of the part a shard has must not cost a search: the shard remembers the part that touched it
- * last, by number, and the place it got there. A part that is received in several messages, with another one's messages
- * between them, may find its marks gone; it then sets all of them again, once per message.
+ * Looking up which entry of the part a shard has must not cost a search: the shard remembers the
+ * part that touched it last, by number, and the place it got there. A part that is received in
+ * several messages, with another one's messages between them, may find its marks gone; it then sets
+ * all of them again, once per message.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define FIRST_CAPACITY 4u
 
-/* An array that has grown has less than twice the places that it needs, and up to an eighth more (sized_pool.h). A run may leave
- * RUN_ALIGNMENT_BYTES - 1 free before it. */
+/* An array that has grown has less than twice the places that it needs, and up to an eighth more
+ * (sized_pool.h). A run may leave RUN_ALIGNMENT_BYTES - 1 free before it. */
 _Static_assert(
     2 * (sizeof(struct run) + sizeof(struct entry)) * 9 / 8 + RUN_ALIGNMENT_BYTES <=
         PIECE_ROOM_BYTES,
@@ -93,8 +95,8 @@ static bool supported(struct lane *lane, struct part *part, const wire_piece *pi
         return true;
     lane_part_refuse(
         lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-        "push %llu: a piece of kind %d, codec %d; ps %u takes values as they are",
-        (unsigned long long)part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
+        "push %" PRIu64 ": a piece of kind %d, codec %d; ps %u takes values as they are",
+        part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
     return false;
 }
 
@@ -106,19 +108,20 @@ static struct shard *find_shard(struct lane *lane, struct part *part, const wire
     if (shard == NULL || !shard->variable->filled) {
         lane_part_refuse(
             lane, part, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
-            "push %llu: ps %u has no shard %llu: the variable was deleted, or its layout is "
+            "push %" PRIu64 ": ps %u has no shard %" PRIu64
+            ": the variable was deleted, or its layout is "
             "another",
-            (unsigned long long)part->sequence, lane->index, (unsigned long long)piece->shard_id);
-        lane_part_given(part, "%llu", (unsigned long long)piece->shard_id);
+            part->sequence, lane->index, piece->shard_id);
+        lane_part_given(part, "%" PRIu64, piece->shard_id);
         return NULL;
     }
     if (shard->layout_epoch != piece->layout_epoch) {
         lane_part_refuse(
             lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
-            "variable %s: a piece for layout %u of shard %llu, the present layout is %u: list it "
+            "variable %s: a piece for layout %u of shard %" PRIu64
+            ", the present layout is %u: list it "
             "again",
-            shard->variable->name, piece->layout_epoch, (unsigned long long)shard->id,
-            shard->layout_epoch);
+            shard->variable->name, piece->layout_epoch, shard->id, shard->layout_epoch);
         lane_part_expected(part, "%u", shard->layout_epoch);
         lane_part_given(part, "%u", piece->layout_epoch);
         return NULL;
@@ -138,8 +141,8 @@ check_function(struct lane *lane, struct part *part, const struct shard *shard, 
     if (function > part->function_count) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-            "push %llu: a piece of variable %s names function %u of %u",
-            (unsigned long long)part->sequence, variable->name, function, part->function_count);
+            "push %" PRIu64 ": a piece of variable %s names function %u of %u", part->sequence,
+            variable->name, function, part->function_count);
         return false;
     }
     const struct part_function *named = &part->functions[function - 1];
@@ -167,14 +170,12 @@ static bool check_range(
         return true;
     lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-        "variable %s: %llu bytes at %llu of a shard of %llu bytes of %s%s", shard->variable->name,
-        (unsigned long long)piece->bytes, (unsigned long long)piece->offset_bytes,
-        (unsigned long long)shard_bytes, sumac_dtype_name(shard->variable->definition.dtype),
+        "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64 " bytes of %s%s",
+        shard->variable->name, piece->bytes, piece->offset_bytes, shard_bytes,
+        sumac_dtype_name(shard->variable->definition.dtype),
         whole ? "" : " are not whole elements");
-    lane_part_expected(part, "within %llu bytes", (unsigned long long)shard_bytes);
-    lane_part_given(
-        part, "%llu bytes at %llu", (unsigned long long)piece->bytes,
-        (unsigned long long)piece->offset_bytes);
+    lane_part_expected(part, "within %" PRIu64 " bytes", shard_bytes);
+    lane_part_given(part, "%" PRIu64 " bytes at %" PRIu64, piece->bytes, piece->offset_bytes);
     return false;
 }
 
@@ -184,7 +185,7 @@ static bool check_counts(struct lane *lane, struct part *part, const wire_piece 
     if (part->piece_count == LANE_PIECES_PER_PART_MAX) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "push %llu has more than %u pieces for ps %u", (unsigned long long)part->sequence,
+            "push %" PRIu64 " has more than %u pieces for ps %u", part->sequence,
             LANE_PIECES_PER_PART_MAX, lane->index);
         lane_part_expected(part, "%u", LANE_PIECES_PER_PART_MAX);
         lane_part_given(part, "more");
@@ -195,9 +196,9 @@ static bool check_counts(struct lane *lane, struct part *part, const wire_piece 
         return true;
     lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %llu declared %llu bytes for ps %u and sends more",
-        (unsigned long long)part->sequence, (unsigned long long)part->bytes, lane->index);
-    lane_part_expected(part, "%llu", (unsigned long long)part->bytes);
+        "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sends more", part->sequence,
+        part->bytes, lane->index);
+    lane_part_expected(part, "%" PRIu64, part->bytes);
     lane_part_given(part, "more");
     return false;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* places.c -- how many streams there may be of each sort, and how long one may stay without saying whose it is.
+/* places.c -- how many streams there may be of each sort, and how long one may stay without saying
+ * whose it is.
  *
- *   strangers   a quarter: no hello yet, or one that serves nobody. The oldest gives way to a new one, and none stays
- *               longer than LANE_HELLO_MS_MAX: whoever says hello at once gets in, however many do not
+ *   strangers   a quarter: no hello yet, or one that serves nobody. The oldest gives way to a new
+ *               one, and none stays longer than LANE_HELLO_MS_MAX: whoever says hello at once gets
+ *               in, however many do not
  *   readers     half: pulls without a session that is open
  *   sessions    a quarter, in equal shares
  *
@@ -19,10 +21,11 @@ static uint32_t places(const struct lane *lane)
     return lane->config.streams_max == 0 ? LANE_STREAMS_MAX : lane->config.streams_max;
 }
 
-/* A push stream and a pull stream at least. A newer push stream ends the older one and has its place at once. A pull
- * stream does not: a session may have several, and nothing says which of them its client has given up. So where there
- * are two places, a client that is back after a silent partition may be told BUSY for its pulls, until keepalive has
- * found the old stream's connection dead (80 s). */
+/* A push stream and a pull stream at least. A newer push stream ends the older one and has its
+ * place at once. A pull stream does not: a session may have several, and nothing says which of them
+ * its client has given up. So where there are two places, a client that is back after a silent
+ * partition may be told BUSY for its pulls, until keepalive has found the old stream's connection
+ * dead (80 s). */
 uint32_t lane_place_share(const struct lane *lane)
 {
     assert(lane->config.sessions_max > 0);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- pulls: what is asked for, what it waits for, and how long.
  *
- * A pull is answered when the session's mark has reached its after_sequence and no shard of it is busy, or has yet to be
- * assigned by its creator. It never holds up a push. Its answer is put together when the stream can take it (pulled.c).
+ * A pull is answered when the session's mark has reached its after_sequence and no shard of it is
+ * busy, or has yet to be assigned by its creator. It never holds up a push. Its answer is put
+ * together when the stream can take it (pulled.c).
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "error.h"
 #include "text.h"
@@ -25,7 +27,8 @@ static bool is_readable(const struct shard *shard)
     return !is_busy(shard) && shard->unassigned == NULL;
 }
 
-/* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL: none. */
+/* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL:
+ * none. */
 static const struct shard *find_unready(struct pull *pull)
 {
     if (pull->unready_piece < pull->piece_count) { /* most often it is that one still */
@@ -177,18 +180,18 @@ read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct
     if (shard == NULL || !shard->variable->filled) {
         (void)fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
-            "ps %u has no shard %llu: the variable was deleted, or its layout is another",
-            lane->index, (unsigned long long)given->shard_id);
+            "ps %u has no shard %" PRIu64 ": the variable was deleted, or its layout is another",
+            lane->index, given->shard_id);
         return false;
     }
     const struct variable *variable = shard->variable;
     if (shard->layout_epoch != given->layout_epoch) {
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
-            "variable %s: a piece for layout %u of shard %llu, the present layout is %u: list it "
+            "variable %s: a piece for layout %u of shard %" PRIu64
+            ", the present layout is %u: list it "
             "again",
-            variable->name, given->layout_epoch, (unsigned long long)shard->id,
-            shard->layout_epoch);
+            variable->name, given->layout_epoch, shard->id, shard->layout_epoch);
         return false;
     }
     if ((int)given->kind != WIRE_PIECE_VALUES ||
@@ -207,9 +210,9 @@ read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct
         bytes % element != 0) {
         (void)fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-            "variable %s: %llu bytes at %llu of a shard of %llu bytes of %s", variable->name,
-            (unsigned long long)given->bytes, (unsigned long long)given->offset_bytes,
-            (unsigned long long)shard->bytes, sumac_dtype_name(variable->definition.dtype));
+            "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64 " bytes of %s",
+            variable->name, given->bytes, given->offset_bytes, shard->bytes,
+            sumac_dtype_name(variable->definition.dtype));
         return false;
     }
     store_use(shard);
@@ -230,32 +233,31 @@ static void check_request(
     if (request->bounded)
         (void)fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "pull %llu asks for bounded lag: ps %u answers unbounded pulls only",
-            (unsigned long long)request->request, lane->index);
+            "pull %" PRIu64 " asks for bounded lag: ps %u answers unbounded pulls only",
+            request->request, lane->index);
     else if (request->view_id != 0)
         (void)fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "pull %llu names view %llu: ps %u answers from the present state only",
-            (unsigned long long)request->request, (unsigned long long)request->view_id,
-            lane->index);
+            "pull %" PRIu64 " names view %" PRIu64 ": ps %u answers from the present state only",
+            request->request, request->view_id, lane->index);
     else if (request->n_pieces > LANE_PIECES_PER_PART_MAX)
         (void)fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
-            "pull %llu has %zu pieces, at most %u are taken", (unsigned long long)request->request,
+            "pull %" PRIu64 " has %zu pieces, at most %u are taken", request->request,
             request->n_pieces, LANE_PIECES_PER_PART_MAX);
     else if (request->after_sequence > 0 && session == NULL)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
-            "pull %llu waits for push %llu of a session that ps %u does not know: join again",
-            (unsigned long long)request->request, (unsigned long long)request->after_sequence,
-            lane->index);
+            "pull %" PRIu64 " waits for push %" PRIu64
+            " of a session that ps %u does not know: join again",
+            request->request, request->after_sequence, lane->index);
     else if (
         request->after_sequence > 0 && session->closing && session->mark < request->after_sequence)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "pull %llu waits for push %llu of session %s, which is closed on ps %u%s",
-            (unsigned long long)request->request, (unsigned long long)request->after_sequence,
-            session->task, lane->index, wire_close_cause_print(&session->cause, cause));
+            "pull %" PRIu64 " waits for push %" PRIu64 " of session %s, which is closed on ps %u%s",
+            request->request, request->after_sequence, session->task, lane->index,
+            wire_close_cause_print(&session->cause, cause));
 }
 
 /* False: there is no room for it, not even to say so. */
@@ -273,11 +275,12 @@ static bool read_request(
     if (pull->pieces == NULL) {
         (void)fail(
             &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for a pull: it holds %llu bytes for pushes and pulls, of at most "
-            "%llu (its --staging-max, --pulls-max and what it keeps for sessions); pull again "
+            "ps %u has no memory for a pull: it holds %" PRIu64
+            " bytes for pushes and pulls, of at most "
+            "%" PRIu64
+            " (its --staging-max, --pulls-max and what it keeps for sessions); pull again "
             "later",
-            lane->index, (unsigned long long)lane->bytes.held_bytes,
-            (unsigned long long)lane->bytes.held_bytes_max);
+            lane->index, lane->bytes.held_bytes, lane->bytes.held_bytes_max);
         return true;
     }
     for (size_t i = 0; i < request->n_pieces; i++) {
@@ -301,11 +304,11 @@ static void refuse_last(struct lane *lane, struct stream *stream, uint64_t reque
 {
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-        "ps %u has no room for pull %llu beside %u others of its stream, of at most %u, and %llu "
-        "bytes of refused pulls whose answers were not read, of at most %llu",
-        lane->index, (unsigned long long)request, stream->pull_count, PULLS_PER_STREAM_MAX,
-        (unsigned long long)lane->refused_pull_bytes,
-        (unsigned long long)lane->pull_bounds.refused_max);
+        "ps %u has no room for pull %" PRIu64
+        " beside %u others of its stream, of at most %u, and %" PRIu64 " "
+        "bytes of refused pulls whose answers were not read, of at most %" PRIu64,
+        lane->index, request, stream->pull_count, PULLS_PER_STREAM_MAX, lane->refused_pull_bytes,
+        lane->pull_bounds.refused_max);
 }
 
 static void add(struct lane *lane, struct stream *stream, const wire_pull_request *request)
@@ -383,9 +386,10 @@ void lane_pull_end_session(struct lane *lane, struct session *session)
                 continue;
             (void)fail(
                 &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-                "pull %llu waited for push %llu of session %s, which was closed on ps %u%s",
-                (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
-                session->task, lane->index, wire_close_cause_print(&session->cause, cause));
+                "pull %" PRIu64 " waited for push %" PRIu64
+                " of session %s, which was closed on ps %u%s",
+                pull->request, pull->after_sequence, session->task, lane->index,
+                wire_close_cause_print(&session->cause, cause));
             lane_stream_attend(lane, stream);
         }
     }
@@ -415,9 +419,10 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
                 continue;
             (void)fail(
                 &pull->error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
-                "pull %llu waited for variable %s, which was deleted on ps %u before its creator "
+                "pull %" PRIu64
+                " waited for variable %s, which was deleted on ps %u before its creator "
                 "had assigned it",
-                (unsigned long long)pull->request, variable->name, lane->index);
+                pull->request, variable->name, lane->index);
             lane_stream_attend(lane, stream);
         }
     }
@@ -430,32 +435,33 @@ void lane_pull_describe_wait(
     const struct session *session = stream->session;
 
     if (waits_for_push(stream, pull)) {
-        text_print_line(
+        (void)text_print_line(
             text, text_bytes,
-            "pull %llu waits for push %llu of %s, whose part for ps %u %s; its mark is %llu, last "
+            "pull %" PRIu64 " waits for push %" PRIu64
+            " of %s, whose part for ps %u %s; its mark is %" PRIu64 ", last "
             "heard from %s ago",
-            (unsigned long long)pull->request, (unsigned long long)pull->after_sequence,
-            session->task, lane->index, lane_turn_whereabouts(session, pull->after_sequence),
-            (unsigned long long)session->mark, text_time_us(lane->now_us - session->heard_us).text);
+            pull->request, pull->after_sequence, session->task, lane->index,
+            lane_turn_whereabouts(session, pull->after_sequence), session->mark,
+            text_time_us(lane->now_us - session->heard_us).text);
         return;
     }
     const struct shard *shard = find_unready(pull);
     if (shard != NULL && is_busy(shard)) {
-        text_print_line(
+        (void)text_print_line(
             text, text_bytes,
-            "pull %llu waits for variable %s, whose shard on ps %u is being updated",
-            (unsigned long long)pull->request, shard->variable->name, lane->index);
+            "pull %" PRIu64 " waits for variable %s, whose shard on ps %u is being updated",
+            pull->request, shard->variable->name, lane->index);
         return;
     }
     if (shard != NULL) {
-        text_print_line(
+        (void)text_print_line(
             text, text_bytes,
-            "pull %llu waits for variable %s, which its creator has not assigned yet on ps %u",
-            (unsigned long long)pull->request, shard->variable->name, lane->index);
+            "pull %" PRIu64
+            " waits for variable %s, which its creator has not assigned yet on ps %u",
+            pull->request, shard->variable->name, lane->index);
         return;
     }
-    text_print_line(
-        text, text_bytes, "pull %llu waits for its reader", (unsigned long long)pull->request);
+    (void)text_print_line(text, text_bytes, "pull %" PRIu64 " waits for its reader", pull->request);
 }
 
 static void expire(struct lane *lane, struct stream *stream, struct pull *pull)
@@ -488,8 +494,8 @@ void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
     }
 }
 
-/* A reader that takes nothing keeps blocks, also those of variables that were deleted. Its stream ends, and with it what gRPC
- * has of them. False: it has time left, or has taken all. */
+/* A reader that takes nothing keeps blocks, also those of variables that were deleted. Its stream
+ * ends, and with it what gRPC has of them. False: it has time left, or has taken all. */
 static bool give_up_unread(struct lane *lane, struct stream *stream)
 {
     if (stream->kind != LANE_STREAM_PULL || stream->state == STREAM_ENDED || stream->writable ||
@@ -510,7 +516,8 @@ static bool give_up_unread(struct lane *lane, struct stream *stream)
     return true;
 }
 
-/* Whose time is over, and who is next among the others. False: the step is long enough, and some have not been looked at. */
+/* Whose time is over, and who is next among the others. False: the step is long enough, and some
+ * have not been looked at. */
 static bool look_at(struct lane *lane, struct stream *stream)
 {
     for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
@@ -529,7 +536,8 @@ static bool look_at(struct lane *lane, struct stream *stream)
     return true;
 }
 
-/* A look at all of them may take several steps: it goes on at the stream where it was left, or, if that is gone, from the first. */
+/* A look at all of them may take several steps: it goes on at the stream where it was left, or, if
+ * that is gone, from the first. */
 void lane_pull_tick(struct lane *lane)
 {
     if (lane->now_us < lane->pull_due_us)

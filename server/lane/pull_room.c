@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pull_room.c -- what pulls take of memory while they wait or are under way, and who may take how much.
+/* pull_room.c -- what pulls take of memory while they wait or are under way, and who may take how
+ * much.
  *
- *   pulls_bytes_max: | readers without a session, 7/16 | all sessions, 7/32 | a share for each session, 7/32 | refused, 1/8 |
+ *   pulls_bytes_max: | readers, 7/16 | all sessions, 7/32 | shares, 7/32 | refused, 1/8 |
  *
- * A session takes its share first, then of what is for all sessions: nobody takes another's share. A pull that finds no room
- * is answered so; until that answer is read it takes of the last eighth, and beyond that its stream ends. A session that is
- * closed has no share: its pulls are a reader's, and streams of it that find no room as such end with it.
+ * Readers have no session; of the shares each session has one.
  *
- * Pieces of pulls that come in one size after the other leave room between those that stay, which serves their own sizes only.
- * Parts find no memory when the pool is full of it, so pulls that take of what is not their session's share stop before that.
+ * A session takes its share first, then of what is for all sessions: nobody takes another's share.
+ * A pull that finds no room is answered so; until that answer is read it takes of the last eighth,
+ * and beyond that its stream ends. A session that is closed has no share: its pulls are a reader's,
+ * and streams of it that find no room as such end with it.
+ *
+ * Pieces of pulls that come in one size after the other leave room between those that stay, which
+ * serves their own sizes only. Parts find no memory when the pool is full of it, so pulls that take
+ * of what is not their session's share stop before that.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "error.h"
 
@@ -54,11 +60,11 @@ static bool refuse_reader(
     assert(pull->room_bytes == 0);
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-        "pull %llu of %llu pieces takes %llu bytes: ps %u keeps %llu for pulls of readers without "
-        "a session, and %llu are taken: pull again later, or join",
-        (unsigned long long)pull->request, (unsigned long long)pieces, (unsigned long long)bytes,
-        lane->index, (unsigned long long)lane->pull_bounds.readers_max,
-        (unsigned long long)lane->reader_pull_bytes);
+        "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes: ps %u keeps %" PRIu64
+        " for pulls of readers without "
+        "a session, and %" PRIu64 " are taken: pull again later, or join",
+        pull->request, pieces, bytes, lane->index, lane->pull_bounds.readers_max,
+        lane->reader_pull_bytes);
     return false;
 }
 
@@ -69,14 +75,13 @@ static bool refuse_session(
     assert(!session->closed);
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-        "pull %llu of %llu pieces takes %llu bytes beside %llu of session %s: ps %u keeps %llu for "
-        "each session and %llu for all, of which %llu are taken: wait for other pulls, or pull "
+        "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes beside %" PRIu64
+        " of session %s: ps %u keeps %" PRIu64 " for "
+        "each session and %" PRIu64 " for all, of which %" PRIu64
+        " are taken: wait for other pulls, or pull "
         "less at once",
-        (unsigned long long)pull->request, (unsigned long long)pieces, (unsigned long long)bytes,
-        (unsigned long long)session->pull_bytes, session->task, lane->index,
-        (unsigned long long)lane->pull_bounds.share_max,
-        (unsigned long long)lane->pull_bounds.common_max,
-        (unsigned long long)lane->common_pull_bytes);
+        pull->request, pieces, bytes, session->pull_bytes, session->task, lane->index,
+        lane->pull_bounds.share_max, lane->pull_bounds.common_max, lane->common_pull_bytes);
     return false;
 }
 
@@ -88,8 +93,9 @@ static bool common_has_room(const struct lane *lane, const struct session *sessi
     return lane->common_pull_bytes + common <= lane->pull_bounds.common_max;
 }
 
-/* Is there more between small pieces than pulls may have in all? What is in use is known as it is counted for its owners; the
- * little that sessions have beside that is taken for what is between. */
+/* Is there more between small pieces than pulls may have in all? What is in use is known as it is
+ * counted for its owners; the little that sessions have beside that is taken for what is
+ * between. */
 static bool is_riddled(const struct lane *lane)
 {
     const struct sized_pool *pool = &lane->bytes;
@@ -104,13 +110,13 @@ static bool refuse_riddled(
 {
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-        "pull %llu of %llu pieces: ps %u holds %llu bytes for pushes and pulls that take %llu, the "
-        "rest lies between small pieces and serves others of their sizes only; at most %llu may: "
+        "pull %" PRIu64 " of %" PRIu64 " pieces: ps %u holds %" PRIu64
+        " bytes for pushes and pulls that take %" PRIu64 ", the "
+        "rest lies between small pieces and serves others of their sizes only; at most %" PRIu64
+        " may: "
         "pull again later, or less at once",
-        (unsigned long long)pull->request, (unsigned long long)pieces, lane->index,
-        (unsigned long long)(lane->bytes.held_bytes - lane->bytes.spare_bytes),
-        (unsigned long long)(lane->staged_bytes + lane->pull_bytes),
-        (unsigned long long)pulls_bytes_max(&lane->config));
+        pull->request, pieces, lane->index, (lane->bytes.held_bytes - lane->bytes.spare_bytes),
+        (lane->staged_bytes + lane->pull_bytes), pulls_bytes_max(&lane->config));
     return false;
 }
 
@@ -188,8 +194,7 @@ void lane_pull_disown(struct lane *lane, struct session *session)
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "session %s is closed on ps %u, and its pulls with those of readers without a session "
-            "take %llu bytes, of at most %llu: pull again later, or join",
-            session->task, lane->index, (unsigned long long)lane->reader_pull_bytes,
-            (unsigned long long)readers_max);
+            "take %" PRIu64 " bytes, of at most %" PRIu64 ": pull again later, or join",
+            session->task, lane->index, lane->reader_pull_bytes, readers_max);
     }
 }

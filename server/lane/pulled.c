@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pulled.c -- a pull's answer, one message at a time.
  *
- * A short one is copied out by the driver at once, when the step is over. A longer one opens a view and lends blocks: each
- * span counts as on its way until the driver has RELEASED it. So do those of a short one that reads what was deleted: with
- * its answer the pull lets go of the blocks. Small pieces are gathered, so that a thousand variables of 256 bytes are one run of
- * bytes and not a thousand spans.
+ * A short one is copied out by the driver at once, when the step is over. A longer one opens a view
+ * and lends blocks: each span counts as on its way until the driver has RELEASED it. So do those of
+ * a short one that reads what was deleted: with its answer the pull lets go of the blocks. Small
+ * pieces are gathered, so that a thousand variables of 256 bytes are one run of bytes and not a
+ * thousand spans.
  *
- * One message of a stream is on its way at a time, and the pulls of a stream take turns; of the long ones only one is
- * under way.
+ * One message of a stream is on its way at a time, and the pulls of a stream take turns; of the
+ * long ones only one is under way.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -26,8 +28,8 @@ struct message {
     bool lends;
 };
 
-/* What it reads is chosen: the values as they are now. A long one keeps them by a view, and so does one that shows what is not
- * on disk yet: it waits until that is. */
+/* What it reads is chosen: the values as they are now. A long one keeps them by a view, and so does
+ * one that shows what is not on disk yet: it waits until that is. */
 static void fix(struct lane *lane, struct pull *pull)
 {
     assert(!pull->active);
@@ -131,7 +133,8 @@ static bool add_run(
     return true;
 }
 
-/* How many pieces, and at most how many runs, the next message has; *bytes is the bound, then what it comes to. */
+/* How many pieces, and at most how many runs, the next message has; *bytes is the bound, then what
+ * it comes to. */
 static void measure(
     const struct lane *lane, const struct pull *pull, uint64_t *bytes, uint32_t *pieces,
     uint32_t *runs)
@@ -230,10 +233,11 @@ static void end_view(struct lane *lane, struct pull *pull)
     assert(pull->view.ended);
     (void)fail(
         &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
-        "pull %llu: ps %u keeps at most %llu bytes of old values for readers, and later pushes "
+        "pull %" PRIu64 ": ps %u keeps at most %" PRIu64
+        " bytes of old values for readers, and later pushes "
         "needed them: pull again, and read on without a stop",
-        (unsigned long long)pull->request, lane->index,
-        (unsigned long long)(lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max));
+        pull->request, lane->index,
+        (lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max));
 }
 
 /* May the end of this pull free what it reads? */

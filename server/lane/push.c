@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- what comes on a push stream: parts in pieces, commits.
  *
- * A part is checked in this order (docs/ARCHITECTURE.md, "Pushing"): another epoch or incarnation; session closed; unknown;
- * remembered as refused; at or below the mark; else staged. A part counts once it is here whole: what was received of it
- * when its stream ends is dropped, and its client sends it again.
+ * A part is checked in this order (docs/ARCHITECTURE.md, "Pushing"): another epoch or incarnation;
+ * session closed; unknown; remembered as refused; at or below the mark; else staged. A part counts
+ * once it is here whole: what was received of it when its stream ends is dropped, and its client
+ * sends it again.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 static struct part **receiving(struct lane *lane, struct stream *stream)
 {
@@ -37,7 +39,8 @@ first_state(const struct lane *lane, const struct session *session, const wire_p
     return lane->terminating || lane->ended ? PART_DROPPED : PART_RECEIVING;
 }
 
-/* Has what this part is to follow come and gone, or does a staged one say otherwise? Then its turn would never come. */
+/* Has what this part is to follow come and gone, or does a staged one say otherwise? Then its turn
+ * would never come. */
 static bool can_follow(struct lane *lane, struct stream *stream, const wire_part *header)
 {
     const struct session *session = stream->session;
@@ -71,11 +74,11 @@ static bool can_follow(struct lane *lane, struct stream *stream, const wire_part
         return true;
     lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %llu of session %s says that it follows push %llu on ps %u, %s: %llu; a part names "
+        "push %" PRIu64 " of session %s says that it follows push %" PRIu64
+        " on ps %u, %s: %" PRIu64 "; a part names "
         "the "
         "session's last push before it that has a part there",
-        (unsigned long long)header->sequence, session->task, (unsigned long long)header->previous,
-        lane->index, trouble, (unsigned long long)other);
+        header->sequence, session->task, header->previous, lane->index, trouble, other);
     return false;
 }
 
@@ -88,9 +91,10 @@ may_come(struct lane *lane, struct stream *stream, const wire_part *header, enum
     if (state == PART_RECEIVING && session->part_count >= PARTS_PER_SESSION_MAX) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
-            "push %llu: session %s has %u parts on ps %u that are not done, the most that are "
+            "push %" PRIu64
+            ": session %s has %u parts on ps %u that are not done, the most that are "
             "taken: wait until some are done, or commit them",
-            (unsigned long long)header->sequence, session->task, session->part_count, lane->index);
+            header->sequence, session->task, session->part_count, lane->index);
         return false;
     }
     return can_follow(lane, stream, header);
@@ -137,10 +141,11 @@ static void refuse_non_finite(struct lane *lane, struct part *part, const struct
     assert(run->entry < part->entry_count);
     lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
-        "push %llu of %s: what it has for variable %s is not finite; it is applied nowhere (allow "
+        "push %" PRIu64
+        " of %s: what it has for variable %s is not finite; it is applied nowhere (allow "
         "it "
         "with non_finite_allowed)",
-        (unsigned long long)part->sequence, part->session->task, shard->variable->name);
+        part->sequence, part->session->task, shard->variable->name);
     lane_part_expected(part, "finite values");
 }
 
@@ -172,7 +177,8 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
     }
 }
 
-/* A part that is known: say again what was said. It may carry its own commit now, refused or not. */
+/* A part that is known: say again what was said. It may carry its own commit now, refused or
+ * not. */
 static void answer_again(struct lane *lane, struct session *session, const struct part *part)
 {
     const bool over = part->sequence <= session->mark;
@@ -207,13 +213,14 @@ fail_voided(struct lane *lane, struct stream *stream, uint64_t sequence, enum su
     else
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
-            "push %llu of session %s is refused, as %u before it on ps %u that the client has not "
-            "said to know of: say so with acked_through, which is %llu, then send it again",
-            (unsigned long long)sequence, session->task, session->voided_count, lane->index,
-            (unsigned long long)session->acked_through);
+            "push %" PRIu64
+            " of session %s is refused, as %u before it on ps %u that the client has not "
+            "said to know of: say so with acked_through, which is %" PRIu64 ", then send it again",
+            sequence, session->task, session->voided_count, lane->index, session->acked_through);
 }
 
-/* A refused part takes its place: from here on it is voided. False: there is no room for it, and the stream was ended. */
+/* A refused part takes its place: from here on it is voided. False: there is no room for it, and
+ * the stream was ended. */
 static bool keep_refusal(struct lane *lane, struct stream *stream, struct part *part)
 {
     const enum sumac_reason reason =
@@ -279,7 +286,7 @@ receive(struct lane *lane, struct stream *stream, const wire_part *header, struc
     if (part == NULL || part->sequence != header->sequence) {
         lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "push %llu goes on where it has not begun", (unsigned long long)header->sequence);
+            "push %" PRIu64 " goes on where it has not begun", header->sequence);
         return false;
     }
     assert(part->session == stream->session);
@@ -313,13 +320,14 @@ static bool check_payload(
     if (overflow)
         lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "pieces of more than 2^64 - 1 bytes together in a message with a payload of %llu bytes",
-            (unsigned long long)came);
+            "pieces of more than 2^64 - 1 bytes together in a message with a payload of %" PRIu64
+            " bytes",
+            came);
     else
         lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "pieces of %llu bytes in a message with a payload of %llu bytes",
-            (unsigned long long)named, (unsigned long long)came);
+            "pieces of %" PRIu64 " bytes in a message with a payload of %" PRIu64 " bytes", named,
+            came);
     return false;
 }
 

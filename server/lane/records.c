@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* records.c -- the journal's records: what was staged, committed, applied, opened and closed, in the order it happened.
+/* records.c -- the journal's records: what was staged, committed, applied, opened and closed, in
+ * the order it happened.
  *
  *   | kind 1 | zeros 7 | sequence 8, little-endian | session id 16 |
  *
- * An answer, a report, or a pull that reveals what a record says waits in its stream until the record is on disk. Without
- * records nothing waits: the last one is 0, and so is what is on disk.
+ * An answer, a report, or a pull that reveals what a record says waits in its stream until the
+ * record is on disk. Without records nothing waits: the last one is 0, and so is what is on disk.
  */
 #include "lane_state.h"
 

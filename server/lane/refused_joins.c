@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refused_joins.c -- lines for joins that were refused: each once a minute, and a bounded number of different ones.
+/* refused_joins.c -- lines for joins that were refused: each once a minute, and a bounded number of
+ * different ones.
  *
- * A supervisor that starts a worker again and again repeats one line; a stranger may make up as many names as it likes. So
- * each line has a place for as long as it is not to be said again, and when all places are taken nothing is said.
+ * A supervisor that starts a worker again and again repeats one line; a stranger may make up as
+ * many names as it likes. So each line has a place for as long as it is not to be said again, and
+ * when all places are taken nothing is said.
  */
+#include <inttypes.h>
 #include "refused_joins.h"
 
 #include "text.h"
@@ -15,13 +18,13 @@ struct joiner refused_joins_who(const wire_join_request *request)
     struct joiner who;
 
     if (task != NULL && task->job[0] != '\0')
-        text_print_line(
+        (void)text_print_line(
             who.text, sizeof who.text, "%s %u%s", task->job, task->index,
             member ? "" : " as an observer");
     else if (member)
-        text_print(who.text, sizeof who.text, "a member that names no task");
+        (void)text_print(who.text, sizeof who.text, "a member that names no task");
     else
-        text_print(who.text, sizeof who.text, "an observer");
+        (void)text_print(who.text, sizeof who.text, "an observer");
     return who;
 }
 
@@ -69,14 +72,15 @@ bool refused_joins_line(
     }
     *place = (struct refused_join){.text_hash = hash, .told_us = now_us};
     if (refused->untold == 0)
-        text_print_line(
+        (void)text_print_line(
             line->text, sizeof line->text, "ps %u refused the join of %s: %s", ps, who.text, why);
     else
-        text_print_line(
+        (void)text_print_line(
             line->text, sizeof line->text,
-            "ps %u refused the join of %s: %s (%llu more joins were refused since the last such "
+            "ps %u refused the join of %s: %s (%" PRIu64
+            " more joins were refused since the last such "
             "line)",
-            ps, who.text, why, (unsigned long long)refused->untold);
+            ps, who.text, why, refused->untold);
     refused->untold = 0;
     return true;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refused_joins.h -- a line in the log of the ps for a join that it refused, and not for each of those who try for ever.
+/* refused_joins.h -- a line in the log of the ps for a join that it refused, and not for each of
+ * those who try for ever.
  *
- * Who runs a cluster looks at the ps first, and whoever was refused has exited, often on another host. Shared by the lane and
- * the judge. A record begins zeroed.
+ * Who runs a cluster looks at the ps first, and whoever was refused has exited, often on another
+ * host. Shared by the lane and the judge. A record begins zeroed.
  */
 #ifndef LANE_REFUSED_JOINS_H
 #define LANE_REFUSED_JOINS_H
@@ -29,8 +30,8 @@ struct joiner refused_joins_who(const wire_join_request *request);
 struct refused_line {
     char text[1024];
 };
-/* The line, of this ps. False: the same words about the same joiner again, or too many others, within a minute: they are only
- * counted. */
+/* The line, of this ps. False: the same words about the same joiner again, or too many others,
+ * within a minute: they are only counted. */
 bool refused_joins_line(
     struct refused_joins *refused, uint64_t now_us, uint32_t ps, const wire_join_request *request,
     const char *why, struct refused_line *line);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reports.c -- what ps 0 is told: answers to its orders, sessions that were heard from, variables that were assigned.
+/* reports.c -- what ps 0 is told: answers to its orders, sessions that were heard from, variables
+ * that were assigned.
  *
  * One report is on its way at a time; the others wait in their order.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
@@ -20,7 +22,8 @@ static struct report *try_make(struct lane *lane, uint64_t number)
     return report;
 }
 
-/* The same. What it would have said is lost: ps 0 asks again on the next stream, which is why this one ends. */
+/* The same. What it would have said is lost: ps 0 asks again on the next stream, which is why this
+ * one ends. */
 static struct report *make(struct lane *lane, uint64_t number)
 {
     struct report *report = try_make(lane, number);
@@ -56,7 +59,8 @@ static wire_peer_report *new_message(struct lane *lane, uint64_t answers)
     return message;
 }
 
-/* What it voided, its own refusals among them. A session that has been forgotten was decided: nobody waits for it. */
+/* What it voided, its own refusals among them. A session that has been forgotten was decided:
+ * nobody waits for it. */
 static bool pack_close(struct lane *lane, const struct report *report, wire_peer_report *message)
 {
     const struct session *session = lane_session_find(lane, report->session_id);
@@ -146,8 +150,8 @@ void lane_report_refusal(
     assert(error->status != SUMAC_OK);
     if (report == NULL) { /* one that hears nothing of the last refusal is told no other */
         lane_stream_fail(
-            lane, stream, error->status, error->reason, "hello %llu of ps 0 again: %s",
-            (unsigned long long)number, error->text);
+            lane, stream, error->status, error->reason, "hello %" PRIu64 " of ps 0 again: %s",
+            number, error->text);
         return;
     }
     report->answers = number;

@@ -3,9 +3,10 @@
  *
  * X(SERVICE, METHOD, method, what it is, bytes of a request at most, who answers)
  *
- * A CALL is unary: LANE_CALL_METHOD of the events, and a function of whoever answers it, judge_method_call (ps 0's; another ps
- * tells the client where ps 0 is) or lane_method_call. A stream has events of its own. The messages are those that proto/ names; their bound keeps
- * that from being unpacked which would be refused; 0: the connection's.
+ * A CALL is unary: LANE_CALL_METHOD of the events, and a function of whoever answers it,
+ * judge_method_call (ps 0's; another ps tells the client where ps 0 is) or lane_method_call. A
+ * stream has events of its own. The messages are those that proto/ names; their bound keeps that
+ * from being unpacked which would be refused; 0: the connection's.
  */
 #ifndef LANE_RPCS_H
 #define LANE_RPCS_H

@@ -3,6 +3,7 @@
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "text.h"
@@ -35,12 +36,10 @@ struct session *lane_session_open(struct lane *lane, const wire_open_session *op
     session->clock = session->clock_said = open->clock;
     session->heard_us = lane->now_us;
     if (open->task != NULL && open->task->job[0] != '\0')
-        text_print_line(
+        (void)text_print_line(
             session->task, sizeof session->task, "%s %u", open->task->job, open->task->index);
     else
-        text_print(
-            session->task, sizeof session->task, "observer %llu",
-            (unsigned long long)open->attempt);
+        (void)text_print(session->task, sizeof session->task, "observer %" PRIu64, open->attempt);
     struct session **end = &lane->sessions;
     while (*end != NULL)
         end = &(*end)->next;
@@ -83,8 +82,9 @@ static uint64_t voided_bytes(const struct session *session)
     return session->voided_capacity * sizeof *session->voided;
 }
 
-/* Of the closed ones before the newest the oldest that has no part left is forgotten: its client, if there is one, is told to
- * join again. Returns the bytes that were kept of what was voided; forgotten says whether there was one. */
+/* Of the closed ones before the newest the oldest that has no part left is forgotten: its client,
+ * if there is one, is told to join again. Returns the bytes that were kept of what was voided;
+ * forgotten says whether there was one. */
 static uint64_t forget_oldest(struct lane *lane, bool *forgotten)
 {
     struct session **oldest = NULL;
@@ -236,8 +236,9 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
     return slowest == UINT64_MAX ? otherwise : slowest;
 }
 
-/* Until a session is settled it has its own list, and then the union of those of all ps. A list that has grown has less than
- * twice the places that it needs, and while it grows there are two of them. */
+/* Until a session is settled it has its own list, and then the union of those of all ps. A list
+ * that has grown has less than twice the places that it needs, and while it grows there are two of
+ * them. */
 static uint64_t voided_bytes_max(const struct lane *lane)
 {
     const uint64_t count = (1 + (uint64_t)lane->ps_count) * LANE_VOIDED_PER_SESSION_MAX;

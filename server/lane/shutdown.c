@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shutdown.c -- how a ps comes to its end: SIGTERM, the run's end, a state that is lost, a ps 0 that is silent.
+/* shutdown.c -- how a ps comes to its end: SIGTERM, the run's end, a state that is lost, a ps 0
+ * that is silent.
  *
- * What is in flight is finished first: parts that have begun to arrive, vector work, answers that wait to be written. Parts
- * that begin later are neither taken nor answered, so nobody was promised anything. When a ps is lost the run's state is, and
- * no part is finished for its sake: its commit may never come.
+ * What is in flight is finished first: parts that have begun to arrive, vector work, answers that
+ * wait to be written. Parts that begin later are neither taken nor answered, so nobody was promised
+ * anything. When a ps is lost the run's state is, and no part is finished for its sake: its commit
+ * may never come.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "listing.h"
@@ -43,7 +46,7 @@ void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char 
 
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     va_start(arguments, format);
-    text_print_line_values(text, sizeof text, format, arguments);
+    (void)text_print_line_values(text, sizeof text, format, arguments);
     va_end(arguments);
     stop_serving(lane);
     exit_now(lane, LANE_EXIT_PS_LOST, reason, text);
@@ -66,7 +69,7 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
     if (!lane->ended) {
         lane->exit_code = EXIT_TERMINATED;
         lane->exit_reason = SUMAC_REASON_TERMINATED;
-        text_print_line(
+        (void)text_print_line(
             lane->exit_text, sizeof lane->exit_text, "ps %u was terminated before the run ended",
             lane->index);
     }
@@ -82,24 +85,25 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
     lane->ended = true;
     lane->exit_code = (int)end->exit_code;
     lane->exit_reason = (enum sumac_reason)end->reason;
-    text_print_line(lane->exit_text, sizeof lane->exit_text, "%s", end->message);
+    (void)text_print_line(lane->exit_text, sizeof lane->exit_text, "%s", end->message);
     if (!lane->terminating)
         lane->exit_by_us = lane->now_us + (uint64_t)lane->config.terminate_ms * 1000;
     stop_serving(lane);
 }
 
-/* An end tells the clients to stop: what has no stream left to be committed on will not be committed. */
+/* An end tells the clients to stop: what has no stream left to be committed on will not be
+ * committed. */
 static bool may_be_applied(const struct lane *lane, const struct session *session)
 {
     const struct part *first = session->first;
+
     return first != NULL && (!lane->ended || session->push_stream != NULL ||
                              first->sequence <= session->commit_through);
 }
 
 static bool session_in_flight(const struct lane *lane, const struct session *session)
 {
-    return session->waits_in_line || may_be_applied(lane, session) ||
-           session->decide_number != 0;
+    return session->waits_in_line || may_be_applied(lane, session) || session->decide_number != 0;
 }
 
 static bool some_session_in_flight(const struct lane *lane)
@@ -126,6 +130,7 @@ static bool will_take_place(const struct part *part)
 static bool in_flight(const struct lane *lane)
 {
     const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
+
     if (lane->operations != NULL)
         return true;
     if (!lost && some_session_in_flight(lane))
@@ -144,8 +149,9 @@ static bool in_flight(const struct lane *lane)
     return false;
 }
 
-/* ps 0's judge tells the others first, and then this lane: at the tick that it is too late at the latest, which it hears of
- * before the lane does. One that was never told of a cluster has nobody to tell. */
+/* ps 0's judge tells the others first, and then this lane: at the tick that it is too late at the
+ * latest, which it hears of before the lane does. One that was never told of a cluster has nobody
+ * to tell. */
 static bool judge_ends_it(const struct lane *lane, bool late)
 {
     return lane->index == 0 && !lane->ended && (!late || lane->event->kind != LANE_EVENT_TICK);
@@ -184,6 +190,7 @@ static uint64_t gives_up_us(const struct lane *lane)
 static struct text_time time_left(const struct lane *lane)
 {
     const uint64_t until_us = gives_up_us(lane);
+
     return text_time_left(until_us > lane->now_us ? until_us - lane->now_us : 0);
 }
 
@@ -227,7 +234,7 @@ static uint64_t quiet_ms(const struct lane *lane)
 }
 
 /* One that was never there has lost no state. */
-static void give_up(struct lane *lane, unsigned long long silent_ms)
+static void give_up(struct lane *lane, uint64_t silent_ms)
 {
     assert(has_limit(lane));
     if (lane->any_hello)
@@ -244,19 +251,19 @@ static void give_up(struct lane *lane, unsigned long long silent_ms)
 }
 
 /* Is ps 0, which has called, silent for so long that one should speak of it? */
-static bool is_silent(const struct lane *lane, unsigned long long silent_ms)
+static bool is_silent(const struct lane *lane, uint64_t silent_ms)
 {
     return lane->any_hello && silent_ms >= quiet_ms(lane);
 }
 
-static unsigned long long silent_for_ms(const struct lane *lane)
+static uint64_t silent_for_ms(const struct lane *lane)
 {
     return (lane->now_us - lane->coordinator_heard_us) / 1000;
 }
 
 char *lane_shutdown_wait(struct lane *lane)
 {
-    const unsigned long long silent_ms = silent_for_ms(lane);
+    const uint64_t silent_ms = silent_for_ms(lane);
     const bool silent = is_silent(lane, silent_ms);
 
     if (lane->index == 0 || lane->exited || lane->ended || (lane->joined_once && !silent))
@@ -281,7 +288,7 @@ char *lane_shutdown_wait(struct lane *lane)
 
 void lane_shutdown_watch(struct lane *lane)
 {
-    const unsigned long long silent_ms = silent_for_ms(lane);
+    const uint64_t silent_ms = silent_for_ms(lane);
 
     assert(lane->now_us >= lane->coordinator_heard_us);
     if (lane->index == 0 || lane->exited || lane->ended)

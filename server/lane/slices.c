@@ -13,7 +13,8 @@ const struct update_function *slices_function(const struct part *part, const str
                               : part->functions[run->function - 1].function;
 }
 
-/* The push's hyperparameters over the variable's own, or, of another function, over its defaults. */
+/* The push's hyperparameters over the variable's own, or, of another function, over its
+ * defaults. */
 static void
 merge(const struct part *part, const struct run *run, struct update_hyperparameters *merged)
 {
@@ -91,7 +92,8 @@ depends(const struct batch *batch, const struct part *part, const struct run *ru
     return false;
 }
 
-/* Make the block writable for bytes first … first + bytes - 1 of it. *from is where to read them. NULL: no memory. */
+/* Make the block writable for bytes first … first + bytes - 1 of it. *from is where to read them.
+ * NULL: no memory. */
 static struct block *open_block(
     struct lane *lane, struct batch *batch, uint64_t position, struct block **place, bool whole,
     const struct block **from)

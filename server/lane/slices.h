@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slices.h -- an operation's runs, cut into slices: what one COMPUTE, or one round of work in place, has to do. */
+/* slices.h -- an operation's runs, cut into slices: what one COMPUTE, or one round of work in
+ * place, has to do. */
 #ifndef LANE_SLICES_H
 #define LANE_SLICES_H
 
@@ -20,8 +21,9 @@ struct batch {
 };
 
 const struct update_function *slices_function(const struct part *part, const struct run *run);
-/* Fill the batch from where the operation is, up to its end, to what depends on a slice of this batch, to the room for slices, to
- * the bound on what is copied, or to a block that there is no memory for. */
+/* Fill the batch from where the operation is, up to its end, to what depends on a slice of this
+ * batch, to the room for slices, to the bound on what is copied, or to a block that there is no
+ * memory for. */
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging.c -- the bytes of a part's pieces, copied into chunks while they are hot, floats checked in the same pass.
+/* staging.c -- the bytes of a part's pieces, copied into chunks while they are hot, floats checked
+ * in the same pass.
  *
- * A run begins aligned to 16 bytes, and chunks hold whole multiples of 64, so an element never lies in two chunks. On the
- * wire it may lie in two spans: its bytes are put together here, and then it is checked.
+ * A run begins aligned to 16 bytes, and chunks hold whole multiples of 64, so an element never lies
+ * in two chunks. On the wire it may lie in two spans: its bytes are put together here, and then it
+ * is checked.
  */
 #include "lane_state.h"
 

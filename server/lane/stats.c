@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.c -- what a ps is doing, in numbers: since its start, per session, and what it waits for. */
+/* stats.c -- what a ps is doing, in numbers: since its start, per session, and what it waits
+ * for. */
 #include "lane_state.h"
 
 #include <assert.h>
@@ -169,8 +170,8 @@ static uint32_t list_own_waits(struct lane *lane, const struct lane_told *told, 
     return 1;
 }
 
-/* What this ps itself waits for, and the pulls and parts that wait. Of those that a step has no time to look at, all are counted
- * as left out. False: no memory. */
+/* What this ps itself waits for, and the pulls and parts that wait. Of those that a step has no
+ * time to look at, all are counted as left out. False: no memory. */
 static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_stats_reply *reply)
 {
     char *const *own = NULL;

@@ -3,6 +3,7 @@
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "error.h"
@@ -11,7 +12,8 @@
 #define BREAKS_LOGGED 4u /* of one session; then only each that is a power of two */
 #define TO(state) (1u << (state))
 
-/* What may follow each state. ps 0 says hello again on the stream that it has, and a hello of another configuration unsays it. */
+/* What may follow each state. ps 0 says hello again on the stream that it has, and a hello of
+ * another configuration unsays it. */
 static const uint32_t moves[] = {
     [STREAM_SILENT] = TO(STREAM_STALE) | TO(STREAM_GREETED) | TO(STREAM_ENDED),
     [STREAM_STALE] = TO(STREAM_ENDED),
@@ -117,7 +119,8 @@ void lane_stream_end(struct lane *lane, struct stream *stream)
     assert(stream->session == NULL || stream->session->push_stream != stream);
 }
 
-/* Of a session that is open: its client was killed, or cannot be reached. At once, not when the lease is over. */
+/* Of a session that is open: its client was killed, or cannot be reached. At once, not when the
+ * lease is over. */
 static void tell_broken(struct lane *lane, const struct stream *stream)
 {
     struct session *session = stream->session;
@@ -130,10 +133,10 @@ static void tell_broken(struct lane *lane, const struct stream *stream)
         return;
     out_log(
         &lane->out,
-        "ps %u: the push stream of %s, attempt %llu, broke; its lease ends in %s unless it is "
+        "ps %u: the push stream of %s, attempt %" PRIu64
+        ", broke; its lease ends in %s unless it is "
         "heard from",
-        lane->index, session->task, (unsigned long long)session->attempt,
-        text_time_ms(lane->config.lease_ms).text);
+        lane->index, session->task, session->attempt, text_time_ms(lane->config.lease_ms).text);
 }
 
 void lane_stream_closed(struct lane *lane, const struct lane_event *event)
@@ -177,7 +180,7 @@ void lane_stream_fail(
     effect->error.status = status;
     effect->error.reason = reason;
     va_start(arguments, format);
-    text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
+    (void)text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
     va_end(arguments);
     lane_stream_end(lane, stream);
 }
@@ -223,7 +226,8 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
                                     : greeting; /* mark 0, nothing voided: the epoch began empty */
 }
 
-/* Of a session's push streams the one of the largest generation counts. False: this is not the one. */
+/* Of a session's push streams the one of the largest generation counts. False: this is not the
+ * one. */
 static bool take_over(struct lane *lane, struct stream *stream, struct session *session)
 {
     assert(stream->kind == LANE_STREAM_PUSH);
@@ -235,16 +239,16 @@ static bool take_over(struct lane *lane, struct stream *stream, struct session *
     if (session->has_generation && stream->generation <= session->generation) {
         lane_stream_fail(
             lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
-            "stream of generation %llu: session %s has had one of generation %llu on ps %u",
-            (unsigned long long)stream->generation, session->task,
-            (unsigned long long)session->generation, lane->index);
+            "stream of generation %" PRIu64 ": session %s has had one of generation %" PRIu64
+            " on ps %u",
+            stream->generation, session->task, session->generation, lane->index);
         return false;
     }
     if (session->push_stream != NULL)
         lane_stream_fail(
             lane, session->push_stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
-            "stream of generation %llu: one of generation %llu has taken its place",
-            (unsigned long long)session->generation, (unsigned long long)stream->generation);
+            "stream of generation %" PRIu64 ": one of generation %" PRIu64 " has taken its place",
+            session->generation, stream->generation);
     session->push_stream = stream;
     session->has_generation = true;
     session->generation = stream->generation;
@@ -263,9 +267,8 @@ static bool check_hello(struct lane *lane, struct stream *stream, const wire_hel
     if (hello->cluster_id != 0 && lane->cluster_id != 0 && hello->cluster_id != lane->cluster_id) {
         lane_stream_fail(
             lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "cluster %016llx: ps %u belongs to cluster %016llx",
-            (unsigned long long)hello->cluster_id, lane->index,
-            (unsigned long long)lane->cluster_id);
+            "cluster %016" PRIx64 ": ps %u belongs to cluster %016" PRIx64, hello->cluster_id,
+            lane->index, lane->cluster_id);
         return false;
     }
     const bool reader = stream->kind == LANE_STREAM_PULL && hello->session_id.len == 0;
@@ -289,7 +292,8 @@ static bool is_stale(const struct lane *lane, const struct stream *stream, const
            !(lax && hello->ps_incarnation == 0);
 }
 
-/* hello's commit_through is not acted on: without the voided ones it would apply what must not be. The commit follows. */
+/* hello's commit_through is not acted on: without the voided ones it would apply what must not be.
+ * The commit follows. */
 static bool take_hello(struct lane *lane, struct stream *stream, const wire_hello *hello)
 {
     assert(stream->state == STREAM_SILENT);
@@ -355,7 +359,8 @@ static void flush_one(struct lane *lane, struct stream *stream)
     }
 }
 
-/* A step takes so long for what it says and no longer: thousands of pulls may wait for the same push. */
+/* A step takes so long for what it says and no longer: thousands of pulls may wait for the same
+ * push. */
 static bool puts_off(const struct lane *lane, const struct stream *stream)
 {
     return !lane_has_time(lane) && stream->kind != LANE_STREAM_PEER;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn.c -- whose turn it is: a session's parts are applied one after the other, each when the one before it is.
+/* turn.c -- whose turn it is: a session's parts are applied one after the other, each when the one
+ * before it is.
  *
- * A part's turn has come when its `previous` is the mark and it is committed, or carries its own commit. If a shard that it
- * touches is busy, or the step is long enough, its session waits in a queue, so that nobody waits for ever.
+ * A part's turn has come when its `previous` is the mark and it is committed, or carries its own
+ * commit. If a shard that it touches is busy, or the step is long enough, its session waits in a
+ * queue, so that nobody waits for ever.
  */
 #include "lane_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "text.h"
 
@@ -232,28 +235,31 @@ void lane_turn_describe_wait(
     const struct session *session = part->session;
     const bool is_next = part->previous == session->mark;
     const bool before_is_here = is_next || lane_session_part(session, part->previous) != NULL;
-    const unsigned long long sequence = part->sequence, previous = part->previous;
+
+    const uint64_t sequence = part->sequence, previous = part->previous;
     const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
     const struct shard *busy = find_busy(part);
 
     if (before_is_here && !is_committed(session, part))
-        text_print_line(
+        (void)text_print_line(
             text, text_bytes,
-            "push %llu of %s is staged on ps %u and waits for its commit: its client has not heard "
+            "push %" PRIu64
+            " of %s is staged on ps %u and waits for its commit: its client has not heard "
             "from all ps that it concerns, or has stopped; last heard from %s ago",
             sequence, session->task, lane->index, silent.text);
     else if (!is_next)
-        text_print_line(
+        (void)text_print_line(
             text, text_bytes,
-            "push %llu of %s is staged on ps %u and waits for push %llu before it, whose part "
+            "push %" PRIu64 " of %s is staged on ps %u and waits for push %" PRIu64
+            " before it, whose part "
             "there "
-            "%s; its mark is %llu, last heard from %s ago",
+            "%s; its mark is %" PRIu64 ", last heard from %s ago",
             sequence, session->task, lane->index, previous,
-            lane_turn_whereabouts(session, part->previous), (unsigned long long)session->mark,
-            silent.text);
+            lane_turn_whereabouts(session, part->previous), session->mark, silent.text);
     else
-        text_print_line(
-            text, text_bytes, "push %llu of %s waits for %s%s on ps %u%s", sequence, session->task,
-            busy == NULL ? "its turn" : "variable ", busy == NULL ? "" : busy->variable->name,
-            lane->index, busy == NULL ? "" : ", whose shard is being updated");
+        (void)text_print_line(
+            text, text_bytes, "push %" PRIu64 " of %s waits for %s%s on ps %u%s", sequence,
+            session->task, busy == NULL ? "its turn" : "variable ",
+            busy == NULL ? "" : busy->variable->name, lane->index,
+            busy == NULL ? "" : ", whose shard is being updated");
 }

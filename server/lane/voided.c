@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* voided.c -- the pushes of a session that some ps refused, and why, if it was this one.
  *
- * A part that is refused enters the list with its reason when it takes its place in the order, so that no turn can fail to
- * void it; what other ps refused comes with commits, and with the decision of a settle. Everything up to acked_through is
- * forgotten. The list is ascending, and bounded: a client has only so many pushes under way.
+ * A part that is refused enters the list with its reason when it takes its place in the order, so
+ * that no turn can fail to void it; what other ps refused comes with commits, and with the decision
+ * of a settle. Everything up to acked_through is forgotten. The list is ascending, and bounded: a
+ * client has only so many pushes under way.
  */
 #include "lane_state.h"
 
@@ -86,7 +87,8 @@ struct voided *lane_voided_put(struct session *session, uint64_t sequence)
     return voided;
 }
 
-/* What a commit named although no part of it is here is of no use once the commit covers it: no part will come. */
+/* What a commit named although no part of it is here is of no use once the commit covers it: no
+ * part will come. */
 static void drop_useless(struct session *session)
 {
     const struct part *part = session->first;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assigned.c -- which elements of a shard its creator has yet to assign: one bit each, until there are none.
+/* assigned.c -- which elements of a shard its creator has yet to assign: one bit each, until there
+ * are none.
  *
- * The value of an assigned variable may come in any number of pushes and in any order; it is there when every element is.
+ * The value of an assigned variable may come in any number of pushes and in any order; it is there
+ * when every element is.
  */
 #include "store.h"
 

@@ -53,7 +53,8 @@ static uint64_t bytes_beside_pool(const struct store *store)
     return slots * sizeof(struct id_map_slot) + store->record_bytes;
 }
 
-/* Old blocks and the spare ones that come of them share one bound. What new variables find beside them is the state's. */
+/* Old blocks and the spare ones that come of them share one bound. What new variables find beside
+ * them is the state's. */
 static void share_bound(struct store *store)
 {
     const uint64_t max = view_bytes_max(store);
@@ -194,7 +195,8 @@ static struct block *take_for_write(struct store *store, const struct block *bes
     return make(store, beside->shard, beside->index, sized_pool_take_reserved);
 }
 
-/* A block beside one that readers need. Where there is no memory for it, views are given up, the oldest first. */
+/* A block beside one that readers need. Where there is no memory for it, views are given up, the
+ * oldest first. */
 static struct block *take_beside(struct store *store, const struct block *block)
 {
     struct block *fresh = take_for_write(store, block);
@@ -216,6 +218,7 @@ struct block *store_block_write(
     struct store *store, struct block **place, uint64_t position, const struct block **from)
 {
     struct block *block = *place;
+
     assert(block->died == 0);
     assert(position >= block->born);
     while (store->views.first != NULL && needed(store, block) &&

@@ -3,11 +3,11 @@
  * slots as lists of blocks.
  *
  *   shard ─┬─ value:   | block 0 | block 1 | … | last |   each block_bytes long, the last as needed
- *          └─ slot[i]: | block 0 | block 1 | … | last |   the same elements, the function's companions
+ *          └─ slot[i]: | block 0 | block 1 | … | last |   the function's companions, as many
  *
  * A block knows the position it was born at. Long pulls open a view of a position, and count
- * nothing on its blocks. Before the lane overwrites a block that an open view still sees, it takes a spare one
- * and leaves the old one to the view:
+ * nothing on its blocks. Before the lane overwrites a block that an open view still sees, it takes
+ * a spare one and leaves the old one to the view:
  *
  *   value[3] ─► block (born 90) ─older─► block (born 41, died 90) ─older─► block (born 7, died 41)
  *
@@ -87,7 +87,8 @@ struct shard {
     uint32_t users;      /* parts and pulls that name it */
     uint32_t views;      /* of them, open views */
     char last_worker[STORE_TASK_TEXT_BYTES];
-    uint64_t of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
+    uint64_t
+        of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
 };
 
 /* A position held open for a reader. Owned by the pull. */
@@ -126,7 +127,8 @@ void store_init(
 void store_deinit(struct store *store);
 /* What variables may have, and what their pool may hold for them. It has no bound before. */
 void store_bound_state(struct store *store, uint64_t state_bytes_max);
-/* What counts against that: what is in use, or, where small pieces leave room between them that nobody uses, what is held. */
+/* What counts against that: what is in use, or, where small pieces leave room between them that
+ * nobody uses, what is held. */
 uint64_t store_state_bytes(const struct store *store);
 
 /* variables.c */
@@ -156,7 +158,8 @@ void store_let_go(struct store *store, struct shard *shard);
 
 /* assigned.c */
 
-/* What is kept of a shard of so many bytes until its creator has assigned it; 0: it is not assigned by its creator. */
+/* What is kept of a shard of so many bytes until its creator has assigned it; 0: it is not assigned
+ * by its creator. */
 uint64_t store_assignable_bytes(const struct variable *variable, uint64_t shard_bytes);
 /* All of the shard is yet to be assigned, if that is how it gets its value. False: no memory. */
 bool store_assignable(struct store *store, struct shard *shard);
@@ -168,8 +171,8 @@ void store_assigned_drop(struct store *store, struct shard *shard);
 
 struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index);
 /* Make a block writable, as the operation at `position`. *from is what to read: the block itself,
- * or the old one, whose bytes have not been copied. NULL: there is no memory for another one, and bytes of this one are on
- * their way to a reader. */
+ * or the old one, whose bytes have not been copied. NULL: there is no memory for another one, and
+ * bytes of this one are on their way to a reader. */
 struct block *store_block_write(
     struct store *store, struct block **place, uint64_t position, const struct block **from);
 /* The block that a view at `position` sees. */
@@ -178,7 +181,8 @@ static inline void store_block_lend(struct block *block) { block->lent++; }
 void store_block_released(struct store *store, struct block *block);
 /* A block that nobody lends or sees any more, present or old. */
 void store_block_drop(struct store *store, struct block *block);
-/* The state has grown or shrunk, and with it what readers may keep: what is spare beyond that goes back to the source. */
+/* The state has grown or shrunk, and with it what readers may keep: what is spare beyond that goes
+ * back to the source. */
 void store_give_spare(struct store *store);
 
 void store_view_open(struct store *store, struct view *view);

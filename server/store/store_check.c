@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_check.c -- is all that a store keeps consistent? */
+#include <inttypes.h>
 #include "store_check.h"
 
 uint64_t store_mix(const struct shard *shard)
@@ -9,7 +10,8 @@ uint64_t store_mix(const struct shard *shard)
     return mixed ^ mixed >> 29;
 }
 
-/* A present block, and the old ones behind it, each replaced no later than the one before it was made. */
+/* A present block, and the old ones behind it, each replaced no later than the one before it was
+ * made. */
 static void check_value(
     const struct shard *shard, const struct block *block, struct store_sums *sums,
     struct check *check)
@@ -27,10 +29,10 @@ static void check_value(
         if (old->born >= old->died || old->died > newer->born) {
             check_object(
                 check,
-                "variable %s: block %u lived from position %llu to %llu, its successor was made at "
-                "%llu",
-                name, block->index, (unsigned long long)old->born, (unsigned long long)old->died,
-                (unsigned long long)newer->born);
+                "variable %s: block %u lived from position %" PRIu64 " to %" PRIu64
+                ", its successor was made at "
+                "%" PRIu64,
+                name, block->index, old->born, old->died, newer->born);
             return; /* and not round in a circle */
         }
         newer = old;
@@ -89,8 +91,8 @@ static void check_shard(
             shard->views);
     if ((store_shard(store, shard->id) == shard) == variable->deleted)
         check_object(
-            check, "variable %s: shard %llu is %s by its number", variable->name,
-            (unsigned long long)shard->id, variable->deleted ? "deleted and found" : "not found");
+            check, "variable %s: shard %" PRIu64 " is %s by its number", variable->name, shard->id,
+            variable->deleted ? "deleted and found" : "not found");
     if (shard->block_count > 0)
         check_list(store, shard, shard->value, sums, check);
     for (uint32_t i = 0; shard->block_count > 0 && i < slots; i++)
@@ -153,8 +155,10 @@ static void check_old(const struct store *store, struct store_sums *sums, struct
         }
         if (block->lent == 0 && !is_seen(store, block))
             check_object(
-                check, "an old block of %u bytes, of positions %llu to %llu, is kept for nobody",
-                block->bytes, (unsigned long long)block->born, (unsigned long long)block->died);
+                check,
+                "an old block of %u bytes, of positions %" PRIu64 " to %" PRIu64
+                ", is kept for nobody",
+                block->bytes, block->born, block->died);
         bytes += block->bytes;
         chained += block->shard != NULL;
         sums->lent += block->lent;
@@ -175,9 +179,7 @@ static void check_views(const struct store *store, struct store_sums *sums, stru
         }
         if (view->position > store->position ||
             (before != NULL && view->position < before->position))
-            check_object(
-                check, "a view of position %llu is out of order",
-                (unsigned long long)view->position);
+            check_object(check, "a view of position %" PRIu64 " is out of order", view->position);
         sums->views++;
         before = view;
     }

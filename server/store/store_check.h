@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_check.h -- is all that a store keeps consistent? For the tests; the cost grows with what there is.
+/* store_check.h -- is all that a store keeps consistent? For the tests; the cost grows with what
+ * there is.
  *
- * Who uses a shard is not the store's to know, nor are deleted variables in a list of it: whoever checks has both, counts
- * what it knows into the sums, and compares at the end.
+ * Who uses a shard is not the store's to know, nor are deleted variables in a list of it: whoever
+ * checks has both, counts what it knows into the sums, and compares at the end.
  */
 #ifndef STORE_STORE_CHECK_H
 #define STORE_STORE_CHECK_H

@@ -3,11 +3,13 @@
 #include "store.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
 
-/* What is kept of each beside values and slots, with the entries of the maps and, on ps 0, the judge's record. */
+/* What is kept of each beside values and slots, with the entries of the maps and, on ps 0, the
+ * judge's record. */
 #define VARIABLE_OWN_BYTES 2048u
 #define PLACEMENT_OWN_BYTES 128u
 #define SHARD_OWN_BYTES 384u
@@ -166,6 +168,7 @@ static bool make_shard(
 {
     bool complete = true;
     const uint32_t slots = variable->definition.function->slot_count;
+
     *shard = (struct shard){
         .id = placement->shard_id,
         .layout_epoch = placement->layout_epoch,
@@ -262,7 +265,8 @@ assignable_bytes_of(const struct variable *variable, const wire_variable *given,
     return bytes;
 }
 
-/* Sizes are rounded up to an eighth more at most (sized_pool.h): so are a shard's last blocks, and its lists of blocks. */
+/* Sizes are rounded up to an eighth more at most (sized_pool.h): so are a shard's last blocks, and
+ * its lists of blocks. */
 static uint64_t own_bytes_of(
     const struct store *store, const struct variable *variable, const wire_variable *given,
     uint32_t this_ps)
@@ -304,11 +308,11 @@ static enum sumac_status check_room(
         return SUMAC_OK;
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "variable %s: ps %u has room for %llu bytes more (of %llu, its --state-max), its shards "
-        "have %llu%s, and what is kept beside them %llu",
-        given->name, this_ps, (unsigned long long)free_bytes, (unsigned long long)bytes_max,
-        (unsigned long long)bytes, lists > 1 ? ", and their slots as much each" : "",
-        (unsigned long long)beside);
+        "variable %s: ps %u has room for %" PRIu64 " bytes more (of %" PRIu64
+        ", its --state-max), its shards "
+        "have %" PRIu64 "%s, and what is kept beside them %" PRIu64,
+        given->name, this_ps, free_bytes, bytes_max, bytes,
+        lists > 1 ? ", and their slots as much each" : "", beside);
 }
 
 /* What this variable, which may be half made, takes of the state by what is in use. */
@@ -338,13 +342,14 @@ static enum sumac_status refuse_memory(
             "variable %s: ps %u has no memory for its shards", name, store->ps);
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "variable %s: ps %u holds %llu bytes for variables (of %llu, its --state-max), though "
+        "variable %s: ps %u holds %" PRIu64 " bytes for variables (of %" PRIu64
+        ", its --state-max), though "
         "those "
-        "that it has take %llu: the rest lies between small pieces and serves others of their "
+        "that it has take %" PRIu64
+        ": the rest lies between small pieces and serves others of their "
         "sizes "
         "only; delete more of them, or start the ps with a larger --state-max",
-        name, store->ps, (unsigned long long)store_state_bytes(store),
-        (unsigned long long)store->state_bytes_max, (unsigned long long)in_use_bytes);
+        name, store->ps, store_state_bytes(store), store->state_bytes_max, in_use_bytes);
 }
 
 /* Undo a half-made variable. */
@@ -382,6 +387,7 @@ enum sumac_status store_add(
     struct definition definition;
     const uint64_t in_use_bytes = store->state_bytes + store->own_bytes;
     enum sumac_status known = definition_read(given, &definition, error);
+
     if (known == SUMAC_OK)
         known = check_shards(given, &definition, error);
     if (known != SUMAC_OK)

@@ -26,6 +26,7 @@ json_t *cases_load(const char *path)
 {
     json_error_t where;
     json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+
     if (file == NULL) {
         fprintf(stderr, "%s:%d:%d: %s\n", path, where.line, where.column, where.text);
         return NULL;
@@ -56,6 +57,7 @@ bool cases_keys_known(
 {
     const char *key = NULL;
     json_t *value = NULL;
+
     json_object_foreach(object, key, value)
     {
         if (!is_among(key, keys))
@@ -68,6 +70,7 @@ static bool case_keys_known(const struct cases_run *run, json_t *one, const char
 {
     const char *key = NULL;
     json_t *value = NULL;
+
     json_object_foreach(one, key, value)
     {
         if (!is_among(key, shared_keys) && !is_among(key, keys))
@@ -84,6 +87,7 @@ void cases_each(
 {
     size_t i = 0;
     json_t *one = NULL;
+
     json_array_foreach(json_object_get(file, "cases"), i, one)
     {
         const char *op = json_string_value(json_object_get(one, "op"));

@@ -6,6 +6,7 @@
  *   {"ps": N, "partitioner": …, "creates": [{"name", "shape", "dtype", "colocate_with"}, …],
  *    "expect": {"shards": [{"name", "ps", "rows"}, …]}}
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,8 +71,8 @@ static bool counts_match(const struct cases_run *run, json_t *expected, uint64_t
         const json_int_t wanted = json_integer_value(json_array_get(expected, axis));
         if (count != (uint64_t)wanted)
             return cases_fail(
-                run, "axis %zu is split into %llu, expected %lld", axis, (unsigned long long)count,
-                (long long)wanted);
+                run, "axis %zu is split into %" PRIu64 ", expected %" PRId64, axis, count,
+                (int64_t)wanted);
     }
     return true;
 }
@@ -80,18 +81,19 @@ static bool
 rows_match(const struct cases_run *run, json_t *expected, uint64_t rows, uint64_t shard_count)
 {
     uint64_t first = 0;
+
     if (shard_count != json_array_size(expected))
         return cases_fail(
-            run, "%llu shards, expected %zu", (unsigned long long)shard_count,
-            json_array_size(expected));
+            run, "%" PRIu64 " shards, expected %zu", shard_count, json_array_size(expected));
     for (uint64_t shard = 0; shard < shard_count; shard++) {
         const struct sumac_range range = placement_rows(rows, shard_count, shard);
         const json_int_t wanted = json_integer_value(json_array_get(expected, shard));
         if (range.count != (uint64_t)wanted || range.first != first)
             return cases_fail(
-                run, "shard %llu has rows %llu + %llu, expected %llu + %lld",
-                (unsigned long long)shard, (unsigned long long)range.first,
-                (unsigned long long)range.count, (unsigned long long)first, (long long)wanted);
+                run,
+                "shard %" PRIu64 " has rows %" PRIu64 " + %" PRIu64 ", expected %" PRIu64
+                " + %" PRId64,
+                shard, range.first, range.count, first, (int64_t)wanted);
         first += range.count;
     }
     return first == rows || cases_fail(run, "the shards do not make up all rows");
@@ -104,6 +106,7 @@ static enum cases_result run_partition(struct cases_run *run, json_t *one, void 
     struct sumac_shape shape;
     struct sumac_error error = {0};
     uint64_t shard_count = 0;
+
     if (!read_rule(run, json_object_get(one, "partitioner"), &rule))
         return CASES_FAILED;
     read_shape(json_object_get(one, "shape"), &shape);
@@ -152,6 +155,7 @@ static bool place(
     uint64_t shard_count = 1;
     const char *name = json_string_value(json_object_get(create, "name"));
     const char *beside = json_string_value(json_object_get(create, "colocate_with"));
+
     read_shape(json_object_get(create, "shape"), &shape);
     if (!cases_keys_known(run, create, "a create", create_keys))
         return false;
@@ -163,8 +167,7 @@ static bool place(
         const struct placed *other = beside == NULL ? NULL : find_placed(list, beside);
         struct placed *placed = &list->items[list->count++];
         if (shard_count > 1)
-            snprintf(
-                placed->name, sizeof placed->name, "%s/part_%llu", name, (unsigned long long)shard);
+            snprintf(placed->name, sizeof placed->name, "%s/part_%" PRIu64, name, shard);
         else
             snprintf(placed->name, sizeof placed->name, "%s", name);
         placed->ps = other != NULL ? other->ps : placement_next_ps(counter, ps_count);
@@ -187,9 +190,10 @@ shards_match(const struct cases_run *run, json_t *expected, const struct placed_
         if (name == NULL || strcmp(name, placed->name) != 0 || ps != placed->ps ||
             (uint64_t)rows != placed->rows)
             return cases_fail(
-                run, "%s is on ps %u with %llu rows, expected %s on %lld with %lld", placed->name,
-                placed->ps, (unsigned long long)placed->rows, name == NULL ? "?" : name,
-                (long long)ps, (long long)rows);
+                run,
+                "%s is on ps %u with %" PRIu64 " rows, expected %s on %" PRId64 " with %" PRId64,
+                placed->name, placed->ps, placed->rows, name == NULL ? "?" : name, (int64_t)ps,
+                (int64_t)rows);
     }
     return true;
 }
@@ -203,6 +207,7 @@ static enum cases_result run_placement(struct cases_run *run, json_t *one, void 
     size_t i = 0;
     json_t *create = NULL;
     const uint32_t ps_count = (uint32_t)json_integer_value(json_object_get(one, "ps"));
+
     if (!read_rule(run, json_object_get(one, "partitioner"), &rule))
         return CASES_FAILED;
     json_array_foreach(
@@ -217,6 +222,7 @@ int main(int argc, char **argv)
     json_t *file = argc == 2 ? cases_load(argv[1]) : NULL;
     struct cases_run partition = {.op = "partition"};
     struct cases_run placement = {.op = "placement"};
+
     if (file == NULL)
         return 2;
     cases_each(file, &partition, partition_keys, run_partition, NULL);

@@ -26,6 +26,7 @@ static struct {
 enum sumac_status target_open(struct sumac_error *error)
 {
     enum sumac_status status = sumac_cluster_from_environment(NULL, &now.cluster, error);
+
     if (status != SUMAC_OK)
         return status;
     const struct sumac_client_options options = {.cluster = &now.cluster};
@@ -38,6 +39,7 @@ enum sumac_status target_open(struct sumac_error *error)
 void target_close(void)
 {
     struct sumac_error error = {0};
+
     if (sumac_client_leave(now.client, true, &error) != SUMAC_OK)
         fprintf(stderr, "%s\n", error.text);
     sumac_client_close(now.client);
@@ -52,6 +54,7 @@ static enum sumac_status wrap(
     struct sumac_buffer *buffer = NULL;
     const struct sumac_place place = {.kind = SUMAC_PLACE_HOST};
     enum sumac_status status = sumac_buffer_wrap(data, shape->bytes, place, NULL, NULL, &buffer);
+
     if (status == SUMAC_OK)
         status = sumac_tensor_view(buffer, 0, shape->dtype, &shape->shape, tensor);
     if (status == SUMAC_OK)
@@ -64,6 +67,7 @@ enum sumac_status target_create(const struct target_variable *variable, struct s
 {
     struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     const size_t count = variable->hyperparameter_count;
+
     now.definition = variable;
     for (size_t i = 0; i < count && i < HYPERPARAMETERS_MAX; i++)
         hyperparameters[i] = (struct sumac_hyperparameter){
@@ -93,6 +97,7 @@ enum sumac_status target_create(const struct target_variable *variable, struct s
 void target_delete(void)
 {
     struct sumac_error error = {0};
+
     if (now.variable != NULL &&
         sumac_client_delete(now.client, now.definition->name, &error) != SUMAC_OK)
         fprintf(stderr, "%s\n", error.text);
@@ -103,6 +108,7 @@ enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_e
 {
     struct sumac_delta delta = {.variable = now.variable};
     enum sumac_status status = wrap(gradient, gradient->data, &delta.value, error);
+
     if (status != SUMAC_OK)
         return status;
     const struct sumac_push_options options = {.non_finite_allowed = true};
@@ -118,6 +124,7 @@ enum sumac_status target_read(void *value, struct sumac_error *error)
 {
     struct sumac_fetch fetch = {.variable = now.variable};
     enum sumac_status status = wrap(now.definition->initial, value, &fetch.into, error);
+
     if (status != SUMAC_OK)
         return status;
     struct sumac_pull *pull = NULL;

@@ -34,6 +34,7 @@ read_hyperparameters(const struct target_variable *variable, struct sumac_error 
     wire_hyperparameter given[UPDATE_HYPERPARAMETERS_MAX];
     wire_hyperparameter *pointers[UPDATE_HYPERPARAMETERS_MAX];
     wire_function message = WIRE_FUNCTION_INIT;
+
     message.hyperparameters = pointers;
     for (size_t i = 0; i < variable->hyperparameter_count; i++) {
         const uint32_t number = update_hyperparameter_find(variable->hyperparameters[i].name);
@@ -59,6 +60,7 @@ read_hyperparameters(const struct target_variable *variable, struct sumac_error 
 static enum sumac_status allocate(const struct case_tensor *initial, struct sumac_error *error)
 {
     const size_t bytes = initial->bytes > 0 ? (size_t)initial->bytes : 1;
+
     now.value = malloc(bytes);
     bool complete = now.value != NULL;
     for (uint32_t i = 0; i < now.function->slot_count; i++) {
@@ -104,6 +106,7 @@ enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_e
         .value_out = now.value,
         .value_in = now.value,
         .gradient = gradient->data};
+
     for (uint32_t i = 0; i < now.function->slot_count; i++) {
         slice.slot_out[i] = now.slots[i];
         slice.slot_in[i] = now.slots[i];

@@ -62,6 +62,7 @@ static bool write_element(enum sumac_dtype dtype, const json_t *value, uint8_t *
 {
     double number = 0;
     uint64_t bits = 0;
+
     if (sumac_dtype_is_float(dtype) ? !read_float(value, &number) : !read_integer(value, &bits))
         return false;
     const float single = (float)number;
@@ -116,6 +117,7 @@ static double read_element(enum sumac_dtype dtype, const uint8_t *at)
     double number = 0;
     float single = 0;
     uint16_t half = 0;
+
     if (dtype == SUMAC_FLOAT64) {
         memcpy(&number, at, sizeof number);
         return number;
@@ -151,6 +153,7 @@ bool case_tensor_equal(
     const void *actual, bool exactly)
 {
     const size_t element_bytes = sumac_dtype_bytes(expected->dtype);
+
     for (size_t i = 0; i < expected->elements; i++) {
         const uint8_t *wanted = (const uint8_t *)expected->data + i * element_bytes;
         const uint8_t *got = (const uint8_t *)actual + i * element_bytes;

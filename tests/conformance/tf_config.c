@@ -52,6 +52,7 @@ static bool job_matches(
     json_t *expected)
 {
     const struct sumac_job *job = sumac_cluster_job(cluster, name);
+
     if (job == NULL || job->task_count != json_object_size(expected))
         return cases_fail(
             run, "job %s has %u tasks, expected %zu", name, job != NULL ? job->task_count : 0,
@@ -129,6 +130,7 @@ static enum cases_result run_case(struct cases_run *run, json_t *one, void *cont
 {
     (void)context;
     struct sumac_cluster_overrides overrides;
+
     if (!read_overrides(run, json_object_get(one, "overrides"), &overrides))
         return CASES_FAILED;
     const char *text = json_string_value(json_object_get(one, "env"));
@@ -156,6 +158,7 @@ static enum cases_result run_case(struct cases_run *run, json_t *one, void *cont
 int main(int argc, char **argv)
 {
     json_t *file = cases_load(argc == 2 ? argv[1] : "cluster.json");
+
     if (file == NULL)
         return EXIT_FAILURE;
     struct cases_run run = {.op = "tf_config"};

@@ -53,6 +53,7 @@ static bool read_hyperparameters(struct one_case *one, json_t *given)
 {
     const char *name = NULL;
     json_t *value = NULL;
+
     json_object_foreach(given, name, value)
     {
         if (one->variable.hyperparameter_count == HYPERPARAMETERS_MAX)
@@ -72,6 +73,7 @@ static bool read_gradients(struct one_case *one, json_t *given)
 {
     size_t i = 0;
     json_t *gradient = NULL;
+
     json_array_foreach(given, i, gradient)
     {
         if (i == GRADIENTS_MAX)
@@ -86,6 +88,7 @@ static bool read_gradients(struct one_case *one, json_t *given)
 static bool read_case(struct one_case *one, json_t *given)
 {
     const char *function = json_string_value(json_object_get(given, "fn"));
+
     if (function == NULL)
         return cases_fail(one->run, "\"fn\" is no string");
     one->variable.name = one->run->case_id;
@@ -110,6 +113,7 @@ static bool is_sparse(const json_t *given)
 {
     size_t i = 0;
     json_t *gradient = NULL;
+
     json_array_foreach(json_object_get(given, "gradients"), i, gradient)
     {
         if (json_object_get(gradient, "slices") != NULL)
@@ -123,6 +127,7 @@ static bool is_sparse(const json_t *given)
 static bool is_of_another_dtype(const struct one_case *one)
 {
     const enum sumac_dtype dtype = one->initial.dtype;
+
     return one->error == NULL && (dtype == SUMAC_FLOAT16 || dtype == SUMAC_BFLOAT16) &&
            !is_among(one->variable.function, functions, 3);
 }
@@ -169,6 +174,7 @@ static bool
 value_matches(struct one_case *one, const struct case_tensor *expected, void *scratch, bool exactly)
 {
     struct sumac_error error = {0};
+
     if (expected->dtype != one->initial.dtype ||
         !sumac_shape_equal(&expected->shape, &one->initial.shape))
         return cases_fail(one->run, "the expected value is of another dtype or shape");
@@ -203,6 +209,7 @@ refusal_matches(struct one_case *one, enum sumac_status status, const struct sum
 static bool push_all(struct one_case *one, void *before, void *after)
 {
     struct case_tensor unchanged = one->initial;
+
     unchanged.data = before;
     for (size_t i = 0; i < one->gradient_count; i++) {
         struct sumac_error error = {0};
@@ -220,6 +227,7 @@ static bool apply(struct one_case *one)
 {
     struct sumac_error error = {0};
     const enum sumac_status status = target_create(&one->variable, &error);
+
     if (status != SUMAC_OK)
         return refusal_matches(one, status, &error);
     void *before = malloc((size_t)one->initial.bytes + 1);
@@ -237,6 +245,7 @@ static enum cases_result run_case(struct cases_run *run, json_t *given, void *co
     size_t *why = NULL;
     bool passed = false;
     const char *function = json_string_value(json_object_get(given, "fn"));
+
     if (function != NULL && is_among(function, later_functions, 4))
         why = &left->other_functions;
     else if (is_sparse(given))
@@ -260,6 +269,7 @@ static enum cases_result run_case(struct cases_run *run, json_t *given, void *co
 int main(int argc, char **argv)
 {
     json_t *file = cases_load(argc == 2 ? argv[1] : "update_function.json");
+
     if (file == NULL)
         return EXIT_FAILURE;
     struct sumac_error error = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* input.h -- a fuzzer's input as choices: each takes bytes from its front, and behind its end every choice is the first one. */
+/* input.h -- a fuzzer's input as choices: each takes bytes from its front, and behind its end every
+ * choice is the first one. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 

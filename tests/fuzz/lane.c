@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane.c -- sequences of valid and mangled messages of several sessions, to a lane.
  *
- * The first byte says whether the lane is ps 1 under orders or ps 0 with its judge; there are sessions, variables and
- * streams already then, so that a few bytes go deep. Each further byte picks an event, and the bytes behind it its fields,
- * out of small alphabets whose first letters are what a well-behaved peer says.
+ * The first byte says whether the lane is ps 1 under orders or ps 0 with its judge; there are
+ * sessions, variables and streams already then, so that a few bytes go deep. Each further byte
+ * picks an event, and the bytes behind it its fields, out of small alphabets whose first letters
+ * are what a well-behaved peer says.
  */
 #include <math.h>
 #include <string.h>
@@ -49,6 +50,7 @@ hello_of(struct world *world, struct input *input, uint32_t session, uint64_t ge
 static void open_stream(struct world *world, struct input *input, uint32_t session, bool pull)
 {
     struct world_stream *stream = world_open(world, pull ? LANE_STREAM_PULL : LANE_STREAM_PUSH);
+
     if (stream == NULL)
         return;
     struct world_session *of = &world->sessions[session % WORLD_SESSIONS_MAX];

@@ -174,7 +174,8 @@ static void add_one(
     give_order(world, input, &order);
 }
 
-/* Variable `id` as definitions[id]; its shards are numbered from 16 × id on, all on ps 1, but for every fourth. */
+/* Variable `id` as definitions[id]; its shards are numbered from 16 × id on, all on ps 1, but for
+ * every fourth. */
 void peers_add(struct world *world, struct input *input, uint64_t id)
 {
     static wire_shard shards[4096];
@@ -384,6 +385,7 @@ void peers_report(struct world *world, struct input *input)
     wire_bytes renewed = peers_session_id(world, below(input, WORLD_SESSIONS_MAX));
     wire_peer_report report = WIRE_PEER_REPORT_INIT;
     struct lane_event event = {.kind = LANE_EVENT_REPORT, .ps = 1, .report = &report};
+
     report.answers = world->order_count > 0 && below(input, 2) ? world->orders[0].number : 0;
     report.ps_incarnation = sometimes(input) ? one_of(input, incarnations, 3) : incarnations[0];
     report.epoch = 1;

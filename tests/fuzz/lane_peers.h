@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_peers.h -- what ps 0, ps 1 and the callers of a lane say: orders, reports and calls, valid and mangled. */
+/* lane_peers.h -- what ps 0, ps 1 and the callers of a lane say: orders, reports and calls, valid
+ * and mangled. */
 #ifndef FUZZ_LANE_PEERS_H
 #define FUZZ_LANE_PEERS_H
 

@@ -2,6 +2,7 @@
 /* lane_world.c -- a lane, and a driver around it; see lane_world.h. */
 #include "lane_world.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "fuzz.h"
@@ -453,7 +454,7 @@ static void must_be_answered(const struct world *world, uint64_t call)
 {
     if (world->call_waits[call] == NULL)
         return;
-    fprintf(stderr, "call %llu: %s\n", (unsigned long long)call, world->call_waits[call]->name);
+    fprintf(stderr, "call %" PRIu64 ": %s\n", call, world->call_waits[call]->name);
     MUST(world->call_waits[call] == NULL);
 }
 

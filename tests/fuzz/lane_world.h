@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_world.h -- a lane, and a driver around it that carries out every effect at once unless it is told to wait.
+/* lane_world.h -- a lane, and a driver around it that carries out every effect at once unless it is
+ * told to wait.
  *
- * The driver looks at what the lane says: every message packs to what unpacks again, a payload is as long as the pieces
- * that it is for, bytes that are lent stay as they are until they are released, a call is answered once, and all memory
- * comes back. It knows nothing of what the events mean: lane.c makes those.
+ * The driver looks at what the lane says: every message packs to what unpacks again, a payload is
+ * as long as the pieces that it is for, bytes that are lent stay as they are until they are
+ * released, a call is answered once, and all memory comes back. It knows nothing of what the events
+ * mean: lane.c makes those.
  */
 #ifndef FUZZ_LANE_WORLD_H
 #define FUZZ_LANE_WORLD_H
@@ -90,7 +92,8 @@ struct world {
 
 /* The lane has been told START, and is ps 0 of two or ps 1 of two. */
 void world_begin(struct world *world, uint32_t index, uint32_t ps_count);
-/* Everybody reads, memory is there, time passes: all that was asked has been answered, and all memory comes back. */
+/* Everybody reads, memory is there, time passes: all that was asked has been answered, and all
+ * memory comes back. */
 void world_end(struct world *world);
 /* One event, what comes of it, and what comes of that. */
 void world_step(struct world *world, struct lane_event *event);

@@ -23,6 +23,7 @@ static void run_file(const char *path)
 {
     uint8_t *seed = malloc(SEED_BYTES_MAX);
     FILE *file = fopen(path, "rb");
+
     MUST(seed != NULL);
     MUST(file != NULL);
     const size_t bytes = fread(seed, 1, SEED_BYTES_MAX, file);
@@ -35,6 +36,7 @@ static size_t run_folder(const char *path)
 {
     size_t files = 0;
     DIR *folder = opendir(path);
+
     if (folder == NULL) {
         perror(path);
         return 0;
@@ -54,6 +56,7 @@ static size_t run_folder(const char *path)
 int main(int argc, char **argv)
 {
     size_t files = 0;
+
     for (int i = 1; i < argc; i++)
         files += run_folder(argv[i]);
     printf("%zu seeds, whole and cut at every place\n", files);

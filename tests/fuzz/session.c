@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c -- a session whose ps say anything: answers, greetings and pulled bytes, valid and mangled.
+/* session.c -- a session whose ps say anything: answers, greetings and pulled bytes, valid and
+ * mangled.
  *
- * The caller's bytes are in buffers of just their size, which are freed as soon as the session has answered: reading or writing elsewhere,
- * or later, is what the address sanitizer sees. Every push and every pull is answered once, and all memory comes back. The first letters
- * of each alphabet are what a well-behaved ps says; everything begins with a session that has joined and streams that were greeted.
+ * The caller's bytes are in buffers of just their size, which are freed as soon as the session has
+ * answered: reading or writing elsewhere, or later, is what the address sanitizer sees. Every push
+ * and every pull is answered once, and all memory comes back. The first letters of each alphabet
+ * are what a well-behaved ps says; everything begins with a session that has joined and streams
+ * that were greeted.
  */
 #include "session.h"
 
@@ -103,6 +106,7 @@ static void note_push(struct world *world, const struct session_effect *effect)
     struct peer *peer = &world->peers[effect->ps];
     const wire_push_request *request = effect->push_request;
     uint64_t named = 0, came = 0;
+
     volatile uint8_t read = 0;
 
     MUST(wire_packed_bytes(&request->base, 0) > 0 || effect->payload_count > 0);

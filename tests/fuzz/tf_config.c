@@ -46,6 +46,7 @@ static void check_description(const struct sumac_cluster *cluster)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     char *text = malloc(bytes + 1);
+
     MUST(text != NULL);
     memcpy(text, data, bytes);
     text[bytes] = '\0';

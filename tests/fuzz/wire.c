@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire.c -- any bytes as any message of the services: refused in one sentence, or unpacked the same however they are cut.
+/* wire.c -- any bytes as any message of the services: refused in one sentence, or unpacked the same
+ * however they are cut.
  *
- * The first byte of an input picks the message type, the second the size of the spans that the rest arrives in.
+ * The first byte of an input picks the message type, the second the size of the spans that the rest
+ * arrives in.
  */
 #include <string.h>
 
@@ -11,7 +13,8 @@
 #define ARENA_BYTES_MAX (1u << 20)
 #define SPANS_MAX 65536u
 
-/* What an outsider may send: the requests of every service; and what a client is answered on its streams. */
+/* What an outsider may send: the requests of every service; and what a client is answered on its
+ * streams. */
 static const wire_type *pick_type(uint8_t number)
 {
     static const wire_service *const services[] = {
@@ -20,6 +23,7 @@ static const wire_type *pick_type(uint8_t number)
     const wire_service *service = services[number % service_count];
     const ProtobufCMethodDescriptor *method =
         &service->methods[number / service_count % service->n_methods];
+
     return (number & 0x80u) != 0 ? method->output : method->input;
 }
 
@@ -32,6 +36,7 @@ static bool lies_within(const uint8_t *data, size_t bytes, struct span span)
 static void check_payload(const struct wire_received *received, const uint8_t *data, size_t bytes)
 {
     uint64_t payload_bytes = 0;
+
     for (size_t i = 0; i < received->payload_spans; i++) {
         MUST(lies_within(data, bytes, received->payload[i]));
         payload_bytes += received->payload[i].bytes;
@@ -39,7 +44,8 @@ static void check_payload(const struct wire_received *received, const uint8_t *d
     MUST(payload_bytes == received->payload_bytes);
 }
 
-/* Has the message, or one within it, fields of other releases? They are kept as they came, well formed or not. */
+/* Has the message, or one within it, fields of other releases? They are kept as they came, well
+ * formed or not. */
 static bool has_unknown_fields(const wire_message *message)
 {
     if (message->n_unknown_fields > 0)
@@ -62,7 +68,8 @@ static bool has_unknown_fields(const wire_message *message)
     return false;
 }
 
-/* What was unpacked is packed again, and is then the same bytes when unpacked and packed once more. */
+/* What was unpacked is packed again, and is then the same bytes when unpacked and packed once
+ * more. */
 static void check_packing(const wire_type *type, const struct wire_received *received)
 {
     if (has_unknown_fields(received->message))
@@ -87,6 +94,7 @@ static void check_packing(const wire_type *type, const struct wire_received *rec
 static size_t cut(const uint8_t *data, size_t bytes, size_t span_bytes, struct span *spans)
 {
     size_t count = 0;
+
     for (size_t at = 0; at < bytes; at += span_bytes)
         spans[count++] = (struct span){
             .data = data + at, .bytes = bytes - at < span_bytes ? bytes - at : span_bytes};
@@ -98,6 +106,7 @@ static enum sumac_status
 unpack(const wire_type *type, const uint8_t *data, size_t bytes, size_t span_bytes)
 {
     struct span *spans = malloc((bytes + 1) * sizeof *spans);
+
     MUST(spans != NULL);
     const size_t count = cut(data, bytes, span_bytes > 0 ? span_bytes : bytes + 1, spans);
     struct arena arena;

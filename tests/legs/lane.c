@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane.c -- the ps's two legs: a push of 16 bytes comes in, is staged, applied and answered in one event; a pull is answered. */
+/* lane.c -- the ps's two legs: a push of 16 bytes comes in, is staged, applied and answered in one
+ * event; a pull is answered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

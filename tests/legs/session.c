@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c -- the client's two legs: a push of 16 bytes goes out at once, and its answer is heard. */
+/* session.c -- the client's two legs: a push of 16 bytes goes out at once, and its answer is
+ * heard. */
 #include "session_talk.h"
 #include "trace.h"
 
@@ -8,7 +9,7 @@ static void a_push_and_its_answer_are_an_event_each(void **state)
     (void)state;
     struct talk talk;
     uint8_t data[16] = {0};
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
 
     talk_open(&talk, 1);
     talk_push(&talk, 1, &piece, 1);

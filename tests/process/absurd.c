@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* absurd.c -- every public function with every pointer NULL and every number absurd: statuses and sentences, no crash.
+/* absurd.c -- every public function with every pointer NULL and every number absurd: statuses and
+ * sentences, no crash.
  *
- *     absurd          -> "FUNCTION: WHAT" before each call, then what is not as it should be; in the end "N calls, M wrong"
+ *     absurd          -> "FUNCTION: WHAT" before each call, then what is not as it should be;
+ *                        in the end "N calls, M wrong"
  *
- * It is a worker of a cluster of two ps. A call that is to be refused is made twice, the second time with a NULL error. In the
- * end a variable has what was pushed rightly, and nothing else.
+ * It is a worker of a cluster of two ps. A call that is to be refused is made twice, the second
+ * time with a NULL error. In the end a variable has what was pushed rightly, and nothing else.
  */
 #include <float.h>
 #include <math.h>
@@ -35,6 +37,7 @@ static void try_opening(void)
     const struct sumac_client_options lumps = {.chunk_bytes = UINT32_MAX};
     const struct sumac_client_options apart = {.ps_addresses = address, .ps_count = 1};
     struct sumac_client *client = NULL;
+
 #define OPEN(what, words, options)                                                                 \
     REFUSED(                                                                                       \
         sumac_client_open, what, INVALID_ARGUMENT, words,                                          \
@@ -63,6 +66,7 @@ static void try_no_client(void)
     struct sumac_tensor tensor;
     struct sumac_push *push = NULL;
     struct sumac_pull *pull = NULL;
+
 #define NULL_CLIENT(function, call)                                                                \
     REFUSED(function, "NULL client", INVALID_ARGUMENT, "client is NULL", call)
     NULL_CLIENT(sumac_client_leave, sumac_client_leave(NULL, SUMAC_LEAVING_DONE, error));
@@ -123,6 +127,7 @@ static void open_clients(void)
         .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
         .function = {.name = "assign_add"},
     };
+
     need(sumac_client_open(NULL, &client, &why));
     need(sumac_client_open(&observer, &other, &why));
     need(sumac_client_create(client, &options, &w, &why));
@@ -133,6 +138,7 @@ static void open_clients(void)
 static enum sumac_status create(struct sumac_variable_options options)
 {
     struct sumac_variable *variable;
+
     options.name = options.name == NULL ? "x" : options.name;
     options.dtype = options.dtype == 0 ? SUMAC_FLOAT32 : options.dtype;
     return sumac_client_create(client, &options, &variable, error);
@@ -147,6 +153,7 @@ static void try_creating(void)
 {
     const struct sumac_variable_options options = {.name = "w"}, nameless = {.shape = {.rank = 0}};
     struct sumac_variable *variable = NULL;
+
     REFUSED(
         sumac_client_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
         sumac_client_create(client, NULL, &variable, error));
@@ -240,6 +247,7 @@ static void try_kinds(void)
 static void try_initial_values(void)
 {
     struct sumac_tensor value = tensor;
+
     CREATE(
         "no initial_value", INVALID_ARGUMENT, "give initial_value",
         .initializer = SUMAC_INITIALIZER_ASSIGNED);
@@ -262,6 +270,7 @@ static void try_functions(void)
 {
     const struct sumac_hyperparameter rate = {"lr", 0.1}, unnamed = {NULL, 0.1};
     const struct sumac_hyperparameter momentum = {"momentum", 0.1}, nan = {"learning_rate", NAN};
+
     CREATE(
         "function nope", INVALID_ARGUMENT, "there are assign, assign_add, assign_sub, sgd",
         .function = {.name = "nope"});
@@ -298,6 +307,7 @@ static void try_names(void)
     struct sumac_variable *variable = NULL;
     struct sumac_tensor filled;
     char *long_name = calloc(1, 1 << 20);
+
     memset(long_name, 'x', (1 << 20) - 1);
     REFUSED(
         sumac_client_find, "NULL name", INVALID_ARGUMENT, "name is NULL",
@@ -332,6 +342,7 @@ static void try_names(void)
 static enum sumac_status push(struct sumac_delta delta, double weight)
 {
     const struct sumac_push_options options = {.weight = weight};
+
     return sumac_client_push_and_wait(client, &delta, 1, &options, error);
 }
 
@@ -344,6 +355,7 @@ static void try_pushing(void)
     const struct sumac_function unnamed = {.name = NULL}, unknown = {.name = "nope"};
     struct sumac_tensor changed = tensor;
     struct sumac_push *made = NULL;
+
     REFUSED(
         sumac_client_push, "NULL deltas", INVALID_ARGUMENT, "deltas is NULL",
         sumac_client_push(client, NULL, 1, NULL, &made, error));
@@ -384,7 +396,7 @@ static void try_pushing(void)
         "2^64 - 1 rows", OUT_OF_RANGE, "18446744073709551615 rows from row 1 on", .variable = w,
         .value = tensor, .has_rows = true, .rows = {1, UINT64_MAX});
     const double weights[] = {NAN, INFINITY, -INFINITY, -1, -DBL_MIN};
-    for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++)
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
         REFUSED(
             sumac_client_push, "weight below 0, or not finite", INVALID_ARGUMENT, "weight is",
             push(delta, weights[i]));
@@ -403,6 +415,7 @@ static void try_pulling(void)
     const struct sumac_fetch fetch = {.variable = w, .into = tensor};
     struct sumac_tensor changed = tensor;
     struct sumac_pull *made = NULL;
+
     REFUSED(
         sumac_client_pull, "NULL fetches", INVALID_ARGUMENT, "fetches is NULL",
         sumac_client_pull(client, NULL, 1, NULL, &made, error));
@@ -433,10 +446,11 @@ static void try_offsets(void)
     struct sumac_buffer *buffer;
     struct sumac_tensor viewed;
     const struct sumac_shape shape = SUMAC_SHAPE(ROWS);
-    need(sumac_buffer_create(sizeof(values), &buffer));
+
+    need(sumac_buffer_create(sizeof values, &buffer));
     need(sumac_tensor_view(buffer, 0, SUMAC_FLOAT64, &shape, &viewed));
-    const uint64_t offsets[] = {8, sizeof(values), UINT64_MAX - 7};
-    for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+    const uint64_t offsets[] = {8, sizeof values, UINT64_MAX - 7};
+    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
         viewed.offset_bytes = offsets[i];
         PUSH(
             "a tensor past its buffer", OUT_OF_RANGE, "the tensor's 32 bytes begin at byte",
@@ -463,6 +477,7 @@ static enum sumac_status step(struct sumac_replica *replica)
 static enum sumac_status make(struct sumac_worker_options options)
 {
     struct sumac_worker *worker;
+
     options.client = client;
     options.step = step;
     return sumac_worker_create(&options, &worker, error);
@@ -479,6 +494,7 @@ static void try_making_workers(void)
     const struct sumac_worker_options options = {.client = client};
     struct sumac_worker *worker = NULL;
     char text[2];
+
     REFUSED(
         sumac_worker_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
         sumac_worker_create(NULL, &worker, error));
@@ -545,6 +561,7 @@ static void try_workers(void)
     struct sumac_worker_options options = {
         .client = client, .variables = theirs, .variable_count = 1, .step = step, .user = &weight};
     struct sumac_worker *worker;
+
     need(sumac_worker_create(&options, &worker, &why));
     REFUSED(
         sumac_worker_step, "another client's variable", INVALID_ARGUMENT, "another client's",
@@ -553,7 +570,7 @@ static void try_workers(void)
     options.variables = ours;
     need(sumac_worker_create(&options, &worker, &why));
     const double weights[] = {NAN, INFINITY, -1};
-    for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
         weight = weights[i];
         REFUSED(
             sumac_worker_step, "a weight below 0, or not finite", INVALID_ARGUMENT, "the weight",
@@ -576,6 +593,7 @@ static void try_what_is_right(void)
 {
     const struct sumac_delta delta = {.variable = w, .value = tensor};
     const struct sumac_fetch fetch = {.variable = w, .into = tensor};
+
     for (int i = 0; i < ROWS; i++)
         values[i] = i + 1;
     need(sumac_client_push_and_wait(client, &delta, 1, NULL, &why));

@@ -28,6 +28,7 @@ void is(bool as_it_should_be)
 void is_refused(enum sumac_status status, enum sumac_status wanted, const char *words)
 {
     const bool told = words[0] == '\0' || (why.status == wanted && strstr(why.text, words) != NULL);
+
     if (status == wanted && told)
         return;
     wrong++;
@@ -57,6 +58,7 @@ static void try_buffers(void)
     const struct sumac_place nowhere = {(enum sumac_place_kind)77, 0};
     struct sumac_buffer *buffer = NULL;
     double byte = 0;
+
     REFUSED(sumac_buffer_create, "NULL", INVALID_ARGUMENT, "", sumac_buffer_create(8, NULL));
     REFUSED(
         sumac_buffer_create, "2^64 - 1 bytes", RESOURCE_EXHAUSTED, "",
@@ -83,6 +85,7 @@ static void try_shapes(void)
     const struct sumac_shape four = SUMAC_SHAPE(ROWS);
     const struct sumac_shape deep = {.rank = UINT32_MAX};
     char text[8];
+
     REFUSED(
         sumac_shape_size, "NULL", INVALID_ARGUMENT, "",
         sumac_shape_size(NULL, SUMAC_INT8, NULL, NULL));
@@ -119,7 +122,8 @@ static void try_tensors(void)
     struct sumac_buffer *buffer = NULL;
     struct sumac_tensor whole = {.dtype = SUMAC_FLOAT64, .shape = four}, rows;
     float floats[ROWS] = {0};
-    if (sumac_buffer_create(sizeof(floats), &buffer) != SUMAC_OK)
+
+    if (sumac_buffer_create(sizeof floats, &buffer) != SUMAC_OK)
         exit(1);
     REFUSED(
         sumac_tensor_view, "NULL buffer", INVALID_ARGUMENT, "",
@@ -179,6 +183,7 @@ void try_clusters(void)
 {
     struct sumac_cluster cluster = {.jobs = NULL};
     char *master = NULL;
+
     REFUSED(
         sumac_cluster_parse, "NULL cluster", INVALID_ARGUMENT, "cluster is NULL",
         sumac_cluster_parse("{}", NULL, NULL, error));

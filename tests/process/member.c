@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* member.c -- a worker that obeys lines on its standard input, so that a test can say what happens when.
+/* member.c -- a worker that obeys lines on its standard input, so that a test can say what happens
+ * when.
  *
  *     create NAME DTYPE ROWS COLUMNS SHARDS FUNCTION    -> "created NAME"
  *     push NAME VALUE [FUNCTION]                        -> "pushed" (every element is VALUE)
  *     pull NAME                                         -> "pulled NAME FIRST LAST same|mixed"
- *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way between the two lines
- *     flood NAME VALUE COUNT                            -> "flooding", then after COUNT pushes "flooded"
- *     together NAME VALUE COUNT                         -> "under way", then after all of COUNT pushes "together"
- *     in_turn NAME OTHER COUNT                          -> "in turn": COUNT times a push of NaN to NAME, refused, and one of 1 to OTHER
- *     fork NAME                                         -> "child STATUS" for each call that a child makes, "child says text", "forked"
+ *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way
+ *                                                          between the two lines
+ *     flood NAME VALUE COUNT                            -> "flooding", after the pushes "flooded"
+ *     together NAME VALUE COUNT                         -> "under way", then, after all of COUNT
+ *                                                          pushes, "together"
+ *     in_turn NAME OTHER COUNT                          -> "in turn": COUNT times a push of NaN to
+ *                                                          NAME, refused, and one of 1 to OTHER
+ *     fork NAME                                         -> "child STATUS" for each call that a
+ *                                                          child makes, "child says text", "forked"
  *     delete NAME                                       -> "deleted"
  *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
  *     leave done|undone                                 -> "left"
  *
- * Its first argument, if any, bounds each call in milliseconds (0: as usual); a second one, "observer", makes it one. A refusal is "refused STATUS REASON text". At the end of its
- * input it exits without leaving; it exits by sumac_exit_code when starting again is the remedy, and is so for more than one call.
+ * Its first argument, if any, bounds each call in milliseconds (0: as usual); a second one,
+ * "observer", makes it one. A refusal is "refused STATUS REASON text". At the end of its input it
+ * exits without leaving; it exits by sumac_exit_code when starting again is the remedy, and is so
+ * for more than one call.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,6 +86,7 @@ static enum sumac_status allocate(
     const struct sumac_shape shape = sumac_variable_shape(variable);
     uint64_t elements = 0, bytes = 0;
     enum sumac_status status = sumac_shape_size(&shape, dtype, &elements, &bytes);
+
     if (status == SUMAC_OK)
         status = sumac_buffer_create(bytes, buffer);
     if (status == SUMAC_OK)
@@ -100,6 +108,7 @@ static enum sumac_status create(struct member *member, char *const *words)
     struct sumac_variable *variable = NULL;
     const enum sumac_status status =
         sumac_client_create(member->client, &options, &variable, &member->error);
+
     if (status == SUMAC_OK) {
         printf("created %s\n", words[1]);
         fflush(stdout);
@@ -113,6 +122,7 @@ begin(struct member *member, const char *name, const char *value, const char *fu
     struct sumac_variable *variable = NULL;
     struct sumac_delta delta = {0};
     enum sumac_status status = sumac_client_find(member->client, name, &variable, &member->error);
+
     if (status == SUMAC_OK)
         status = allocate(variable, &member->begun_buffer, &delta.value);
     if (status != SUMAC_OK)
@@ -130,6 +140,7 @@ begin(struct member *member, const char *name, const char *value, const char *fu
 static enum sumac_status end(struct member *member)
 {
     enum sumac_status status = SUMAC_OK;
+
     if (member->begun != NULL)
         status = sumac_push_wait(member->begun, 0, &member->error);
     if (status == SUMAC_DEADLINE_EXCEEDED)
@@ -144,6 +155,7 @@ static enum sumac_status
 push(struct member *member, const char *name, const char *value, const char *function)
 {
     const enum sumac_status status = begin(member, name, value, function);
+
     if (status != SUMAC_OK) {
         sumac_buffer_unref(member->begun_buffer);
         member->begun_buffer = NULL;
@@ -159,6 +171,7 @@ static enum sumac_status pull(struct member *member, const char *name)
     struct sumac_pull *under_way = NULL;
     enum sumac_status status =
         sumac_client_find(member->client, name, &fetch.variable, &member->error);
+
     if (status == SUMAC_OK)
         status = allocate(fetch.variable, &buffer, &fetch.into);
     if (status == SUMAC_OK)
@@ -202,6 +215,7 @@ static enum sumac_status together(struct member *member, char *const *words)
     struct sumac_delta delta = {0};
     enum sumac_status status =
         sumac_client_find(member->client, words[1], &variable, &member->error);
+
     if (status == SUMAC_OK)
         status = allocate(variable, &buffer, &delta.value);
     if (status != SUMAC_OK)
@@ -232,6 +246,7 @@ end:
 static enum sumac_status in_turn(struct member *member, char *const *words)
 {
     enum sumac_status status = SUMAC_OK;
+
     for (uint64_t i = strtoull(words[3], NULL, 10); status == SUMAC_OK && i > 0; i--) {
         status = push(member, words[1], "nan", NULL);
         if (status == SUMAC_INVALID_ARGUMENT && member->error.reason == SUMAC_REASON_NON_FINITE)
@@ -252,6 +267,7 @@ static enum sumac_status in_a_child(struct member *member, char *const *words)
     struct sumac_pull *pull = NULL;
     enum sumac_status status =
         sumac_client_find(member->client, words[1], &delta.variable, &member->error);
+
     if (status == SUMAC_OK)
         status = allocate(delta.variable, &buffer, &delta.value);
     fetch.variable = delta.variable;
@@ -283,6 +299,7 @@ static enum sumac_status in_a_child(struct member *member, char *const *words)
 static enum sumac_status say_who(const struct member *member)
 {
     struct sumac_client_facts facts;
+
     sumac_client_describe(member->client, &facts);
     printf("member %" PRIu32 " of %" PRIu32 "\n", facts.member_index, facts.member_count);
     fflush(stdout);
@@ -294,6 +311,7 @@ static bool
 whole(struct member *member, char *const *words, size_t count, enum sumac_status *status)
 {
     const char *said = NULL;
+
     if (count == 6 && strcmp(words[0], "make") == 0) {
         *status = values_make(member->client, words, &member->error);
         said = "made";
@@ -318,6 +336,7 @@ whole(struct member *member, char *const *words, size_t count, enum sumac_status
 static enum sumac_status obey(struct member *member, char *const *words, size_t count)
 {
     enum sumac_status status = SUMAC_OK;
+
     if (whole(member, words, count, &status))
         return status;
     if (count == 7 && strcmp(words[0], "create") == 0)
@@ -356,7 +375,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
     return status;
 }
 
-/* Tell a refusal; true when the session is over with it (an exit code of 128 or more, but for a wait that was too short). */
+/* Tell a refusal; true when the session is over with it (an exit code of 128 or more, but for a
+ * wait that was too short). */
 static bool ends(const struct member *member, enum sumac_status status)
 {
     if (status == SUMAC_OK)
@@ -365,13 +385,13 @@ static bool ends(const struct member *member, enum sumac_status status)
         "refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
         member->error.text);
     fflush(stdout);
-    return member->error.reason != SUMAC_REASON_TIMED_OUT &&
-           sumac_exit_code(&member->error) >= 128;
+    return member->error.reason != SUMAC_REASON_TIMED_OUT && sumac_exit_code(&member->error) >= 128;
 }
 
 static int converse(struct member *member)
 {
     char line[LINE_BYTES];
+
     while (fgets(line, sizeof line, stdin) != NULL) {
         char *words[8];
         size_t count = 0;
@@ -396,6 +416,7 @@ int main(int argc, char **argv)
         .timeout_ms = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0,
         .observer = argc > 2 && strcmp(argv[2], "observer") == 0,
     };
+
     if (status == SUMAC_OK)
         status = sumac_client_open(&options, &member.client, &member.error);
     if (status != SUMAC_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resolve_later.c -- preloaded into a process: names that end in ".later.invalid" do not resolve until the file that
- * SUMAC_RESOLVE_LATER names is there; from then on they are this host. */
+/* resolve_later.c -- preloaded into a process: names that end in ".later.invalid" do not resolve
+ * until the file that SUMAC_RESOLVE_LATER names is there; from then on they are this host. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
@@ -14,6 +14,7 @@ int getaddrinfo(
     const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
 {
     int (*really)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
     *(void **)&really = dlsym(RTLD_NEXT, "getaddrinfo");
     const char *path = getenv("SUMAC_RESOLVE_LATER");
     const size_t length = name != NULL ? strlen(name) : 0;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* threads.c -- one client, many threads: each pushes ones to two variables at once and reads what it has pushed.
+/* threads.c -- one client, many threads: each pushes ones to two variables at once and reads what
+ * it has pushed.
  *
- *     threads THREADS PUSHES        -> "total N", then it leaves as done; what is not as promised goes to standard error
+ *     threads THREADS PUSHES        -> "total N", then it leaves as done
  *
- * The variables are int64, split over all ps. Every thread creates them, or finds them; every other one waits for its pushes
- * a moment at a time, and every third one asks whether it is over before it waits. A thread sees at least its own pushes, and never fewer than it has seen before.
+ * What is not as promised goes to standard error.
+ *
+ * The variables are int64, split over all ps. Every thread creates them, or finds them; every other
+ * one waits for its pushes a moment at a time, and every third one asks whether it is over before
+ * it waits. A thread sees at least its own pushes, and never fewer than it has seen before.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -36,6 +40,7 @@ make(struct sumac_client *client, struct set *set, struct sumac_error *error)
 {
     static const char *const names[VARIABLES] = {"a", "b"};
     enum sumac_status status = SUMAC_OK;
+
     for (uint32_t i = 0; i < VARIABLES && status == SUMAC_OK; i++) {
         const struct sumac_variable_options options = {
             .name = names[i],
@@ -71,6 +76,7 @@ static enum sumac_status push(struct hand *hand, struct set *set)
 {
     struct sumac_delta deltas[VARIABLES] = {0};
     struct sumac_push *push = NULL;
+
     for (uint32_t i = 0; i < VARIABLES; i++) {
         int64_t *values = sumac_tensor_data(&set->tensors[i]);
         for (uint32_t row = 0; row < ROWS; row++)
@@ -96,6 +102,7 @@ static bool believable(const struct set *set, uint64_t least, uint64_t *sum)
 {
     const int64_t *a = sumac_tensor_data(&set->tensors[0]);
     const int64_t *b = sumac_tensor_data(&set->tensors[1]);
+
     *sum = (uint64_t)a[0];
     for (uint32_t row = 0; row < ROWS; row++) {
         const int64_t of_this_ps = a[row < ROWS / 2 ? 0 : ROWS - 1];
@@ -109,6 +116,7 @@ static enum sumac_status pull(struct hand *hand, struct set *set, uint64_t least
 {
     struct sumac_fetch fetches[VARIABLES] = {0};
     struct sumac_pull *pull = NULL;
+
     for (uint32_t i = 0; i < VARIABLES; i++) {
         fetches[i].variable = set->variables[i];
         fetches[i].into = set->tensors[i];
@@ -136,6 +144,7 @@ static void *work(void *context)
 {
     struct hand *hand = context;
     struct set set = {0};
+
     hand->status = make(hand->client, &set, &hand->error);
     for (uint64_t i = 1; i <= hand->pushes && hand->status == SUMAC_OK; i++) {
         hand->status = push(hand, &set);
@@ -149,6 +158,7 @@ static void *work(void *context)
 static bool run(struct sumac_client *client, struct hand *hands, uint32_t count)
 {
     bool well = true;
+
     for (uint32_t i = 0; i < count; i++) {
         hands[i].client = client;
         hands[i].index = i;
@@ -174,6 +184,7 @@ int main(int argc, char **argv)
     struct sumac_cluster cluster = {0};
     struct sumac_client *client = NULL;
     struct sumac_error error = {0};
+
     if (count == 0 || count > THREADS_MAX)
         return 2;
     for (uint32_t i = 0; i < count; i++)

@@ -11,6 +11,7 @@
 static struct sumac_shape parse_shape(const char *text)
 {
     struct sumac_shape shape = {0};
+
     while (strcmp(text, "-") != 0 && *text != '\0' && shape.rank < SUMAC_RANK_MAX) {
         char *end = NULL;
         shape.extent[shape.rank++] = strtoull(text, &end, 10);
@@ -25,6 +26,7 @@ parse_function(char *text, struct sumac_hyperparameter *hyperparameters)
 {
     struct sumac_function function = {.hyperparameters = hyperparameters};
     char *rest = NULL;
+
     function.name = strtok_r(text, ",", &rest);
     for (char *word = strtok_r(NULL, ",", &rest);
          word != NULL && function.hyperparameter_count < HYPERPARAMETERS_MAX;
@@ -55,6 +57,7 @@ static enum sumac_status make(
         .initial_value = first,
     };
     struct sumac_variable *variable = NULL;
+
     return sumac_client_create(client, &options, &variable, error);
 }
 
@@ -64,6 +67,7 @@ static enum sumac_status allocate(
 {
     uint64_t elements = 0, bytes = 0;
     enum sumac_status status = sumac_shape_size(shape, dtype, &elements, &bytes);
+
     if (status == SUMAC_OK)
         status = sumac_buffer_create(bytes, buffer);
     if (status == SUMAC_OK)
@@ -77,6 +81,7 @@ transfer(const struct sumac_tensor *tensor, const char *path, bool into_file)
 {
     const size_t bytes = (size_t)sumac_tensor_bytes(tensor);
     FILE *file = fopen(path, into_file ? "wb" : "rb");
+
     if (file == NULL)
         return SUMAC_NOT_FOUND;
     void *data = sumac_tensor_data(tensor);
@@ -99,6 +104,7 @@ values_make_of(struct sumac_client *client, char *const *words, struct sumac_err
     struct sumac_buffer *buffer = NULL;
     struct sumac_tensor first;
     enum sumac_status status = allocate(sumac_dtype_parse(words[2]), &shape, &buffer, &first);
+
     if (status == SUMAC_OK)
         status = transfer(&first, words[6], false);
     if (status == SUMAC_OK)
@@ -119,6 +125,7 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
     struct sumac_delta delta = {0};
     struct sumac_buffer *buffer = NULL;
     struct sumac_push *push = NULL;
+
     delta.has_rows = count > 7;
     if (delta.has_rows)
         delta.rows =
@@ -147,6 +154,7 @@ values_fetch(struct sumac_client *client, char *const *words, struct sumac_error
     struct sumac_buffer *buffer = NULL;
     struct sumac_pull *pull = NULL;
     enum sumac_status status = sumac_client_find(client, words[1], &fetch.variable, error);
+
     if (status == SUMAC_OK) {
         const struct sumac_shape shape = sumac_variable_shape(fetch.variable);
         status = allocate(sumac_variable_dtype(fetch.variable), &shape, &buffer, &fetch.into);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.h -- variables of any type and rank, their values in files: what tests compare byte by byte.
+/* values.h -- variables of any type and rank, their values in files: what tests compare byte by
+ * byte.
  *
  * Each function takes the words of a line (see member.c), does it to its end, and says nothing.
  */
@@ -14,12 +15,13 @@
 enum sumac_status
 values_make(struct sumac_client *client, char *const *words, struct sumac_error *error);
 
-/* make NAME DTYPE SHAPE SHARDS FUNCTION FILE: the same, with the file's bytes as its first value if this is who creates it. */
+/* make NAME DTYPE SHAPE SHARDS FUNCTION FILE: the same, with the file's bytes as its first value if
+ * this is who creates it. */
 enum sumac_status
 values_make_of(struct sumac_client *client, char *const *words, struct sumac_error *error);
 
-/* put NAME DTYPE SHAPE FILE [FUNCTION[,HYPERPARAMETER=VALUE…]|- [any|- [FIRST]]]: push the file's bytes, as rows from FIRST on or as the
- * whole; "any" allows what is not finite. */
+/* put NAME DTYPE SHAPE FILE [FUNCTION[,HYPERPARAMETER=VALUE…]|- [any|- [FIRST]]]: push the file's
+ * bytes, as rows from FIRST on or as the whole; "any" allows what is not finite. */
 enum sumac_status values_put(
     struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error);
 

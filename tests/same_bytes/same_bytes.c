@@ -47,6 +47,7 @@ static void run_steps(
     bool nesterov, struct state *state)
 {
     struct update_hyperparameters hyperparameters;
+
     if (update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL) != SUMAC_OK)
         abort();
     memset(state, 0, sizeof *state);
@@ -76,6 +77,7 @@ static bool write_function(
     static struct state states[2];
     const size_t bytes = ELEMENTS * sumac_dtype_bytes(dtype);
     const struct loops *table;
+
     run_steps(&loops_plain, function, dtype, nesterov, &states[0]);
     for (uint32_t t = 1; (table = loops_at(t)) != NULL; t++) {
         run_steps(table, function, dtype, nesterov, &states[1]);
@@ -100,6 +102,7 @@ static bool write_function(
 static bool write_all(FILE *file)
 {
     const struct update_function *function;
+
     for (uint32_t f = 0; (function = update_at(f)) != NULL; f++) {
         for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
             if ((function->dtypes >> dtype & 1u) == 0)
@@ -118,6 +121,7 @@ static void write_initializers(FILE *file)
 {
     static const int kinds[] = {WIRE_INITIALIZER_UNIFORM, WIRE_INITIALIZER_NORMAL};
     static uint64_t elements[100000];
+
     for (size_t k = 0; k < 2; k++) {
         for (int dtype = SUMAC_FLOAT16; dtype <= SUMAC_FLOAT64; dtype++) {
             wire_initializer draw = WIRE_INITIALIZER_INIT;

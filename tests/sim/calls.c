@@ -2,6 +2,7 @@
 /* calls.c -- unary calls of ps 0: requests and replies that are lost, callers that give up while
  * theirs is on its way. */
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "checker.h"
@@ -23,12 +24,14 @@ struct outcome {
 struct call *call_find(struct world *world, uint64_t id)
 {
     struct network *network = world->network;
+
     return id == 0 || id > network->call_count ? NULL : network->calls[id - 1];
 }
 
 static struct call *call_add(struct world *world, uint32_t caller, enum lane_call_kind kind)
 {
     struct network *network = world->network;
+
     assert(network->call_count < CALLS_MAX);
     struct call *call = world_take(world, sizeof *call);
     network->calls[network->call_count++] = call;
@@ -42,6 +45,7 @@ static struct call *call_add(struct world *world, uint32_t caller, enum lane_cal
 struct call *call_make_local(struct world *world, enum lane_call_kind kind)
 {
     struct call *call = call_add(world, SIM_NO_PROCESS, kind);
+
     call->at_ps = true;
     return call;
 }
@@ -51,6 +55,7 @@ struct call *call_make_local(struct world *world, enum lane_call_kind kind)
 static void request_arrived(struct world *world, const struct event *event)
 {
     struct call *call = call_find(world, event->number);
+
     call->at_ps = true;
     ps_call(world, 0, call, event->data);
     letter_spoil(event->data);
@@ -59,6 +64,7 @@ static void request_arrived(struct world *world, const struct event *event)
 static void told_cancelled(struct world *world, const struct event *event)
 {
     struct call *call = call_find(world, event->number);
+
     if (!call->at_ps || call->over_at_ps)
         return;
     call->over_at_ps = true;
@@ -71,6 +77,7 @@ static void answered(struct world *world, const struct event *event)
 {
     struct call *call = call_find(world, event->number);
     struct outcome *outcome = event->data;
+
     if (call->over_at_caller)
         return;
     call->over_at_caller = true;
@@ -89,6 +96,7 @@ static uint64_t passage_us(struct world *world, const struct call *call)
 {
     const uint64_t at_us = world->now_us + world_delay_us(world);
     const uint64_t stalled_us = network_stalled_until_us(world, call->caller, 0);
+
     checker_took(world, call->caller, at_us - world->now_us);
     return at_us < stalled_us ? stalled_us : at_us;
 }
@@ -125,6 +133,7 @@ static void cancel(struct world *world, struct call *call)
 void call_cancel(struct world *world, uint32_t caller, uint64_t token)
 {
     struct network *network = world->network;
+
     for (uint32_t i = 0; i < network->call_count; i++) {
         struct call *call = network->calls[i];
         if (call->caller == caller && call->caller_life == world->processes[caller].life &&
@@ -137,8 +146,8 @@ static void abandon(struct world *world, struct call *call, const struct sumac_e
 {
     checker_befell(world, call->caller, world->now_us);
     trace_say(
-        world, "%s loses its call %llu: %s", world->processes[call->caller].name,
-        (unsigned long long)call->id, why->text);
+        world, "%s loses its call %" PRIu64 ": %s", world->processes[call->caller].name, call->id,
+        why->text);
     cancel(world, call);
     client_call_over(world, call, NULL, why);
 }
@@ -169,6 +178,7 @@ static void run_out(struct world *world, const struct event *event)
 static void unanswerable(struct world *world, struct call *call, const struct sumac_error *why)
 {
     struct outcome *outcome = world_take(world, sizeof *outcome);
+
     outcome->error = *why;
     finish(world, call, outcome, world->now_us + world_delay_us(world));
 }
@@ -182,10 +192,12 @@ static void note_nonce(struct call *call, const wire_message *message)
     memcpy(call->key, join->nonce.data, sizeof call->key);
 }
 
-/* The same request, from a connection that its caller has given up: it comes at any time, and nobody hears the answer. */
+/* The same request, from a connection that its caller has given up: it comes at any time, and
+ * nobody hears the answer. */
 static void come_again(struct world *world, const struct call *call, const wire_message *message)
 {
     struct call *again = call_add(world, call->caller, call->kind);
+
     again->over_at_caller = again->cancelled = true;
     note_nonce(again, message);
     made(world, MADE_duplicate);
@@ -216,6 +228,7 @@ struct call *call_make(
     const wire_message *message)
 {
     struct call *call = call_add(world, caller, kind);
+
     call->token = token;
     note_nonce(call, message);
     if (!world->processes[0].running) {
@@ -243,6 +256,7 @@ struct call *call_make(
 void calls_process_gone(struct world *world, uint32_t process, const struct sumac_error *why)
 {
     struct network *network = world->network;
+
     for (uint32_t i = 0; i < network->call_count; i++) {
         struct call *call = network->calls[i];
         if (process == 0 && !call->over_at_ps && call->caller < SIM_PROCESSES) {

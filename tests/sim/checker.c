@@ -3,6 +3,7 @@
 #include "checker.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "process_client.h"
@@ -17,6 +18,7 @@ struct checker *checker_make(struct world *world)
 void checker_violation(struct world *world, const char *text)
 {
     struct checker *checker = world->checker;
+
     if (checker->violations++ == 0)
         snprintf(checker->first, sizeof checker->first, "%s", text);
     trace_say(world, "VIOLATION: %s", text);
@@ -25,6 +27,7 @@ void checker_violation(struct world *world, const char *text)
 void checker_state(struct world *world, const char *process, const struct check *check)
 {
     struct checker *checker = world->checker;
+
     if (check_is_good(check))
         return;
     if (checker->violations++ == 0)
@@ -42,16 +45,19 @@ static bool is_gone(const struct client *client)
 static bool some_member_joined(const struct world *world)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->life_count; i++)
         if (checker->lives[i]->joined && world->clients[checker->lives[i]->client]->member)
             return true;
     return false;
 }
 
-/* Without a member a ps waits without limit; one that joined and did not live to hear of it has its lease. */
+/* Without a member a ps waits without limit; one that joined and did not live to hear of it has its
+ * lease. */
 bool checker_over(struct world *world)
 {
     struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < world->client_count; i++)
         if (!is_gone(world->clients[i]))
             return false;
@@ -71,12 +77,14 @@ bool checker_over(struct world *world)
 bool checker_of_lost_run(const struct world *world, const struct sim_session *life)
 {
     const struct checker *checker = world->checker;
+
     return checker->state_lost && life->joined && life->joined_us < checker->lost_us;
 }
 
 struct sim_session *checker_life(struct world *world, uint32_t client)
 {
     struct checker *checker = world->checker;
+
     assert(checker->life_count < LIVES_MAX);
     struct sim_session *life = world_take(world, sizeof *life);
     life->number = checker->life_count;
@@ -91,6 +99,7 @@ void checker_joined(
     struct world *world, struct sim_session *life, const struct session_state *state)
 {
     const struct checker *checker = world->checker;
+
     life->joined = true;
     life->joined_us = world->now_us;
     life->attempt = state->attempt;
@@ -105,7 +114,8 @@ void checker_joined(
     }
 }
 
-/* Does the end of a session say which of its pushes count? Only ps 0's answer to a call does not. */
+/* Does the end of a session say which of its pushes count? Only ps 0's answer to a call does
+ * not. */
 static bool says_what_came(const struct sumac_error *error)
 {
     return strstr(error->text, "did not say") == NULL &&
@@ -116,6 +126,7 @@ static bool says_what_came(const struct sumac_error *error)
 static bool is_of_a_loss(const struct world *world, const struct sumac_error *error)
 {
     bool named = false;
+
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         named = named ||
                 (world->ps[ps]->crashed && strstr(error->text, world->processes[ps].name) != NULL);
@@ -131,13 +142,15 @@ static bool is_of_sigterm(const struct sumac_error *error)
            error->reason == SUMAC_REASON_PS_MISSING || error->reason == SUMAC_REASON_RUN_ENDED;
 }
 
-/* The run does not wait for observers, and for nobody who has not joined: they may find it ended, or gone, or give up. */
+/* The run does not wait for observers, and for nobody who has not joined: they may find it ended,
+ * or gone, or give up. */
 static bool is_too_late(
     const struct world *world, const struct sim_session *life, const struct sumac_error *error)
 {
     const bool holds_up_the_end = life->joined && world->clients[life->client]->member;
     const struct checker *checker = world->checker;
     const bool gone = checker->ps_exited || checker->state_lost || checker->terminated;
+
     return !holds_up_the_end &&
            (error->reason == SUMAC_REASON_RUN_ENDED || error->reason == SUMAC_REASON_TERMINATED ||
             (gone && error->reason == SUMAC_REASON_PS_MISSING) ||
@@ -164,13 +177,15 @@ void checker_ended(struct world *world, struct sim_session *life, const struct s
 {
     const struct checker *checker = world->checker;
     const bool lost = checker->state_lost;
+
     life->ended = true;
     if (!says_what_came(error) && !world->checker->ps_exited && !lost)
         checker_violation(world, "a live client is not told what came of its session");
     if (!life->joined && world_was_short(world) &&
         (error->reason == SUMAC_REASON_SESSION_CLOSED ||
          error->reason == SUMAC_REASON_TOO_MANY_SESSIONS))
-        return; /* it could not be opened everywhere, which an answer that was lost said; or others not be settled yet */
+        return; /* it could not be opened everywhere, which an answer that was lost said; or others
+                   not be settled yet */
     if (is_for_memory(world, error)) {
         made(world, MADE_session_no_memory);
         checker_died(world, life); /* of what it had under way nothing is said */
@@ -200,6 +215,7 @@ void checker_created(struct world *world, enum variable variable, const wire_var
 {
     struct sim_variable *known = &world->checker->variables[variable];
     const uint32_t rows = (uint32_t)made->n_shards;
+
     if (rows > 2 * world->ps_count || (known->known && known->rows != rows)) {
         checker_violation(world, "a variable has other shards than were asked for");
         return;
@@ -222,6 +238,7 @@ const struct sim_shard *
 checker_shard(const struct world *world, enum variable variable, uint32_t ps, uint32_t nth)
 {
     const struct sim_variable *known = &world->checker->variables[variable];
+
     for (uint32_t i = 0; i < known->rows; i++)
         if (known->shards[i].ps == ps && nth-- == 0)
             return &known->shards[i];
@@ -233,6 +250,7 @@ checker_shard(const struct world *world, enum variable variable, uint32_t ps, ui
 struct sim_push *checker_push(struct world *world, struct sim_session *life)
 {
     struct checker *checker = world->checker;
+
     if (checker->push_count == COLUMNS)
         return NULL;
     struct sim_push *push = world_take(world, sizeof *push);
@@ -246,6 +264,7 @@ struct sim_push *checker_push(struct world *world, struct sim_session *life)
 struct sim_push *checker_find_push(const struct world *world, uint64_t token)
 {
     const struct checker *checker = world->checker;
+
     return token == 0 || token > checker->push_count ? NULL : checker->pushes[token - 1];
 }
 
@@ -260,10 +279,12 @@ static enum fate fate_of(const struct sumac_error *error)
     return FATE_REFUSED;
 }
 
-/* The versions a session is told of one row grow with its pushes; but a DONE that is said again has present ones. */
+/* The versions a session is told of one row grow with its pushes; but a DONE that is said again has
+ * present ones. */
 static void check_versions(struct world *world, const struct sim_push *push)
 {
     const struct checker *checker = world->checker;
+
     if (world_has(world, FAULT_DROP))
         return;
     for (uint32_t i = 0; i < checker->push_count; i++) {
@@ -328,6 +349,7 @@ bool checker_may_be_void(const struct world *world, const struct sim_push *push)
 struct sim_pull *checker_pull(struct world *world, struct sim_session *life)
 {
     struct checker *checker = world->checker;
+
     if (checker->pull_count == sizeof checker->pulls / sizeof checker->pulls[0])
         return NULL;
     struct sim_pull *pull = world_take(world, sizeof *pull);
@@ -350,12 +372,14 @@ struct sim_pull *checker_pull(struct world *world, struct sim_session *life)
 struct sim_pull *checker_find_pull(const struct world *world, uint64_t token)
 {
     const struct checker *checker = world->checker;
+
     return token == 0 || token > checker->pull_count ? NULL : checker->pulls[token - 1];
 }
 
 static uint64_t with_part_on(const struct world *world, uint64_t pushes, uint32_t ps)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->push_count; i++)
         if ((checker->pushes[i]->participants >> ps & 1) == 0 ||
             checker->pushes[i]->defect != DEFECT_NONE ||
@@ -367,6 +391,7 @@ static uint64_t with_part_on(const struct world *world, uint64_t pushes, uint32_
 static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps)
 {
     struct checker *checker = world->checker;
+
     if (checker->state_lost && !checker_of_lost_run(world, pull->session))
         return; /* of another run, on a ps that has lost the state of this one */
     const uint64_t applied = values_examine(world, ps, &pull->snapshots[ps], false);
@@ -383,9 +408,9 @@ static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps
 void checker_pulled(struct world *world, struct sim_pull *pull, const struct session_effect *effect)
 {
     trace_say(
-        world, "%s: pull %llu is answered %s %s",
-        world->processes[process_of_client(pull->session->client)].name,
-        (unsigned long long)pull->token, sumac_status_name(effect->error.status),
+        world, "%s: pull %" PRIu64 " is answered %s %s",
+        world->processes[process_of_client(pull->session->client)].name, pull->token,
+        sumac_status_name(effect->error.status),
         effect->error.status == SUMAC_OK ? "" : effect->error.text);
     const struct checker *checker = world->checker;
     if (pull->over)

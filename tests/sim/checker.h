@@ -6,7 +6,8 @@
  * bytes say exactly which pushes are applied to it, and how often: the `ledger` (int64) has two
  * rows on each ps, a shard each, and so has `grad` (float32, where a value that is not finite can
  * make a ps refuse the part). Each session owns an element of `last`, which each of its pushes
- * assigns its own number to: it says in what order they were applied. `seed` is assigned once; `slow` and `adam` are slots.h's.
+ * assigns its own number to: it says in what order they were applied. `seed` is assigned once;
+ * `slow` and `adam` are slots.h's.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
@@ -62,11 +63,12 @@ struct sim_session {
     bool rivalled; /* its task joined again */
     uint32_t process_life;
     uint64_t began_us, joined_us;
-    /* The client says something by then, or has said that it was silent; a renewal of it is under way; some ps has told it of
-     * its session's end. */
+    /* The client says something by then, or has said that it was silent; a renewal of it is under
+     * way; some ps has told it of its session's end. */
     uint64_t speaks_by_us;
     bool was_silent, renewing, told_closed;
-    /* When ps 0 has heard of it, how long it had slept by then, and its longest silence since its lease was renewed. */
+    /* When ps 0 has heard of it, how long it had slept by then, and its longest silence since its
+     * lease was renewed. */
     uint64_t heard_us, heard_slept_us, silent_us, silent_since_us;
     bool leave_heard, says_done, counts_as_done;
     uint8_t closing;                                 /* bit per ps that was told so */
@@ -174,7 +176,8 @@ struct checker {
 
 struct checker *checker_make(struct world *world);
 void checker_violation(struct world *world, const char *text);
-/* What a process keeps is not consistent, as the check says: whatever else has happened, that never is. */
+/* What a process keeps is not consistent, as the check says: whatever else has happened, that never
+ * is. */
 void checker_state(struct world *world, const char *process, const struct check *check);
 uint32_t checker_violations(const struct world *world);
 /* Is everybody gone? */
@@ -192,7 +195,8 @@ void checker_joined(
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error);
 void checker_died(struct world *world, struct sim_session *life);
 
-/* checker_lease.c: silence, and its causes. Something befalls a process until then: what it says may be lost, or late. */
+/* checker_lease.c: silence, and its causes. Something befalls a process until then: what it says
+ * may be lost, or late. */
 void checker_befell(struct world *world, uint32_t process, uint64_t until_us);
 /* A message of it, or to it, takes so long. */
 void checker_took(struct world *world, uint32_t process, uint64_t delay_us);

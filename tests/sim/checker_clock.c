@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checker_clock.c -- the clocks of sessions, as each ps counts them: no step counts on a ps before all that it is made of is
- * applied there, and every ps hears of it, whether or not the step pushed to it.
+/* checker_clock.c -- the clocks of sessions, as each ps counts them: no step counts on a ps before
+ * all that it is made of is applied there, and every ps hears of it, whether or not the step pushed
+ * to it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 static struct sim_session *find_life(const struct world *world, const wire_session_stats *session)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->life_count; i++) {
         struct sim_session *life = checker->lives[i];
         const struct client *client = world->clients[life->client];
@@ -25,13 +27,15 @@ static struct sim_session *find_life(const struct world *world, const wire_sessi
     return NULL;
 }
 
-/* The steps that the session has finished: it counts those that are over when its last push was made. */
+/* The steps that the session has finished: it counts those that are over when its last push was
+ * made. */
 static void check_step(
     struct world *world, uint32_t ps, const struct sim_session *life, uint64_t steps,
     uint64_t applied)
 {
     const struct checker *checker = world->checker;
     uint64_t begun = 0;
+
     for (uint32_t i = 0; i < checker->push_count; i++) {
         const struct sim_push *push = checker->pushes[i];
         if (push->session != life)
@@ -61,6 +65,7 @@ static void check_told(struct world *world, struct sim_session *life, uint64_t c
 void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *stats)
 {
     struct snapshot snapshot;
+
     if (world->checker->state_lost || world_was_short(world) || !values_peek(world, ps, &snapshot))
         return;
     const uint64_t applied = values_examine(world, ps, &snapshot, false);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checker_lease.c -- who speaks often enough, whom ps 0 hears, and whose session it may therefore close.
+/* checker_lease.c -- who speaks often enough, whom ps 0 hears, and whose session it may therefore
+ * close.
  *
- * A client says something to some ps each third of its lease, whatever becomes of it. ps 0 closes a session that it has not
- * heard of for a lease. Between the two stands the network: a silence needs a cause there, a call that was lost, a connection
- * that broke or stalled, a process that slept. It is forgiven when ps 0 renews the lease.
+ * A client says something to some ps each third of its lease, whatever becomes of it. ps 0 closes a
+ * session that it has not heard of for a lease. Between the two stands the network: a silence needs
+ * a cause there, a call that was lost, a connection that broke or stalled, a process that slept. It
+ * is forgiven when ps 0 renews the lease.
  */
 #include <string.h>
 
@@ -22,6 +24,7 @@
 void checker_befell(struct world *world, uint32_t process, uint64_t until_us)
 {
     uint64_t *until = &world->checker->befell_until_us[process];
+
     if (process < SIM_PROCESSES && *until < until_us)
         *until = until_us;
 }
@@ -37,6 +40,7 @@ static bool has_cause(const struct world *world, const struct sim_session *life,
 {
     const uint64_t *until_us = world->checker->befell_until_us;
     bool befell = until_us[process_of_client(life->client)] >= since_us;
+
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         befell = befell || until_us[ps] >= since_us;
     return befell;
@@ -53,6 +57,7 @@ struct sim_session *
 checker_life_of(const struct world *world, uint32_t process, uint32_t process_life)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = checker->life_count; i-- > 0;) {
         struct sim_session *life = checker->lives[i];
         if (process_of_client(life->client) == process && life->process_life == process_life)
@@ -61,10 +66,12 @@ checker_life_of(const struct world *world, uint32_t process, uint32_t process_li
     return NULL;
 }
 
-/* Before it is carried out: has the client been silent for too long? A renewal that is under way is asked for once. */
+/* Before it is carried out: has the client been silent for too long? A renewal that is under way is
+ * asked for once. */
 void checker_client_wakes(struct world *world, const struct client *client)
 {
     struct sim_session *life = client->life;
+
     if (life == NULL || !life->joined || life->told_closed || life->ended || life->left ||
         life->renewing || client->phase == PHASE_LEAVING)
         return;
@@ -83,6 +90,7 @@ void checker_client_says(
     struct sim_session *life = client->life;
     const bool renews = effect->kind == SESSION_EFFECT_CALL &&
                         effect->request->descriptor == &sumac__v1__renew_request__descriptor;
+
     if (!renews && effect->kind != SESSION_EFFECT_SEND_PUSH &&
         effect->kind != SESSION_EFFECT_SEND_PULL)
         return;
@@ -95,6 +103,7 @@ void checker_client_renewed(
 {
     struct sim_session *life = client->life;
     const bool lost = error != NULL;
+
     if (lost && error->reason >= SUMAC_REASON_SESSION_UNKNOWN)
         life->told_closed = true;
     const uint64_t again_us = world->now_us + (lost ? RETRY_US : SPEAKS_US);
@@ -119,6 +128,7 @@ static uint64_t ps0_slept_us(const struct world *world)
 {
     const struct checker *checker = world->checker;
     const uint64_t until_us = checker->ps0_wakes_us;
+
     return checker->ps0_slept_us - (until_us > world->now_us ? until_us - world->now_us : 0);
 }
 
@@ -126,6 +136,7 @@ static uint64_t silence_us(const struct world *world, const struct sim_session *
 {
     const uint64_t slept_us = ps0_slept_us(world) - life->heard_slept_us;
     const uint64_t passed_us = world->now_us - life->heard_us;
+
     return life->heard_us == 0 || passed_us < slept_us ? 0 : passed_us - slept_us;
 }
 
@@ -142,7 +153,8 @@ static void heard(struct world *world, struct sim_session *life)
     life->heard_slept_us = ps0_slept_us(world);
 }
 
-/* A message on a stream that a later one has taken the place of is not heard, and one on a broken stream may not be. */
+/* A message on a stream that a later one has taken the place of is not heard, and one on a broken
+ * stream may not be. */
 void checker_heard_stream(struct world *world, const struct stream *stream)
 {
     if (stream->ps != 0 || stream->kind == LANE_STREAM_PEER)
@@ -156,18 +168,20 @@ void checker_heard_stream(struct world *world, const struct stream *stream)
 void checker_heard_report(struct world *world, const wire_peer_report *report)
 {
     const struct checker *checker = world->checker;
+
     for (size_t i = 0; i < report->n_renewed; i++)
         for (uint32_t k = 0; k < checker->life_count; k++)
             if (memcmp(checker->lives[k]->id, report->renewed[i].data, 16) == 0)
                 heard(world, checker->lives[k]);
 }
 
-/* A join that is new closes the other sessions of its task; one that is tried again does not, unless it was forgotten, as
- * the older of two that wait is. */
+/* A join that is new closes the other sessions of its task; one that is tried again does not,
+ * unless it was forgotten, as the older of two that wait is. */
 static void joins(struct world *world, const struct sim_session *life)
 {
     const struct checker *checker = world->checker;
     const struct client *client = world->clients[life->client];
+
     if (life->heard_us != 0 && !life->rivalled && silence_us(world, life) < CLOSED_AFTER_US)
         return;
     for (uint32_t i = 0; i < checker->life_count; i++) {
@@ -182,6 +196,7 @@ void checker_heard_call(struct world *world, const struct call *call, const wire
 {
     struct sim_session *life = checker_life_of(world, call->caller, call->caller_life);
     const struct client *client = world->clients[call->caller - SIM_PS_MAX];
+
     if (call->kind == LANE_CALL_JOIN)
         joins(world, life);
     if (call->kind == LANE_CALL_LIST) /* anybody's: it names no session */
@@ -200,6 +215,7 @@ void checker_heard_call(struct world *world, const struct call *call, const wire
 void checker_renewed(struct world *world, const struct call *call)
 {
     struct sim_session *life = checker_life_of(world, call->caller, call->caller_life);
+
     if (life == NULL)
         return;
     life->silent_us = 0;
@@ -213,5 +229,6 @@ bool checker_may_be_closed(const struct world *world, const struct sim_session *
     const bool longer = silent_us > life->silent_us;
     const uint64_t since_us = longer ? life->heard_us : life->silent_since_us;
     const bool unheard = (longer ? silent_us : life->silent_us) >= CLOSED_AFTER_US;
+
     return life->rivalled || life->dead || (unheard && has_cause(world, life, since_us));
 }

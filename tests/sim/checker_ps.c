@@ -11,6 +11,7 @@
 static void ask_stats(struct world *world, const struct event *event)
 {
     struct ps *ps = world->ps[event->number];
+
     if (ps->ending)
         return;
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -50,6 +51,7 @@ static void check_clocks(struct world *world, uint32_t ps, const wire_stats_repl
     uint32_t count = 0;
     bool some_stayed = false;
     uint64_t slowest = UINT64_MAX;
+
     for (size_t i = 0; i < stats->n_sessions; i++) {
         const wire_session_stats *session = stats->sessions[i];
         const bool over =
@@ -69,12 +71,14 @@ static void check_clocks(struct world *world, uint32_t ps, const wire_stats_repl
     checker->slowest[ps] = slowest;
 }
 
-/* Beside what views keep, a block is kept for as long as bytes of it are on their way. The bound is as much as the state: it falls
- * when a variable is deleted, and views that kept less than it was before end at the next write. */
+/* Beside what views keep, a block is kept for as long as bytes of it are on their way. The bound is
+ * as much as the state: it falls when a variable is deleted, and views that kept less than it was
+ * before end at the next write. */
 static void check_views(struct world *world, uint32_t ps, const wire_stats_reply *stats)
 {
     const uint64_t block_bytes = world->block_bytes != 0 ? world->block_bytes : SIM_SHARD_BYTES_MAX;
     const uint64_t lent_bytes = world->checker->lent[ps] * block_bytes;
+
     if (stats->memory != NULL && !world->checker->delete_said &&
         stats->memory->view_bytes > stats->memory->view_bytes_max + lent_bytes)
         checker_violation(world, "views keep more than they may");
@@ -99,6 +103,7 @@ static void check_stats(struct world *world, uint32_t ps, const wire_stats_reply
 static void check_join(struct world *world, const struct call *call, const wire_join_reply *reply)
 {
     struct checker *checker = world->checker;
+
     if (reply->session_id.len != 16) {
         checker_violation(world, "a join is answered without a session");
         return;
@@ -150,6 +155,7 @@ static struct sim_push *
 find_sequence(const struct world *world, const struct stream *stream, uint64_t sequence)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->push_count; i++)
         if (checker->pushes[i]->session == session_of(world, stream) &&
             checker->pushes[i]->sequence == sequence)
@@ -171,12 +177,14 @@ void checker_parts_came(
     }
 }
 
-/* What came on a stream that a later one has taken the place of changes nothing: nothing of it is recorded. */
+/* What came on a stream that a later one has taken the place of changes nothing: nothing of it is
+ * recorded. */
 void checker_parts_taken(
     struct world *world, const struct ps *ps, const struct stream *stream, bool greets,
     uint64_t made_before)
 {
     struct newest *newest = &world->checker->newest[ps->index][stream->caller - SIM_PS_MAX];
+
     if (greets && (newest->life != stream->caller_life || newest->generation < stream->generation))
         *newest = (struct newest){stream->caller_life, stream->generation};
     if (newest->life == stream->caller_life && stream->generation < newest->generation &&
@@ -202,6 +210,7 @@ static void
 check_reborn(struct world *world, const struct stream *stream, const wire_push_answer *answer)
 {
     const struct sim_session *life = session_of(world, stream);
+
     if (checker_of_lost_run(world, life) && answer->n_staged + answer->n_done > 0)
         checker_violation(world, "a ps takes a push of a session that it has lost");
 }
@@ -228,6 +237,7 @@ void checker_recorded(struct world *world, const struct ps *ps, const struct lan
 {
     const uint8_t *bytes = effect->bytes.data;
     uint64_t sequence = 0;
+
     if (bytes[0] != SIM_RECORD_APPLIED)
         return;
     for (uint32_t i = 0; i < 8; i++)
@@ -243,6 +253,7 @@ void checker_recorded(struct world *world, const struct ps *ps, const struct lan
 void checker_shown(struct world *world, uint32_t ps, uint64_t shown)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->push_count && !world->ps[ps]->crashed; i++)
         if ((shown >> i & 1) != 0 &&
             world->ps[ps]->records_done < checker->pushes[i]->applied_record[ps])
@@ -255,6 +266,7 @@ static void check_report(struct world *world, const struct ps *ps, const struct 
     const uint64_t number = effect->report->answers;
     const struct order_seen *order =
         &ps->orders[number % (sizeof ps->orders / sizeof ps->orders[0])];
+
     if (number == 0 || order->number != number || effect->report->status != 0)
         return;
     const uint64_t made = order->made_after == UINT64_MAX ? ps->records_made : order->made_after;
@@ -265,6 +277,7 @@ static void check_report(struct world *world, const struct ps *ps, const struct 
 static void note_decided(struct world *world, const wire_decide_session *decide)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->life_count; i++)
         if (memcmp(checker->lives[i]->id, decide->session_id.data, 16) == 0)
             checker->lives[i]->decided = true;
@@ -274,12 +287,14 @@ static void note_decided(struct world *world, const wire_decide_session *decide)
 static void note_told(const struct world *world, const struct stream *stream)
 {
     struct sim_session *life = world->clients[stream->caller - SIM_PS_MAX]->life;
+
     life->told_closed = true;
 }
 
 static bool some_ps_ends(const struct world *world)
 {
     bool ends = world->checker->end_said;
+
     for (uint32_t i = 0; i < world->ps_count; i++)
         ends = ends || world->ps[i]->ending || world->ps[i]->exited;
     return ends;
@@ -319,6 +334,7 @@ void checker_effect(
 void checker_ps_crashed(struct world *world)
 {
     struct checker *checker = world->checker;
+
     checker->lost_us = checker->state_lost ? checker->lost_us : world->now_us;
     checker->state_lost = true;
 }

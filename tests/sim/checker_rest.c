@@ -13,6 +13,7 @@
 static bool is_torn(const struct world *world, const struct sim_push *push, bool *everywhere)
 {
     bool some = false;
+
     *everywhere = true;
     for (uint32_t ps = 0; ps < world->ps_count; ps++) {
         if ((push->participants >> ps & 1) == 0)
@@ -27,9 +28,11 @@ static bool is_torn(const struct world *world, const struct sim_push *push, bool
 static void check_push(struct world *world, const struct sim_push *push)
 {
     bool everywhere;
+
     if (push->seed || (push->participants & world->checker->unread) != 0)
         return;
-    /* An observer holds up no end of the run: what it had under way then is not settled, and goes with the rest. */
+    /* An observer holds up no end of the run: what it had under way then is not settled, and goes
+     * with the rest. */
     const bool settled = push->session->decided || world->clients[push->session->client]->member;
     if (is_torn(world, push, &everywhere)) {
         if (push->fate != FATE_OK && (!settled || world->checker->terminated))
@@ -49,6 +52,7 @@ static void check_push(struct world *world, const struct sim_push *push)
 static void check_final(struct world *world, const struct sim_push *push)
 {
     const struct checker *checker = world->checker;
+
     if (push->seed || (push->participants & world->checker->unread) != 0 || push->sequence == 0 ||
         push->defect != DEFECT_NONE || checker_may_be_void(world, push))
         return;
@@ -72,6 +76,7 @@ static void check_values(struct world *world, uint32_t ps)
 {
     struct checker *checker = world->checker;
     struct snapshot snapshot;
+
     checker->unread |= 1u << ps;
     if (world->ps[ps]->core == NULL || world->ps[ps]->crashed)
         return;
@@ -88,7 +93,8 @@ static void check_values(struct world *world, uint32_t ps)
         checker_violation(world, "a pull has seen a push that is not applied");
 }
 
-/* A ps that ps 0 had no stream to when it ended, or whose own end it did not hear of, takes the other for lost. */
+/* A ps that ps 0 had no stream to when it ended, or whose own end it did not hear of, takes the
+ * other for lost. */
 static void check_terminated(struct world *world, int exit_code)
 {
     made(world, exit_code == EXIT_TERMINATED ? MADE_exit_terminated : MADE_exit_else);
@@ -103,6 +109,7 @@ static void check_exits(struct world *world)
     const struct checker *checker = world->checker;
     bool done = false;
     bool joined = false;
+
     for (uint32_t i = 0; i < checker->life_count; i++) {
         const struct sim_session *life = checker->lives[i];
         const bool member = world->clients[life->client]->member;
@@ -127,14 +134,15 @@ static void check_exits(struct world *world)
 static bool some_joined(const struct world *world)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->life_count; i++)
         if (checker->lives[i]->joined)
             return true;
     return false;
 }
 
-/* A ps has lost its state: those that have met it give up, so that a scheduler starts all again; the one that came back
- * waits to be called. */
+/* A ps has lost its state: those that have met it give up, so that a scheduler starts all again;
+ * the one that came back waits to be called. */
 static void check_survivors(struct world *world)
 {
     for (uint32_t i = 0; i < world->ps_count; i++) {
@@ -162,6 +170,7 @@ static void check_kept(struct world *world, const struct sim_push *push)
 void checker_at_rest(struct world *world)
 {
     struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < world->client_count; i++)
         program_check_waits(world, world->clients[i]);
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
@@ -186,6 +195,7 @@ void checker_at_rest(struct world *world)
 void checker_memory(struct world *world)
 {
     const struct source *source = &world->source;
+
     if (checker_violations(world) != 0)
         return;
     if (source->taken != source->given)

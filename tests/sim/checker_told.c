@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checker_told.c -- what is told of pushes that are over: to a task that begins again, to whoever leaves, to ps 0 by a ps that
- * closes a session, and why one was refused.
+/* checker_told.c -- what is told of pushes that are over: to a task that begins again, to whoever
+ * leaves, to ps 0 by a ps that closes a session, and why one was refused.
  */
 #include <string.h>
 
@@ -14,6 +14,7 @@ previous_of(const struct world *world, const struct sim_session *life, uint64_t 
 {
     const struct checker *checker = world->checker;
     const struct client *client = world->clients[life->client];
+
     for (uint32_t i = 0; i < checker->life_count; i++) {
         const struct sim_session *other = checker->lives[i];
         const struct client *its = world->clients[other->client];
@@ -39,6 +40,7 @@ void checker_resumed(
     const struct checker *checker = world->checker;
     const struct sim_session *previous =
         life == NULL ? NULL : previous_of(world, life, reply->attempt);
+
     for (uint32_t i = 0; previous != NULL && i < checker->push_count; i++) {
         const struct sim_push *push = checker->pushes[i];
         if (push->session != previous || push->seed || push->sequence == 0 ||
@@ -63,6 +65,7 @@ void checker_left(struct world *world, struct sim_session *life)
 void checker_check_done(struct world *world)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->push_count; i++) {
         const struct sim_push *push = checker->pushes[i];
         if (!push->session->counts_as_done || push->defect != DEFECT_NONE || push->seed ||
@@ -82,6 +85,7 @@ void checker_heard_acked(
 {
     struct sim_session *life = checker_life_of(world, stream->caller, stream->caller_life);
     const bool taken = life != NULL && (life->closing >> stream->ps & 1) == 0 && !stream->over;
+
     if (taken && request->commit != NULL &&
         life->acked_said[stream->ps] < request->commit->acked_through)
         life->acked_said[stream->ps] = request->commit->acked_through;
@@ -91,6 +95,7 @@ void checker_heard_acked(
 void checker_told_to_close(struct world *world, uint32_t ps, const wire_peer_order *order)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; order->close != NULL && i < checker->life_count; i++)
         if (memcmp(checker->lives[i]->id, order->close->session_id.data, 16) == 0)
             checker->lives[i]->closing |= (uint8_t)(1u << ps);
@@ -99,6 +104,7 @@ void checker_told_to_close(struct world *world, uint32_t ps, const wire_peer_ord
 void checker_closes(struct world *world, uint32_t ps, const wire_close_report *close)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->push_count; i++) {
         const struct sim_push *push = checker->pushes[i];
         if (memcmp(push->session->id, close->session_id.data, 16) != 0 || push->sequence == 0 ||
@@ -113,10 +119,12 @@ void checker_closes(struct world *world, uint32_t ps, const wire_close_report *c
 
 /* ---- why it was refused */
 
-/* Of a function with slots, pushed to a variable that has none: the data type is looked at first. */
+/* Of a function with slots, pushed to a variable that has none: the data type is looked at
+ * first. */
 static enum sumac_reason reason_of_function(const struct world *world, const struct sim_push *push)
 {
     const struct sim_variable *grad = &world->checker->variables[GRAD];
+
     for (uint32_t i = 0; i < push->piece_count; i++)
         for (uint32_t row = 0; row < grad->rows; row++)
             if (push->pieces[i].ps == push->bad_ps && push->pieces[i].function == 1 &&
@@ -151,6 +159,7 @@ void checker_refused(
     struct world *world, const struct sim_push *push, const struct sumac_error *error)
 {
     const char *name = world->processes[push->bad_ps].name;
+
     if (world_was_short(world)) /* then its reason may be that, or have found no memory itself */
         return;
     if (error->reason != reason_of(world, push))

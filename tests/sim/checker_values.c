@@ -29,6 +29,7 @@ static bool examine_push(
 {
     struct times times = {.least = INT64_MAX, .most = INT64_MIN};
     const uint32_t column = push->number;
+
     for (uint32_t row = 0; row < 2; row++) {
         const int64_t whole = snapshot->ledger[row][column];
         const int64_t real = (int64_t)snapshot->grad[row][column];
@@ -63,6 +64,7 @@ examine_order(struct world *world, uint32_t ps, const struct snapshot *snapshot,
     const struct checker *checker = world->checker;
     int64_t expected[LIVES_MAX] = {0};
     uint64_t missing[LIVES_MAX] = {0};
+
     for (uint32_t i = 0; i < checker->push_count; i++) {
         const struct sim_push *push = checker->pushes[i];
         const uint32_t session = push->session->number;
@@ -88,6 +90,7 @@ static void examine_versions(
 {
     const struct checker *checker = world->checker;
     uint64_t updates[2] = {0};
+
     for (uint32_t i = 0; i < checker->push_count; i++)
         for (uint32_t row = 0; row < 2; row++)
             if ((applied >> i & 1) != 0 && (checker->pushes[i]->ledger[ps] >> row & 1) != 0)
@@ -101,6 +104,7 @@ values_examine(struct world *world, uint32_t ps, const struct snapshot *snapshot
 {
     const struct checker *checker = world->checker;
     uint64_t applied = 0;
+
     for (uint32_t i = 0; i < checker->push_count; i++)
         if (examine_push(world, ps, snapshot, checker->pushes[i], final))
             applied |= 1ull << i;
@@ -120,6 +124,7 @@ static bool peek(
     uint64_t bytes)
 {
     const struct sim_shard *shard = checker_shard(world, variable, ps, nth);
+
     if (shard == NULL)
         return true; /* never created: nothing was pushed to it */
     return lane_peek(ps_core_lane(world->ps[ps]->core), shard->id, out, bytes) == bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* faults.c -- the sizes of a run and its faults: cuts, kills, suspended processes, connections that
  * stall. */
+#include <inttypes.h>
 #include "faults.h"
 
 #include "checker.h"
@@ -61,6 +62,7 @@ void faults_draw(struct world *world)
     const bool storm = world->plan->name[0] == 's' && world->plan->name[2] == 'o';
     const bool small =
         !storm && world_chance(world, 50); /* short traces; large ones have rare orders */
+
     world->ps_count = small ? world_between(world, 1, SIM_PS_MAX) : SIM_PS_MAX;
     world->member_count = small ? world_between(world, 1, 2) : world_between(world, 2, 3);
     world->client_count = world->member_count + (world_chance(world, 40) ? 1 : 0);
@@ -93,6 +95,7 @@ void faults_draw(struct world *world)
 static void cut_some_stream(struct world *world)
 {
     const uint32_t count = network_count(world);
+
     for (uint32_t tries = 0; count > 0 && tries < 8; tries++) {
         struct stream *stream = network_at(world, world_below(world, count));
         if (!stream->over) {
@@ -105,6 +108,7 @@ static void cut_some_stream(struct world *world)
 static bool is_there(const struct world *world, const struct client *client)
 {
     const struct process *process = &world->processes[process_of_client(client->index)];
+
     return process->running && !client->hung && client->phase != PHASE_GONE &&
            !client->life->ended && !client->life->left &&
            process->suspended_until_us <= world->now_us;
@@ -114,6 +118,7 @@ static bool is_there(const struct world *world, const struct client *client)
 static struct client *some_client(struct world *world)
 {
     struct client *client = world->clients[world_below(world, world->client_count)];
+
     return is_there(world, client) ? client : NULL;
 }
 
@@ -130,6 +135,7 @@ static void suspend_client(struct world *world, struct client *client)
 {
     const bool for_ever = world_chance(world, 20);
     const uint64_t us = SECOND_US * world_between(world, 9, 30);
+
     client->hung = for_ever;
     if (for_ever) {
         made(world, MADE_client_hung);
@@ -144,6 +150,7 @@ static void suspend_client(struct world *world, struct client *client)
 static void isolate_client(struct world *world, struct client *client)
 {
     const uint32_t process = process_of_client(client->index);
+
     trace_say(world, "nothing passes between %s and any ps", world->processes[process].name);
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         network_stall(world, process, ps, world->now_us + SECOND_US * world_between(world, 9, 14));
@@ -152,6 +159,7 @@ static void isolate_client(struct world *world, struct client *client)
 static void suspend_ps(struct world *world, uint32_t ps, uint64_t us)
 {
     const struct process *process = &world->processes[ps];
+
     if (process->running && process->suspended_until_us <= world->now_us)
         world_suspend(world, ps, world->now_us + us);
 }
@@ -162,10 +170,10 @@ static void stall_some(struct world *world)
     const uint32_t client = world_below(world, world->client_count);
     const uint32_t ps = world_below(world, world->ps_count);
     const uint64_t us = world_below(world, 4000000);
+
     trace_say(
-        world, "nothing passes between %s and %s for %llu ms",
-        world->processes[process_of_client(client)].name, world->processes[ps].name,
-        (unsigned long long)(us / 1000));
+        world, "nothing passes between %s and %s for %" PRIu64 " ms",
+        world->processes[process_of_client(client)].name, world->processes[ps].name, (us / 1000));
     network_stall(world, process_of_client(client), ps, world->now_us + us);
 }
 
@@ -224,6 +232,7 @@ void faults_maybe(struct world *world)
     static const enum fault kinds[] = {FAULT_DROP,      FAULT_DROP,    FAULT_KILL,  FAULT_SUSPECT,
                                        FAULT_SLEEP,     FAULT_STALL,   FAULT_CRASH, FAULT_HANG,
                                        FAULT_TERMINATE, FAULT_SHORTAGE};
+
     if (world->fault_budget == 0 || world_below(world, world->fault_rate) != 0)
         return;
     const enum fault fault = kinds[world_below(world, sizeof kinds / sizeof kinds[0])];
@@ -250,6 +259,7 @@ void faults_after_send(struct world *world, struct stream *stream)
 void faults_after_delivery(struct world *world, struct stream *stream)
 {
     struct client *client = world->clients[stream->caller - SIM_PS_MAX];
+
     if (!world_alive(world, stream->caller, stream->caller_life))
         return;
     if (trapped(world, FAULT_DROP, 3))

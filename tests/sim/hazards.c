@@ -11,6 +11,7 @@
 static bool is_up(const struct world *world, uint32_t ps)
 {
     const struct process *process = &world->processes[ps];
+
     return process->running && !world->ps[ps]->ending && !world->ps[ps]->exited &&
            process->suspended_until_us <= world->now_us;
 }

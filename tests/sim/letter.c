@@ -15,6 +15,7 @@ struct letter *letter_make(
     uint32_t cargo_count)
 {
     uint64_t payload_bytes = 0;
+
     for (uint32_t i = 0; i < cargo_count; i++)
         payload_bytes += cargo[i].bytes.bytes;
     const size_t head_bytes = wire_packed_bytes(message, payload_bytes);
@@ -37,6 +38,7 @@ const struct wire_received *letter_open(struct world *world, const struct letter
     struct wire_received *received = arena_take_zeroed(&world->scratch, sizeof *received);
     uint32_t count = 0;
     size_t from = 0;
+
     while (from < letter->size && count < SPANS_MAX) {
         size_t bytes = letter->size - from;
         if (count + 1 < SPANS_MAX)

@@ -2,6 +2,7 @@
 /* made.c -- counts of what the runs were made of. */
 #include "made.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "world.h"
@@ -24,8 +25,7 @@ bool made_print(const struct made_counts *counts)
 
     for (uint32_t i = 0; i < MADE_COUNT; i++) {
         char item[80];
-        const int bytes =
-            snprintf(item, sizeof item, "%llu %s", (unsigned long long)counts->of[i], texts[i]);
+        const int bytes = snprintf(item, sizeof item, "%" PRIu64 " %s", counts->of[i], texts[i]);
         if (column > 0 && column + 2 + bytes > LINE_COLUMNS) {
             printf(",\n");
             column = 0;

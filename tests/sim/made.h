@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* made.h -- how often each thing happened that a run is to make happen, so that one sees that it does.
+/* made.h -- how often each thing happened that a run is to make happen, so that one sees that it
+ * does.
  *
- * What a program or a fault makes rarely is counted where it is made. The summary prints every count, and thousands of seeds
- * that never made one of them are a failure: a check that is never reached finds nothing.
+ * What a program or a fault makes rarely is counted where it is made. The summary prints every
+ * count, and thousands of seeds that never made one of them are a failure: a check that is never
+ * reached finds nothing.
  */
 #ifndef SIM_MADE_H
 #define SIM_MADE_H

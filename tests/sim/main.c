@@ -8,6 +8,7 @@
  *                                     shortest trace that goes wrong
  *   sim --break all                   one rule after the other
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ struct tally {
 static void count(struct tally *tally, const struct world *world)
 {
     const struct checker *checker = world->checker;
+
     for (uint32_t i = 0; i < checker->push_count; i++) {
         const enum fate fate = checker->pushes[i]->fate;
         tally->pushes++;
@@ -99,6 +101,7 @@ static int run_seeds(struct world *world, const struct options *options)
 {
     uint64_t failures = 0;
     struct tally tally = {0};
+
     for (uint64_t i = 0; i < options->seeds; i++) {
         const uint64_t seed = options->first + i;
         struct found found;
@@ -109,27 +112,23 @@ static int run_seeds(struct world *world, const struct options *options)
             continue;
         failures++;
         printf(
-            "plan %s seed %llu: %s (%u lines; replay: sim --plan %s --seed %llu)\n", plan->name,
-            (unsigned long long)seed, found.text, found.lines, plan->name,
-            (unsigned long long)seed);
+            "plan %s seed %" PRIu64 ": %s (%u lines; replay: sim --plan %s --seed %" PRIu64 ")\n",
+            plan->name, seed, found.text, found.lines, plan->name, seed);
         fflush(stdout);
     }
     printf(
-        "%llu events, %llu sessions (%llu ended after a silence, %llu for another of their task), "
-        "%llu pushes (%llu acknowledged, %llu refused, %llu lost with their session), %llu pulls\n",
-        (unsigned long long)tally.events, (unsigned long long)tally.lives,
-        (unsigned long long)tally.silent, (unsigned long long)tally.rivalled,
-        (unsigned long long)tally.pushes, (unsigned long long)tally.acknowledged,
-        (unsigned long long)tally.refused, (unsigned long long)tally.closed,
-        (unsigned long long)tally.pulls);
+        "%" PRIu64 " events, %" PRIu64 " sessions (%" PRIu64 " ended after a silence, %" PRIu64
+        " for another of their task), "
+        "%" PRIu64 " pushes (%" PRIu64 " acknowledged, %" PRIu64 " refused, %" PRIu64
+        " lost with their session), %" PRIu64 " pulls\n",
+        tally.events, tally.lives, tally.silent, tally.rivalled, tally.pushes, tally.acknowledged,
+        tally.refused, tally.closed, tally.pulls);
     const bool all_made = made_print(&world->made);
     if (!all_made && options->seeds >= ALL_MADE_SEEDS && options->plan == NULL) {
         printf("something of this was never made\n");
         failures++;
     }
-    printf(
-        "%llu seeds, %llu with violations\n", (unsigned long long)options->seeds,
-        (unsigned long long)failures);
+    printf("%" PRIu64 " seeds, %" PRIu64 " with violations\n", options->seeds, failures);
     return failures == 0 ? 0 : 1;
 }
 
@@ -137,11 +136,12 @@ static int replay(struct world *world, const struct options *options, uint32_t b
 {
     struct found found;
     const struct plan *plan = options->plan != NULL ? options->plan : plan_of(options->seed);
+
     world->trace.file = stdout;
     const bool bad = run(world, options->seed, plan, broken, &found);
     world->trace.file = NULL;
     printf(
-        "plan %s seed %llu: %s\n", plan->name, (unsigned long long)options->seed,
+        "plan %s seed %" PRIu64 ": %s\n", plan->name, options->seed,
         bad ? found.text : "no violation");
     return bad ? 1 : 0;
 }
@@ -154,6 +154,7 @@ break_rule(struct world *world, const struct options *options, enum rule rule, b
     struct found shortest = {.lines = UINT32_MAX};
     uint32_t count = 0;
     uint64_t tried = 0;
+
     for (; tried < options->seeds && count < BREAK_ENOUGH; tried++) {
         const uint64_t seed = options->first + tried;
         const struct plan *plan = options->plan != NULL ? options->plan : plan_of(seed);
@@ -166,13 +167,12 @@ break_rule(struct world *world, const struct options *options, enum rule rule, b
             shortest = found;
     }
     if (count == 0) {
-        printf("%-30s NOT FOUND in %llu seeds\n", rule_names[rule], (unsigned long long)tried);
+        printf("%-30s NOT FOUND in %" PRIu64 " seeds\n", rule_names[rule], tried);
         return false;
     }
     printf(
-        "%-30s %u of %llu seeds; plan %s seed %llu: %s\n", rule_names[rule], count,
-        (unsigned long long)tried, shortest.plan->name, (unsigned long long)shortest.seed,
-        shortest.text);
+        "%-30s %u of %" PRIu64 " seeds; plan %s seed %" PRIu64 ": %s\n", rule_names[rule], count,
+        tried, shortest.plan->name, shortest.seed, shortest.text);
     if (print) {
         struct options again = *options;
         again.plan = shortest.plan;
@@ -187,6 +187,7 @@ static int break_rules(struct world *world, const struct options *options)
     const bool all = strcmp(options->broken, "all") == 0;
     bool all_found = true;
     bool known = false;
+
     signal(SIGABRT, on_abort);
     for (uint32_t rule = 0; rule < RULE_COUNT; rule++) {
         if (!all && strcmp(options->broken, rule_names[rule]) != 0)
@@ -255,6 +256,7 @@ int main(int count, char **arguments)
     struct options options = {.first = 1, .seeds = 0};
     static struct world world;
     int code;
+
     parse(count, arguments, &options);
     if (options.seeds == 0)
         options.seeds = options.broken != NULL ? BREAK_SEEDS : 300u * plan_count;

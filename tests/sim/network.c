@@ -4,6 +4,7 @@
 #include "network.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "checker.h"
@@ -30,6 +31,7 @@ struct parcel {
 struct network *network_make(struct world *world)
 {
     struct network *network = world_take(world, sizeof *network);
+
     network->streams = world_take(world, STREAMS_MAX * sizeof *network->streams);
     network->calls = world_take(world, CALLS_MAX * sizeof *network->calls);
     return network;
@@ -62,6 +64,7 @@ static uint64_t arrival_us(struct world *world, const struct stream *stream, enu
 {
     uint64_t at_us = world->now_us + world_delay_us(world);
     const uint64_t stalled_us = world->network->stalled_until_us[stream->caller][stream->ps];
+
     if (at_us < stalled_us)
         at_us = stalled_us + world_below(world, 1000);
     const uint64_t clear_us = stream->channels[way].clear_us;
@@ -72,6 +75,7 @@ static void
 post(struct world *world, struct stream *stream, enum way way, event_handler *handler, void *data)
 {
     struct channel *channel = &stream->channels[way];
+
     channel->clear_us = arrival_us(world, stream, way);
     checker_took(world, stream->caller, channel->clear_us - world->now_us);
     channel->under_way++;
@@ -104,6 +108,7 @@ static bool arrives(struct world *world, struct channel *channel, const struct e
 static void told_writable(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     if (stream->at_caller && !stream->over)
         caller_writable(world, stream);
 }
@@ -111,6 +116,7 @@ static void told_writable(struct world *world, const struct event *event)
 static void told_lost(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     if (!stream->at_caller)
         return;
     stream->at_caller = false;
@@ -122,6 +128,7 @@ static void told_lost(struct world *world, const struct event *event)
 static void opened_at_ps(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     if (!arrives(world, &stream->channels[WAY_TO_PS], event))
         return;
     stream->at_ps = true;
@@ -134,6 +141,7 @@ static void opened_at_ps(struct world *world, const struct event *event)
 static void refused(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     if (stream->over)
         return;
     stream->over = true;
@@ -148,6 +156,7 @@ struct stream *network_open(
     uint64_t generation)
 {
     struct network *network = world->network;
+
     assert(network->stream_count < STREAMS_MAX);
     struct stream *stream = world_take(world, sizeof *stream);
     network->streams[network->stream_count++] = stream;
@@ -186,6 +195,7 @@ static void arrived_at_ps(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
     struct channel *channel = &stream->channels[WAY_TO_PS];
+
     if (!arrives(world, channel, event))
         return;
     if (stream->at_ps)
@@ -199,6 +209,7 @@ static void arrived_at_caller(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
     struct channel *channel = &stream->channels[WAY_TO_CALLER];
+
     if (!arrives(world, channel, event))
         return;
     if (stream->at_caller)
@@ -209,6 +220,7 @@ static void arrived_at_caller(struct world *world, const struct event *event)
 static void told_ps_writable(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     stream->channels[WAY_TO_CALLER].busy = false;
     if (stream->at_ps && !stream->over)
         ps_writable(world, stream);
@@ -217,6 +229,7 @@ static void told_ps_writable(struct world *world, const struct event *event)
 static void told_caller_writable(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     stream->channels[WAY_TO_PS].busy = false;
     told_writable(world, event);
 }
@@ -226,6 +239,7 @@ static void go_out(struct world *world, struct stream *stream, enum way way)
 {
     struct channel *channel = &stream->channels[way];
     struct parcel *parcel = channel->parcel;
+
     if (parcel == NULL)
         return;
     channel->parcel = NULL;
@@ -250,7 +264,8 @@ static void go_out(struct world *world, struct stream *stream, enum way way)
         release(world, stream, &parcel->cargo[i]);
 }
 
-/* When the next message may be sent: its receiver takes a few, and the rest when it is awake and reached. */
+/* When the next message may be sent: its receiver takes a few, and the rest when it is awake and
+ * reached. */
 static uint64_t writable_us(struct world *world, const struct stream *stream, enum way way)
 {
     const uint64_t at_us = world->now_us + world_delay_us(world) / 4;
@@ -268,6 +283,7 @@ static uint64_t writable_us(struct world *world, const struct stream *stream, en
 static void out_to_ps(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     go_out(world, stream, WAY_TO_PS);
     if (stream->kind == LANE_STREAM_PUSH)
         faults_after_send(world, stream);
@@ -279,6 +295,7 @@ static void out_to_ps(struct world *world, const struct event *event)
 static void out_to_caller(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
+
     go_out(world, stream, WAY_TO_CALLER);
     world_at(
         world, writable_us(world, stream, WAY_TO_CALLER), stream->ps, told_ps_writable, stream->id,
@@ -291,6 +308,7 @@ static struct parcel *parcel_make(
 {
     struct parcel *parcel = world_take(world, sizeof *parcel);
     uint64_t payload_bytes = 0;
+
     parcel->cargo = world_take(world, count * sizeof *parcel->cargo);
     parcel->cargo_count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -320,21 +338,24 @@ shuffled(const struct world *world, const struct stream *stream, const wire_mess
     return whole ? request : NULL;
 }
 
-/* A client may send its parts in any order; ours does not, so the network does it for it. Parts do not interleave, and
- * what is not a part keeps its place. */
+/* A client may send its parts in any order; ours does not, so the network does it for it. Parts do
+ * not interleave, and what is not a part keeps its place. */
 static bool may_be_overtaken(
     const struct world *world, const struct stream *stream, const wire_message *message)
 {
     const wire_push_request *request = shuffled(world, stream, message);
+
     return request != NULL && request->commit == NULL;
 }
 
-/* Does the message have a commit that concerns none of its parts? The client might have said it alone, before them. */
+/* Does the message have a commit that concerns none of its parts? The client might have said it
+ * alone, before them. */
 static bool has_commit_of_others(
     const struct world *world, const struct stream *stream, const wire_message *message)
 {
     const wire_push_request *request = shuffled(world, stream, message);
     bool of_others = request != NULL && request->commit != NULL;
+
     for (size_t i = 0; of_others && i < request->n_parts; i++)
         of_others = !request->parts[i]->eager &&
                     request->parts[i]->sequence > request->commit->commit_through;
@@ -345,6 +366,7 @@ static void
 send_commit_first(struct world *world, struct stream *stream, const wire_push_request *request)
 {
     wire_push_request alone = WIRE_PUSH_REQUEST_INIT;
+
     alone.commit = request->commit;
     made(world, MADE_commit_first);
     post(world, stream, WAY_TO_PS, arrived_at_ps, letter_make(world, &alone.base, NULL, 0));
@@ -356,6 +378,7 @@ void network_send(
 {
     struct channel *channel = &stream->channels[way];
     wire_push_request parts_alone;
+
     if (channel->busy && !stream->over)
         checker_violation(world, "a message is sent on a stream that is not writable");
     if (!channel->busy && !channel->cut && !stream->over &&
@@ -386,6 +409,7 @@ static void told_closed(struct world *world, const struct event *event)
 {
     struct stream *stream = network_find(world, event->number);
     struct channel *channel = &stream->channels[WAY_TO_PS];
+
     channel->cut = true;
     channel->spared = 0;
     if (!stream->at_ps)
@@ -394,10 +418,12 @@ static void told_closed(struct world *world, const struct event *event)
     ps_stream_closed(world, stream);
 }
 
-/* Any suffix of what is under way is lost; or all of it arrives, but late: after the next generation has begun. */
+/* Any suffix of what is under way is lost; or all of it arrives, but late: after the next
+ * generation has begun. */
 static void lose(struct world *world, struct stream *stream, enum way way)
 {
     struct channel *channel = &stream->channels[way];
+
     if (channel->cut)
         return;
     channel->cut = true;
@@ -412,6 +438,7 @@ static void tell_ps(struct world *world, struct stream *stream)
 {
     const struct channel *channel = &stream->channels[WAY_TO_PS];
     uint64_t at_us = world->now_us + world_delay_us(world);
+
     if (world_chance(world, 30))
         at_us += world_below(world, PS_LEARNS_US_MAX);
     if (at_us < channel->clear_us)
@@ -434,9 +461,8 @@ void network_cut(struct world *world, struct stream *stream)
     stream->over = true;
     checker_befell(world, stream->caller, world->now_us + PS_LEARNS_US_MAX);
     trace_say(
-        world, "the connection of %s to %s breaks (stream %llu)",
-        world->processes[stream->caller].name, world->processes[stream->ps].name,
-        (unsigned long long)stream->id);
+        world, "the connection of %s to %s breaks (stream %" PRIu64 ")",
+        world->processes[stream->caller].name, world->processes[stream->ps].name, stream->id);
     fail(&stream->error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "connection reset");
     lose(world, stream, WAY_TO_PS);
     lose(world, stream, WAY_TO_CALLER);
@@ -490,6 +516,7 @@ static void gone_caller(struct world *world, struct stream *stream)
 void network_process_gone(struct world *world, uint32_t process, const struct sumac_error *why)
 {
     const struct sumac_error nothing = {.status = SUMAC_UNAVAILABLE, .text = "connection reset"};
+
     if (why == NULL)
         why = &nothing;
     for (uint32_t i = 0; i < network_count(world); i++) {

@@ -102,7 +102,8 @@ struct call *call_make_local(struct world *world, enum lane_call_kind kind);
 void call_reply(struct world *world, struct call *call, const wire_message *message);
 void call_fail(struct world *world, struct call *call, const struct sumac_error *error);
 
-/* A process is gone: what it had written may still arrive, and then, of a ps, why. NULL: it did not say. */
+/* A process is gone: what it had written may still arrive, and then, of a ps, why. NULL: it did not
+ * say. */
 void network_process_gone(struct world *world, uint32_t process, const struct sumac_error *why);
 /* A process hangs: keepalive finds it, and what is opened to it, silent. */
 void network_process_hung(struct world *world, uint32_t process);

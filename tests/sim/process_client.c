@@ -30,6 +30,7 @@ static void tick(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
     struct process *process = &world->processes[process_number(client)];
+
     if (process->wake_us > world->now_us)
         return;
     process->wake_us = UINT64_MAX;
@@ -42,6 +43,7 @@ static void wake(struct world *world, struct client *client, uint64_t at_us)
     struct process *process = &world->processes[process_number(client)];
     const uint64_t offset_us = client->clock_offset_us;
     const uint64_t due_us = at_us < world->now_us + offset_us ? world->now_us : at_us - offset_us;
+
     if (due_us >= process->wake_us)
         return;
     process->wake_us = due_us;
@@ -89,6 +91,7 @@ open_stream(struct world *world, struct client *client, const struct session_eff
 static struct stream *stream_of(struct client *client, const struct session_effect *effect)
 {
     struct stream *stream = client->streams[effect->ps][effect->lane];
+
     return stream != NULL && stream->generation == effect->generation ? stream : NULL;
 }
 
@@ -97,6 +100,7 @@ static void send(struct world *world, struct client *client, const struct sessio
 {
     struct stream *stream = stream_of(client, effect);
     struct cargo *cargo = world_take(world, effect->payload_count * sizeof *cargo);
+
     if (stream == NULL) {
         checker_violation(world, "a message is sent on a stream that is not there");
         return;
@@ -119,6 +123,7 @@ static void
 carry_out(struct world *world, struct client *client, const struct session_effect *effect)
 {
     struct stream *stream;
+
     switch (effect->kind) {
     case SESSION_EFFECT_CALL:
         make_call(world, client, effect);
@@ -161,6 +166,7 @@ void client_step(struct world *world, struct client *client, struct session_even
 {
     struct session_effects effects = {0};
     struct check check = {.text = ""};
+
     if (client->session == NULL)
         return;
     checker_client_wakes(world, client);
@@ -201,6 +207,7 @@ static void started(struct world *world, const struct event *event)
         .backoff_ms_max = 1000,
         .broken = world->broken,
     };
+
     process->running = true;
     process->life++;
     process->wake_us = UINT64_MAX;
@@ -233,6 +240,7 @@ struct client *client_make(struct world *world, uint32_t index)
     static const char *const names[SIM_CLIENTS_MAX] = {
         "worker 0", "worker 1", "worker 2", "worker 3"};
     struct client *client = world_take(world, sizeof *client);
+
     client->index = index;
     const bool twin = world->twin && index + 1 == world->client_count;
     client->member = index < world->member_count || twin;
@@ -255,6 +263,7 @@ struct client *client_make(struct world *world, uint32_t index)
 void client_drop(struct world *world, uint32_t index)
 {
     struct client *client = world->clients[index];
+
     if (client->session != NULL)
         session_destroy(client->session);
     client->session = NULL;
@@ -263,6 +272,7 @@ void client_drop(struct world *world, uint32_t index)
 void client_die(struct world *world, struct client *client, bool back)
 {
     struct process *process = &world->processes[process_number(client)];
+
     network_process_gone(world, process_number(client), NULL);
     process->running = false;
     process->suspended_until_us = 0;
@@ -291,12 +301,14 @@ void client_writable(struct world *world, struct stream *stream)
         .lane = lane_of(stream),
         .generation = stream->generation,
     };
+
     client_step(world, client_of(world, stream->caller), &event);
 }
 
 void client_message(struct world *world, struct stream *stream, struct letter *letter)
 {
     const struct wire_received *received = letter_open(world, letter);
+
     if (received == NULL)
         return;
     const bool push = stream->kind == LANE_STREAM_PUSH;
@@ -327,6 +339,7 @@ void client_lost(struct world *world, struct stream *stream)
         .generation = stream->generation,
         .error = &stream->error,
     };
+
     client_step(world, client_of(world, stream->caller), &event);
 }
 
@@ -341,6 +354,7 @@ void client_call_over(
         .call = call->token,
         .reply = reply,
         .error = error};
+
     if (call->kind == LANE_CALL_RENEW)
         checker_client_renewed(world, client, reply == NULL ? error : NULL);
     client_step(world, client, &event);

@@ -14,6 +14,7 @@
 static struct ps *alive(struct world *world, uint32_t index)
 {
     struct ps *ps = world->ps[index];
+
     return ps->exited || ps->ending || ps->core == NULL ? NULL : ps;
 }
 
@@ -21,6 +22,7 @@ void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
 {
     struct lane_effects effects = {0};
     struct check check = {.text = ""};
+
     event->now_us = world->now_us + ps->clock_offset_us;
     event->random[0] = world_bits(world);
     event->random[1] = world_bits(world);
@@ -38,6 +40,7 @@ static void started(struct world *world, const struct event *event)
 {
     struct ps *ps = world->ps[event->number];
     struct process *process = &world->processes[ps->index];
+
     process->running = true;
     ps->config.started_us = world->now_us + ps->clock_offset_us;
     ps->core = ps_core_create(&ps->config, &world->shortages[ps->index].memory);
@@ -54,6 +57,7 @@ static void configure(struct world *world, struct ps *ps)
     static const uint32_t indices[SIM_CLIENTS_MAX] = {0, 1, 2, 3};
     const bool told = ps->index == 0 ? !world->ps0_told_itself
                                      : !world_has(world, FAULT_JOIN) || world_chance(world, 60);
+
     ps->config = (struct lane_config){
         .index = ps->index,
         .ps_addresses = addresses,
@@ -85,6 +89,7 @@ struct ps *ps_make(struct world *world, uint32_t index)
 {
     static const char *const names[SIM_PS_MAX] = {"ps 0", "ps 1", "ps 2"};
     struct ps *ps = world_take(world, sizeof *ps);
+
     ps->index = index;
     ps->clock_offset_us = world_bits(world) >> 24;
     world->processes[index] = (struct process){.name = names[index], .wake_us = UINT64_MAX};
@@ -97,6 +102,7 @@ struct ps *ps_make(struct world *world, uint32_t index)
 void ps_drop(struct world *world, uint32_t index)
 {
     struct ps *ps = world->ps[index];
+
     ps_core_destroy(ps->core);
     ps->core = NULL;
 }
@@ -105,6 +111,7 @@ void ps_crash(struct world *world, uint32_t index, bool back)
 {
     struct ps *ps = world->ps[index];
     struct process *process = &world->processes[index];
+
     trace_say(world, "%s crashes%s", process->name, back ? ", and will come back" : "");
     network_process_gone(world, index, NULL);
     process->running = false;
@@ -129,6 +136,7 @@ void ps_crash(struct world *world, uint32_t index, bool back)
 void ps_stream_opened(struct world *world, struct stream *stream)
 {
     struct ps *ps = alive(world, stream->ps);
+
     if (ps == NULL)
         return;
     struct lane_event event = {
@@ -140,6 +148,7 @@ void ps_stream_opened(struct world *world, struct stream *stream)
 void ps_writable(struct world *world, struct stream *stream)
 {
     struct ps *ps = alive(world, stream->ps);
+
     if (ps == NULL || stream->channels[WAY_TO_CALLER].busy)
         return;
     struct lane_event event = {
@@ -150,6 +159,7 @@ void ps_writable(struct world *world, struct stream *stream)
 void ps_stream_closed(struct world *world, struct stream *stream)
 {
     struct ps *ps = alive(world, stream->ps);
+
     if (ps == NULL)
         return;
     struct lane_event event = {
@@ -164,6 +174,7 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
         LANE_EVENT_PUSH, LANE_EVENT_PULL, LANE_EVENT_ORDER};
     struct ps *ps = alive(world, stream->ps);
     const struct wire_received *received = ps == NULL ? NULL : letter_open(world, letter);
+
     if (received == NULL)
         return;
     trace_message(
@@ -212,6 +223,7 @@ void ps_released(struct world *world, uint32_t index, uint64_t hold)
 {
     struct ps *ps = alive(world, index);
     struct lane_event event = {.kind = LANE_EVENT_RELEASED, .hold = hold};
+
     checker_released(world, index);
     if (ps != NULL)
         ps_step(world, ps, &event);
@@ -221,6 +233,7 @@ void ps_call(struct world *world, uint32_t index, struct call *call, struct lett
 {
     struct ps *ps = alive(world, index);
     const struct wire_received *received = ps == NULL ? NULL : letter_open(world, letter);
+
     if (received == NULL)
         return;
     trace_message(
@@ -241,6 +254,7 @@ void ps_call_cancelled(struct world *world, uint32_t index, struct call *call)
     struct ps *ps = alive(world, index);
     struct lane_event event = {
         .kind = LANE_EVENT_CALL_CANCELLED, .call = call->id, .call_kind = call->kind};
+
     if (ps != NULL)
         ps_step(world, ps, &event);
 }
@@ -251,6 +265,7 @@ void peer_writable(struct world *world, struct stream *stream)
 {
     struct ps *ps = alive(world, 0);
     struct lane_event event = {.kind = LANE_EVENT_PEER_UP, .ps = stream->ps};
+
     if (ps != NULL && ps->peers[stream->ps] == stream)
         ps_step(world, ps, &event);
 }
@@ -260,6 +275,7 @@ void peer_message(struct world *world, struct stream *stream, struct letter *let
     struct ps *ps = alive(world, 0);
     const struct wire_received *received =
         ps == NULL || ps->peers[stream->ps] != stream ? NULL : letter_open(world, letter);
+
     if (received == NULL)
         return;
     trace_message(world, world->processes[stream->ps].name, "ps 0", "report", received->message);
@@ -276,6 +292,7 @@ static void redial(struct world *world, const struct event *event)
 {
     struct ps *ps = alive(world, 0);
     const uint32_t target = (uint32_t)event->number;
+
     if (ps != NULL && ps->peers[target] == NULL)
         ps->peers[target] = network_open(world, 0, target, LANE_STREAM_PEER, 0);
 }
@@ -283,6 +300,7 @@ static void redial(struct world *world, const struct event *event)
 void peer_lost(struct world *world, struct stream *stream)
 {
     struct ps *ps = alive(world, 0);
+
     if (ps == NULL || ps->peers[stream->ps] != stream)
         return;
     ps->peers[stream->ps] = NULL;

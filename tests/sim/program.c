@@ -24,6 +24,7 @@ static void act(struct world *world, const struct event *event);
 static void act_later(struct world *world, struct client *client)
 {
     uint64_t pause_us = world_below(world, 2 * world->delay_us_max);
+
     if (world_chance(world, 3))
         pause_us += world_below(world, 6000000);
     world_after(world, pause_us, process_number(client), act, client->index, NULL);
@@ -116,6 +117,7 @@ static bool quits(struct world *world, const struct client *client)
 static void act(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
+
     if (client->phase == PHASE_WORKING && client->pushes_left + client->pulls_left == 0)
         client->phase = PHASE_DRAINING;
     if (client->phase == PHASE_WORKING && quits(world, client)) {
@@ -158,6 +160,7 @@ static void over(struct world *world, const struct event *event)
     const bool left = client->life->left_done;
     const bool back = !left && !world->twin && !world->checker->state_lost &&
                       client->life->joined && !world->checker->ps_exited && world_chance(world, 80);
+
     client_die(world, client, back);
 }
 
@@ -176,6 +179,7 @@ static void seed_again(struct world *world, const struct event *event)
 void program_effect(struct world *world, struct client *client, const struct session_effect *effect)
 {
     struct session_state state;
+
     switch (effect->kind) {
     case SESSION_EFFECT_JOINED:
         session_read(client->session, &state);
@@ -234,6 +238,7 @@ void program_check_waits(struct world *world, struct client *client)
         [PHASE_DRAINING] = "a push or a pull is never answered",
         [PHASE_LEAVING] = "a leave is never answered",
     };
+
     if (client->phase != PHASE_GONE && !client->hung)
         checker_violation(world, waits[client->phase]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_calls.c -- what a client calls by its session: it creates the variables, lists them, and creates and deletes one that
- * nobody pushes to. */
+/* program_calls.c -- what a client calls by its session: it creates the variables, lists them, and
+ * creates and deletes one that nobody pushes to. */
 #include "program_calls.h"
 
 #include <assert.h>
@@ -58,13 +58,13 @@ static void define(struct world *world, enum variable which, struct creation *cr
     static const enum sumac_dtype dtypes[VARIABLES] = {SUMAC_INT64,   SUMAC_INT64,   SUMAC_FLOAT32,
                                                        SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_INT64};
     const uint64_t rows = which >= SLOW ? world->ps_count : 2 * world->ps_count;
+    const int initializer = which == SEED ? WIRE_INITIALIZER_ASSIGNED : WIRE_INITIALIZER_ZEROS;
     wire_variable *variable = &creation->variable;
 
     creation->shape[0] = rows;
     creation->shape[1] = columns[which];
     creation->initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
-    creation->initializer.kind =
-        (Sumac__V1__Initializer__Kind)(which == SEED ? WIRE_INITIALIZER_ASSIGNED : WIRE_INITIALIZER_ZEROS);
+    creation->initializer.kind = (Sumac__V1__Initializer__Kind)initializer;
     creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
     creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
     creation->partitioner.num_shards = rows;
@@ -193,8 +193,8 @@ static bool is_known(const struct world *world, const wire_variable *listed)
     return false;
 }
 
-/* What had been created when the list was asked for is in it, in the order of the ids, unless ps 0 was restarted meanwhile: that is
- * another cluster. */
+/* What had been created when the list was asked for is in it, in the order of the ids, unless ps 0
+ * was restarted meanwhile: that is another cluster. */
 static void listed(struct world *world, struct client *client, const wire_list_reply *reply)
 {
     struct session_state state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_pull.c -- what a client pulls: all that is pushed to on some ps, in one moment of each; it may not wait for it. */
+/* program_pull.c -- what a client pulls: all that is pushed to on some ps, in one moment of each;
+ * it may not wait for it. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "process_client.h"
@@ -46,6 +48,7 @@ static void
 want_ps(struct world *world, struct sim_pull *pull, uint32_t ps, struct session_piece *pieces)
 {
     struct snapshot *snapshot = &pull->snapshots[ps];
+
     pull->asked |= (uint8_t)(1u << ps);
     memset(snapshot, 0xee, sizeof *snapshot);
     for (uint32_t row = 0; row < 2; row++)
@@ -77,6 +80,7 @@ void program_pull(struct world *world, struct client *client)
 {
     struct sim_pull *pull = checker_pull(world, client->life);
     struct session_piece pieces[10 * SIM_PS_MAX];
+
     client->pulls_left--;
     if (pull == NULL)
         return;
@@ -87,9 +91,9 @@ void program_pull(struct world *world, struct client *client)
     pull->own = world_chance(world, 75);
     pull->hurried = world_chance(world, 8);
     trace_say(
-        world, "%s pulls from ps set %x%s: pull %llu",
+        world, "%s pulls from ps set %x%s: pull %" PRIu64,
         world->processes[process_of_client(client->index)].name, pull->asked,
-        pull->own ? ", its own pushes included" : "", (unsigned long long)pull->token);
+        pull->own ? ", its own pushes included" : "", pull->token);
     const struct session_pull wanted = {
         .token = pull->token,
         .pieces = pieces,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_push.c -- what a client pushes: its column in some rows, whole or in several runs, now and then with a fault. */
+/* program_push.c -- what a client pushes: its column in some rows, whole or in several runs, now
+ * and then with a fault. */
 #include <assert.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ static void submit(
         .finishes_step = world_chance(world, 50),
     };
     struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
+
     push->finishes_step = wanted.finishes_step;
     client->pushes_open++;
     client_step(world, client, &event);
@@ -53,6 +55,7 @@ static void submit(
 void program_push_seed(struct world *world, struct client *client)
 {
     struct sim_push *push = checker_push(world, client->life);
+
     if (push == NULL)
         return;
     push->seed = true;
@@ -90,6 +93,7 @@ static uint8_t *put_one(
     const float one_real =
         push->defect == DEFECT_NON_FINITE && push->bad_ps == shard->ps ? 1e30f * 1e30f : 1.0f;
     const int64_t one_whole = 1;
+
     memset(data, 0, bytes);
     memcpy(at, real ? (const void *)&one_real : (const void *)&one_whole, element);
     program_put_piece(push, shard, push->wide ? 0 : push->number * element, bytes, data);
@@ -98,8 +102,8 @@ static uint8_t *put_one(
     return data + bytes;
 }
 
-/* The same 1 in several runs: 3 are added and 2 taken away; or 0 is added to the next column, right behind the 1 that is
- * assigned. */
+/* The same 1 in several runs: 3 are added and 2 taken away; or 0 is added to the next column, right
+ * behind the 1 that is assigned. */
 static uint8_t *
 put_runs(struct world *world, struct sim_push *push, const struct sim_shard *shard, uint8_t *data)
 {
@@ -178,6 +182,7 @@ static void put_defect(struct world *world, struct sim_push *push)
 uint32_t program_some_ps(struct world *world)
 {
     uint32_t chosen = 0;
+
     while (chosen == 0)
         chosen = world_below(world, 1u << world->ps_count);
     return world_chance(world, 30) ? 1u << world_below(world, world->ps_count) : chosen;
@@ -203,6 +208,7 @@ static wire_function *const *name_functions(struct world *world)
 void program_push(struct world *world, struct client *client)
 {
     struct sim_push *push = checker_push(world, client->life);
+
     client->pushes_left--;
     if (push == NULL)
         return;

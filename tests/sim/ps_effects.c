@@ -7,6 +7,7 @@
 #include "ps_effects.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ static void finish_call(
     const wire_message *message)
 {
     struct call *call = call_find(world, effect->call);
+
     assert(call != NULL);
     if (message != NULL) {
         trace_message(
@@ -63,7 +65,7 @@ static void finish_call(
         call_reply(world, call, message);
     } else {
         trace_say(
-            world, "ps %u fails call %llu: %s %s: %s", ps->index, (unsigned long long)call->id,
+            world, "ps %u fails call %" PRIu64 ": %s %s: %s", ps->index, call->id,
             sumac_status_name(effect->error.status), sumac_reason_name(effect->error.reason),
             effect->error.text);
         call_fail(world, call, &effect->error);
@@ -73,6 +75,7 @@ static void finish_call(
 static void gone(struct world *world, const struct event *event)
 {
     struct ps *ps = world->ps[event->number];
+
     network_process_gone(world, ps->index, &ps->end);
     ps->exited = true;
     world->processes[ps->index].running = false;
@@ -103,6 +106,7 @@ static void carry_out_message(
 {
     const char *name = world->processes[ps->index].name;
     struct stream *stream = effect->stream == 0 ? NULL : network_find(world, effect->stream);
+
     if (effect->error.status != SUMAC_OK && effect->error.reason == SUMAC_REASON_UNSPECIFIED)
         checker_violation(world, "an error of a ps has no reason");
     switch (effect->kind) {
@@ -115,9 +119,7 @@ static void carry_out_message(
         break;
     case LANE_EFFECT_CLOSE_STREAM:
         assert(stream != NULL && stream->ps == ps->index);
-        trace_say(
-            world, "%s closes stream %llu: %s", name, (unsigned long long)stream->id,
-            effect->error.text);
+        trace_say(world, "%s closes stream %" PRIu64 ": %s", name, stream->id, effect->error.text);
         network_close_at_ps(world, stream, &effect->error);
         break;
     case LANE_EFFECT_ORDER:
@@ -148,11 +150,10 @@ static void begin_flush(struct world *world, struct ps *ps);
 static void flushed(struct world *world, const struct event *event)
 {
     struct ps *ps = world->ps[event->number];
+
     ps->records_done = ps->flush_through;
     ps->flush_through = 0;
-    trace_say(
-        world, "ps %u has records up to %llu on disk", ps->index,
-        (unsigned long long)ps->records_done);
+    trace_say(world, "ps %u has records up to %" PRIu64 " on disk", ps->index, ps->records_done);
     begin_flush(world, ps);
     struct lane_event recorded = {.kind = LANE_EVENT_RECORDED, .record = ps->records_done};
     if (!ps->ending)
@@ -184,6 +185,7 @@ static void slice_due(struct world *world, const struct event *event)
 {
     struct ps *ps = world->ps[event->number];
     struct job *job = event->data;
+
     if (ps->ending)
         return;
     if (job->left > 0) {
@@ -198,6 +200,7 @@ static void slice_due(struct world *world, const struct event *event)
 static void compute(struct world *world, struct ps *ps, const struct lane_compute *work)
 {
     struct job *job = world_take(world, sizeof *job);
+
     *job = (struct job){.number = work->job, .left = work->slice_count, .slices = work->slices};
     world_after(world, world_delay_us(world) / 2, ps->index, slice_due, ps->index, job);
 }
@@ -208,6 +211,7 @@ static void tick(struct world *world, const struct event *event)
 {
     struct ps *ps = world->ps[event->number];
     struct process *process = &world->processes[ps->index];
+
     if (process->wake_us > world->now_us || ps->ending)
         return;
     process->wake_us = UINT64_MAX;
@@ -220,6 +224,7 @@ static void wake(struct world *world, struct ps *ps, uint64_t at_us)
     struct process *process = &world->processes[ps->index];
     const uint64_t offset_us = ps->clock_offset_us;
     const uint64_t due_us = at_us < world->now_us + offset_us ? world->now_us : at_us - offset_us;
+
     if (due_us >= process->wake_us)
         return;
     process->wake_us = due_us;
@@ -239,6 +244,7 @@ static void dial(struct world *world, struct ps *ps, uint32_t target)
 static struct cargo *cargo_of(struct world *world, const struct lane_effect *effect)
 {
     struct cargo *cargo = world_take(world, effect->payload_count * sizeof *cargo);
+
     for (uint32_t i = 0; i < effect->payload_count; i++) {
         cargo[i] = (struct cargo){effect->payload[i].bytes, effect->payload[i].hold};
         made_if(world, MADE_lent, cargo[i].hold != 0);

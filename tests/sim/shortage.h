@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shortage.h -- the memory of one process: the run's source, until some takes of it fail.
  *
- * A shortage begins after a few more takes, for one of them or for a stretch, so that any take of a core may be the one.
+ * A shortage begins after a few more takes, for one of them or for a stretch, so that any take of a
+ * core may be the one.
  */
 #ifndef SIM_SHORTAGE_H
 #define SIM_SHORTAGE_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slots.h -- two variables whose function has slots, one row on each ps: what is pushed to them, and what they say.
+/* slots.h -- two variables whose function has slots, one row on each ps: what is pushed to them,
+ * and what they say.
  *
- * `slow` (float32, momentum) has a rate and a momentum of 1: a push adds 1 in its column of the slot, and every push after
- * it takes as much from the value again. So a column of n is "applied, and n - 1 pushes after it": the row says which
- * pushes are applied, once each, and in which order, and `adam` (float64) is what a plain loop makes of that order.
+ * `slow` (float32, momentum) has a rate and a momentum of 1: a push adds 1 in its column of the
+ * slot, and every push after it takes as much from the value again. So a column of n is "applied,
+ * and n - 1 pushes after it": the row says which pushes are applied, once each, and in which order,
+ * and `adam` (float64) is what a plain loop makes of that order.
  */
 #ifndef SIM_SLOTS_H
 #define SIM_SLOTS_H

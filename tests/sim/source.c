@@ -58,6 +58,7 @@ static struct source_piece *make(size_t bytes, uint32_t size_class)
     const bool slab = size_class == SLAB_CLASS;
     const size_t before = slab ? MEMORY_SLAB_BYTES : sizeof(struct source_piece);
     uint8_t *base = aligned_alloc(slab ? MEMORY_SLAB_BYTES : 64, before + bytes);
+
     if (base == NULL)
         return NULL;
     struct source_piece *piece =
@@ -75,6 +76,7 @@ static void *take(void *context, size_t bytes)
     size_t class_bytes;
     const uint32_t size_class = class_of(bytes, &class_bytes);
     struct source_piece *piece = source->free[size_class];
+
     if (is_kept(size_class) && piece != NULL)
         source->free[size_class] = piece->next;
     else
@@ -108,6 +110,7 @@ static void give(void *context, void *data, size_t bytes)
     struct source *source = context;
     struct source_piece *piece =
         (struct source_piece *)((uint8_t *)data - offsetof(struct source_piece, data));
+
     if (piece->bytes != bytes)
         source->sizes_wrong++;
     if (piece->previous != NULL)
@@ -130,6 +133,7 @@ void source_init(struct source *source)
 uint64_t source_drop(struct source *source)
 {
     uint64_t dropped = 0;
+
     while (source->out != NULL) {
         struct source_piece *piece = source->out;
         source->out = piece->next;

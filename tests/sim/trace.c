@@ -3,6 +3,7 @@
  */
 #include "trace.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static void put(struct text *text, const char *format, ...) __attribute__((forma
 static void put(struct text *text, const char *format, ...)
 {
     va_list arguments;
+
     va_start(arguments, format);
     const int wanted =
         vsnprintf(text->bytes + text->used, TEXT_BYTES - text->used, format, arguments);
@@ -76,7 +78,7 @@ static void put_value(struct text *text, ProtobufCType type, const void *value)
         break;
     default:
         if (value_bytes(type) == 8)
-            put(text, "%llu", (unsigned long long)*(const uint64_t *)value);
+            put(text, "%" PRIu64, *(const uint64_t *)value);
         else
             put(text, "%u", *(const uint32_t *)value);
     }
@@ -103,6 +105,7 @@ static void put_repeated(
     struct text *text, const ProtobufCFieldDescriptor *field, const uint8_t *at, size_t count)
 {
     const uint8_t *values = *(const uint8_t *const *)at;
+
     put(text, "[");
     for (size_t i = 0; i < count; i++) {
         put(text, i == 0 ? "" : " ");
@@ -115,6 +118,7 @@ static void put_message(struct text *text, const wire_message *message)
 {
     const uint8_t *base = (const uint8_t *)message;
     bool first = true;
+
     put(text, "{");
     for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
@@ -141,9 +145,7 @@ void trace_say(struct world *world, const char *format, ...)
     if (world->trace.file == NULL)
         return;
     const uint64_t us = world->now_us - SIM_START_US;
-    fprintf(
-        world->trace.file, "%8llu.%03llu ms  ", (unsigned long long)(us / 1000),
-        (unsigned long long)(us % 1000));
+    fprintf(world->trace.file, "%8" PRIu64 ".%03" PRIu64 " ms  ", (us / 1000), (us % 1000));
     va_list arguments;
     va_start(arguments, format);
     vfprintf(world->trace.file, format, arguments);

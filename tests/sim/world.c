@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,9 +48,10 @@ bool world_has(const struct world *world, enum fault fault)
 void *world_take(struct world *world, size_t bytes)
 {
     void *data = arena_take_zeroed(&world->arena, bytes == 0 ? 1 : bytes);
+
     if (data == NULL) {
         fprintf(
-            stderr, "sim: seed %llu takes more than %u bytes\n", (unsigned long long)world->seed,
+            stderr, "sim: seed %" PRIu64 " takes more than %u bytes\n", world->seed,
             WORLD_BYTES_MAX);
         exit(2);
     }
@@ -61,6 +63,7 @@ void *world_take(struct world *world, size_t bytes)
 uint64_t world_bits(struct world *world)
 {
     uint64_t z = world->random_state += 0x9e3779b97f4a7c15u;
+
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
@@ -86,6 +89,7 @@ bool world_chance(struct world *world, uint32_t percent)
 uint64_t world_delay_us(struct world *world)
 {
     const uint32_t delay_us = world_between(world, 20, world->delay_us_max);
+
     return world_chance(world, 5) ? (uint64_t)delay_us * world_between(world, 10, 100) : delay_us;
 }
 
@@ -118,6 +122,7 @@ static struct event heap_take(struct world *world)
     const struct event last = world->events[--world->event_count];
     const uint32_t count = world->event_count;
     uint32_t i = 0;
+
     for (uint32_t child = 1; child < count; child = 2 * i + 1) {
         if (child + 1 < count && before(&world->events[child + 1], &world->events[child]))
             child++;
@@ -143,6 +148,7 @@ void world_at(
         .number = number,
         .data = data,
     };
+
     heap_add(world, &event);
 }
 
@@ -156,6 +162,7 @@ void world_after(
 bool world_was_short(const struct world *world)
 {
     uint64_t failed = 0;
+
     for (uint32_t i = 0; i < SIM_PROCESSES; i++)
         failed += world->shortages[i].failed;
     return failed > 0;
@@ -169,15 +176,17 @@ bool world_alive(const struct world *world, uint32_t process, uint32_t life)
 uint64_t world_awake_us(const struct world *world)
 {
     const bool sleeps = world->processes[0].suspended_until_us > world->now_us;
+
     return sleeps ? world->ps0_sleeps_us : world->now_us - world->ps0_slept_us;
 }
 
 void world_suspend(struct world *world, uint32_t process, uint64_t until_us)
 {
     struct process *sleeper = &world->processes[process];
+
     trace_say(
-        world, "%s is suspended for %llu ms", sleeper->name,
-        (unsigned long long)((until_us - world->now_us) / 1000));
+        world, "%s is suspended for %" PRIu64 " ms", sleeper->name,
+        ((until_us - world->now_us) / 1000));
     if (process == 0) {
         world->ps0_sleeps_us = world_awake_us(world);
         world->ps0_slept_us += until_us - world->now_us;

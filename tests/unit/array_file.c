@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array_file.c -- tensors as .npy and .npz files: the bytes of the formats, and what happens when they cannot be written. */
+/* array_file.c -- tensors as .npy and .npz files: the bytes of the formats, and what happens when
+ * they cannot be written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,6 +30,7 @@ struct folder {
 static int make_folder(void **state)
 {
     struct folder *folder = calloc(1, sizeof *folder);
+
     if (folder == NULL)
         return -1;
     strcpy(folder->path, "/tmp/sumac-npy-XXXXXX");
@@ -42,6 +44,7 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     struct folder *folder = *state;
+
     unlink(folder->file);
     const int removed = rmdir(folder->path); /* fails if a temporary file was left behind */
     free(folder);
@@ -54,6 +57,7 @@ tensor_of(enum sumac_dtype dtype, struct sumac_shape shape, const void *data)
     uint64_t elements = 0, bytes = 0;
     struct sumac_buffer *buffer = NULL;
     struct sumac_tensor tensor = {0};
+
     assert_int_equal(sumac_shape_size(&shape, dtype, &elements, &bytes), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(bytes, &buffer), SUMAC_OK);
     if (bytes > 0)
@@ -69,6 +73,7 @@ npy_save(const char *path, const struct sumac_tensor *tensor, struct sumac_error
     const struct array_entry entry = {.name = "w", .dtype = tensor->dtype, .shape = tensor->shape};
     struct array_file *file = NULL;
     const enum sumac_status status = array_file_open(path, false, &entry, 1, &file, error);
+
     if (status != SUMAC_OK)
         return status;
     if (sumac_tensor_bytes(tensor) > 0)
@@ -81,6 +86,7 @@ npy_save(const char *path, const struct sumac_tensor *tensor, struct sumac_error
 static size_t read_file(const char *path, char content[FILE_BYTES_MAX])
 {
     FILE *file = fopen(path, "rb");
+
     assert_non_null(file);
     const size_t bytes = fread(content, 1, FILE_BYTES_MAX, file);
     fclose(file);
@@ -120,6 +126,7 @@ static void a_scalar_a_vector_and_eight_axes_have_pythons_tuples(void **state)
     const uint8_t value = 7;
     const struct sumac_shape most = {
         .extent = {0, 2000000000, 2000000000, 1, 1, 1, 1, 1}, .rank = 8};
+
     const struct {
         enum sumac_dtype dtype;
         struct sumac_shape shape;
@@ -187,6 +194,7 @@ static struct stat replace(const struct folder *folder, uid_t user, gid_t group)
     const bool other = user == NOBODY;
     const gid_t own = getegid();
     struct stat there = {0};
+
     fclose(fopen(folder->file, "wb"));
     if (chown(folder->file, user, group) != 0 || (other && setgroups(0, NULL) != 0))
         skip(); /* a container may have no such users */
@@ -243,6 +251,7 @@ static void a_link_stays_and_what_it_leads_to_is_replaced(void **state)
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
     char link[96];
+
     snprintf(link, sizeof link, "%s/link", folder->path);
     fclose(fopen(folder->file, "wb"));
     assert_int_equal(symlink(folder->file, link), 0);
@@ -281,6 +290,7 @@ static void an_archive_has_each_array_and_a_directory(void **state)
         {.name = "layer/a", .dtype = SUMAC_FLOAT32, .shape = {.extent = {2}, .rank = 1}},
         {.name = "b", .dtype = SUMAC_UINT8, .shape = {.extent = {3}, .rank = 1}}};
     struct array_file *file = NULL;
+
     assert_int_equal(array_file_open(folder->file, true, entries, 2, &file, NULL), SUMAC_OK);
     uint8_t *values = array_file_values(file, 0);
     memcpy(values, "abcdefgh", 8);
@@ -307,6 +317,7 @@ static void a_file_that_is_dropped_was_never_there(void **state)
     const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
     struct array_file *file = NULL;
     FILE *old = fopen(folder->file, "wb");
+
     fputs("old", old);
     fclose(old);
     assert_int_equal(array_file_open(folder->file, false, &entry, 1, &file, NULL), SUMAC_OK);
@@ -341,6 +352,7 @@ static void a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else(v
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_FLOAT32, (struct sumac_shape){.extent = {6}, .rank = 1}, values);
     FILE *old = fopen(folder->file, "wb");
+
     fputs("old", old);
     fclose(old);
     struct rlimit limit, small;
@@ -383,6 +395,7 @@ static void a_folder_that_may_not_be_written_to_is_permission_denied(void **stat
     const struct sumac_tensor tensor =
         tensor_of(SUMAC_UINT8, (struct sumac_shape){.rank = 0}, &value);
     struct sumac_error error = {0};
+
     chmod(folder->path, 0500);
     const uid_t user = geteuid();
     if (user == 0) /* the superuser may write everywhere: be nobody for a while */
@@ -434,5 +447,6 @@ int main(void)
         IN_A_FOLDER(a_folder_that_may_not_be_written_to_is_permission_denied),
         IN_A_FOLDER(a_folder_instead_of_a_file_is_refused),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,5 +20,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_is_itself_and_nan_is_none),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* assert_number.h -- a number is the one that was expected, to the last bit but for the sign of 0.
  *
- * CMocka's assert_float_equal asks whether the difference is beyond its bound, and that of a NaN never is: it passes for any. */
+ * CMocka's assert_float_equal asks whether the difference is beyond its bound, and that of a NaN
+ * never is: it passes for any. */
 #ifndef ASSERT_NUMBER_H
 #define ASSERT_NUMBER_H
 

@@ -16,6 +16,7 @@ static void a_new_buffer_is_zeroed_and_aligned(void **state)
 {
     (void)state;
     struct sumac_buffer *buffer = NULL;
+
     assert_int_equal(sumac_buffer_create(1000, &buffer), SUMAC_OK); /* given: used memory */
     memset(sumac_buffer_data(buffer), 0xff, 1000);
     sumac_buffer_unref(buffer);
@@ -59,6 +60,7 @@ static void wrapped_memory_is_released_with_the_last_reference(void **state)
     uint8_t bytes[16];
     struct sumac_buffer *buffer = NULL;
     const struct sumac_place place = {.kind = SUMAC_PLACE_CUDA, .device = 3};
+
     assert_int_equal(
         sumac_buffer_wrap(bytes, sizeof bytes, place, count_release, &released, &buffer), SUMAC_OK);
 
@@ -87,5 +89,6 @@ int main(void)
         cmocka_unit_test(wrapped_memory_is_released_with_the_last_reference),
         cmocka_unit_test(giving_back_no_buffer_does_nothing),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

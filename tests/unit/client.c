@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c -- what a client does without a server: rows to shards, names to numbers, exit codes, ps that never appear. */
+/* client.c -- what a client does without a server: rows to shards, names to numbers, exit codes, ps
+ * that never appear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@
 
 /* ---- rows to shards */
 
-/* A variable "w" of float32 [10, 4], rows 0 to 5 on ps 1 and 6 to 9 on ps 0, known to a client that is not open. */
+/* A variable "w" of float32 [10, 4], rows 0 to 5 on ps 1 and 6 to 9 on ps 0, known to a client that
+ * is not open. */
 struct known {
     struct sumac_client client;
     struct sumac_variable *variable;
@@ -29,7 +31,7 @@ struct known {
 
 static void know(struct known *known)
 {
-    memset(known, 0, sizeof(*known));
+    memset(known, 0, sizeof *known);
     key_map_init(&known->client.variables_by_name, &memory_heap);
     client_lock(&known->client);
     wire_shard shards[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
@@ -71,6 +73,7 @@ static void forget(struct known *known)
 static void keep_line(void *context, const char *line)
 {
     char *lines = context;
+
     strcat(lines, line);
     strcat(lines, "\n");
 }
@@ -81,6 +84,7 @@ static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_k
     (void)state;
     static char lines[2048];
     struct known known;
+
     know(&known);
     known.client.log = keep_line;
     known.client.log_context = lines;
@@ -126,6 +130,7 @@ add(struct known *known, const struct sumac_tensor *tensor, const struct sumac_r
         .has_rows = rows != NULL,
         .rows = rows != NULL ? *rows : (struct sumac_range){0},
         .verb = "push"};
+
     return selection_add(known->transfer, &selection, error);
 }
 
@@ -133,6 +138,7 @@ static void a_whole_variable_has_a_piece_for_each_shard(void **state)
 {
     (void)state;
     struct known known;
+
     know(&known);
     const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
 
@@ -156,6 +162,7 @@ static void rows_are_split_where_the_shards_meet(void **state)
 {
     (void)state;
     struct known known;
+
     know(&known);
     const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
 
@@ -177,6 +184,7 @@ static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **sta
     (void)state;
     struct known known;
     struct sumac_error error;
+
     know(&known);
     const struct sumac_tensor wrong = tensor(&known, 10, SUMAC_INT32);
 
@@ -192,6 +200,7 @@ static void a_tensor_of_another_shape_is_refused_by_the_variables_name(void **st
     (void)state;
     struct known known;
     struct sumac_error error;
+
     know(&known);
     const struct sumac_tensor wrong = tensor(&known, 9, SUMAC_FLOAT32);
 
@@ -207,6 +216,7 @@ static void rows_past_the_end_are_refused(void **state)
     (void)state;
     struct known known;
     struct sumac_error error;
+
     know(&known);
     const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
 
@@ -225,6 +235,7 @@ static void a_tensor_that_ends_past_its_buffer_is_refused(void **state)
 {
     (void)state;
     struct known known;
+
     know(&known);
     struct sumac_error error = {0};
     struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
@@ -241,6 +252,7 @@ static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
     (void)state;
     struct known known;
     const uint64_t versions[] = {9, 4};
+
     know(&known);
     const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
     assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
@@ -259,6 +271,7 @@ static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **sta
     (void)state;
     const uint64_t versions[] = {11, 21};
     struct known known;
+
     know(&known);
     struct sumac_error error;
     const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
@@ -273,12 +286,14 @@ static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **sta
     forget(&known);
 }
 
-/* DEADLINE_EXCEEDED is the wait's own word for "still under way": its caller would wait for what it no longer has. */
+/* DEADLINE_EXCEEDED is the wait's own word for "still under way": its caller would wait for what it
+ * no longer has. */
 static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **state)
 {
     (void)state;
     struct known known;
     struct sumac_error error = {0};
+
     know(&known);
     const struct sumac_error late = {
         .status = SUMAC_DEADLINE_EXCEEDED,
@@ -318,6 +333,7 @@ static void a_session_without_memory_ends_all_that_is_under_way(void **state)
     const struct memory scarce = {.take = take_while_there_is, .give = memory_heap.give};
     const struct session_config config = talk_member(1);
     struct known known;
+
     know(&known);
     known.client.log = keep_line;
     known.client.log_context = lines;
@@ -341,19 +357,21 @@ static void a_session_without_memory_ends_all_that_is_under_way(void **state)
 static void *give_back(void *context)
 {
     struct transfer *const transfer = context;
+
     client_lock(transfer->client);
     transfer_released(transfer, 0);
     client_unlock(transfer->client);
     return NULL;
 }
 
-/* A session that ends in the very step that a push is made in may have sent some of it. Whoever gets the transfer next would
- * hear of bytes that are not its own. */
+/* A session that ends in the very step that a push is made in may have sent some of it. Whoever
+ * gets the transfer next would hear of bytes that are not its own. */
 static void a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back(void **state)
 {
     (void)state;
     struct known known;
     pthread_t other;
+
     know(&known);
     rpc_init();
     assert_int_equal(rpc_poller_create(&known.client.poller), SUMAC_OK);
@@ -380,6 +398,7 @@ static void a_push_is_not_over_while_its_bytes_are_lent(void **state)
 {
     (void)state;
     struct known known;
+
     know(&known);
     known.transfer->over = true;
     atomic_store(&known.transfer->lent, 2);
@@ -399,6 +418,7 @@ static void assert_not_believed(const wire_shard *shards, size_t count)
     wire_shard *list[4];
     uint64_t shape[] = {10};
     wire_variable wire = WIRE_VARIABLE_INIT;
+
     for (size_t i = 0; i < count; i++)
         list[i] = (wire_shard *)(uintptr_t)&shards[i];
     wire.name = "w";
@@ -418,15 +438,18 @@ static void a_layout_with_a_gap_is_not_believed(void **state)
 {
     (void)state;
     wire_shard shard = WIRE_SHARD_INIT;
+
     shard.rows = 9;
     assert_not_believed(&shard, 1);
 }
 
-/* The second shard ends before it begins, and the third has all rows again: the sum of all is right. */
+/* The second shard ends before it begins, and the third has all rows again: the sum of all is
+ * right. */
 static void a_layout_that_wraps_around_is_not_believed(void **state)
 {
     (void)state;
     wire_shard shards[3] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT, WIRE_SHARD_INIT};
+
     shards[0].rows = 2;
     shards[1].first_row = 2;
     shards[1].rows = UINT64_MAX - 1;
@@ -441,6 +464,7 @@ static void a_shape_of_more_bytes_than_there_are_is_not_believed(void **state)
     struct sumac_client client = {0};
     uint64_t extents[] = {UINT64_C(1) << 40, UINT64_C(1) << 40};
     wire_shard shard = WIRE_SHARD_INIT;
+
     shard.rows = extents[0];
     wire_shard *shards[] = {&shard};
     wire_variable wire = WIRE_VARIABLE_INIT;
@@ -463,6 +487,7 @@ static enum sumac_status
 encode(const char *name, const char *hyperparameter, wire_function *wire, struct sumac_error *error)
 {
     struct arena arena;
+
     arena_init(&arena, &memory_heap, 1 << 16);
     const struct sumac_hyperparameter value = {.name = hyperparameter, .value = 0.5};
     const struct sumac_function function = {
@@ -533,6 +558,7 @@ static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **
 static int exit_code(enum sumac_status status, enum sumac_reason reason)
 {
     const struct sumac_error error = {.status = status, .reason = reason};
+
     return sumac_exit_code(&error);
 }
 
@@ -556,10 +582,11 @@ static void an_exit_code_says_whether_a_restart_may_help(void **state)
 static int take_dead_port(char *address, size_t bytes)
 {
     struct sockaddr_in any = {.sin_family = AF_INET};
+
     any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof(any);
+    socklen_t length = sizeof any;
     const int taken = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(taken, (struct sockaddr *)&any, sizeof(any)), 0);
+    assert_int_equal(bind(taken, (struct sockaddr *)&any, sizeof any), 0);
     assert_int_equal(getsockname(taken, (struct sockaddr *)&any, &length), 0);
     snprintf(address, bytes, "127.0.0.1:%d", ntohs(any.sin_port));
     return taken;
@@ -581,6 +608,7 @@ static enum sumac_status open_observer(const char *address, struct sumac_error *
         .timeout_ms = 300,
         .log = drop_line};
     const enum sumac_status status = sumac_client_open(&options, &client, error);
+
     assert_null(client);
     return status;
 }
@@ -590,7 +618,7 @@ static void a_ps_that_never_appears_is_named(void **state)
     (void)state;
     struct sumac_error error;
     char address[32];
-    const int taken = take_dead_port(address, sizeof(address));
+    const int taken = take_dead_port(address, sizeof address);
 
     assert_int_equal(open_observer(address, &error), SUMAC_UNAVAILABLE);
 
@@ -631,6 +659,7 @@ static void a_task_that_is_no_member_is_refused(void **state)
     struct sumac_client *client = NULL;
     const char *config = "{\"cluster\": {\"ps\": [\"h0:1\"], \"worker\": [\"h1:1\"]}, "
                          "\"task\": {\"type\": \"ps\", \"index\": 0}}";
+
     assert_int_equal(sumac_cluster_parse(config, NULL, &cluster, &error), SUMAC_OK);
     const struct sumac_client_options options = {.cluster = &cluster};
 
@@ -648,6 +677,7 @@ static void a_member_without_a_configuration_is_told_a_workers(void **state)
     (void)state;
     struct sumac_error error;
     struct sumac_client *client = NULL;
+
     unsetenv("TF_CONFIG");
 
     assert_int_equal(sumac_client_open(NULL, &client, &error), SUMAC_INVALID_ARGUMENT);
@@ -665,6 +695,7 @@ static void assert_place(const char *config, uint32_t index, uint32_t count)
     struct sumac_error error;
     struct sumac_cluster cluster;
     struct sumac_client client = {.reader = false};
+
     assert_int_equal(sumac_cluster_parse(config, NULL, &cluster, &error), SUMAC_OK);
 
     client_find_place(&client, &cluster);
@@ -709,6 +740,7 @@ static void the_error_of_a_join_that_is_not_answered_names_ps_0(void **state)
     struct peer peer = {.address = (char[]){"h0.example:2222"}, .incarnation = 7};
     struct sumac_client client = {
         .peers = &peer, .peer_count = 1, .wake_us = NEVER_US, .timeout_ms = 0};
+
     client_lock(&client);
 
     assert_int_equal(client_join(&client, &error), SUMAC_UNAVAILABLE);
@@ -750,5 +782,6 @@ int main(void)
         cmocka_unit_test(of_workers_in_a_map_no_count_is_told),
         cmocka_unit_test(the_error_of_a_join_that_is_not_answered_names_ps_0),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

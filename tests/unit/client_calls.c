@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client_calls.c -- calls that a client waits for: how they end, when they are made again, and which thread polls. */
+/* client_calls.c -- calls that a client waits for: how they end, when they are made again, and
+ * which thread polls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,6 +79,7 @@ static enum sumac_status call_delete(
 static void stop_serving(struct served *served)
 {
     struct session *const session = served->client.session;
+
     served->client.session = NULL; /* what still comes is nobody's */
     rpc_server_close(served->server);
     rpc_poller_destroy(served->client.poller);
@@ -104,6 +106,7 @@ static void a_call_that_ends_well_without_an_answer_has_failed(void **state)
     (void)state;
     struct served served;
     struct sumac_error error = {0};
+
     serve(&served, finish_without_an_answer);
 
     const enum sumac_status status = call_delete(&served, no_answer, &error);
@@ -138,6 +141,7 @@ static void a_call_that_reached_nobody_is_made_again(void **state)
     (void)state;
     struct served served;
     struct sumac_error error = {0};
+
     serve(&served, answer_the_second_call);
 
     const enum sumac_status status = call_delete(&served, any_answer, &error);
@@ -161,6 +165,7 @@ static void a_call_that_a_ps_refused_is_not_made_again(void **state)
     (void)state;
     struct served served;
     struct sumac_error error = {0};
+
     serve(&served, refuse_all_calls);
 
     const enum sumac_status status = call_delete(&served, no_answer, &error);
@@ -196,7 +201,8 @@ static void say_nothing(void *context, const char *line)
     (void)line;
 }
 
-/* Pulls that there is a little more memory for each time, until there is some to accept one and none to ask for it. */
+/* Pulls that there is a little more memory for each time, until there is some to accept one and
+ * none to ask for it. */
 static void exhaust(struct rpc_call *call, const struct wire_received *received)
 {
     struct served *const served = rpc_call_user(call);
@@ -223,6 +229,7 @@ static void a_call_of_a_session_that_ends_for_want_of_memory_is_over(void **stat
     const struct memory scarce = {.take = take_some, .give = give_back};
     struct served served;
     struct sumac_error error = {0};
+
     serve(&served, exhaust);
     served.client.log = say_nothing;
     session_destroy(served.client.session);
@@ -254,6 +261,7 @@ static void a_join_that_there_was_no_memory_for_is_made_when_there_is_some(void 
         .role = WIRE_ROLE_MEMBER, .job = "worker", .ps_addresses = addresses, .ps_count = 1};
     struct peer peer = {.address = (char[]){"127.0.0.1:1"}};
     struct sumac_client client = {.peers = &peer, .peer_count = 1, .wake_us = NEVER_US};
+
     client.session = session_create(&config, &memory_heap);
     assert_non_null(client.session);
     rpc_init();
@@ -284,6 +292,7 @@ static void a_join_that_there_was_no_memory_for_is_made_when_there_is_some(void 
 static void init_happened(struct sumac_client *client)
 {
     pthread_condattr_t monotonic;
+
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&client->happened, &monotonic);
@@ -304,6 +313,7 @@ static bool has_ticked(void *context)
 static void *wait_for_tick(void *context)
 {
     struct sumac_client *const client = context;
+
     client_lock(client);
     const bool ticked =
         client_wait(client, has_ticked, client, client_now_us() + UINT64_C(30000000));
@@ -311,14 +321,15 @@ static void *wait_for_tick(void *context)
     return ticked ? client : NULL;
 }
 
-/* It would sleep through what arrives, up to its own deadline. The other one can come in only while this one polls, so that it
- * sleeps first. */
+/* It would sleep through what arrives, up to its own deadline. The other one can come in only while
+ * this one polls, so that it sleeps first. */
 static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place(void **state)
 {
     (void)state;
     struct sumac_client client = {.wake_us = NEVER_US - 1};
     pthread_t other;
     void *ticked = NULL;
+
     init_happened(&client);
     rpc_init();
     assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
@@ -342,11 +353,13 @@ static bool has_no_timer(void *context)
     return ((const struct sumac_client *)context)->wake_us == NEVER_US;
 }
 
-/* A thread that polls may have begun to before a shorter wait was asked for, and nothing may come for it. */
+/* A thread that polls may have begun to before a shorter wait was asked for, and nothing may come
+ * for it. */
 static void a_timer_is_kept_while_another_thread_polls(void **state)
 {
     (void)state;
     struct sumac_client client = {.polling = true}; /* given */
+
     init_happened(&client);
     client.wake_us = client_now_us() + 1000;
     const uint64_t until_us = client_now_us() + UINT64_C(20000000);
@@ -373,5 +386,6 @@ int main(void)
         cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
         cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ static struct sumac_cluster parse(const char *text)
 {
     struct sumac_cluster cluster = {0};
     struct sumac_error error = {0};
+
     if (sumac_cluster_parse(text, NULL, &cluster, &error) != SUMAC_OK)
         fail_msg("%s", error.text);
     return cluster;
@@ -28,6 +29,7 @@ static void assert_refused(const char *text, const char *mention)
 {
     struct sumac_cluster cluster = {.task_index = 77};
     struct sumac_error error = {0};
+
     assert_int_equal(sumac_cluster_parse(text, NULL, &cluster, &error), SUMAC_INVALID_ARGUMENT);
     if (strstr(error.text, mention) == NULL)
         fail_msg("\"%s\" does not mention \"%s\"", error.text, mention);
@@ -39,6 +41,7 @@ static void assert_check(const char *text, const char *mention)
     struct sumac_cluster cluster = parse(text);
     struct sumac_error error = {0};
     const enum sumac_status status = sumac_cluster_check_task(&cluster, &error);
+
     if (mention == NULL) {
         assert_int_equal(status, SUMAC_OK);
     } else {
@@ -65,6 +68,7 @@ static void a_hundred_levels_are_read_and_one_more_is_refused_with_its_key(void 
     (void)state;
     char text[512] = "{\"deep\": ";
     size_t end = strlen(text);
+
     memset(text + end, '[', 99);
     memset(text + end + 99, ']', 99);
     strcpy(text + end + 198, "}");
@@ -137,6 +141,7 @@ static void the_environment_is_where_tf_config_comes_from(void **state)
 {
     (void)state;
     struct sumac_cluster cluster = {0};
+
     setenv("TF_CONFIG", "{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\", \"index\": 1}}", 1);
 
     assert_int_equal(sumac_cluster_from_environment(NULL, &cluster, NULL), SUMAC_OK);
@@ -158,6 +163,7 @@ static void a_list_of_one_beside_a_map_belongs_to_the_tasks_own_index(void **sta
     struct sumac_cluster ps =
         parse("{\"cluster\": {\"worker\": {}, \"ps\": [\"p1:1\"]}, \"task\": {\"type\": \"ps\", "
               "\"index\": 1}}");
+
     assert_string_equal(sumac_cluster_address(&ps, "ps", 1), "p1:1");
     assert_null(sumac_cluster_address(&ps, "ps", 0));
     assert_true(ps.told_only_itself);
@@ -205,6 +211,7 @@ static void the_master_of_one_task_needs_no_task_and_of_more_does(void **state)
     (void)state;
     struct sumac_cluster one = parse("{\"cluster\": {\"ps\": [\"a:1\"]}, \"rpc_layer\": \"grpc\"}");
     char *master = NULL;
+
     assert_int_equal(sumac_cluster_master(&one, &master, NULL), SUMAC_OK);
     assert_string_equal(master, "grpc://a:1");
     free(master);
@@ -268,6 +275,7 @@ static void an_address_is_a_host_and_a_port(void **state)
         "a:+1",   "a b:1", "a\t:1", "a/b:1",    "a\x7f:1",  "::1:1",    "[::1]",
         "[::1:1", "[]:1",  "[a]:1", "[::1%]:1", "x[::1]:1", "[::1]]:1",
     };
+
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
         if (!address_is_valid(valid[i], strlen(valid[i])))
             fail_msg("%s should be an address", valid[i]);
@@ -282,6 +290,7 @@ static void the_end_of_a_zeroed_description_does_nothing(void **state)
 {
     (void)state;
     struct sumac_cluster cluster = {0};
+
     sumac_cluster_deinit(&cluster);
     sumac_cluster_deinit(&cluster);
 }
@@ -307,5 +316,6 @@ int main(void)
         cmocka_unit_test(an_address_is_a_host_and_a_port),
         cmocka_unit_test(the_end_of_a_zeroed_description_does_nothing),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,7 @@ struct world {
 static int begin(void **state)
 {
     struct world *world = calloc(1, sizeof *world);
+
     if (world == NULL)
         return 1;
     for (uint32_t i = 0; i < REPLICAS; i++) {
@@ -42,6 +43,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     struct world *world = *state;
+
     collective_close(world->group);
     for (uint32_t i = 0; i < REPLICAS; i++) {
         device_queue_close(world->queues[i]);
@@ -64,6 +66,7 @@ static void a_reduction_gives_the_root_the_sum_of_every_element(void **state)
 {
     struct world *world = *state;
     static float g[REPLICAS][MANY], sum[MANY]; /* given */
+
     for (uint32_t i = 0; i < MANY; i++)
         for (uint32_t r = 0; r < REPLICAS; r++)
             g[r][i] = (float)((r + 1) * i);
@@ -85,6 +88,7 @@ static void a_reduction_gives_the_root_the_sum_of_every_element(void **state)
 static void replicas_are_added_in_their_order_whoever_the_root_is(void **state)
 {
     struct world *world = *state;
+
     for (uint32_t root = 0; root < REPLICAS; root++) {
         float a[1] = {0x1p24f}, b[1] = {-0x1p24f}, c[1] = {1}, sum[1] = {0}; /* given */
         void *to[REPLICAS] = {sum, sum, sum};
@@ -105,6 +109,7 @@ static void all_reduce_in_its_place_gives_everybody_the_same_bits(void **state)
     struct world *world = *state;
     static float g[REPLICAS][MANY], alone[MANY]; /* given */
     static uint16_t half[REPLICAS][MANY];
+
     for (uint32_t i = 0; i < MANY; i++)
         for (uint32_t r = 0; r < REPLICAS; r++) {
             g[r][i] = 1.0f / (float)(i + r + 1);
@@ -157,6 +162,7 @@ static void calls_of_one_start_run_one_after_the_other(void **state)
     struct world *world = *state;
     bool flags[REPLICAS][MANY] = {{false}}; /* given */
     static int64_t g[REPLICAS][MANY];
+
     for (uint32_t i = 0; i < MANY; i++) {
         flags[2][i] = i % 2 == 1;
         g[0][i] = g[1][i] = g[2][i] = i;
@@ -196,6 +202,7 @@ static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
         SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
     struct sumac_error error = {0};
     pthread_barrier_t meeting;
+
     pthread_barrier_init(&meeting, NULL, 2);
     device_run(world->queues[1], meet_test, &meeting);
     assert_int_equal(
@@ -234,6 +241,7 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
     struct sumac_error error = {0};
     pthread_barrier_t meeting;
     pthread_t thread;
+
     pthread_barrier_init(&meeting, NULL, 2);
     device_run(world->queues[1], meet_test, &meeting);
     assert_int_equal(
@@ -300,6 +308,7 @@ static void a_call_that_cannot_be_is_refused_with_the_remedy(void **state)
 static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
 {
     struct world *world = *state;
+
     assert_int_equal(collective_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
     finish(world);                                                      /* of no call */
     assert_true(collective_has(collective_kind(device_kind("CPU")), SUMAC_REDUCE_SUM, SUMAC_INT8));
@@ -324,5 +333,6 @@ int main(void)
         collective_test(a_call_that_cannot_be_is_refused_with_the_remedy),
         collective_test(a_group_that_does_not_run_need_not_be_waited_for),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compute_pool.c (test) -- every slice of every job runs once, whoever takes it. */
 #include <dirent.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -57,6 +58,7 @@ static void check_and_free(struct increments *increments, int32_t expected)
 static struct compute_pool *make_pool(uint32_t threads)
 {
     struct compute_pool *pool = NULL;
+
     assert_true(compute_pool_create(threads, &pool));
     return pool;
 }
@@ -65,6 +67,7 @@ static struct compute_pool *make_pool(uint32_t threads)
 static uint64_t finish_one(struct compute_pool *pool)
 {
     uint64_t job;
+
     while ((job = compute_pool_finished(pool)) == 0)
         compute_pool_help(pool);
     return job;
@@ -75,6 +78,7 @@ static void without_threads_the_owner_runs_every_slice(void **state)
     (void)state;
     struct compute_pool *const pool = make_pool(0);
     struct increments increments;
+
     make_increments(&increments, 3);
     assert_true(compute_pool_submit(pool, 7, increments.slices, 3));
 
@@ -113,6 +117,7 @@ static void a_job_is_not_finished_while_its_last_slice_runs(void **state)
     (void)state;
     struct compute_pool *const pool = make_pool(0);
     struct increments increments;
+
     make_increments(&increments, 2);
     assert_true(compute_pool_submit(pool, 7, increments.slices, 2));
 
@@ -132,6 +137,7 @@ static void jobs_are_given_back_in_the_order_they_were_submitted(void **state)
     (void)state;
     struct compute_pool *const pool = make_pool(2);
     struct increments increments[5];
+
     for (uint32_t i = 0; i < 5; i++) {
         make_increments(&increments[i], 1 + 3 * i);
         assert_true(
@@ -183,7 +189,8 @@ static void thousands_of_jobs_run_each_slice_once(void **state)
     compute_pool_destroy(pool);
 }
 
-/* The threads run all of a job while the owner only asks; they fall asleep between two, and are woken. */
+/* The threads run all of a job while the owner only asks; they fall asleep between two, and are
+ * woken. */
 static void threads_work_without_the_owners_help(void **state)
 {
     (void)state;
@@ -202,16 +209,18 @@ static void threads_work_without_the_owners_help(void **state)
     compute_pool_destroy(pool);
 }
 
-/* Signals that the thread whose folder in /proc is `task` blocks, a bit each; false: it is none of the pool's. */
-static bool blocked_by(const char *task, unsigned long long *blocked)
+/* Signals that the thread whose folder in /proc is `task` blocks, a bit each; false: it is none of
+ * the pool's. */
+static bool blocked_by(const char *task, uint64_t *blocked)
 {
     char path[64], line[256];
     bool is_compute = false, found = false;
+
     snprintf(path, sizeof path, "/proc/self/task/%.20s/status", task);
     FILE *const file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         is_compute = is_compute || strcmp(line, "Name:\tsumac-compute\n") == 0;
-        found = found || sscanf(line, "SigBlk: %llx", blocked) == 1;
+        found = found || sscanf(line, "SigBlk: %" SCNx64, blocked) == 1;
     }
     if (file != NULL)
         fclose(file);
@@ -222,10 +231,11 @@ static bool blocked_by(const char *task, unsigned long long *blocked)
 static uint32_t count_blocking(void)
 {
     DIR *const tasks = opendir("/proc/self/task");
+
     assert_non_null(tasks);
     uint32_t seen = 0;
     for (const struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks)) {
-        unsigned long long blocked;
+        uint64_t blocked;
         if (!blocked_by(task->d_name, &blocked))
             continue;
         seen++;
@@ -262,5 +272,6 @@ int main(void)
         cmocka_unit_test(threads_work_without_the_owners_help),
         cmocka_unit_test(no_thread_of_the_pool_takes_a_signal),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

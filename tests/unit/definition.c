@@ -25,6 +25,7 @@ struct given {
 static wire_variable *give(struct given *given)
 {
     static char name[] = "W";
+
     *given = (struct given){
         .extents = {30, 4, 5},
         .initializer = WIRE_INITIALIZER_INIT,
@@ -75,6 +76,7 @@ static const char *compared_after(void (*change)(struct given *given))
     static struct sumac_error error;
     struct given given;
     const struct definition before = read(give(&given));
+
     change(&given);
     const struct definition after = read(&given.variable);
 
@@ -91,6 +93,7 @@ static void what_is_written_is_read_as_the_same(void **state)
     struct arena arena;
     wire_variable message = WIRE_VARIABLE_INIT;
     const struct definition definition = read(give(&given));
+
     arena_init(&arena, &memory_heap, 1 << 16);
     message.name = given.variable.name;
 
@@ -181,6 +184,7 @@ static void what_is_refused_is_not_read(void **state)
     struct given given;
     struct sumac_error error = {0};
     struct definition definition = {.synchronization = 77};
+
     give(&given)->function->function = (Sumac__V1__UpdateFunction)99;
 
     assert_int_equal(definition_read(&given.variable, &definition, &error), SUMAC_INVALID_ARGUMENT);

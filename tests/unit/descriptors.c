@@ -28,6 +28,7 @@ static void this_process_has_what_it_may_have(void **state)
 {
     (void)state;
     struct rlimit before, after;
+
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit few = {.rlim_cur = 64, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -44,5 +45,6 @@ int main(void)
         cmocka_unit_test(a_limit_without_end_is_not_walked_over),
         cmocka_unit_test(this_process_has_what_it_may_have),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ struct job {
 static enum sumac_status work(void *context)
 {
     struct job *job = context;
+
     job->thread = pthread_self();
     job->runs++;
     if (job->meeting != NULL)
@@ -39,6 +40,7 @@ static enum sumac_status give_up(void *context)
 static struct device *opened(uint32_t index)
 {
     struct device *device = NULL;
+
     assert_int_equal(device_open(device_kind("CPU"), index, &device, NULL), SUMAC_OK);
     return device;
 }
@@ -46,6 +48,7 @@ static struct device *opened(uint32_t index)
 static struct device_queue *queue_of(struct device *device)
 {
     struct device_queue *queue = NULL;
+
     assert_int_equal(device_queue_open(device, &queue, NULL), SUMAC_OK);
     return queue;
 }
@@ -77,6 +80,7 @@ static void two_devices_run_their_jobs_at_once(void **state)
     struct device *devices[2] = {opened(0), opened(1)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     pthread_barrier_t meeting;
+
     pthread_barrier_init(&meeting, NULL, 2);
     struct job jobs[2] = {{.meeting = &meeting}, {.meeting = &meeting}};
 
@@ -102,6 +106,7 @@ struct digit {
 static enum sumac_status append_digit(void *context)
 {
     const struct digit *digit = context;
+
     *digit->number = *digit->number * 10 + digit->digit;
     return SUMAC_OK;
 }
@@ -166,6 +171,7 @@ static void an_empty_queue_need_not_be_waited_for(void **state)
     (void)state;
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
+
     assert_int_equal(device_wait(queue), SUMAC_OK); /* when, then: it returns */
     device_queue_close(queue);
     device_close(device);
@@ -177,6 +183,7 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
     struct device *device = opened(3); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_buffer *buffer = NULL, *host = NULL;
+
     assert_int_equal(device_buffer_create(device, 16, &buffer), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(8, &host), SUMAC_OK);
     assert_int_equal(((char *)sumac_buffer_data(buffer))[15], 0);
@@ -204,6 +211,7 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
     struct device *devices[2] = {opened(0), opened(1)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     struct device_event *event = NULL;
+
     assert_int_equal(device_event_open(devices[0], &event, NULL), SUMAC_OK);
     pthread_barrier_t meeting;
     pthread_barrier_init(&meeting, NULL, 2);
@@ -235,6 +243,7 @@ static void an_event_that_nothing_recorded_holds_nobody_up(void **state)
     struct device *device = opened(0); /* given */
     struct device_queue *queue = queue_of(device);
     struct device_event *event = NULL;
+
     assert_int_equal(device_event_open(device, &event, NULL), SUMAC_OK);
 
     device_await(queue, event); /* when */
@@ -250,6 +259,7 @@ static void a_device_is_named_by_its_kind_and_number(void **state)
     (void)state;
     char text[16], cut[4];
     struct device *device = opened(12);
+
     assert_string_equal(device_name(device, text, sizeof text), "CPU:12");
     device_close(device);
     assert_string_equal(sumac_device_name(0, text, sizeof text), "CPU:0");
@@ -273,5 +283,6 @@ int main(void)
         cmocka_unit_test(an_event_that_nothing_recorded_holds_nobody_up),
         cmocka_unit_test(a_device_is_named_by_its_kind_and_number),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,5 +29,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_named_twice_is_asked_once),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@ static void counts_of_several_ps_add_up(void **state)
     (void)state;
     uint64_t counts[] = {1, 2}; /* given: 0, and two values of 1 */
     wire_histogram counted = WIRE_HISTOGRAM_INIT;
+
     counted.counts = counts;
     counted.n_counts = 2;
     counted.count = 3;
@@ -44,6 +45,7 @@ static void of_nothing_everything_is_0(void **state)
 {
     (void)state;
     const struct histogram histogram = {0};
+
     assert_true(histogram_percentile(&histogram, 0.99) == 0);
     assert_true(histogram_mean(&histogram) == 0);
 }
@@ -52,6 +54,7 @@ static void more_buckets_than_there_can_be_are_left_out(void **state)
 {
     (void)state;
     uint64_t counts[HISTOGRAM_BUCKETS + 5] = {0};
+
     counts[HISTOGRAM_BUCKETS + 4] = 9;
     wire_histogram counted = WIRE_HISTOGRAM_INIT;
     counted.counts = counts;
@@ -69,5 +72,6 @@ int main(void)
         cmocka_unit_test(of_nothing_everything_is_0),
         cmocka_unit_test(more_buckets_than_there_can_be_are_left_out),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

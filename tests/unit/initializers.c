@@ -18,6 +18,7 @@
 static wire_initializer initializer(int kind, double a, double b, uint64_t seed)
 {
     wire_initializer made = WIRE_INITIALIZER_INIT;
+
     made.kind = (Sumac__V1__Initializer__Kind)kind;
     made.a = a;
     made.b = b;
@@ -54,6 +55,7 @@ static void philox_gives_the_published_answers(void **state)
 static void assert_near(double value, double expected)
 {
     const double bound = 2 * 0x1p-52 * fmax(fabs(expected), 0x1p-3);
+
     if (!(fabs(value - expected) <= bound))
         fail_msg("%.17g is not %.17g", value, expected);
 }
@@ -275,5 +277,6 @@ int main(void)
         cmocka_unit_test(assigned_and_zeros_fill_with_zeros),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_create.c -- creating and deleting variables: on all ps or on none, one creator, one definition. */
+/* judge_create.c -- creating and deleting variables: on all ps or on none, one creator, one
+ * definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ struct two {
 static struct two two_workers(void)
 {
     struct two two = {.world = world_new(2, 3)};
+
     world_all_up(two.world);
     memcpy(two.first, world_joined(two.world, "worker", 0, 1)->session_id, 16);
     memcpy(two.second, world_joined(two.world, "worker", 1, 2)->session_id, 16);
@@ -65,6 +67,7 @@ static void define(struct definition *definition, const char *name)
 static const struct world_answer *created(struct two *two, const struct definition *definition)
 {
     const uint64_t call = world_create(two->world, two->first, &definition->variable, 0);
+
     world_settle_down(two->world);
     assert_non_null(world_answer(two->world, call));
     return world_answer(two->world, call);
@@ -77,6 +80,7 @@ static void assert_refused(
 {
     const size_t told = world_told_count(two->world, 0, ORDER_ADD_SHARDS);
     const struct world_answer *answer = created(two, definition);
+
     assert_int_equal(answer->reason, reason);
     assert_non_null(strstr(answer->text, text));
     assert_int_equal(world_told_count(two->world, 0, ORDER_ADD_SHARDS), told);
@@ -87,6 +91,7 @@ static void a_variable_is_added_everywhere_then_published_everywhere_then_answer
     (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
+
     define(&definition, "w");
     two.world->ps[1].silent = true;
 
@@ -111,6 +116,7 @@ static void shards_are_placed_round_robin_over_all_variables(void **state)
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "a");
     definition.variable.partitioner = NULL;
     assert_int_equal(created(&two, &definition)->shard_ps[0], 0);
@@ -128,6 +134,7 @@ static void hyperparameters_that_are_left_out_are_filled_in(void **state)
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
 
     assert_number_equal(created(&two, &definition)->learning_rate, 0.01);
@@ -139,6 +146,7 @@ static void an_equal_create_is_answered_with_the_variable_that_is_there(void **s
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
     const uint64_t id = created(&two, &definition)->variable_id;
 
@@ -154,6 +162,7 @@ static void an_equal_create_waits_while_the_variable_is_being_made(void **state)
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
 
     const uint64_t one = world_create(two.world, two.first, &definition.variable, 0);
@@ -172,6 +181,7 @@ static void a_differing_create_is_told_the_first_field_that_differs_with_both_va
     (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
+
     define(&definition, "w");
     created(&two, &definition);
 
@@ -227,6 +237,7 @@ static void every_number_of_a_definition_tells_two_creates_apart(void **state)
 {
     (void)state;
     static const struct numbers first = {-1, 1, 7, 16, 2};
+
     static const struct {
         struct numbers numbers;
         const char *said;
@@ -269,6 +280,7 @@ static void names_that_are_none_are_refused(void **state)
     struct two two = two_workers();
     struct definition definition;
     char long_name[1026];
+
     memset(long_name, 'x', 1025);
     long_name[1025] = '\0';
 
@@ -358,6 +370,7 @@ static void a_create_without_a_session_is_refused(void **state)
     struct two two = two_workers();
     struct definition definition;
     const uint8_t nobody[16] = {0};
+
     define(&definition, "w");
 
     const uint64_t call = world_create(two.world, nobody, &definition.variable, 0);
@@ -371,6 +384,7 @@ static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
     (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
+
     define(&definition, "w");
     two.world->ps[1].out_of_memory = true;
 
@@ -390,6 +404,7 @@ static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void 
     (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
+
     define(&definition, "w");
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
 
@@ -410,6 +425,7 @@ static void a_retried_create_of_the_creator_is_told_again_to_assign(void **state
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
@@ -424,6 +440,7 @@ static void when_the_creator_is_settled_the_one_that_waited_longest_takes_its_pl
     struct two two = two_workers(); /* given */
     struct definition definition;
     uint8_t third[16];
+
     memcpy(third, world_joined(two.world, "worker", 2, 3)->session_id, 16);
     define(&definition, "w");
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
@@ -444,6 +461,7 @@ static void when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_pl
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
@@ -461,6 +479,7 @@ static void a_create_that_waits_too_long_says_for_whom(void **state)
     (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
+
     define(&definition, "w");
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
@@ -487,6 +506,7 @@ static void a_settled_session_waits_for_no_create(void **state)
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
@@ -503,6 +523,7 @@ static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **s
     (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
+
     define(&definition, "w");
     const uint64_t id = created(&two, &definition)->variable_id;
     two.world->ps[1].silent = true;
@@ -526,6 +547,7 @@ static void the_numbers_of_a_deleted_variable_are_never_given_again(void **state
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
     const struct world_answer before = *created(&two, &definition);
     world_delete(two.world, two.first, "w");
@@ -556,6 +578,7 @@ static void what_is_being_created_is_not_deleted_yet(void **state)
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
     two.world->ps[1].silent = true;
     const uint64_t create = world_create(two.world, two.first, &definition.variable, 0);
@@ -575,6 +598,7 @@ static void while_ps_0_ends_it_says_so_to_a_create_and_a_delete(void **state)
     (void)state;
     struct two two = two_workers(); /* given */
     struct definition definition;
+
     define(&definition, "w");
     assert_int_equal(created(&two, &definition)->status, SUMAC_OK);
     two.world->ps[1].silent = true; /* a settle is under way, which ps 0 waits for */
@@ -594,6 +618,7 @@ static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "w");
     definition.shape[0] = 0;
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
@@ -607,6 +632,7 @@ static struct two two_workers_without_orders(void)
 {
     struct definition definition;
     struct two two = {.world = world_prepare(2, 3)};
+
     two.world->config.sessions_max = 100;
     world_begin(two.world);
     world_all_up(two.world);
@@ -642,6 +668,7 @@ static void a_create_that_memory_is_short_for_is_done_when_there_is_some(void **
     (void)state;
     struct two two = two_workers_without_orders(); /* given */
     struct definition definition;
+
     define(&definition, "v");
 
     const uint64_t call = world_create(two.world, two.first, &definition.variable, 0); /* when */
@@ -661,6 +688,7 @@ static void a_create_that_there_is_no_memory_to_let_wait_says_so(void **state)
     (void)state;
     struct two two = two_workers(); /* given: no call has waited yet, and no pool grows */
     struct definition definition;
+
     define(&definition, "v");
     two.world->out_of_pools = true;
 
@@ -683,6 +711,7 @@ static void one_create_too_many_is_told_how_many_wait(void **state)
     (void)state;
     struct two two = two_workers();
     struct definition definition;
+
     define(&definition, "v");
     two.world->ps[1].mute = true;
     for (uint32_t i = 0; i < 4096; i++)
@@ -729,5 +758,6 @@ int main(void)
         cmocka_unit_test(a_create_that_there_is_no_memory_to_let_wait_says_so),
         cmocka_unit_test(one_create_too_many_is_told_how_many_wait),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

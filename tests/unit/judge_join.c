@@ -14,6 +14,7 @@ static void a_join_is_answered_once_every_ps_has_opened_the_session(void **state
 {
     (void)state;
     struct world *world = world_new(2, 1); /* given */
+
     world_all_up(world);
     world->ps[1].silent = true;
 
@@ -47,6 +48,7 @@ static void a_retry_with_the_same_nonce_gives_the_same_session(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     const struct world_answer *first = world_joined(world, "worker", 0, 1);
 
@@ -77,6 +79,7 @@ static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     world_joined(world, "worker", 0, 1);
     world_pass(world, 12 * SECOND);
 
@@ -92,6 +95,7 @@ static void a_join_that_was_given_up_opens_no_session_once_its_lease_is_over(voi
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_cancel(world, world_join(world, "worker", 0, 1));
 
     world_pass(world, 12 * SECOND);
@@ -108,6 +112,7 @@ static void without_the_rule_join_nonce_a_retry_opens_another_session(void **sta
 {
     (void)state;
     struct world *world = world_prepare(1, 1);
+
     world->config.broken = 1u << RULE_join_nonce;
     world_begin(world);
 
@@ -170,6 +175,7 @@ static void a_ps_that_lists_nobody_waits_for_anybody(void **state)
 static unsigned lines_with(const struct world *world, const char *text)
 {
     unsigned lines = 0;
+
     for (const char *at = world->log; (at = strstr(at, text)) != NULL; at++)
         lines++;
     return lines;
@@ -197,6 +203,7 @@ static void a_wait_for_a_ps_has_a_limit_once_somebody_has_joined(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_pass(world, 200 * SECOND);
     const unsigned before = lines_with(world, "waits for ps 1");
 
@@ -253,6 +260,7 @@ static void the_reason_why_a_ps_is_not_reached_is_said(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_down(world, 1);
 
     world_pass(world, 6 * SECOND);
@@ -269,6 +277,7 @@ static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join
     uint8_t nonce[16] = {1};
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     task.job = (char *)"worker";
     request.protocol_version = WIRE_PROTOCOL_VERSION;
     request.nonce = (wire_bytes){16, nonce};
@@ -296,6 +305,7 @@ static void a_join_of_another_protocol_version_is_refused(void **state)
     (void)state;
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     request.protocol_version = 2;
 
     const struct world_answer *answer = world_answer(world, world_join_as(world, &request));
@@ -309,6 +319,7 @@ static void a_join_meant_for_another_cluster_is_refused(void **state)
     (void)state;
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     request.protocol_version = WIRE_PROTOCOL_VERSION;
     request.cluster_id = 12345;
 
@@ -328,6 +339,7 @@ static void a_join_without_a_whole_nonce_is_refused(void **state)
     (void)state;
     struct world *world = world_new(1, 1);
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     request.protocol_version = WIRE_PROTOCOL_VERSION;
 
     const struct world_answer *answer = world_answer(world, world_join_as(world, &request));
@@ -341,6 +353,7 @@ static void more_sessions_than_the_option_allows_are_refused_and_the_option_is_n
 {
     (void)state;
     struct world *world = world_prepare(1, 0);
+
     world->config.sessions_max = 2;
     world_begin(world);
     world_joined(world, "worker", 0, 1);
@@ -357,6 +370,7 @@ static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
 {
     (void)state;
     struct world *world = world_prepare(1, 0);
+
     world->config.sessions_max = 1;
     world_begin(world);
     world_joined(world, "worker", 0, 1);
@@ -388,6 +402,7 @@ static void a_long_list_of_members_is_cut_and_says_how_many_there_are(void **sta
     (void)state;
     static const char *jobs[300];
     static uint32_t indices[300];
+
     for (uint32_t i = 0; i < 300; i++) {
         jobs[i] = "worker";
         indices[i] = i;
@@ -424,6 +439,7 @@ static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 2);
+
     world_joined(world, "worker", 0, 1);
 
     const struct world_answer *second = world_answer(world, world_join(world, "worker", 1, 1));
@@ -447,10 +463,11 @@ static void the_same_task_in_another_role_has_another_nonce(void **state)
     uint8_t nonce[16] = {1, 0, 1};
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     world_joined(world, "worker", 0, 1);
     task.job = "worker";
     request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof(nonce), nonce};
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
     request.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
     request.task = &task;
 
@@ -465,6 +482,7 @@ static void observers_do_not_take_the_places_of_members(void **state)
 {
     (void)state;
     struct world *world = world_prepare(1, 2);
+
     world->config.sessions_max = 4;
     world_begin(world);
     world_joined(world, NULL, 0, 90);
@@ -485,6 +503,7 @@ static void without_a_list_half_of_the_places_are_the_members(void **state)
 {
     (void)state;
     struct world *world = world_prepare(1, 0);
+
     world->config.sessions_max = 4;
     world_begin(world);
     world_joined(world, NULL, 0, 90);
@@ -506,6 +525,7 @@ join_with_list(struct world *world, uint32_t count, uint32_t distinct)
     static wire_task_name *pointers[5000];
     static uint8_t nonce[16] = {200};
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     for (uint32_t i = 0; i < count; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         names[i].job = "worker";
@@ -514,7 +534,7 @@ join_with_list(struct world *world, uint32_t count, uint32_t distinct)
     }
     nonce[1]++;
     request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof(nonce), nonce};
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
     request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
     request.task = &names[0];
     request.members = pointers;
@@ -533,6 +553,7 @@ static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **st
 {
     (void)state;
     struct world *world = world_new(1, 0); /* given */
+
     assert_int_equal(join_naming(world, 2)->status, SUMAC_OK);
 
     const struct world_answer *repeated = join_with_list(world, 1025, 2); /* when */
@@ -547,6 +568,7 @@ static void a_join_that_is_refused_leaves_nothing_behind(void **state)
 {
     (void)state;
     struct world *world = world_prepare(1, 0);
+
     world->config.sessions_max = 2;
     world_begin(world);
 
@@ -565,6 +587,7 @@ static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world->ps[0].clock = 4;
     world->ps[1].clock = 6;
     world_all_up(world);
@@ -577,6 +600,7 @@ static void an_observer_joins_without_a_task_and_settles_nobody(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     world_joined(world, "worker", 0, 1);
 
     const uint64_t first = world_joined(world, NULL, 0, 2)->attempt;
@@ -592,6 +616,7 @@ static void without_a_list_a_task_that_was_not_known_is_a_new_membership(void **
 {
     (void)state;
     struct world *world = world_new(1, 0);
+
     assert_int_equal(world_joined(world, "worker", 0, 1)->membership_epoch, 1);
 
     const struct world_answer *late = world_joined(world, "worker", 7, 2);
@@ -622,6 +647,7 @@ static void so_is_one_while_sigterm_waits_for_a_settle(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
     const struct world_answer *first = world_joined(world, "worker", 0, 1);
     world->ps[1].silent = true;
@@ -641,6 +667,7 @@ static void jobs_that_cannot_be_printed_are_refused(void **state)
     (void)state;
     struct world *world = world_new(1, 0);
     const char *const jobs[] = {"wor\nker", "\x1b]0;a\a", "w\x7f", "w\xc2\x80"};
+
     for (uint32_t i = 0; i < 4; i++) {
         const struct world_answer *answer =
             world_answer(world, world_join(world, jobs[i], 0, i + 1));
@@ -672,6 +699,7 @@ static void the_statistics_say_what_is_waited_for(void **state)
     (void)state;
     struct world *world = world_new(2, 2);
     struct judge_waits waits;
+
     world_join(world, "worker", 1, 1);
 
     judge_list_waits(world->judge, world->now_us, &waits);
@@ -680,7 +708,8 @@ static void the_statistics_say_what_is_waited_for(void **state)
     assert_int_equal(waits.left_out, 0);
     assert_string_equal(
         waits.items[0], "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 60 s");
-    assert_string_equal(waits.items[1], "join of worker 1 waits for ps 1 at h1:1, never heard from");
+    assert_string_equal(
+        waits.items[1], "join of worker 1 waits for ps 1 at h1:1, never heard from");
     world_free(world);
 }
 
@@ -689,6 +718,7 @@ a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_
 {
     (void)state;
     struct world *world = world_prepare(2, 0); /* given */
+
     world->config.sessions_max = 200;
     world_begin(world);
     world_all_up(world);
@@ -754,5 +784,6 @@ int main(void)
         cmocka_unit_test(
             a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

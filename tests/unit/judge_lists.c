@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_lists.c -- configurations that contradict that of ps 0 are refused with both lists, and what goes with it is not. */
+/* judge_lists.c -- configurations that contradict that of ps 0 are refused with both lists, and
+ * what goes with it is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,8 @@
 
 #include "judge_world.h"
 
-/* A join of worker 0 as this configuration makes it: so many workers, from `first` on, and these ps. */
+/* A join of worker 0 as this configuration makes it: so many workers, from `first` on, and these
+ * ps. */
 struct configured {
     const char *ps[3];
     uint32_t ps_count, workers, first;
@@ -23,6 +25,7 @@ static const struct world_answer *join_configured(struct world *world, struct co
     wire_task_name names[4], *pointers[4];
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     for (uint32_t i = 0; i < given.workers; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         names[i].job = "worker";
@@ -32,7 +35,7 @@ static const struct world_answer *join_configured(struct world *world, struct co
     nonce[1]++;
     task.job = "worker";
     request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof(nonce), nonce};
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
     request.role = given.observer ? SUMAC__V1__ROLE__ROLE_OBSERVER : SUMAC__V1__ROLE__ROLE_MEMBER;
     request.task = given.observer ? NULL : &task;
     request.ps_addresses = (char **)given.ps;
@@ -48,6 +51,7 @@ static const struct world_answer *join_configured(struct world *world, struct co
 static void refused_with(struct world *world, struct configured given, const char *text)
 {
     const struct world_answer *answer = join_configured(world, given);
+
     assert_non_null(answer);
     assert_int_equal(answer->status, SUMAC_FAILED_PRECONDITION);
     assert_int_equal(answer->reason, SUMAC_REASON_WRONG_CLUSTER);
@@ -76,6 +80,7 @@ static void a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_
 {
     (void)state;
     struct world *world = world_new(1, 2);
+
     assert_int_equal(
         join_configured(world, (struct configured){.workers = 1, .partial = true})->status,
         SUMAC_OK);
@@ -96,6 +101,7 @@ static void who_says_no_list_is_asked_for_none(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
 
     assert_int_equal(join_configured(world, (struct configured){.ps_count = 0})->status, SUMAC_OK);
@@ -108,6 +114,7 @@ static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(voi
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
 
     refused_with(
@@ -132,6 +139,7 @@ static void a_list_that_has_one_address_under_two_indexes_is_refused(void **stat
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
 
     refused_with(
@@ -166,6 +174,7 @@ static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void *
     (void)state;
     struct world *world = world_new(2, 1);
     const uint64_t join = world_join(world, "worker", 0, 1);
+
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "the configuration of ps 1 has the ps h1:1");
 
     world_pass(world, 61 * SECOND);
@@ -196,6 +205,7 @@ static void who_is_refused_has_a_line_with_both_lists(void **state)
 static size_t count_lines(const struct world *world, const char *text)
 {
     size_t count = 0;
+
     for (const char *at = world->log; (at = strstr(at, text)) != NULL; at++)
         count++;
     return count;
@@ -206,6 +216,7 @@ static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state
     (void)state;
     struct world *world = world_new(1, 2);
     const char *refused = "ps 0 refused the join of worker 0: ";
+
     for (int i = 0; i < 20; i++)
         join_configured(world, (struct configured){.workers = 1});
     assert_int_equal(count_lines(world, refused), 1);
@@ -222,6 +233,7 @@ static void one_that_tries_again_and_again_does_not_hide_another(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 2);
+
     for (int i = 0; i < 20; i++)
         join_configured(world, (struct configured){.workers = 1});
 
@@ -258,5 +270,6 @@ int main(void)
         cmocka_unit_test(one_that_tries_again_and_again_does_not_hide_another),
         cmocka_unit_test(there_are_at_most_16_different_lines_a_minute),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,7 @@ struct many {
 static int begin(void **state)
 {
     struct many *many = calloc(1, sizeof *many);
+
     if (many == NULL)
         return 1;
     many->world = world_new(2, 1);
@@ -56,6 +57,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     struct many *many = *state;
+
     world_free(many->world);
     free(many);
     return 0;
@@ -64,6 +66,7 @@ static int end(void **state)
 static const struct world_answer *created(struct many *many, size_t count)
 {
     const uint64_t call = world_create_many(many->world, many->session, many->list, count);
+
     world_settle_down(many->world);
     assert_non_null(world_answer(many->world, call));
     return world_answer(many->world, call);
@@ -74,6 +77,7 @@ static void assert_refused(struct many *many, size_t count, const char *text)
 {
     const size_t told = world_told_count(many->world, 0, ORDER_ADD_SHARDS);
     const struct world_answer *answer = created(many, count);
+
     assert_int_not_equal(answer->status, SUMAC_OK);
     assert_non_null(strstr(answer->text, text));
     assert_int_equal(world_told_count(many->world, 0, ORDER_ADD_SHARDS), told);
@@ -82,6 +86,7 @@ static void assert_refused(struct many *many, size_t count, const char *text)
 static void many_are_answered_in_the_order_of_the_request_when_all_are_published(void **state)
 {
     struct many *many = *state;
+
     many->world->ps[1].silent = true; /* given */
 
     const uint64_t call = world_create_many(many->world, many->session, many->list, 5); /* when */
@@ -99,10 +104,12 @@ static void many_are_answered_in_the_order_of_the_request_when_all_are_published
     assert_int_equal(world_told_count(many->world, 1, ORDER_PUBLISH), 5);
 }
 
-/* Whether the first answer was lost or not, the same call gets the same variables, and none twice. */
+/* Whether the first answer was lost or not, the same call gets the same variables, and none
+ * twice. */
 static void a_retry_gets_the_same_variables(void **state)
 {
     struct many *many = *state;
+
     many->world->ps[1].silent = true;
     const uint64_t lost = world_create_many(many->world, many->session, many->list, 4);
     const uint64_t waiting_bytes = many->world->bytes_taken;
@@ -124,6 +131,7 @@ static void a_retry_gets_the_same_variables(void **state)
 static void one_bad_definition_among_many_is_named_and_none_is_made(void **state)
 {
     struct many *many = *state;
+
     many->variables[3].data_type = (Sumac__V1__DataType)99;
     assert_refused(many, 5, "v3: data type 99");
 }
@@ -131,6 +139,7 @@ static void one_bad_definition_among_many_is_named_and_none_is_made(void **state
 static void one_that_exists_otherwise_is_named_and_none_is_made(void **state)
 {
     struct many *many = *state;
+
     assert_int_equal(created(many, 1)->status, SUMAC_OK);
     many->variables[4].name = many->names[0];
     many->variables[4].trainable = true;
@@ -142,6 +151,7 @@ static void one_that_exists_otherwise_is_named_and_none_is_made(void **state)
 static void a_name_that_is_there_twice_is_refused(void **state)
 {
     struct many *many = *state;
+
     many->variables[2].name = many->names[1];
     assert_refused(many, 3, "create names v1 twice in one call");
 }
@@ -149,6 +159,7 @@ static void a_name_that_is_there_twice_is_refused(void **state)
 static void one_that_its_creator_assigns_is_refused_in_a_list(void **state)
 {
     struct many *many = *state;
+
     many->initializer.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ASSIGNED;
     many->variables[1].initializer = &many->initializer;
     assert_refused(many, 2, "v1 is to be assigned by its creator: create it in a call of its own");
@@ -157,6 +168,7 @@ static void one_that_its_creator_assigns_is_refused_in_a_list(void **state)
 static void a_list_that_is_too_long_is_refused_with_both_figures(void **state)
 {
     struct many *many = *state;
+
     assert_refused(
         many, VARIABLES_MAX, "create names 257 variables, and 256 are the most of one call");
 }
@@ -165,6 +177,7 @@ static void a_list_that_is_too_long_is_refused_with_both_figures(void **state)
 static void an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again(void **state)
 {
     struct many *many = *state;
+
     many->shape[0] = 4000;
     many->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
     many->partitioner.num_shards = 1500;
@@ -181,10 +194,12 @@ static void an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again(void **
     assert_int_equal(world_told_count(many->world, 1, ORDER_ADD_SHARDS), 4);
 }
 
-/* Those that a ps could not make are deleted again; the others stay, and the same call finds them. */
+/* Those that a ps could not make are deleted again; the others stay, and the same call finds
+ * them. */
 static void what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next(void **state)
 {
     struct many *many = *state;
+
     many->world->ps[1].out_of_memory = true;
 
     const struct world_answer *failed = created(many, 3);
@@ -198,6 +213,7 @@ static void what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next(void **
 static void without_memory_for_the_list_the_call_is_answered(void **state)
 {
     struct many *many = *state;
+
     many->world->out_of_memory = true;
 
     const uint64_t call = world_create_many(many->world, many->session, many->list, 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_peers.c -- the streams to the ps: greeting, orders in their order, reconnects, and a ps that is lost. */
+/* judge_peers.c -- the streams to the ps: greeting, orders in their order, reconnects, and a ps
+ * that is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ static void a_stream_begins_with_a_hello_and_nothing_follows_before_its_answer(v
 {
     (void)state;
     struct world *world = world_new(2, 1); /* given */
+
     world_all_up(world);
     world_down(world, 1);
     world_join(world, "worker", 0, 1);
@@ -50,6 +52,7 @@ static void a_stream_has_one_order_on_its_way_at_a_time(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
     world->ps[1].silent = true;
 
@@ -64,6 +67,7 @@ static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1); /* given */
+
     world_all_up(world);
     world->ps[1].mute = true;
     const uint64_t join = world_join(world, "worker", 0, 1);
@@ -79,11 +83,13 @@ static void what_was_not_answered_is_given_again_after_a_reconnect(void **state)
     world_free(world);
 }
 
-/* Whatever numbers a ps answers, an order it was not given yet does not stay its next one once it is gone. */
+/* Whatever numbers a ps answers, an order it was not given yet does not stay its next one once it
+ * is gone. */
 static void an_answer_to_an_order_that_was_not_given_does_no_harm(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world->ps[1].silent = true;
     const uint64_t join = world_join(world, "worker", 0, 1);
@@ -105,6 +111,7 @@ static void nor_does_one_to_an_order_that_was_answered_before(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
     world_joined(world, "worker", 0, 1);
     const uint64_t answered = world_told(world, 1, ORDER_OPEN)->number;
@@ -126,6 +133,7 @@ static void orders_that_were_answered_are_not_given_again(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world_joined(world, "worker", 0, 1);
 
@@ -142,6 +150,7 @@ static void a_ps_that_answered_all_again_after_a_reconnect_is_not_lost(void **st
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world->ps[1].mute = true;
     world_join(world, "worker", 0, 1);
@@ -164,6 +173,7 @@ static void each_ps_hears_about_every_second_that_ps_0_lives(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
 
     world_pass(world, 10 * SECOND);
@@ -176,6 +186,7 @@ static void another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which(v
 {
     (void)state;
     struct world *world = world_new(3, 2); /* given */
+
     world_all_up(world);
     world_joined(world, "worker", 0, 1);
     world->ps[2].silent = true;
@@ -201,6 +212,7 @@ static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
 {
     (void)state;
     struct world *world = world_new(3, 1);
+
     world_all_up(world);
     world_joined(world, "worker", 0, 1);
     world_pass(world, 2 * SECOND);
@@ -225,6 +237,7 @@ static void a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over(void **stat
 {
     (void)state;
     struct world *world = world_new(3, 1);
+
     world_all_up(world);
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
     world_pass(world, 5 * SECOND);
@@ -251,6 +264,7 @@ static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
     world_pass(world, 5 * SECOND);
@@ -274,6 +288,7 @@ static void a_healthy_ps_is_not_waited_for_however_often_a_line_is_due(void **st
 {
     (void)state;
     struct world *world = world_prepare(2, 1);
+
     world->config.report_ms = 250;
     world_begin(world);
     world_all_up(world);
@@ -290,6 +305,7 @@ static void a_ps_that_was_terminated_ends_the_run_at_once(void **state)
 {
     (void)state;
     struct world *world = world_new(3, 1);
+
     world_all_up(world);
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
     const uint64_t leave = world_leave(world, joined->session_id, true);
@@ -313,6 +329,7 @@ static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world->ps[1].refuses = "it belongs to another cluster";
     const uint64_t join = world_join(world, "worker", 0, 1);
 
@@ -335,6 +352,7 @@ static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_join(world, "worker", 0, 1);
     world_ended(world, 1, SUMAC_REASON_BUSY, "ps 1 obeys the ps 0 of incarnation 1");
     assert_true(world_waits(world, "never heard from (ps 1 obeys the ps 0 of incarnation 1); "));
@@ -349,6 +367,7 @@ static void a_configuration_that_was_refused_is_named_until_it_is_mended(void **
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_join(world, "worker", 0, 1);
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "the configuration of ps 1 is another one");
 
@@ -364,7 +383,8 @@ static void a_configuration_that_was_refused_is_named_until_it_is_mended(void **
     world_free(world);
 }
 
-/* Two ps that are each the first of their own list would wait for each other, with no worker to end it. */
+/* Two ps that are each the first of their own list would wait for each other, with no worker to end
+ * it. */
 static void a_ps_that_refuses_the_configuration_is_not_waited_for_without_limit(void **state)
 {
     (void)state;
@@ -389,6 +409,7 @@ static void a_ps_that_refused_and_is_gone_is_waited_for_without_limit(void **sta
 {
     (void)state;
     struct world *world = world_new(2, 1); /* given: nobody has joined */
+
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
 
     for (int i = 0; i < 200; i++) {
@@ -404,6 +425,7 @@ static void a_wait_for_a_ps_says_what_it_is_to_do(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world->ps[1].mute = true;
     (void)world_join(world, "worker", 0, 1);
@@ -420,6 +442,7 @@ static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world->ps[1].mute = true;
     const uint64_t join = world_join(world, "worker", 0, 1);
@@ -436,6 +459,7 @@ static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world->ps[1].never_opens = true;
     const uint64_t join = world_join(world, "worker", 0, 1);
@@ -453,6 +477,7 @@ static void what_a_ps_has_learnt_of_a_lost_state_ends_the_run(void **state)
     struct world *world = world_new(2, 1); /* given */
     char *lost[] = {(char *)"ps 1 lost its state, says worker 0"};
     wire_peer_report report = WIRE_PEER_REPORT_INIT;
+
     world_all_up(world);
     report.ps_incarnation = 70;
     report.lost = lost;
@@ -470,6 +495,7 @@ static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world->ps[1].silent = true;
     world_join(world, "worker", 0, 1);
@@ -510,5 +536,6 @@ int main(void)
         cmocka_unit_test(what_a_ps_has_learnt_of_a_lost_state_ends_the_run),
         cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

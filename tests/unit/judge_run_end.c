@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_run_end.c -- when a run is over, with which code, and that every ps hears of it before ps 0 exits. */
+/* judge_run_end.c -- when a run is over, with which code, and that every ps hears of it before ps 0
+ * exits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 static void join_and_leave(struct world *world, const char *job, uint32_t index, bool done)
 {
     const struct world_answer *joined = world_joined(world, job, index, index + 1);
+
     world_leave(world, joined->session_id, done);
     world_settle_down(world);
 }
@@ -21,6 +23,7 @@ static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **st
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
 
     join_and_leave(world, "worker", 0, true);
@@ -39,6 +42,7 @@ static void after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on(void 
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     const struct world_answer *worker = world_joined(world, "worker", 0, 1);
     world->ps[1].never_opens = true;
@@ -61,6 +65,7 @@ static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
     const uint64_t leave = world_leave(world, joined->session_id, true);
@@ -80,6 +85,7 @@ static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1); /* given */
+
     world_all_up(world);
     join_and_leave(world, "worker", 0, false);
     world_down(world, 1);
@@ -100,6 +106,7 @@ static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
 static struct world *world_of_a_lost_answer(void)
 {
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     join_and_leave(world, "worker", 0, false);
     world_pass(world, 9 * SECOND);
@@ -131,6 +138,7 @@ static void a_ps_that_ended_with_the_run_is_not_waited_for(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     world->ps[1].never_ends = true;
     join_and_leave(world, "worker", 0, true);
@@ -163,6 +171,7 @@ static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     join_and_leave(world, "worker", 0, false);
 
     world_pass(world, 9 * SECOND);
@@ -178,6 +187,7 @@ static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(v
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     join_and_leave(world, "worker", 0, false);
 
     world_pass(world, 11 * SECOND);
@@ -191,6 +201,7 @@ static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **sta
 {
     (void)state;
     struct world *world = world_new(1, 2);
+
     join_and_leave(world, "worker", 0, true);
 
     world_pass(world, 58 * SECOND);
@@ -209,6 +220,7 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
     const char *const waits = "the end of the run waits for worker 1, worker 2, never joined; no "
                               "member is open, it gives up in 48 s";
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     assert_false(world_waits(world, "the end of the run"));
     world_leave(world, joined->session_id, true);
     world_settle_down(world);
@@ -230,6 +242,7 @@ static void who_may_come_back_is_named_while_the_end_waits(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     join_and_leave(world, "worker", 0, false);
 
     world_pass(world, 4 * SECOND);
@@ -246,6 +259,7 @@ static void who_never_joined_is_named_once_while_the_others_train(void **state)
     struct world *world = world_new(1, 2);
     const char *const line = "worker 1 never joined, 6";
     const uint8_t *id = world_joined(world, "worker", 0, 1)->session_id;
+
     for (int i = 0; i < 55; i++, world_renew(world, id))
         world_pass(world, SECOND);
     assert_false(world_logged(world, line));
@@ -264,6 +278,7 @@ static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **
 {
     (void)state;
     struct world *world = world_new(1, 0);
+
     join_and_leave(world, "worker", 0, true);
     assert_false(world->exited);
 
@@ -278,6 +293,7 @@ static void observers_hold_up_no_end_and_begin_no_run(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     world_joined(world, NULL, 0, 90);
     world_pass(world, 100 * SECOND);
     assert_false(world->exited);
@@ -293,6 +309,7 @@ static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void
 {
     (void)state;
     struct world *world = world_new(1, 2);
+
     world_joined(world, "worker", 1, 60);
     join_and_leave(world, "worker", 0, true);
     const struct world_answer *again = world_joined(world, "worker", 0, 61);
@@ -312,6 +329,7 @@ static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(voi
     struct world *world = world_new(1, 0);
     const struct world_answer *late = world_joined(world, "worker", 5, 60);
     uint8_t id[16];
+
     memcpy(id, late->session_id, 16);
     join_and_leave(world, "worker", 0, true);
     world_pass(world, 9 * SECOND);
@@ -329,6 +347,7 @@ static void a_killed_member_counts_once_it_is_settled(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     world_joined(world, "worker", 0, 1);
 
     world_pass(world, 19 * SECOND); /* a lease of 10 s, then the wait begins */
@@ -345,6 +364,7 @@ static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
     (void)state;
     struct world *world = world_new(1, 1);
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world_pass(world, 12 * SECOND);
 
     const uint64_t leave = world_leave(world, joined->session_id, true);
@@ -362,6 +382,7 @@ static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(
     (void)state;
     uint8_t older[16];
     struct world *world = world_new(1, 1);
+
     memcpy(older, world_joined(world, "worker", 0, 1)->session_id, sizeof older);
     world_pass(world, 12 * SECOND);
     world_joined(world, "worker", 0, 2);
@@ -383,6 +404,7 @@ static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
+
     join_and_leave(world, "worker", 0, true);
 
     const uint64_t late = world_join(world, "worker", 0, 9);
@@ -395,6 +417,7 @@ static void a_run_ends_however_short_memory_is(void **state)
 {
     (void)state;
     struct world *world = world_prepare(3, 1); /* given */
+
     world->config.sessions_max = 100;
     world_begin(world);
     world_all_up(world);
@@ -501,6 +524,7 @@ static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(v
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
 
     all_are_killed(world);
@@ -538,5 +562,6 @@ int main(void)
         cmocka_unit_test(clients_hear_run_ended_where_the_code_is_0_and_nowhere_else),
         cmocka_unit_test(of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

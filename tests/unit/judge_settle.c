@@ -14,6 +14,7 @@
 static struct world *world_of_two(void)
 {
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
     return world;
 }
@@ -23,6 +24,7 @@ static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void *
     (void)state;
     struct world *world = world_of_two(); /* given */
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[0].commit_through = 5;
     world->ps[0].voided[0] = 2;
     world->ps[0].voided_count = 1;
@@ -49,6 +51,7 @@ static void nothing_is_decided_before_every_ps_has_reported(void **state)
     (void)state;
     struct world *world = world_of_two();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[1].silent = true;
 
     const uint64_t leave = world_leave(world, joined->session_id, true);
@@ -63,6 +66,7 @@ static void without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_push
 {
     (void)state;
     struct world *world = world_prepare(1, 1);
+
     world->config.broken = 1u << RULE_carry_refusals;
     world_begin(world);
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
@@ -81,6 +85,7 @@ static void a_retried_leave_is_answered_with_the_same_final(void **state)
     (void)state;
     struct world *world = world_of_two();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[1].commit_through = 3;
     world_leave(world, joined->session_id, false);
     world_settle_down(world);
@@ -97,6 +102,7 @@ static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
 {
     (void)state;
     struct world *world = world_new(2, 2);
+
     world_all_up(world);
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
     world->ps[1].mute = true;
@@ -120,6 +126,7 @@ static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one
 {
     (void)state;
     struct world *world = world_of_two(); /* given */
+
     world_joined(world, "worker", 0, 1);
     world->ps[0].commit_through = 9;
     world->ps[0].voided[0] = 8;
@@ -144,6 +151,7 @@ static void the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_
 {
     (void)state;
     struct world *world = world_of_two();
+
     world_joined(world, "worker", 0, 1);
     world->ps[0].commit_through = 9;
     world->ps[0].acked_through = 4;
@@ -160,6 +168,7 @@ static void the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_
 static struct world *world_of_one_member(void)
 {
     struct world *world = world_new(2, 1);
+
     world_all_up(world);
     return world;
 }
@@ -169,6 +178,7 @@ static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **sta
     (void)state;
     struct world *world = world_of_one_member();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[0].commit_through = 5;
 
     const uint64_t leave = world_leave_after(world, joined->session_id, 7); /* when */
@@ -191,6 +201,7 @@ static void who_has_lost_pushes_is_not_done_by_naming_an_earlier_one(void **stat
     (void)state;
     struct world *world = world_of_one_member();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[0].commit_through = 5;
     world_leave_after(world, joined->session_id, 7);
     world_settle_down(world);
@@ -218,6 +229,7 @@ static void a_session_that_its_lease_has_settled_is_done_when_its_last_push_coun
     (void)state;
     struct world *world = world_of_one_member();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     the_end_of_a_lease(world, 5);
 
     const uint64_t leave = world_leave_after(world, joined->session_id, 5);
@@ -236,6 +248,7 @@ static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_d
     (void)state;
     struct world *world = world_of_two();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     the_end_of_a_lease(world, 5);
 
     const uint64_t unsaid = world_leave(world, joined->session_id, true);
@@ -256,6 +269,7 @@ a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push(v
     (void)state;
     struct world *world = world_of_two();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[1].out_of_memory = true;
     world->ps[0].commit_through = 5;
     world_pass(world, 11 * SECOND);
@@ -279,6 +293,7 @@ static void a_refused_push_that_cannot_be_kept_is_not_decided_past(void **state)
     (void)state;
     struct world *world = world_of_two();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[0].commit_through = 9;
     world->ps[1].commit_through = 4;
     world->ps[1].voided[0] = 9;
@@ -310,6 +325,7 @@ static void a_ps_that_has_no_memory_to_close_is_asked_again(void **state)
     (void)state;
     struct world *world = world_of_two();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[1].out_of_memory = true;
 
     const uint64_t leave = world_leave(world, joined->session_id, true);
@@ -329,6 +345,7 @@ static void a_ps_that_has_no_memory_for_a_decision_is_told_again(void **state)
     (void)state;
     struct world *world = world_of_two();
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world->ps[1].silent = true;
     const uint64_t leave = world_leave(world, joined->session_id, true);
     const struct world_order *close = &world->ps[1].queue[world->ps[1].queued - 1];
@@ -357,6 +374,7 @@ static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **stat
     struct pool *orders = &world->judge->orders_pool;
     void *used[256];
     size_t used_count = 0;
+
     world->out_of_memory = true; /* given: no room for an order */
     world->holds_orders = true;
     while ((used[used_count] = pool_take(orders)) != NULL)
@@ -428,6 +446,7 @@ static void a_ps_0_that_was_kept_busy_says_so(void **state)
 {
     (void)state;
     struct world *world = world_of_two();
+
     world_joined(world, "worker", 0, 1);
     world_pass(world, 5 * SECOND);
 
@@ -447,6 +466,7 @@ static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(v
 {
     (void)state;
     struct world *world = world_of_two();
+
     world_joined(world, "worker", 0, 1);
     world_pass(world, 5 * SECOND);
 
@@ -480,6 +500,7 @@ static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
 {
     (void)state;
     struct world *world = world_prepare(1, 1);
+
     world->config.broken = 1u << RULE_time_jump;
     world_begin(world);
     world_joined(world, "worker", 0, 1);
@@ -498,6 +519,7 @@ a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(voi
     struct world *world = world_of_two();
     const uint8_t nobody[16] = {9};
     const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
     world_pass(world, 11 * SECOND);
 
     assert_string_equal(
@@ -522,6 +544,7 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
 {
     (void)state;
     struct world *world = world_of_two();
+
     world->ps[1].silent = true;
     world_join(world, "worker", 0, 1);
     const uint64_t newer = world_join(world, "worker", 0, 2);
@@ -556,6 +579,7 @@ static void sessions_are_forgotten_long_after_their_settle(void **state)
     struct world *world = world_new(1, 1);
     const struct world_answer *first = world_joined(world, "worker", 0, 1);
     uint8_t id[16];
+
     memcpy(id, first->session_id, 16);
 
     for (uint32_t i = 0; i < 300; i++) {
@@ -574,6 +598,7 @@ static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **st
 {
     (void)state;
     struct world *world = world_new(1, 1); /* given */
+
     world_leave(world, world_joined(world, NULL, 0, 1)->session_id, true);
     world_settle_down(world);
     const uint64_t before = world->bytes_taken;
@@ -623,5 +648,6 @@ int main(void)
         cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
         cmocka_unit_test(what_is_voided_of_an_observer_is_forgotten_with_its_settle),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

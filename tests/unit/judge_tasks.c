@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_tasks.c -- how many tasks ps 0 knows where it lists none, and whose place a new one gets. */
+/* judge_tasks.c -- how many tasks ps 0 knows where it lists none, and whose place a new one
+ * gets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@ static void come_and_go(struct world *world, uint32_t index, bool done)
 {
     const uint32_t nonce = NONCES + (uint32_t)world->drawn; /* another each time */
     const struct world_answer *joined = world_joined(world, "worker", index, nonce);
+
     world_leave(world, joined->session_id, done);
     world_settle_down(world);
     world->answer_count = 0; /* room for more */
@@ -30,10 +32,12 @@ static void come_and_go_all(struct world *world, uint32_t first, uint32_t count)
         come_and_go(world, first + i, false);
 }
 
-/* What is looked at after every step takes as long as there are tasks: not for thousands of them. */
+/* What is looked at after every step takes as long as there are tasks: not for thousands of
+ * them. */
 static struct world *crowded_world(void)
 {
     struct world *world = world_new(1, 0);
+
     world->holds_orders = true;
     come_and_go_all(world, VISITOR, TASKS_MAX);
     return world;
@@ -55,6 +59,7 @@ static void attempts_of_a_task_that_was_forgotten_go_up(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 0);
+
     world->holds_orders = true;
     for (uint32_t i = 0; i < 3; i++)
         come_and_go(world, VISITOR, false);
@@ -71,6 +76,7 @@ static void a_task_that_lost_its_session_without_leaving_is_not_forgotten(void *
 {
     (void)state;
     struct world *world = world_new(1, 0);
+
     world->ps[0].commit_through = 7;
     world_joined(world, "worker", 0, 1);
     const struct world_answer *stays = world_joined(world, "worker", 1, 2);
@@ -95,7 +101,8 @@ static void a_task_whose_leave_may_be_said_again_is_not_forgotten(void **state)
     (void)state;
     struct world *world = crowded_world();
     uint8_t id[16];
-    memcpy(id, world_joined(world, "worker", 0, 1)->session_id, sizeof(id));
+
+    memcpy(id, world_joined(world, "worker", 0, 1)->session_id, sizeof id);
     world_leave(world, id, false);
     world_settle_down(world);
     for (uint32_t i = 0; i < REMEMBERED_MAX - 1; i++)
@@ -112,6 +119,7 @@ static void a_run_that_has_forgotten_who_was_done_ends_well(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 0);
+
     world->holds_orders = true;
     come_and_go(world, 0, true);
     come_and_go_all(world, VISITOR, TASKS_MAX);
@@ -130,13 +138,14 @@ static uint64_t join_naming(struct world *world, uint32_t self, uint32_t named, 
     wire_task_name self_name = WIRE_TASK_NAME_INIT, named_name = WIRE_TASK_NAME_INIT;
     wire_task_name *members[] = {&self_name, &named_name};
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
-    memcpy(random, &nonce, sizeof(nonce));
+
+    memcpy(random, &nonce, sizeof nonce);
     random[15] = 1;
     self_name.job = named_name.job = job;
     self_name.index = self;
     named_name.index = named;
     request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof(random), random};
+    request.nonce = (wire_bytes){sizeof random, random};
     request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
     request.task = &self_name;
     request.members = members;
@@ -152,6 +161,7 @@ static void a_task_that_somebody_lists_is_not_forgotten(void **state)
     (void)state;
     struct world *world = world_new(1, 0);
     const uint64_t call = join_naming(world, 0, 1, 1);
+
     world_leave(world, world_answer(world, call)->session_id, true);
     world_settle_down(world);
     world->answer_count = 0;
@@ -176,5 +186,6 @@ int main(void)
         cmocka_unit_test(a_run_that_has_forgotten_who_was_done_ends_well),
         cmocka_unit_test(a_task_that_somebody_lists_is_not_forgotten),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,10 @@
 #include "judge_check.h"
 #include "judge_world.h"
 
-#define WORLD_PIECE_BYTES_MAX 2048u /* of what is no chunk of a pool: a variable of a few shards */
-#define WORLD_ORDERS_OF_CHUNK 64u   /* the pool of orders takes so many at once */
+#define WORLD_PIECE_BYTES_MAX                                                                      \
+    2048u                         /* of what is no chunk of a pool: a variable of a few shards     \
+                                   */
+#define WORLD_ORDERS_OF_CHUNK 64u /* the pool of orders takes so many at once */
 
 static const char *const addresses[WORLD_PS_MAX] = {"h0:1", "h1:1", "h2:1", "h3:1"};
 static const char *const jobs[8] = {"worker", "worker", "worker", "worker",
@@ -29,6 +31,7 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
 {
     struct world_order kept = {.number = order->number};
     const wire_bytes *id = NULL;
+
     if (order->hello != NULL) {
         kept.kind = ORDER_HELLO;
         kept.expected_incarnation = order->hello->expected_incarnation;
@@ -39,7 +42,7 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
     } else if (order->add_shards != NULL) {
         kept.kind = ORDER_ADD_SHARDS;
         kept.variable_id = order->add_shards->variable->variable_id;
-        snprintf(kept.text, sizeof(kept.text), "%s", order->add_shards->variable->name);
+        snprintf(kept.text, sizeof kept.text, "%s", order->add_shards->variable->name);
     } else if (order->publish != NULL) {
         kept.kind = ORDER_PUBLISH;
         kept.variable_id = order->publish->variable_id;
@@ -68,7 +71,7 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
         kept.kind = ORDER_END;
         kept.exit_code = order->end->exit_code;
         kept.reason = (enum sumac_reason)order->end->reason;
-        snprintf(kept.text, sizeof(kept.text), "%s", order->end->message);
+        snprintf(kept.text, sizeof kept.text, "%s", order->end->message);
     } else {
         assert_true(order->alive);
         world->ps[ps].alive++;
@@ -127,7 +130,7 @@ static void keep_answer(struct world *world, const struct judge_effect *effect)
         assert_int_not_equal(effect->error.reason, SUMAC_REASON_UNSPECIFIED);
         kept->status = effect->error.status;
         kept->reason = effect->error.reason;
-        snprintf(kept->text, sizeof(kept->text), "%s", effect->error.text);
+        snprintf(kept->text, sizeof kept->text, "%s", effect->error.text);
         return;
     }
     const wire_type *type = effect->reply->descriptor;
@@ -142,6 +145,7 @@ static void keep_answer(struct world *world, const struct judge_effect *effect)
 static void keep_effect(struct world *world, const struct judge_effect *effect)
 {
     const size_t used = strlen(world->log);
+
     switch (effect->kind) {
     case JUDGE_EFFECT_ORDER:
         keep_order(world, effect->ps, effect->order);
@@ -154,7 +158,7 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         world->dialled[effect->ps] = true;
         break;
     case JUDGE_EFFECT_LOG:
-        snprintf(world->log + used, sizeof(world->log) - used, "%s\n", effect->text);
+        snprintf(world->log + used, sizeof world->log - used, "%s\n", effect->text);
         break;
     case JUDGE_EFFECT_EXIT:
         fail_msg("%s", effect->error.text);
@@ -169,6 +173,7 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
 static void look_inside(const struct world *world)
 {
     struct check check = {.text = ""};
+
     if (world->holds_orders)
         return;
     judge_check(world->judge, &check);
@@ -187,10 +192,12 @@ static struct judge_event event_of(struct world *world, enum judge_event_kind ki
 
 static bool obey_one(struct world *world, uint32_t ps);
 
-/* One event, and all that the judge says. ps 0 takes its stream to itself, and the hello on it, at once. */
+/* One event, and all that the judge says. ps 0 takes its stream to itself, and the hello on it, at
+ * once. */
 static void step(struct world *world, const struct judge_event *event)
 {
     struct judge_effects effects;
+
     judge_step(world->judge, event, &effects);
     look_inside(world);
     for (uint32_t i = 0; i < effects.count; i++)
@@ -209,6 +216,7 @@ static void *take(void *context, size_t bytes)
 {
     struct world *world = context;
     const bool chunk = bytes > WORLD_PIECE_BYTES_MAX;
+
     if (world->out_of_memory || (world->out_of_pools && chunk))
         return NULL;
     world->bytes_taken += bytes;
@@ -218,13 +226,15 @@ static void *take(void *context, size_t bytes)
 static void give(void *context, void *data, size_t bytes)
 {
     struct world *world = context;
+
     world->bytes_taken -= data == NULL ? 0 : bytes;
     memory_give(&memory_heap, data, bytes);
 }
 
 struct world *world_prepare(uint32_t ps_count, uint32_t workers)
 {
-    struct world *world = calloc(1, sizeof(*world));
+    struct world *world = calloc(1, sizeof *world);
+
     assert_non_null(world);
     world->now_us = 100 * SECOND;
     world->config = (struct lane_config){
@@ -260,6 +270,7 @@ void world_begin(struct world *world)
 struct world *world_new(uint32_t ps_count, uint32_t workers)
 {
     struct world *world = world_prepare(ps_count, workers);
+
     world_begin(world);
     return world;
 }
@@ -273,6 +284,7 @@ void world_free(struct world *world)
 static void peer_up(struct world *world, uint32_t ps)
 {
     struct judge_event event = event_of(world, JUDGE_EVENT_PEER_UP);
+
     event.ps = ps;
     step(world, &event);
 }
@@ -299,6 +311,7 @@ void world_down(struct world *world, uint32_t ps)
 void world_ended(struct world *world, uint32_t ps, enum sumac_reason reason, const char *why)
 {
     struct judge_event event = event_of(world, JUDGE_EVENT_PEER_DOWN);
+
     event.ps = ps;
     event.text = why;
     event.reason = reason;
@@ -310,6 +323,7 @@ void world_ended(struct world *world, uint32_t ps, enum sumac_reason reason, con
 void world_report(struct world *world, uint32_t ps, wire_peer_report *message)
 {
     struct judge_event event = event_of(world, JUDGE_EVENT_REPORT);
+
     event.ps = ps;
     event.report = message;
     message->ps_incarnation = world->ps[ps].incarnation;
@@ -322,6 +336,7 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
     struct world_ps *from = &world->ps[ps];
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
     wire_close_report close = WIRE_CLOSE_REPORT_INIT;
+
     message.answers = order->number;
     const bool needs_memory = order->kind == ORDER_ADD_SHARDS || order->kind == ORDER_CLOSE ||
                               order->kind == ORDER_DECIDE;
@@ -354,18 +369,19 @@ static void exit_as_told(struct world *world, const struct world_order *end)
     world->exit_code = (int)end->exit_code;
     world->exit_error.status = status_of_end(end->reason);
     world->exit_error.reason = end->reason;
-    snprintf(world->exit_error.text, sizeof(world->exit_error.text), "%s", end->text);
+    snprintf(world->exit_error.text, sizeof world->exit_error.text, "%s", end->text);
 }
 
 /* The oldest order of a ps is out, obeyed and answered. False: there is none. */
 static bool obey_one(struct world *world, uint32_t ps)
 {
     struct world_ps *from = &world->ps[ps];
+
     if (from->queued == 0 || !from->up || from->silent)
         return false;
     const struct world_order order = from->queue[0];
     from->queued--;
-    memmove(&from->queue[0], &from->queue[1], from->queued * sizeof(order));
+    memmove(&from->queue[0], &from->queue[1], from->queued * sizeof order);
     peer_up(world, ps);
     const bool answered = !from->mute && !(from->never_opens && order.kind == ORDER_OPEN) &&
                           !(from->never_ends && order.kind == ORDER_END);
@@ -379,6 +395,7 @@ static bool obey_one(struct world *world, uint32_t ps)
 void world_settle_down(struct world *world)
 {
     bool any = true;
+
     while (any) {
         any = false;
         for (uint32_t ps = 0; ps < WORLD_PS_MAX; ps++)
@@ -397,6 +414,7 @@ void world_sleep(struct world *world, uint64_t us)
 void world_pass(struct world *world, uint64_t us)
 {
     const uint64_t until_us = world->now_us + us;
+
     while (world->now_us < until_us) {
         const uint64_t left_us = until_us - world->now_us;
         world_sleep(world, left_us < SECOND / 4 ? left_us : SECOND / 4);
@@ -407,6 +425,7 @@ void world_pass(struct world *world, uint64_t us)
 void world_terminate(struct world *world)
 {
     const struct judge_event event = event_of(world, JUDGE_EVENT_TERMINATE);
+
     step(world, &event);
 }
 
@@ -426,6 +445,7 @@ void world_use_up_orders(struct world *world)
 static uint64_t call(struct world *world, enum lane_call_kind kind, const wire_message *request)
 {
     struct judge_event event = event_of(world, JUDGE_EVENT_CALL);
+
     event.call = ++world->calls;
     event.call_kind = kind;
     event.request = request;
@@ -443,10 +463,11 @@ uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32
     uint8_t bytes[16] = {(uint8_t)nonce, (uint8_t)(nonce >> 8), 1};
     wire_task_name task = WIRE_TASK_NAME_INIT;
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
     task.job = (char *)job;
     task.index = index;
     request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof(bytes), bytes};
+    request.nonce = (wire_bytes){sizeof bytes, bytes};
     request.role = job == NULL ? SUMAC__V1__ROLE__ROLE_OBSERVER : SUMAC__V1__ROLE__ROLE_MEMBER;
     request.task = job == NULL ? NULL : &task;
     return world_join_as(world, &request);
@@ -455,6 +476,7 @@ uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32
 uint64_t world_renew(struct world *world, const uint8_t session_id[16])
 {
     wire_renew_request request = WIRE_RENEW_REQUEST_INIT;
+
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     return call(world, LANE_CALL_RENEW, &request.base);
 }
@@ -462,6 +484,7 @@ uint64_t world_renew(struct world *world, const uint8_t session_id[16])
 uint64_t world_leave(struct world *world, const uint8_t session_id[16], bool done)
 {
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
+
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     request.done = done;
     return call(world, LANE_CALL_LEAVE, &request.base);
@@ -471,6 +494,7 @@ uint64_t
 world_leave_after(struct world *world, const uint8_t session_id[16], uint64_t last_sequence)
 {
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
+
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     request.done = true;
     request.last_sequence = last_sequence;
@@ -482,6 +506,7 @@ uint64_t world_create(
     uint32_t timeout_ms)
 {
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     request.variable = (wire_variable *)variable;
     request.timeout_ms = timeout_ms;
@@ -492,6 +517,7 @@ uint64_t world_create_many(
     struct world *world, const uint8_t session_id[16], wire_variable **variables, size_t count)
 {
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     request.variables = variables;
     request.n_variables = count;
@@ -501,6 +527,7 @@ uint64_t world_create_many(
 uint64_t world_delete(struct world *world, const uint8_t session_id[16], const char *name)
 {
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+
     request.session_id = (wire_bytes){16, (uint8_t *)session_id};
     request.name = (char *)name;
     return call(world, LANE_CALL_DELETE, &request.base);
@@ -509,6 +536,7 @@ uint64_t world_delete(struct world *world, const uint8_t session_id[16], const c
 void world_cancel(struct world *world, uint64_t number)
 {
     struct judge_event event = event_of(world, JUDGE_EVENT_CALL_CANCELLED);
+
     event.call = number;
     step(world, &event);
 }
@@ -516,6 +544,7 @@ void world_cancel(struct world *world, uint64_t number)
 void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id)
 {
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
+
     message.assigned = &variable_id;
     message.n_assigned = 1;
     world_report(world, ps, &message);
@@ -524,6 +553,7 @@ void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_i
 void world_report_answer(struct world *world, uint32_t ps, uint64_t number)
 {
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
+
     message.answers = number;
     world_report(world, ps, &message);
 }
@@ -532,6 +562,7 @@ void world_report_renewed(struct world *world, uint32_t ps, const uint8_t sessio
 {
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
     wire_bytes id = {16, (uint8_t *)session_id};
+
     message.renewed = &id;
     message.n_renewed = 1;
     world_report(world, ps, &message);
@@ -551,6 +582,7 @@ const struct world_answer *
 world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonce)
 {
     const uint64_t number = world_join(world, job, index, nonce);
+
     world_settle_down(world);
     const struct world_answer *answer = world_answer(world, number);
     assert_non_null(answer);
@@ -570,6 +602,7 @@ world_told(const struct world *world, uint32_t ps, enum world_order_kind kind)
 size_t world_told_count(const struct world *world, uint32_t ps, enum world_order_kind kind)
 {
     size_t count = 0;
+
     for (size_t i = 0; i < world->ps[ps].told_count; i++)
         count += world->ps[ps].told[i].kind == kind;
     return count;
@@ -578,6 +611,7 @@ size_t world_told_count(const struct world *world, uint32_t ps, enum world_order
 bool world_waits(struct world *world, const char *text)
 {
     struct judge_waits waits;
+
     judge_list_waits(world->judge, world->now_us, &waits);
     bool found = false;
     for (uint32_t i = 0; i < waits.count; i++)

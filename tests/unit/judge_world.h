@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge_world.h -- a judge among ps that obey it, for its unit tests.
  *
- * The world has a clock that stands still until it is told, a few ps that answer orders when they are let, and calls whose
- * answers are kept. A test says what happens; `settle_down` lets everything that is on its way arrive.
+ * The world has a clock that stands still until it is told, a few ps that answer orders when they
+ * are let, and calls whose answers are kept. A test says what happens; `settle_down` lets
+ * everything that is on its way arrive.
  */
 #ifndef TESTS_JUDGE_WORLD_H
 #define TESTS_JUDGE_WORLD_H
@@ -118,7 +119,8 @@ struct world {
 
 /* A world of ps_count ps whose configuration lists `workers` workers; no ps but ps 0 is up. */
 struct world *world_new(uint32_t ps_count, uint32_t workers);
-/* The same before the judge is made, for a test that changes world->config first; then world_begin. */
+/* The same before the judge is made, for a test that changes world->config first; then
+ * world_begin. */
 struct world *world_prepare(uint32_t ps_count, uint32_t workers);
 void world_begin(struct world *world);
 void world_free(struct world *world);
@@ -136,8 +138,8 @@ void world_pass(struct world *world, uint64_t us);
 void world_sleep(struct world *world, uint64_t us);
 void world_terminate(struct world *world);
 
-/* ps 1 answers none of so many joins of observers that the judge has no order left, and its pools get no more memory. The
- * configuration has room for 64 observers. */
+/* ps 1 answers none of so many joins of observers that the judge has no order left, and its pools
+ * get no more memory. The configuration has room for 64 observers. */
 void world_use_up_orders(struct world *world);
 
 /* Calls; each gives the number that its answer will have. */

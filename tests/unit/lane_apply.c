@@ -70,6 +70,7 @@ static void a_large_part_is_computed_in_slices(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[40];
+
     count_up(values, 40);
     const struct talk_part sent = push_of(1, LARGE, values, 40);
 
@@ -86,6 +87,7 @@ static void a_busy_shard_can_wait_and_others_go_on(void **state)
     const uint64_t stream = begin(talk);
     const uint64_t other = talk_push_stream(talk, 2, 1), pull = talk_pull_stream(talk, 2);
     float values[40];
+
     count_up(values, 40);
     const struct talk_part large = push_of(1, LARGE, values, 40);
     struct talk_part small = push_of(1, SMALL, values, 4);
@@ -119,6 +121,7 @@ static void all_that_wait_for_a_shard_have_their_turns_one_after_the_other(void 
     struct talk *const talk = *state;
     float values[40];
     uint64_t streams[3] = {begin(talk)};
+
     count_up(values, 40);
     const struct talk_part large = push_of(1, LARGE, values, 40);
     streams[1] = talk_push_stream(talk, 2, 1);
@@ -142,6 +145,7 @@ static void a_part_before_the_one_that_is_being_applied_is_not_taken(void **stat
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[40];
+
     count_up(values, 40);
     struct talk_part large = push_of(5, LARGE, values, 40);
     struct talk_part late = push_of(3, SMALL, values, 4);
@@ -156,12 +160,14 @@ static void a_part_before_the_one_that_is_being_applied_is_not_taken(void **stat
     talk_compute(talk);
 }
 
-/* One that comes again says what it said: another predecessor is a client's mistake, at whatever point of its life. */
+/* One that comes again says what it said: another predecessor is a client's mistake, at whatever
+ * point of its life. */
 static void a_part_that_is_being_applied_comes_again_as_it_was(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float values[40];
+
     count_up(values, 40);
     struct talk_part large = push_of(5, LARGE, values, 40);
     large.previous = 0;
@@ -189,6 +195,7 @@ static void pieces_of_one_shard_are_applied_in_their_order(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     count_up(values, 80);
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
     for (int i = 0; i < 2; i++) { /* given: the whole shard, assigned twice in one part */
@@ -219,6 +226,7 @@ static void a_part_of_two_variables_is_seen_whole_or_not_at_all(void **state)
     const uint64_t stream = begin(talk), pull = talk_pull_stream(talk, 2);
     const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct talk_part both = push_of(1, SMALL, values, 4);
+
     both.shards = 2;
     talk_forget(talk);
 
@@ -232,6 +240,7 @@ static void without_one_operation_a_pull_sees_half_a_part(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.broken = 1u << RULE_apply_in_one_operation;
     const uint64_t stream = begin_with(talk, &config), pull = talk_pull_stream(talk, 2);
     const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -246,7 +255,8 @@ static void without_one_operation_a_pull_sees_half_a_part(void **state)
     assert_non_null(strstr(talk->text, "1 1 1 1 0 0 0 0"));
 }
 
-/* A constant gradient moves the value by the rate each time, as long as the count is right. No comparison holds of a NaN. */
+/* A constant gradient moves the value by the rate each time, as long as the count is right. No
+ * comparison holds of a NaN. */
 static void expect_moved(struct talk *talk, float value)
 {
     float held[4];
@@ -261,6 +271,7 @@ static void adams_count_is_the_shards_count_of_its_pushes(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const float values[] = {1, 1, 1, 1}, zeros[4] = {0};
+
     talk_variable(talk, 20, 4, UPDATE_ADAM);
     for (uint64_t sequence = 1; sequence <= 3; sequence++) {
         const struct talk_part sent = push_of(sequence, 20, values, 4);
@@ -290,6 +301,7 @@ static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
     rate.value = 0.5;
     sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
@@ -318,6 +330,7 @@ static void a_push_names_hyperparameters_over_the_variables_own(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk), shards[] = {SMALL, 20};
     float held[4];
+
     talk_variable(talk, 20, 4, UPDATE_SGD);
 
     for (uint64_t i = 0; i < 2; i++) {
@@ -337,6 +350,7 @@ static void push_in_bytes(struct talk *talk, uint64_t stream, const float values
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     for (size_t i = 0; i < 16; i++)
         spans[i] = (struct span){.data = bytes + i, .bytes = 1};
     piece.shard_id = SMALL;
@@ -381,7 +395,8 @@ static void an_element_that_straddles_spans_is_checked(void **state)
     talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
 }
 
-/* A part in two messages, with another session's part between them: each shard has one version in the answer. */
+/* A part in two messages, with another session's part between them: each shard has one version in
+ * the answer. */
 static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
 {
     struct talk *const talk = *state;
@@ -393,6 +408,7 @@ static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     both.shards = 2;
     for (int i = 0; i < 2; i++) {
         pieces[i].shard_id = SMALL + (uint64_t)i;
@@ -428,6 +444,7 @@ static void staleness_is_what_a_shard_gained_since_it_was_pulled(void **state)
     wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
     const struct lane_event call = {
         .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &stats.base};
+
     for (uint64_t sequence = 1; sequence <= 5; sequence++) {
         struct talk_part sent = push_of(sequence, SMALL, values, 4);
         sent.based_on = sequence == 5 ? 1 : 0; /* the last from version 1, applied to version 4 */
@@ -446,6 +463,7 @@ static void a_part_of_many_chunks_is_applied_where_it_belongs(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     enum { elements = 3u << 18 }; /* 3 MiB: three chunks, three blocks */
     config.staging_bytes_max = 64u << 20;
     config.block_bytes = config.inline_bytes = 0;
@@ -472,6 +490,7 @@ static void a_thousand_small_variables_are_one_push_and_one_answer(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.staging_bytes_max = 8u << 20;
     config.inline_bytes = 0;
     const uint64_t stream = begin_with(talk, &config);
@@ -497,6 +516,7 @@ static void a_large_new_variable_is_filled_a_slice_at_a_time(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.block_bytes = 0;
     (void)begin_with(talk, &config);
     uint64_t shape[] = {1u << 18};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_bounds.c -- every bound of a lane is reached, and said. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,6 +54,7 @@ static void a_session_has_so_many_parts_that_are_not_done(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     for (uint64_t sequence = 1; sequence <= PARTS_PER_SESSION_MAX; sequence++)
         send(talk, stream, sequence, sequence - 1);
     talk_forget(talk);
@@ -70,6 +72,7 @@ static void a_part_that_is_being_applied_is_one_of_those(void **state)
     static const float many[40] = {1};
     const struct talk_part large = {
         .sequence = 1, .eager = true, .shard = LARGE, .shards = 1, .values = many, .count = 40};
+
     talk_variable(talk, LARGE, 40, UPDATE_ASSIGN_ADD);
     talk->holds_compute = true;
     talk_part(talk, stream, &large);
@@ -83,11 +86,13 @@ static void a_part_that_is_being_applied_is_one_of_those(void **state)
     talk_compute(talk);
 }
 
-/* With all of them under way the connection is cut: those that come again are no more than before. */
+/* With all of them under way the connection is cut: those that come again are no more than
+ * before. */
 static void parts_that_are_sent_again_do_not_count_again(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     for (uint64_t sequence = 1; sequence <= PARTS_PER_SESSION_MAX; sequence++)
         send(talk, stream, sequence, sequence - 1);
     talk_hang_up(talk, stream);
@@ -106,6 +111,7 @@ static void a_session_has_so_many_voided_pushes(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     for (uint64_t sequence = 1; sequence <= LANE_VOIDED_PER_SESSION_MAX; sequence++)
         talk_commit(talk, stream, 0, sequence, 0);
     talk_expect(talk, "");
@@ -115,7 +121,8 @@ static void a_session_has_so_many_voided_pushes(void **state)
     talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
 }
 
-/* Answers to a part that is sent over and over take of the grant, and of what is kept beside it for refusals. */
+/* Answers to a part that is sent over and over take of the grant, and of what is kept beside it for
+ * refusals. */
 static void answers_that_are_not_read_take_of_the_grant(void **state)
 {
     struct talk *const talk = *state;
@@ -123,6 +130,7 @@ static void answers_that_are_not_read_take_of_the_grant(void **state)
     const uint64_t stream = begin_with(talk, &config);
     const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
     const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
+
     send(talk, stream, 1, 0);
     talk->deaf = stream;
     for (uint32_t i = 0; i <= max; i++)
@@ -149,6 +157,7 @@ static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
     const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
     const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
     const struct session *const session = talk->lane->sessions;
+
     send(talk, stream, 1, 0);
     talk->deaf = stream;
     for (uint32_t i = 0; i + 4 < max; i++)
@@ -161,11 +170,13 @@ static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
     assert_int_equal(session->staged_bytes, part_bytes);
 }
 
-/* As many pushes as a client may have in flight, each of many shards, sent twice, and not one answer read. */
+/* As many pushes as a client may have in flight, each of many shards, sent twice, and not one
+ * answer read. */
 static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     enum { shards = 100, parts = 40, parts_in_flight_bytes = parts * (1024 + shards * 192 + 450) };
     config.staging_bytes_max = 4 * parts_in_flight_bytes; /* 400 bytes of payload, an eighth */
     const uint64_t stream = begin_with(talk, &config);
@@ -197,7 +208,7 @@ static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
 
     for (uint64_t sequence = 2; sequence <= parts; sequence++) { /* the first is out already */
         char expected[32];
-        (void)snprintf(expected, sizeof expected, "done %llu [1", (unsigned long long)sequence);
+        (void)snprintf(expected, sizeof expected, "done %" PRIu64 " [1", sequence);
         expected[strlen(expected) - 1] = '\0';
         assert_non_null(strstr(talk->text, expected));
     }
@@ -212,8 +223,8 @@ static uint32_t count_refused(const struct talk *talk)
     return count;
 }
 
-/* Parts of a shard that is nowhere, each sent twice and refused twice; the first answer is written, the others are more than a
- * message takes. Returns how many there are. */
+/* Parts of a shard that is nowhere, each sent twice and refused twice; the first answer is written,
+ * the others are more than a message takes. Returns how many there are. */
 static uint32_t refuse_many(struct talk *talk, uint64_t stream)
 {
     struct talk_part part = {.shard = 4711, .shards = 1, .values = one, .count = 1};
@@ -235,6 +246,7 @@ static void answers_that_fill_a_message_go_on_in_the_next(void **state)
     const uint64_t stream = begin(talk);
     const uint32_t refusals = refuse_many(talk, stream);
     const uint32_t first = count_refused(talk);
+
     talk_forget(talk);
 
     talk_writable(talk, stream);
@@ -253,6 +265,7 @@ static void the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes(void 
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint32_t refusals = refuse_many(talk, stream);
+
     talk_close(talk, 1);
     talk_decide(talk, 1, 0, 0);
     talk_forget(talk);
@@ -271,6 +284,7 @@ static void the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes(void 
 static void a_stream_has_so_many_pulls(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     const uint64_t stream = talk_pull_stream(talk, 1);
     talk_forget(talk);
@@ -289,7 +303,8 @@ static void a_stream_has_so_many_pulls(void **state)
 
 #define PULL_BYTES (sized_pool_bytes(sizeof(struct pull)) + 64) /* of one piece */
 
-/* A lane with room for 128 pulls: 16 of them refused, 56 of readers, 28 of all sessions, and 7 for each of four. */
+/* A lane with room for 128 pulls: 16 of them refused, 56 of readers, 28 of all sessions, and 7 for
+ * each of four. */
 static void begin_with_room_for_pulls(struct talk *talk)
 {
     struct lane_config config = talk_config();
@@ -321,6 +336,7 @@ static uint32_t pull_until_refused(struct talk *talk, uint64_t stream)
 static void pulls_that_wait_share_a_bound(void **state)
 {
     struct talk *const talk = *state;
+
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1), other = talk_pull_stream(talk, 2);
     talk_forget(talk);
@@ -340,6 +356,7 @@ static void pulls_that_wait_share_a_bound(void **state)
 static void readers_without_a_session_have_at_most_half(void **state)
 {
     struct talk *const talk = *state;
+
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1), reader = talk_pull_stream(talk, 0);
     talk->deaf = reader;
@@ -379,6 +396,7 @@ static void a_closed_session_has_no_room_for_pulls_of_its_own(void **state)
 {
     struct talk *const talk = *state;
     uint64_t streams[10];
+
     begin_with_room_for_pulls(talk);
     talk_add(talk, UNASSIGNED, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
 
@@ -405,6 +423,7 @@ static void a_closed_session_has_no_room_for_pulls_of_its_own(void **state)
 static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
 {
     struct talk *const talk = *state;
+
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1);
     talk_forget(talk);
@@ -414,7 +433,8 @@ static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
     talk_expect(talk, "pulled 1 error BUSY\n");
 }
 
-/* As many pulls of so many pieces as find room. Of each slab that their pieces lie in, one stays. Returns the last one's number. */
+/* As many pulls of so many pieces as find room. Of each slab that their pieces lie in, one stays.
+ * Returns the last one's number. */
 static uint64_t riddle(struct talk *talk, uint64_t stream, uint64_t request, size_t bytes)
 {
     const uint64_t first = request + 1, of_slab = (MEMORY_SLAB_BYTES - 64) / bytes;
@@ -432,7 +452,8 @@ static uint64_t riddle(struct talk *talk, uint64_t stream, uint64_t request, siz
     return request;
 }
 
-/* Of pulls of one size after the other few stay, and the memory between them serves no other size. Pushes go on. */
+/* Of pulls of one size after the other few stay, and the memory between them serves no other size.
+ * Pushes go on. */
 static void what_lies_between_the_pieces_of_pulls_is_bounded(void **state)
 {
     enum { pulls_max = 4 << 20 };
@@ -462,12 +483,14 @@ static void what_lies_between_the_pieces_of_pulls_is_bounded(void **state)
     assert_true(pool->held_bytes <= SIZED_POOL_EMPTY_BYTES_MAX + MEMORY_SLAB_BYTES);
 }
 
-/* As if others had riddled the pool: it holds all that it may, and little of that is in use. What was there goes on. */
+/* As if others had riddled the pool: it holds all that it may, and little of that is in use. What
+ * was there goes on. */
 static void a_part_that_needs_more_than_the_pool_may_hold_is_refused(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct sized_pool *const pool = &talk->lane->bytes;
+
     send(talk, stream, 1, 0);
     const uint64_t held_bytes_max = pool->held_bytes_max;
     pool->held_bytes_max = pool->held_bytes;
@@ -495,6 +518,7 @@ static void a_part_that_needs_more_than_the_pool_may_hold_is_refused(void **stat
 static void a_pull_of_no_pieces_takes_as_much_room_as_one_of_one(void **state)
 {
     struct talk *const talk = *state;
+
     begin_with_room_for_pulls(talk);
     const uint64_t stream = talk_pull_stream(talk, 1);
 
@@ -514,6 +538,7 @@ static void a_part_names_so_many_functions(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     function.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
     for (uint32_t i = 0; i <= FUNCTIONS_PER_PART_MAX; i++)
         functions[i] = &function;
@@ -550,6 +575,7 @@ static void come_and_go(struct talk *talk, uint32_t number)
 static void a_ps_remembers_so_many_closed_sessions(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     talk_close(talk, 1);
     talk_decide(talk, 1, 0, 0);
@@ -569,6 +595,7 @@ static void a_greeting_says_the_bounds_that_are_in_force(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.sessions_max = 2;
     config.streams_max = 48;
     begin_with(talk, &config);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_ends.c -- how a ps comes to its end: whose word it takes for it, SIGTERM, and ps 0 that tells the others first. */
+/* lane_ends.c -- how a ps comes to its end: whose word it takes for it, SIGTERM, and ps 0 that
+ * tells the others first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,6 +105,7 @@ static void begin_configured(struct talk *talk)
     static const char *const jobs[] = {"worker"};
     static const uint32_t indices[] = {3};
     struct lane_config config = talk_config();
+
     config.members_jobs = jobs;
     config.members_indices = indices;
     config.member_count = 1;
@@ -118,6 +120,7 @@ static void a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend(v
 {
     struct talk *const talk = *state;
     const struct greeting other = {0x1000, TALK_SECRET, 0, .swapped = true, .worker = 3};
+
     begin_configured(talk);
 
     greet(talk, &other);
@@ -132,6 +135,7 @@ static void a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend(vo
 {
     struct talk *const talk = *state;
     const struct greeting other = {0x1000, TALK_SECRET, 0, .doubled = true, .worker = 3};
+
     begin_configured(talk);
 
     greet(talk, &other);
@@ -148,6 +152,7 @@ static void a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong(void *
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const struct greeting other = {0x1000, TALK_SECRET, 0, .end = NULL};
+
     config.index = 0;
     talk->memory = memory_heap;
     talk->now_us = config.started_us;
@@ -164,6 +169,7 @@ static void a_ps_0_that_lists_other_members_is_a_configuration_to_mend(void **st
 {
     struct talk *const talk = *state;
     const struct greeting other = {0x1000, TALK_SECRET, 0, .worker = 2};
+
     begin_configured(talk);
 
     greet(talk, &other);
@@ -180,6 +186,7 @@ static void a_ps_that_has_its_ps_0_compares_no_more(void **state)
     struct talk *const talk = *state;
     const struct greeting same = {0x1000, TALK_SECRET, 0, .worker = 3};
     const struct greeting other = {0x1000, TALK_SECRET, 0, .swapped = true, .worker = 2};
+
     begin_configured(talk);
     greet(talk, &same);
     talk_expect(talk, "report 1\n");
@@ -193,6 +200,7 @@ static void a_ps_that_has_its_ps_0_compares_no_more(void **state)
 static void another_ps_0_means_that_the_state_is_lost(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     talk_hang_up(talk, talk->coordinator);
 
@@ -205,6 +213,7 @@ static void another_ps_0_means_that_the_state_is_lost(void **state)
 static void another_ps_0_is_refused_while_the_stream_of_the_present_one_lives(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     const uint64_t present = talk->coordinator;
 
@@ -230,6 +239,7 @@ static void another_ps_0_is_refused_while_the_stream_of_the_present_one_lives(vo
 static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     const uint64_t present = talk->coordinator;
     wire_end end = WIRE_END_INIT;
@@ -250,6 +260,7 @@ static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
 static void a_ps_that_came_back_empty_says_so(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
 
     hello(talk, 0x1000, 0x999);
@@ -260,6 +271,7 @@ static void a_ps_that_came_back_empty_says_so(void **state)
 static void what_comes_with_a_hello_that_is_refused_is_not_obeyed(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     wire_end end = WIRE_END_INIT;
     end.exit_code = 3;
@@ -280,6 +292,7 @@ static void what_comes_with_a_hello_that_is_refused_is_not_obeyed(void **state)
 static void a_sign_of_life_is_answered_by_one(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     order.alive = true;
@@ -292,6 +305,7 @@ static void a_sign_of_life_is_answered_by_one(void **state)
 static void a_ps_gives_up_when_ps_0_is_silent(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     for (int i = 0; i < 59; i++)
         talk_tick(talk, 1000);
@@ -308,6 +322,7 @@ static void a_ps_that_hears_from_ps_0_does_not_say_that_it_waits(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.report_ms = 1000;
     (void)begin_with(talk, &config);
     wire_peer_order alive = WIRE_PEER_ORDER_INIT;
@@ -330,6 +345,7 @@ static void a_ps_that_hears_from_ps_0_does_not_say_that_it_waits(void **state)
 static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
 
     talk_tick(talk, 300000);
@@ -342,6 +358,7 @@ static void nor_is_a_sleep_that_is_shorter_than_a_lease(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.ps_lost_ms = config.lease_ms / 5;
     (void)begin_with(talk, &config);
 
@@ -355,6 +372,7 @@ static void a_session_whose_push_stream_breaks_is_named_at_once(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     talk->shows_logs = true;
 
     talk_hang_up(talk, stream);
@@ -380,6 +398,7 @@ static void sigterm_finishes_what_is_in_flight(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+
     send(talk, stream, 1, 0);
     talk_forget(talk);
 
@@ -398,6 +417,7 @@ static void sigterm_lets_a_part_that_has_begun_to_arrive_be_whole(void **state)
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     struct talk_part sent = part(1, 0);
+
     sent.eager = true;
     talk_part_step(talk, stream, &sent, 0, 2);
 
@@ -414,6 +434,7 @@ static void sigterm_lets_answers_be_read(void **state)
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     struct talk_part sent = part(1, 0);
+
     talk->deaf = stream;
     sent.eager = true;
     talk_part(talk, stream, &sent);
@@ -433,6 +454,7 @@ static void sigterm_does_not_wait_for_ever(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+
     send(talk, stream, 1, 0);
     talk_step(talk, &terminate);
     talk_forget(talk);
@@ -458,6 +480,7 @@ static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     send(talk, stream, 1, 0);
     talk_forget(talk);
 
@@ -473,6 +496,7 @@ static void sigterm_of_another_ps_waits_for_no_client_that_has_gone(void **state
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     send(talk, stream, 1, 0);
     another_ps_was_terminated(talk);
     talk_forget(talk);
@@ -485,6 +509,7 @@ static void sigterm_of_another_ps_waits_for_no_client_that_has_gone(void **state
 static void the_end_is_answered_before_the_exit(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     wire_end end = WIRE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
@@ -505,6 +530,7 @@ static void sigterm_after_the_end_keeps_the_ends_code(void **state)
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
     wire_end end = WIRE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
     send(talk, stream, 1, 0);
     end.message = "every listed member has left as done";
     end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
@@ -524,6 +550,7 @@ static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(v
     const uint64_t stream = begin(talk);
     wire_end end = WIRE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
     send(talk, stream, 1, 0);
     talk_writable(talk, stream);
     talk_forget(talk);
@@ -544,6 +571,7 @@ static void after_the_end_no_line_speaks_of_a_sessions_lease(void **state)
     const uint64_t stream = begin(talk);
     wire_end end = WIRE_END_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
     send(talk, stream, 1, 0);
     talk_open(talk, 2);
     const uint64_t other = talk_push_stream(talk, 2, 1);
@@ -557,195 +585,6 @@ static void after_the_end_no_line_speaks_of_a_sessions_lease(void **state)
     talk_hang_up(talk, other);
 
     talk_expect(talk, "");
-}
-
-/* ---- ps 0 and another ps, which the test plays ---- */
-
-/* ps 1 has taken the last order, answers it, and takes the next, until there is none or it is the end. */
-static void ps_1_answers(struct talk *talk)
-{
-    while (talk->ordered != 0 && !talk->ordered_end) {
-        wire_peer_report report = WIRE_PEER_REPORT_INIT;
-        const struct lane_event answer = {.kind = LANE_EVENT_REPORT, .ps = 1, .report = &report};
-        const struct lane_event taken = {.kind = LANE_EVENT_PEER_UP, .ps = 1};
-        report.answers = talk->ordered;
-        report.ps_incarnation = 0x1001;
-        talk->ordered = 0;
-        talk_step(talk, &answer);
-        talk_step(talk, &taken);
-    }
-}
-
-/* Of worker 0, or of an observer whose session's id is all 2. */
-static void join_at_ps_0(struct talk *talk, bool observer)
-{
-    static uint8_t nonces[2][16] = {{3}, {4}};
-    const uint64_t twos = UINT64_C(0x0202020202020202);
-    wire_task_name task = WIRE_TASK_NAME_INIT;
-    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
-    struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .call = 1,
-        .call_kind = LANE_CALL_JOIN,
-        .request = &join.base,
-        .random = {21, 22}};
-    task.job = "worker";
-    join.protocol_version = WIRE_PROTOCOL_VERSION;
-    join.nonce = (wire_bytes){.len = sizeof nonces[0], .data = nonces[observer]};
-    join.role = observer ? SUMAC__V1__ROLE__ROLE_OBSERVER : SUMAC__V1__ROLE__ROLE_MEMBER;
-    join.task = observer ? NULL : &task;
-    join.local_replicas = 1;
-    if (observer)
-        call.random[0] = call.random[1] = twos;
-
-    talk_step(talk, &call);
-}
-
-/* ps 0 of a cluster that lists worker 0, which has joined. */
-static void begin_as_ps_0(struct talk *talk, uint32_t ps_count)
-{
-    static const char *const jobs[] = {"worker"};
-    static const uint32_t indices[] = {0};
-    const struct lane_event up = {.kind = LANE_EVENT_PEER_UP, .ps = 1};
-    struct lane_config config = talk_config();
-    config.index = 0;
-    config.ps_count = ps_count;
-    config.members_jobs = jobs;
-    config.members_indices = indices;
-    config.member_count = 1;
-    talk_start(talk, &config);
-    if (ps_count > 1)
-        talk_step(talk, &up);
-    ps_1_answers(talk);
-    talk_forget(talk);
-    join_at_ps_0(talk, false);
-    ps_1_answers(talk);
-    talk_expect(talk, "reply JoinReply\n");
-}
-
-static void ps_0_obeys_its_own_orders_within_the_step(void **state)
-{
-    struct talk *const talk = *state;
-
-    begin_as_ps_0(talk, 1);
-}
-
-static void leave_at_ps_0(struct talk *talk)
-{
-    uint64_t id[2] = {21, 22};
-    wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL, .call = 2, .call_kind = LANE_CALL_LEAVE, .request = &leave.base};
-    leave.session_id = (wire_bytes){.len = sizeof id, .data = (uint8_t *)id};
-    leave.done = true;
-
-    talk_step(talk, &call);
-}
-
-static void end_is_answered(struct talk *talk)
-{
-    assert_true(talk->ordered_end);
-    talk->ordered_end = false;
-    ps_1_answers(talk);
-}
-
-static void sigterm_while_ps_0_tells_the_others_the_end_changes_neither(void **state)
-{
-    struct talk *const talk = *state;
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    begin_as_ps_0(talk, 2);
-    leave_at_ps_0(talk);
-    ps_1_answers(talk);
-    talk_expect(talk, "reply LeaveReply\n");
-
-    talk_step(talk, &terminate);
-    talk_tick(talk, 1000);
-    talk_expect(talk, "");
-    assert_int_equal(talk->ordered_exit_code, 0);
-    end_is_answered(talk);
-
-    talk_expect(talk, "exit 0 RUN_ENDED\n");
-}
-
-/* Its clients hear of it from the others first. */
-static void while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease(void **state)
-{
-    struct talk *const talk = *state;
-    begin_as_ps_0(talk, 2);
-    join_at_ps_0(talk, true);
-    ps_1_answers(talk);
-    const uint64_t observer = talk_push_stream(talk, 2, 1);
-    leave_at_ps_0(talk);
-    ps_1_answers(talk);
-    assert_true(talk->ordered_end);
-    assert_null(strstr(talk->text, "end of stream"));
-    talk_forget(talk);
-    talk->shows_logs = true;
-
-    talk_hang_up(talk, observer);
-
-    talk_expect(talk, "");
-}
-
-static void sigterm_waits_for_the_others_no_longer_than_it_may(void **state)
-{
-    struct talk *const talk = *state;
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    begin_as_ps_0(talk, 2);
-    leave_at_ps_0(talk);
-    ps_1_answers(talk);
-    talk_forget(talk);
-    talk_step(talk, &terminate);
-
-    for (int i = 0; i < 4; i++)
-        talk_tick(talk, 1000);
-    talk_expect(talk, "");
-    talk_tick(talk, 1000);
-
-    talk_expect(talk, "exit 0 RUN_ENDED\n");
-}
-
-static void sigterm_of_ps_0_ends_the_run_on_every_ps(void **state)
-{
-    struct talk *const talk = *state;
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    begin_as_ps_0(talk, 2);
-
-    talk_step(talk, &terminate);
-    talk_expect(talk, "");
-    assert_int_equal(talk->ordered_exit_code, 143);
-    end_is_answered(talk);
-
-    talk_expect(talk, "exit 143 TERMINATED\n");
-}
-
-/* It is the last one's: the run has ended when it is through. */
-static void sigterm_of_ps_0_lets_a_leave_be_answered(void **state)
-{
-    struct talk *const talk = *state;
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    begin_as_ps_0(talk, 2);
-    leave_at_ps_0(talk);
-
-    talk_step(talk, &terminate);
-    ps_1_answers(talk);
-    talk_expect(talk, "reply LeaveReply\n");
-    end_is_answered(talk);
-
-    talk_expect(talk, "exit 0 RUN_ENDED\n");
-}
-
-static void sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through(void **state)
-{
-    struct talk *const talk = *state;
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-    begin_as_ps_0(talk, 2);
-    leave_at_ps_0(talk); /* ps 1 does not answer the close */
-    talk_step(talk, &terminate);
-
-    talk_tick(talk, 5000);
-
-    talk_expect(talk, "failed TERMINATED\nexit 143 TERMINATED\n");
 }
 
 int main(void)
@@ -777,13 +616,6 @@ int main(void)
         talk_test(sigterm_after_the_end_keeps_the_ends_code),
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(after_the_end_no_line_speaks_of_a_sessions_lease),
-        talk_test(ps_0_obeys_its_own_orders_within_the_step),
-        talk_test(sigterm_while_ps_0_tells_the_others_the_end_changes_neither),
-        talk_test(while_ps_0_tells_the_end_no_line_speaks_of_a_sessions_lease),
-        talk_test(sigterm_waits_for_the_others_no_longer_than_it_may),
-        talk_test(sigterm_of_ps_0_ends_the_run_on_every_ps),
-        talk_test(sigterm_of_ps_0_lets_a_leave_be_answered),
-        talk_test(sigterm_of_ps_0_waits_for_no_settle_that_cannot_be_through),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

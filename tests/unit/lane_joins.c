@@ -14,6 +14,7 @@ static void who_joins_starts_at_the_slowest_clock(void **state)
 {
     struct talk *const talk = *state;
     const struct lane_config config = talk_config();
+
     talk_start(talk, &config);
     talk_open(talk, 1);
     talk_commit_at(talk, talk_push_stream(talk, 1, 1), 0, 0, 0, 9);
@@ -52,6 +53,7 @@ static void another_ps_that_came_back_without_its_state_ends_this_one(void **sta
 {
     struct talk *const talk = *state;
     const struct lane_config config = talk_config();
+
     talk_start(talk, &config);
     hello_with(talk, 0x1002);
     hello_with(talk, 0); /* ps 0 has not met it again: that says nothing */

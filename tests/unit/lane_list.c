@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_list.c -- the catalogue in pages: each about 1 MiB at most, every variable on one of them. */
+/* lane_list.c -- the catalogue in pages: each about 1 MiB at most, every variable on one of
+ * them. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +20,7 @@ static void add_variables(struct talk *talk, uint64_t count, uint32_t shards)
 {
     static wire_shard shard[SHARDS_MAX];
     static wire_shard *pointers[SHARDS_MAX];
+
     for (uint64_t id = 1; id <= count; id++) {
         char name[32];
         uint64_t shape[] = {shards};
@@ -37,7 +40,7 @@ static void add_variables(struct talk *talk, uint64_t count, uint32_t shards)
             shard[i].bytes = 4;
             pointers[i] = &shard[i];
         }
-        (void)snprintf(name, sizeof name, "v%llu", (unsigned long long)id);
+        (void)snprintf(name, sizeof name, "v%" PRIu64, id);
         own.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
         values.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
         variable.name = name;
@@ -93,6 +96,7 @@ static const wire_list_reply *list(struct talk *talk, const wire_list_request *r
 static void every_variable_is_on_one_page_of_about_1_mib(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk, 7, SHARDS_MAX);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     uint64_t seen = 0;
@@ -115,6 +119,7 @@ static void every_variable_is_on_one_page_of_about_1_mib(void **state)
 static void a_page_has_as_many_as_were_asked_for(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk, 5, 1);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     request.limit = 2;
@@ -140,6 +145,7 @@ static void a_page_has_as_many_as_were_asked_for(void **state)
 static void a_page_goes_on_after_a_variable_that_is_gone(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk, 4, 1);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     talk_delete(talk, 2);
@@ -155,6 +161,7 @@ static void names_that_do_not_fit_are_left_for_the_next_call(void **state)
 {
     struct talk *const talk = *state;
     char *names[] = {"v5", "v4", "v3", "v2", "v1"};
+
     begin(talk, 5, SHARDS_MAX);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     request.names = names;
@@ -173,6 +180,7 @@ static void names_are_counted_and_none_is_said_twice(void **state)
 {
     struct talk *const talk = *state;
     static char *names[1500];
+
     begin(talk, 2, SHARDS_MAX);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     request.names = names;
@@ -204,6 +212,7 @@ static void a_name_that_is_not_known_is_said(void **state)
 {
     struct talk *const talk = *state;
     char *names[] = {"v1", "nothing"};
+
     begin(talk, 1, 1);
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
     request.names = names;
@@ -219,6 +228,7 @@ static void statistics_count_the_sessions_that_they_leave_out(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.sessions_max = 2000;
     talk_start(talk, &config);
     for (uint32_t i = 1; i <= 1200; i++) {
@@ -254,6 +264,7 @@ static void statistics_name_so_many_waits_and_count_the_others(void **state)
     struct talk *const talk = *state;
     static const float values[64] = {1};
     struct lane_config config = talk_config();
+
     config.sessions_max = 100;
     config.staging_bytes_max = 4u << 20;
     config.inline_bytes = 64;

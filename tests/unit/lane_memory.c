@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_memory.c -- where memory runs out: readers are given up, parts that were taken are applied, and the run goes on. */
+/* lane_memory.c -- where memory runs out: readers are given up, parts that were taken are applied,
+ * and the run goes on. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +65,7 @@ stage(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard, uin
     char staged[32];
 
     talk_part(talk, stream, &part);
-    (void)snprintf(staged, sizeof staged, "staged %llu\n", (unsigned long long)sequence);
+    (void)snprintf(staged, sizeof staged, "staged %" PRIu64 "\n", sequence);
     talk_expect(talk, staged);
 }
 
@@ -88,6 +90,7 @@ static void no_more_memory(struct talk *talk, uint32_t takes_left)
 static void a_reader_is_given_up(struct talk *talk, uint32_t inline_bytes)
 {
     const struct streams streams = begin(talk, inline_bytes, 0);
+
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0); /* given: a reader that stops after one message */
     talk_forget(talk);
@@ -119,6 +122,7 @@ static void the_oldest_reader_is_given_up_first(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk, 64, 0);
     const uint64_t other = talk_pull_stream(talk, 1);
+
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
     talk_forget(talk);
@@ -148,6 +152,7 @@ static void the_oldest_reader_is_given_up_first(void **state)
 static void a_part_waits_for_bytes(struct talk *talk, uint32_t inline_bytes)
 {
     const struct streams streams = begin(talk, inline_bytes, 0);
+
     talk->holds_released = true;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0); /* given: all is read, nothing released */
     assert_int_equal(talk->lent_count, 8);
@@ -186,6 +191,7 @@ static void a_ps_that_is_told_to_stop_waits_for_such_a_part(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk, 64, 0);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+
     talk->holds_released = true;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
     talk_forget(talk);
@@ -234,12 +240,13 @@ static void after_any_number_of_blocks_a_part_that_was_taken_is_applied(void **s
 
 /* ---- a view that ends while a part is being cut up ---- */
 
-/* The first variable's block makes place for a fresh one, and the second's ends the view: the first one's old bytes are still to
- * be read. */
+/* The first variable's block makes place for a fresh one, and the second's ends the view: the first
+ * one's old bytes are still to be read. */
 static void what_a_part_reads_is_kept_until_it_has_run(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk, 1u << 20, 8192 * sizeof(float)); /* one block */
+
     stage(talk, streams.push, 1, TWIN, 8192);
     talk_commit(talk, streams.push, 1, 0, 0);
     talk->deaf = streams.pull;
@@ -269,6 +276,7 @@ static void an_answer_that_there_is_no_memory_for_ends_its_stream(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk, 1u << 20, 0);
+
     stage(talk, streams.push, 1, SMALL, 4);
     talk->deaf = streams.push;
     talk_commit(talk, streams.push, 1, 0, 0);
@@ -290,6 +298,7 @@ static void an_answer_that_there_is_no_memory_for_ends_its_stream(void **state)
 static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk, 1u << 20, 0);
     talk->deaf = talk->coordinator;
     talk_delete(talk, 999);
@@ -308,6 +317,7 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
 {
     struct talk *const talk = *state;
     const struct lane_config config = talk_config();
+
     talk_start(talk, &config);
     const uint64_t state_bytes = talk->lane->store.state_bytes;
     talk_add(talk, 30, 1u << 18, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);

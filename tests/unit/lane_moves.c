@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_moves.c -- parts, streams and operations go from state to state as their tables say, and any other move ends the process. */
+/* lane_moves.c -- parts, streams and operations go from state to state as their tables say, and any
+ * other move ends the process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -92,6 +92,7 @@ static void a_session_that_is_being_settled_is_not_taken_from(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     send(talk, stream, 1, 0);
     talk_forget(talk);
 
@@ -105,6 +106,7 @@ static void without_close_before_settling_it_still_pushes(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.broken = 1u << RULE_close_before_settling;
     const uint64_t stream = begin_with(talk, &config);
 
@@ -119,6 +121,7 @@ static void a_close_reports_commits_and_refusals(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(2, 1);
+
     bad.offset = 1;
     send(talk, stream, 1, 0);
     talk_part(talk, stream, &bad);
@@ -136,6 +139,7 @@ static void a_decided_session_is_applied_up_to_its_final(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     float held[4];
+
     send(talk, stream, 1, 0);
     send(talk, stream, 2, 1);
     send(talk, stream, 3, 2);
@@ -161,6 +165,7 @@ static void a_decided_session_is_applied_up_to_its_final(void **state)
 static void a_client_that_is_closed_hears_the_cause_that_ps_0_has_said(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
     cause.kind = SUMAC__V1__CLOSE_CAUSE__KIND__KIND_LEASE_OVER;
@@ -177,6 +182,7 @@ static void without_tell_closed_client_it_is_not_told(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.broken = 1u << RULE_tell_closed_client;
     (void)begin_with(talk, &config);
     talk_close(talk, 1);
@@ -190,6 +196,7 @@ static void a_client_that_was_settled_meanwhile_is_told_when_it_is_back(void **s
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     talk_hang_up(talk, stream);
     talk_close(talk, 1);
     talk_decide(talk, 1, 0, 0);
@@ -204,6 +211,7 @@ static void a_decision_is_answered_when_all_is_applied(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.inline_bytes = 8;
     const uint64_t stream = begin_with(talk, &config);
     talk->holds_compute = true;
@@ -224,6 +232,7 @@ static uint64_t begin_with_a_busy_shard(struct talk *talk)
 {
     struct lane_config config = talk_config();
     struct talk_part eager = part(1, 0);
+
     config.inline_bytes = 8;
     eager.eager = true;
     const uint64_t stream = begin_with(talk, &config);
@@ -246,6 +255,7 @@ static void a_decision_waits_for_a_part_that_waits_for_its_shard(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin_with_a_busy_shard(talk);
+
     send(talk, stream, 1, 0);
     talk_commit(talk, stream, 1, 0, 0);
     talk_close(talk, 1);
@@ -267,6 +277,7 @@ static void an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_clos
     struct talk *const talk = *state;
     const uint64_t stream = begin_with_a_busy_shard(talk);
     struct talk_part eager = part(1, 0);
+
     eager.eager = true;
     talk_part(talk, stream, &eager);
     talk_forget(talk);
@@ -281,12 +292,14 @@ static void an_eager_part_that_waits_for_its_shard_is_not_applied_after_the_clos
     expect_held(talk, 1);
 }
 
-/* What its client had said that it knows of is in no list, and whoever reads the list is told so. */
+/* What its client had said that it knows of is in no list, and whoever reads the list is told
+ * so. */
 static void a_close_and_its_end_say_from_where_on_the_voided_pushes_are_whole(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
     const uint64_t stream = begin_with(talk, &config);
+
     send(talk, stream, 1, 0);
     talk_commit(talk, stream, 1, 1, 0);
     send(talk, stream, 2, 1);
@@ -304,6 +317,7 @@ static void an_eager_part_that_is_being_applied_counts_in_a_settle(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.inline_bytes = 8;
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part eager = part(1, 0);
@@ -322,6 +336,7 @@ static void a_clock_counts_when_what_was_committed_before_it_is_applied(void **s
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     send(talk, stream, 2, 1); /* push 1 is still on its way */
     talk_forget(talk);
 
@@ -356,6 +371,7 @@ static void the_slowest_clock_is_a_members_and_never_goes_back(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     talk_commit_at(talk, stream, 0, 0, 0, 5);
     open_observer(talk);
     talk_commit_at(talk, stream, 0, 0, 0, 9);
@@ -370,6 +386,7 @@ static void the_slowest_clock_is_a_members_and_never_goes_back(void **state)
 static void pulls_of_a_settled_session_do_not_wait_on(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     const uint64_t pull = talk_pull_stream(talk, 1);
     talk_pull(talk, pull, 4, VARIABLE, 1, 9);
@@ -384,6 +401,7 @@ static void pulls_of_a_settled_session_do_not_wait_on(void **state)
 static void a_pull_for_a_push_of_a_closed_session_fails_at_once(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     const uint64_t pull = talk_pull_stream(talk, 1);
     talk_close(talk, 1);
@@ -400,6 +418,7 @@ static void the_sessions_heard_from_are_reported_now_and_then(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     talk_tick(talk, 2500);
     talk_expect(talk, "report renewed 1\n");
     talk_commit(talk, stream, 0, 0, 0);
@@ -415,6 +434,7 @@ static void of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once(void **s
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     talk_tick(talk, 2500);
     talk_tick(talk, 2500);
     talk_tick(talk, 2500);
@@ -429,6 +449,7 @@ static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
     struct talk_part half = part(1, 0);
     half.shard = 20;
@@ -458,6 +479,7 @@ static void a_shard_that_is_being_filled_is_not_there_yet(void **state)
     const struct talk_part sent = {
         .sequence = 1, .eager = true, .shard = 30, .shards = 1, .values = values, .count = 4};
     const uint64_t rows = 1u << 18; /* a megabyte: more than one step fills */
+
     talk_forget(talk);
 
     talk_add(talk, 30, rows, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
@@ -513,6 +535,7 @@ static void a_variable_is_assigned_with_the_last_of_its_shards(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     add_in_shards(talk, 20, 5, 2); /* given */
     struct talk_part sent = part(1, 0);
     sent.shard = 22;
@@ -543,6 +566,7 @@ static void a_variable_is_assigned_when_every_element_is(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
     talk_forget(talk);
     struct talk_part sent = part(1, 0);
@@ -570,6 +594,7 @@ static void a_variable_is_assigned_when_every_element_is(void **state)
 static void no_more_sessions_are_opened_than_there_are_grants_for(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk); /* 4 places, one taken */
     talk_open(talk, 2);
     talk_open(talk, 3);
@@ -591,6 +616,7 @@ static void no_more_sessions_are_opened_than_there_are_grants_for(void **state)
 static void what_no_create_would_make_is_not_made_for_an_order(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
 
     talk_add(talk, 20, 4, 1, SUMAC_INT32, UPDATE_ASSIGN, SUMAC__V1__INITIALIZER__KIND__KIND_NORMAL);
@@ -607,6 +633,7 @@ static void what_no_create_would_make_is_not_made_for_an_order(void **state)
 static void an_order_given_twice_does_nothing_more(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
 
     talk_open(talk, 1);
@@ -621,6 +648,7 @@ static void a_deleted_variable_stays_for_the_parts_that_name_it(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     send(talk, stream, 1, 0);
     talk_delete(talk, VARIABLE);
     talk_forget(talk);
@@ -634,6 +662,7 @@ static void a_deleted_variable_stays_for_the_parts_that_name_it(void **state)
 static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     hello(talk, 0x1000, 0x1001);
     talk_expect(talk, "end of stream STREAM_REPLACED\nreport 5\n");
@@ -650,98 +679,6 @@ static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state
 }
 
 /* ---- calls ---- */
-
-static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
-{
-    struct talk *const talk = *state;
-    (void)begin(talk);
-    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
-
-    talk_step(talk, &call);
-
-    talk_expect(talk, "failed NOT_COORDINATOR\n");
-}
-
-/* Its configuration has the ps in another order. */
-static void who_takes_another_ps_for_ps_0_is_shown_both_lists(void **state)
-{
-    struct talk *const talk = *state;
-    (void)begin(talk);
-    char *addresses[] = {"h1:1", "h0:1"};
-    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
-    join.ps_addresses = addresses;
-    join.n_ps_addresses = 2;
-
-    talk_step(talk, &call);
-    talk_expect(talk, "failed WRONG_CLUSTER\n");
-
-    addresses[0] = "h0:1"; /* it has the same, and was led astray */
-    addresses[1] = "h1:1";
-    talk_step(talk, &call);
-    talk_expect(talk, "failed NOT_COORDINATOR\n");
-}
-
-static void lists_and_stats_need_no_session(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    send(talk, stream, 1, 0);
-    talk_forget(talk);
-    wire_list_request list = WIRE_LIST_REQUEST_INIT;
-    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
-    char *unknown[] = {"nothing"};
-    struct lane_event call = {
-        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
-
-    talk_step(talk, &call);
-    list.names = unknown;
-    list.n_names = 1;
-    talk_step(talk, &call);
-    call.call_kind = LANE_CALL_STATS;
-    call.request = &stats.base;
-    talk_step(talk, &call);
-
-    talk_expect(
-        talk,
-        "reply ListReply\nfailed UNKNOWN_VARIABLE\nreply StatsReply pushes 0 pulls 0 refused 0 "
-        "duplicates 0 staleness 0 of 0 staged 890\n");
-}
-
-/* A job's name of 62 bytes, two for each character. */
-static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
-{
-    struct talk *const talk = *state;
-    char job[63];
-    for (size_t i = 0; i + 2 < sizeof job; i += 2)
-        memcpy(job + i, "\xc3\xa9", 3);
-    talk->job = job;
-    const uint64_t stream = begin(talk);
-    send(talk, stream, 1, 0);
-    talk_commit(talk, stream, 1, 0, 0);
-    wire_list_request list = WIRE_LIST_REQUEST_INIT;
-    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
-    struct lane_event call = {
-        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
-    struct lane_effects effects;
-
-    ps_core_step(talk->core, &call, &effects);
-    const wire_list_reply *listed = (const wire_list_reply *)effects.items[0].reply;
-    assert_int_equal(strlen(listed->variables[0]->shards[0]->last_worker), 62 + strlen(" 1"));
-    talk_forget(talk);
-    talk_step(talk, &call);
-    call.call_kind = LANE_CALL_STATS;
-    call.request = &stats.base;
-    talk_step(talk, &call);
-
-    talk_expect(
-        talk, "reply ListReply\nreply StatsReply pushes 1 pulls 0 refused 0 duplicates 0 staleness "
-              "0 of 0 "
-              "staged 0\n");
-}
 
 int main(void)
 {
@@ -773,10 +710,6 @@ int main(void)
         talk_test(an_order_given_twice_does_nothing_more),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
-        talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
-        talk_test(who_takes_another_ps_for_ps_0_is_shown_both_lists),
-        talk_test(lists_and_stats_need_no_session),
-        talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_piece.c -- the pieces of a part: every sequence of full and empty ones is applied as the plain loop says. */
+/* lane_piece.c -- the pieces of a part: every sequence of full and empty ones is applied as the
+ * plain loop says. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +25,8 @@ struct letter {
     uint32_t function; /* 0: the variable's own; 1: assign */
 };
 
-/* With an element of four bytes and one of eight, aligned runs of few elements end in the middle of a chunk of 64 bytes, and
- * those of six reach over its end. */
+/* With an element of four bytes and one of eight, aligned runs of few elements end in the middle of
+ * a chunk of 64 bytes, and those of six reach over its end. */
 static const struct letter letters[] = {
     {FLOATS, 0, 0},  {FLOATS, 1, 0},  {FLOATS, 6, 0},  {FLOATS, 0, 1},
     {FLOATS, 1, 1},  {FLOATS, 6, 1},  {DOUBLES, 0, 0}, {DOUBLES, 1, 0},
@@ -66,7 +68,8 @@ static uint64_t begin(struct talk *talk)
     return stream;
 }
 
-/* The next piece of a push: elements that follow those sent before, with values that differ, applied to the plain variable, too. */
+/* The next piece of a push: elements that follow those sent before, with values that differ,
+ * applied to the plain variable, too. */
 static void add_piece(struct sent *sent, struct plain *plain, const struct letter *letter)
 {
     const bool wide = letter->shard == DOUBLES;
@@ -132,8 +135,7 @@ expect_done(struct talk *talk, const struct sent *sent, struct plain *plain, uin
 {
     char expected[96];
     size_t used = (size_t)snprintf(
-        expected, sizeof expected, "staged %llu\ndone %llu [", (unsigned long long)sequence,
-        (unsigned long long)sequence);
+        expected, sizeof expected, "staged %" PRIu64 "\ndone %" PRIu64 " [", sequence, sequence);
 
     for (uint32_t i = 0; i < sent->touched_count; i++)
         used += (size_t)snprintf(
@@ -221,6 +223,7 @@ static void a_piece_with_another_function_is_not_continued(void **state)
     struct sent sent = {.count = 0};
     static const struct letter add_all = {FLOATS, ELEMENTS, 0}, add = {FLOATS, 4, 0},
                                assign = {FLOATS, 4, 1};
+
     add_piece(&sent, &plain, &add_all);
     send_some(talk, stream, &sent, 1, 0, 1);
     expect_done(talk, &sent, &plain, 1);

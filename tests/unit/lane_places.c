@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_places.c -- streams of one sort never shut out those of another, and nobody stays who says nothing. */
+/* lane_places.c -- streams of one sort never shut out those of another, and nobody stays who says
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@ static void begin(struct talk *talk)
 static void a_stream_on_which_no_hello_comes_ends_after_five_seconds(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     talk_stream(talk, LANE_STREAM_PUSH);
     talk_tick(talk, 1000);
@@ -43,6 +45,7 @@ static void a_stream_on_which_no_hello_comes_ends_after_five_seconds(void **stat
 static void a_stream_on_which_no_hello_comes_has_a_tick_at_its_end(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     const uint64_t end_us = talk->now_us + (uint64_t)LANE_HELLO_MS_MAX * 1000;
     talk_stream(talk, LANE_STREAM_PUSH);
@@ -55,6 +58,7 @@ static void a_stream_on_which_no_hello_comes_has_a_tick_at_its_end(void **state)
 static void a_stream_that_somebody_owns_stays(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     talk_push_stream(talk, 1, 1);
     talk_pull_stream(talk, 1);
@@ -70,6 +74,7 @@ static void a_stream_that_somebody_owns_stays(void **state)
 static void a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     talk_tick(talk, 1000);
     talk_push_stream(talk, 3, 1);
@@ -85,6 +90,7 @@ static void a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds
 static void who_was_not_listened_to_has_not_been_silent(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     talk_stream(talk, LANE_STREAM_PUSH);
 
@@ -100,6 +106,7 @@ static void who_was_not_listened_to_has_not_been_silent(void **state)
 static void the_oldest_stranger_gives_way_to_who_says_hello_at_once(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     for (uint32_t i = 0; i < STREAMS / 4; i++)
         talk_stream(talk, i % 2 == 0 ? LANE_STREAM_PUSH : LANE_STREAM_PEER);
@@ -116,6 +123,7 @@ static void the_oldest_stranger_gives_way_to_who_says_hello_at_once(void **state
 static void readers_take_half_of_the_places_at_most(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     uint64_t reader = 0;
     for (uint32_t i = 0; i < STREAMS / 2; i++)
@@ -135,6 +143,7 @@ static void readers_take_half_of_the_places_at_most(void **state)
 static void every_session_has_a_share(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     talk_push_stream(talk, 1, 1);
     const uint64_t pulls = talk_pull_stream(talk, 1);
@@ -155,6 +164,7 @@ static void every_session_has_a_share(void **state)
 static void of_a_closed_session_the_push_stream_goes_and_the_readers_stay(void **state)
 {
     struct talk *const talk = *state;
+
     begin(talk);
     for (uint32_t i = 1; i < STREAMS / 2; i++)
         talk_pull_stream(talk, 0);
@@ -186,5 +196,6 @@ int main(void)
         talk_test(every_session_has_a_share),
         talk_test(of_a_closed_session_the_push_stream_goes_and_the_readers_stay),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static struct streams begin(struct talk *talk)
 static void push(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard, float step)
 {
     float values[40];
+
     for (int i = 0; i < 40; i++)
         values[i] = step;
     const struct talk_part part = {
@@ -83,6 +84,7 @@ static void a_pull_that_waits_holds_up_no_other(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
 
     talk_pull(talk, streams.pull, 2, SHORT, 1, 0);
@@ -94,6 +96,7 @@ static void without_the_rule_a_pull_that_waits_holds_up_pushes(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.broken = 1u << RULE_pulls_hold_up_nothing;
     const struct streams streams = begin_with(talk, &config);
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
@@ -108,6 +111,7 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct lane_effects effects;
+
     talk_pull(talk, streams.pull, 1, SHORT, 1, 12);
     const struct lane_event late = {
         .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
@@ -132,6 +136,7 @@ static void a_pull_that_waits_has_a_tick_at_its_deadline(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const uint64_t deadline_us = talk->now_us + 60u * 1000000u;
+
     talk_pull(talk, streams.pull, 1, SHORT, 1, 12);
 
     talk_tick(talk, 58000);
@@ -160,6 +165,7 @@ static void a_pull_waits_until_the_variable_is_assigned(void **state)
     const struct streams streams = begin(talk);
     const uint64_t reader = talk_pull_stream(talk, 0);
     const float values[] = {1, 2, 3, 4};
+
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
     talk_forget(talk);
     struct talk_part sent = {
@@ -187,6 +193,7 @@ static void a_pull_of_what_is_never_assigned_says_so(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
     talk_pull(talk, streams.pull, 7, 20, 1, 0);
     const struct lane_event late = {
@@ -203,6 +210,7 @@ static void a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer(void
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const uint64_t reader = talk_pull_stream(talk, 0);
+
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
     talk_add(talk, 21, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
     talk_pull(talk, streams.pull, 1, SHORT, 1, 12);
@@ -224,6 +232,7 @@ static void a_pull_can_be_cancelled(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
 
     assert_true(lane_stream_has_pulls(talk->lane, streams.pull));
@@ -238,6 +247,7 @@ static void a_pull_can_be_cancelled(void **state)
 static void a_reader_needs_no_session(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
 
     const uint64_t reader = talk_pull_stream(talk, 0);
@@ -249,6 +259,7 @@ static void a_reader_needs_no_session(void **state)
 static void a_reader_without_a_session_waits_for_no_push(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     const uint64_t reader = talk_pull_stream(talk, 0);
     talk_forget(talk);
@@ -291,6 +302,7 @@ static void a_range_is_read_within_its_shard_and_in_whole_elements(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     push(talk, streams.push, 1, SHORT, 2);
     talk_forget(talk);
 
@@ -321,6 +333,7 @@ static void bounded_lag_is_of_a_later_release(void **state)
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
     const struct lane_event event = {
         .kind = LANE_EVENT_PULL, .stream = streams.pull, .pull_request = &request};
+
     request.request = 3;
     request.bounded = true;
 
@@ -335,6 +348,7 @@ static void a_long_pull_comes_in_messages(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     push(talk, streams.push, 1, LONG, 3);
 
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
@@ -347,6 +361,7 @@ static void what_is_written_meanwhile_is_not_seen(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     push(talk, streams.push, 1, LONG, 1);
     talk_forget(talk);
     talk->deaf = streams.pull;
@@ -368,6 +383,7 @@ static void a_reader_that_keeps_too_much_is_ended(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.view_bytes_max = 64; /* two blocks of the five */
     const struct streams streams = begin_with(talk, &config);
     talk->deaf = streams.pull;
@@ -386,6 +402,7 @@ static void a_short_pull_overtakes_a_long_one(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
     talk_pull(talk, streams.pull, 2, SHORT, 1, 0);
@@ -402,6 +419,7 @@ static void a_long_pull_waits_for_the_one_before_it(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     talk->deaf = streams.pull;
 
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
@@ -421,6 +439,7 @@ static void sigterm_lets_a_long_pull_behind_one_that_waits_go_on(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+
     talk_pull(talk, streams.pull, 1, SHORT, 1, 12); /* given: one that waits, … */
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 2, LONG, 1, 0); /* … and one whose answer has begun */
@@ -438,6 +457,7 @@ static void a_reader_that_hangs_up_leaves_nothing_behind(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
     push(talk, streams.push, 1, LONG, 10);
@@ -455,6 +475,7 @@ static void what_vector_work_reads_is_not_given_away(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     push(talk, streams.push, 1, LONG, 1);
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
@@ -485,6 +506,7 @@ static void a_block_that_is_written_in_part_keeps_the_rest(void **state)
         .offset = 3,
         .values = values,
         .count = 3};
+
     push(talk, streams.push, 1, LONG, 1);
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
@@ -505,6 +527,7 @@ static struct streams begin_lending(struct talk *talk)
 {
     struct lane_config config = talk_config();
     struct streams streams;
+
     config.block_bytes = 32768;
     config.pull_chunk_bytes = 65536;
     config.staging_bytes_max = 4u << 20;
@@ -523,6 +546,7 @@ static void bytes_that_are_on_their_way_are_not_written_to(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
     float *ones = test_calloc(65536, sizeof *ones);
+
     for (int i = 0; i < 65536; i++)
         ones[i] = 1;
     const struct talk_part part = {
@@ -547,6 +571,7 @@ static void a_deleted_variable_is_read_to_its_end(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
+
     talk->holds_released = true;
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
@@ -562,12 +587,14 @@ static void a_deleted_variable_is_read_to_its_end(void **state)
     talk_release(talk);
 }
 
-/* A short answer is not copied before the step is over, and by then nobody uses the variable any more. */
+/* A short answer is not copied before the step is over, and by then nobody uses the variable any
+ * more. */
 static void the_last_short_pull_of_a_deleted_variable_lends_its_blocks(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
     float *ones = test_calloc(16384, sizeof *ones);
+
     for (int i = 0; i < 16384; i++)
         ones[i] = 1;
     const struct talk_part part = {
@@ -603,12 +630,14 @@ static void pass(struct talk *talk, uint64_t ms)
     }
 }
 
-/* Whoever takes nothing for a minute holds no values back: neither of the living nor of the deleted. */
+/* Whoever takes nothing for a minute holds no values back: neither of the living nor of the
+ * deleted. */
 static void a_reader_that_takes_nothing_is_given_up(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_lending(talk);
     const uint64_t reader = talk_pull_stream(talk, 1);
+
     talk->holds_released = true;
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
@@ -635,6 +664,7 @@ static void a_sleep_of_the_ps_is_not_its_readers(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 1, LONG, 1, 0);
     talk_forget(talk);
@@ -652,6 +682,7 @@ static void many_small_pieces_are_one_run_of_bytes(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.copied_pull_bytes_max = 65536;
     const struct streams streams = begin_with(talk, &config);
     for (uint32_t i = 0; i < 1000; i++)

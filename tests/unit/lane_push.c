@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_push.c -- pushing: staged, committed, applied in order, exactly once, whatever streams break. */
+/* lane_push.c -- pushing: staged, committed, applied in order, exactly once, whatever streams
+ * break. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,6 +80,7 @@ static void a_stream_is_greeted_before_anything_else(void **state)
 {
     struct talk *const talk = *state;
     const struct lane_config config = talk_config();
+
     talk_start(talk, &config);
     talk_open(talk, 1);
     talk_forget(talk);
@@ -107,6 +109,7 @@ static void a_commit_never_goes_back(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     send(talk, streams.push, 1, 0, one);
     talk_commit(talk, streams.push, 3, 0, 0);
     talk_commit(talk, streams.push, 1, 0, 0);
@@ -122,6 +125,7 @@ static void a_part_in_several_messages_counts_with_the_last(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct talk_part sent = part(1, 0, one);
+
     sent.eager = true;
 
     talk_part_in_steps(talk, streams.push, &sent, 1);
@@ -134,6 +138,7 @@ static void an_eager_part_carries_its_own_commit(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct talk_part sent = part(1, 0, one);
+
     sent.eager = true;
 
     talk_part(talk, streams.push, &sent);
@@ -166,10 +171,12 @@ static void without_follow_previous_a_part_overtakes(void **state)
     talk_expect(talk, "staged 7\ndone 7 [1]\n");
 }
 
-/* What it says to follow is below the mark, or not before it, or a staged neighbour says otherwise: it would wait for ever. */
+/* What it says to follow is below the mark, or not before it, or a staged neighbour says otherwise:
+ * it would wait for ever. */
 static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
 {
     struct talk *const talk = *state;
+
     const struct {
         uint64_t sequence, previous;
     } wrong[] = {{9, 9}, {9, 12}, {9, 1}, {9, 3}, {6, 5}, {5, 2}, {7, 4}};
@@ -198,6 +205,7 @@ static void a_voided_push_takes_its_turn_and_changes_nothing(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     send(talk, streams.push, 1, 0, one);
     send(talk, streams.push, 2, 1, ten);
     talk_forget(talk);
@@ -212,6 +220,7 @@ static void without_done_says_voided_a_voided_push_looks_applied(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_without(talk, RULE_done_says_voided);
+
     send(talk, streams.push, 1, 0, one);
     talk_forget(talk);
 
@@ -224,6 +233,7 @@ static void answers_of_a_stream_that_is_not_read_go_out_together(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     send(talk, streams.push, 1, 0, one);
     talk_forget(talk);
     talk->deaf = streams.push;
@@ -244,6 +254,7 @@ static void a_duplicate_is_done_again_with_the_present_version(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     send(talk, streams.push, 1, 0, one);
     send(talk, streams.push, 2, 1, one);
     talk_commit(talk, streams.push, 2, 0, 0);
@@ -259,6 +270,7 @@ static void without_recognise_duplicates_a_duplicate_is_staged(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_without(talk, RULE_recognise_duplicates);
+
     send(talk, streams.push, 1, 0, one);
     talk_commit(talk, streams.push, 1, 0, 0);
     talk_forget(talk);
@@ -272,6 +284,7 @@ static void a_part_sent_again_on_a_new_stream_is_staged_once(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     send(talk, streams.push, 1, 0, one);
     talk_hang_up(talk, streams.push);
     const uint64_t again = talk_push_stream(talk, 1, 2);
@@ -300,6 +313,7 @@ static void a_part_sent_again_while_it_is_applied_is_not_staged_again(void **sta
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.inline_bytes = 8;
     const struct streams streams = begin_with(talk, &config);
     struct talk_part sent = part(1, 0, one);
@@ -323,6 +337,7 @@ static void a_part_sent_again_may_carry_its_own_commit(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     struct talk_part sent = part(1, 0, one);
+
     talk_part(talk, streams.push, &sent);
     talk_hang_up(talk, streams.push);
     const uint64_t again = talk_push_stream(talk, 1, 2);
@@ -339,6 +354,7 @@ static void a_part_that_broke_off_is_dropped(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const struct talk_part broken = part(1, 0, one);
+
     talk_part_step(talk, streams.push, &broken, 0, 2); /* given: the first half of a part */
 
     talk_hang_up(talk, streams.push); /* when its stream breaks */
@@ -355,6 +371,7 @@ static void what_has_come_of_a_part_when_its_session_closes_is_dropped(void **st
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
     const struct talk_part broken = part(1, 0, one);
+
     talk_part_step(talk, streams.push, &broken, 0, 2);
 
     talk_close(talk, 1);
@@ -377,6 +394,7 @@ static void a_stream_of_a_larger_generation_ends_the_older_one(void **state)
 static void a_stream_of_no_larger_generation_is_refused(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     (void)talk_push_stream(talk, 1, 5);
     talk_forget(talk);
@@ -392,6 +410,7 @@ static void without_generation_an_older_stream_is_still_taken(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_without(talk, RULE_generation);
+
     (void)talk_push_stream(talk, 1, 2);
     talk_expect(talk, "greeting\n");
 
@@ -433,6 +452,7 @@ static void a_stream_of_another_epoch_is_greeted_and_not_obeyed(void **state)
 static void a_session_that_is_not_known_is_told_to_join_again(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
 
     const uint64_t stream = talk_push_stream(talk, 9, 1);
@@ -447,6 +467,7 @@ static void a_session_that_is_not_known_is_told_to_join_again(void **state)
 static void a_stream_that_says_no_hello_is_ended(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     const uint64_t stream = talk_stream(talk, LANE_STREAM_PUSH);
 
@@ -469,6 +490,7 @@ static void a_hello_of_another_version_or_cluster_or_of_no_session_is_refused(vo
     struct talk *const talk = *state;
     uint8_t id[16];
     wire_hello hello = WIRE_HELLO_INIT;
+
     (void)begin(talk);
     memset(id, 1, sizeof id);
     hello.protocol_version = WIRE_PROTOCOL_VERSION + 1;
@@ -511,6 +533,7 @@ static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     first.shard_id = second.shard_id = VARIABLE;
     first.bytes = UINT64_C(1) << 63;
     second.bytes = (UINT64_C(1) << 63) + 8;
@@ -537,6 +560,7 @@ static void a_part_that_goes_on_without_a_beginning_ends_the_stream(void **state
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     header.sequence = 4;
     header.last = true;
     request.parts = parts;
@@ -594,6 +618,7 @@ static void a_part_that_waits_says_for_what(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
+
     send(talk, streams.push, 2, 0, one);
     send(talk, streams.push, 5, 4, one);
     send(talk, streams.push, 6, 5, one);
@@ -660,11 +685,13 @@ static void no_answer_overtakes_the_record_it_waits_for(void **state)
     talk_expect(talk, "done 1 [1]\n");
 }
 
-/* What it shows is chosen when it is ready: what is applied while it waits is not shown, and holds nobody up. */
+/* What it shows is chosen when it is ready: what is applied while it waits is not shown, and holds
+ * nobody up. */
 static void a_pull_waits_for_the_records_of_what_it_shows(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_with_records(talk);
+
     send(talk, streams.push, 1, 0, one);
     talk_commit(talk, streams.push, 1, 0, 0);
     const uint64_t first = talk->last_record;
@@ -682,11 +709,13 @@ static void a_pull_waits_for_the_records_of_what_it_shows(void **state)
     talk_expect(talk, "pulled 2 [2] 2 2 2 2\n");
 }
 
-/* Of those that wait the first holds back the rest, though their records are older: a part that came again. */
+/* Of those that wait the first holds back the rest, though their records are older: a part that
+ * came again. */
 static void answers_keep_their_order_while_they_wait(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin_with_records(talk);
+
     send(talk, streams.push, 1, 0, one);
     const uint64_t staged = talk->last_record;
     talk_commit(talk, streams.push, 1, 0, 0);
@@ -704,6 +733,7 @@ static void refusals_ends_and_reports_wait_for_their_records(void **state)
     struct talk *const talk = *state;
     const struct streams streams = begin_with_records(talk);
     struct talk_part bad = part(1, 0, one);
+
     bad.offset = 1;
 
     talk_part(talk, streams.push, &bad);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_refuse.c -- parts that are refused: for what, and that a refused part keeps its place in the order. */
+/* lane_refuse.c -- parts that are refused: for what, and that a refused part keeps its place in the
+ * order. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,6 +57,7 @@ static void a_shard_that_is_not_here_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.shard = 77;
 
     talk_part(talk, stream, &sent);
@@ -68,6 +70,7 @@ static void a_stale_layout_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.layout_epoch = 3;
 
     talk_part(talk, stream, &sent);
@@ -80,6 +83,7 @@ static void so_is_one_that_was_before_it(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     store_shard(&talk->lane->store, SUM)->layout_epoch = 4;
     sent.layout_epoch = 3;
 
@@ -93,6 +97,7 @@ static void a_piece_that_ends_past_the_shard_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.offset = 1;
 
     talk_part(talk, stream, &sent);
@@ -156,6 +161,7 @@ static void a_refusal_that_is_cut_is_cut_between_characters(void **state)
 {
     struct talk *const talk = *state;
     char name[1024] = "x";
+
     for (size_t i = 1; i + 2 < sizeof name; i += 2)
         memcpy(name + i, "\xc3\xa9", 3);
     talk->name = name;
@@ -175,6 +181,7 @@ static void an_unknown_function_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.function = 4711;
 
     talk_part(talk, stream, &sent);
@@ -193,6 +200,7 @@ static void a_function_that_its_part_does_not_have_is_refused(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
     piece.shard_id = SUM;
     piece.bytes = 16;
@@ -217,6 +225,7 @@ static void a_function_whose_slots_the_variable_lacks_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.function = UPDATE_ADAM;
 
     talk_part(talk, stream, &sent);
@@ -267,6 +276,7 @@ static void a_hyperparameter_is_checked_in_the_variables_type(void **state)
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
     talk_add(talk, 21, 4, 1, SUMAC_FLOAT64, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
     talk_forget(talk);
@@ -300,6 +310,7 @@ static void half_a_row_for_a_function_with_slots_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.shard = MATRIX;
     sent.count = 2;
 
@@ -313,6 +324,7 @@ static void rows_in_messages_that_end_within_one_are_whole_rows(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.shard = MATRIX;
     sent.count = 8;
     sent.eager = true;
@@ -327,6 +339,7 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.declared = 8192; /* as much as the grant, but the part itself takes some */
     talk->shows_logs = true;
 
@@ -348,6 +361,7 @@ static void what_has_no_bytes_takes_of_the_grant_too(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     enum { shards = 64 };
     for (uint32_t i = 0; i < shards; i++)
         talk_variable(talk, 100 + i, 1, UPDATE_ASSIGN_ADD);
@@ -379,6 +393,7 @@ static void a_piece_that_is_continued_takes_room_once(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     enum { elements = 512 };
     float values[elements];
     for (int i = 0; i < elements; i++)
@@ -399,6 +414,7 @@ static void parts_that_together_exceed_the_grant_are_refused(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.staging_bytes_max = 4 * 2048; /* two parts of 16 bytes, no third */
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part sent = part(1, 0);
@@ -417,6 +433,7 @@ static void room_is_free_again_when_a_part_is_done(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.staging_bytes_max = 4 * 1024; /* one of them */
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part sent = part(1, 0);
@@ -437,6 +454,7 @@ static void a_value_that_is_not_finite_is_refused(void **state)
     const uint64_t stream = begin(talk);
     const float values[] = {1, 2, NAN, 4};
     struct talk_part sent = part(1, 0);
+
     sent.values = values;
     talk->shows_logs = true;
 
@@ -454,6 +472,7 @@ static void an_option_allows_what_is_not_finite(void **state)
     const uint64_t stream = begin(talk);
     const float values[] = {1, 2, INFINITY, 4};
     struct talk_part sent = part(1, 0);
+
     sent.values = values;
     sent.non_finite_allowed = true;
     sent.eager = true;
@@ -484,6 +503,7 @@ static void a_synchronous_part_is_of_a_later_release(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.synchronous = true;
 
     talk_part(talk, stream, &sent);
@@ -496,6 +516,7 @@ static void fewer_bytes_than_declared_are_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.declared = 20;
 
     talk_part(talk, stream, &sent);
@@ -508,6 +529,7 @@ static void more_bytes_than_declared_are_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.declared = 12;
 
     talk_part(talk, stream, &sent);
@@ -520,6 +542,7 @@ static void a_payload_with_another_checksum_is_refused(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.checksum = XXH3_64bits(one, 16) + 1;
 
     talk_part(talk, stream, &sent);
@@ -532,6 +555,7 @@ static void a_payload_with_its_checksum_is_staged(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part sent = part(1, 0);
+
     sent.checksum = XXH3_64bits(one, 16);
 
     talk_part_in_steps(talk, stream, &sent, 3);
@@ -543,6 +567,7 @@ static void more_pieces_than_a_part_may_have_are_refused(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     enum { per_message = 4096 };
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     wire_part header = WIRE_PART_INIT;
@@ -575,6 +600,7 @@ static void a_refused_part_takes_its_turn(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0), good = part(2, 1);
+
     bad.offset = 1;
     talk_part(talk, stream, &bad);
     talk_part(talk, stream, &good);
@@ -590,6 +616,7 @@ static void a_refused_eager_part_is_voided_here(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0);
+
     bad.offset = 1;
     bad.eager = true;
 
@@ -603,6 +630,7 @@ static void a_refusal_is_remembered_until_it_was_heard(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0);
+
     bad.offset = 1;
     bad.eager = true;
     talk_part(talk, stream, &bad);
@@ -620,6 +648,7 @@ static void without_acked_through_a_refusal_is_forgotten_at_once(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+
     config.broken = 1u << RULE_acked_through;
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part bad = part(1, 0);

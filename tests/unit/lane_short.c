@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_short.c -- a lane that is short of memory: whoever asks is answered, and every stream is answered or ended.
+/* lane_short.c -- a lane that is short of memory: whoever asks is answered, and every stream is
+ * answered or ended.
  *
- * Each conversation is held again and again, with a little more memory each time: for the texts and messages of a step, then
- * from the source.
+ * Each conversation is held again and again, with a little more memory each time: for the texts and
+ * messages of a step, then from the source.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,6 +60,7 @@ static bool was_said(const struct talk *talk, const char *what)
 static struct talk *begin(void **state, struct lane_config *config)
 {
     struct talk *talk;
+
     assert_int_equal(talk_setup(state), 0);
     talk = *state;
     *config = talk_config();
@@ -183,7 +186,7 @@ static void converse_orders(void **state, shortage *run_short, uint32_t limit)
     if (!is_over(talk)) /* every order was answered, well or not */
         for (uint64_t number = talk->orders - 4; number <= talk->orders; number++) {
             char answer[32];
-            (void)snprintf(answer, sizeof answer, "report %llu", (unsigned long long)number);
+            (void)snprintf(answer, sizeof answer, "report %" PRIu64, number);
             if (!was_said(talk, answer))
                 print_error("limit %u: no %s\n%s", limit, answer, talk->text);
             assert_true(was_said(talk, answer));
@@ -253,6 +256,7 @@ static void done_is_not_said_without_its_versions(void **state)
 {
     uint64_t stream;
     struct talk *talk = stage_many(state, &stream);
+
     short_source(talk, 0);
 
     talk_commit(talk, stream, 1, 0, 0);
@@ -270,6 +274,7 @@ static void nor_is_it_said_again_without_them(void **state)
         .sequence = 1, .shard = 100, .shards = MANY, .values = one, .count = 1};
     uint64_t stream;
     struct talk *talk = stage_many(state, &stream);
+
     talk_commit(talk, stream, 1, 0, 0);
     sized_pool_trim(&talk->lane->bytes);
     talk_forget(talk);
@@ -400,6 +405,7 @@ static void ask_everything(void **state, shortage *run_short, uint32_t limit)
     static const char *const addresses[] = {"h0:1"};
     struct lane_config config;
     struct calls calls = {.talk = begin(state, &config)};
+
     config.index = 0;
     config.ps_addresses = addresses;
     config.ps_count = 1;

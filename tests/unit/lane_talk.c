@@ -2,6 +2,7 @@
 /* lane_talk.c -- a conversation with one lane, as text. */
 #include "lane_talk.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,7 +133,7 @@ static void say_versions(struct talk *talk, const uint64_t *versions, size_t cou
 {
     say(talk, " [");
     for (size_t i = 0; i < count; i++)
-        say(talk, i == 0 ? "%llu" : " %llu", (unsigned long long)versions[i]);
+        say(talk, i == 0 ? "%" PRIu64 : " %" PRIu64, versions[i]);
     say(talk, "]");
 }
 
@@ -145,12 +146,12 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
         talk->limits = *answer->greeting->limits;
     }
     for (size_t i = 0; i < answer->n_staged; i++)
-        say(talk, "staged %llu\n", (unsigned long long)answer->staged[i]->sequence);
+        say(talk, "staged %" PRIu64 "\n", answer->staged[i]->sequence);
     for (size_t i = 0; i < answer->n_refused; i++)
-        say(talk, "refused %llu %s\n", (unsigned long long)answer->refused[i]->sequence,
+        say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
             sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
     for (size_t i = 0; i < answer->n_done; i++) {
-        say(talk, "done %llu", (unsigned long long)answer->done[i]->sequence);
+        say(talk, "done %" PRIu64, answer->done[i]->sequence);
         if (answer->done[i]->voided)
             say(talk, " voided");
         else
@@ -160,15 +161,14 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
     if (answer->closed != NULL && !answer->closed->decided)
         say(talk, "closing\n");
     if (answer->closed != NULL && answer->closed->decided) {
-        say(talk, "closed %llu", (unsigned long long)answer->closed->final);
+        say(talk, "closed %" PRIu64, answer->closed->final);
         for (size_t i = 0; i < answer->closed->n_voided; i++)
-            say(talk, " voided %llu", (unsigned long long)answer->closed->voided[i]);
+            say(talk, " voided %" PRIu64, answer->closed->voided[i]);
         if (answer->closed->acked_through != 0)
-            say(talk, " acked %llu", (unsigned long long)answer->closed->acked_through);
+            say(talk, " acked %" PRIu64, answer->closed->acked_through);
         if (answer->closed->cause != NULL && answer->closed->cause->kind != 0)
-            say(talk, " cause %d %u %llu", (int)answer->closed->cause->kind,
-                answer->closed->cause->silent_ms,
-                (unsigned long long)answer->closed->cause->attempt);
+            say(talk, " cause %d %u %" PRIu64, (int)answer->closed->cause->kind,
+                answer->closed->cause->silent_ms, answer->closed->cause->attempt);
         say(talk, "\n");
     }
     if (answer->rejoin)
@@ -200,13 +200,13 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
     if (answer->request == 0)
         return;
     if (answer->status != 0) {
-        say(talk, "pulled %llu error %s\n", (unsigned long long)answer->request,
+        say(talk, "pulled %" PRIu64 " error %s\n", answer->request,
             sumac_reason_name((enum sumac_reason)answer->reason));
         return;
     }
     if (answer->n_versions > 0) {
         talk->pulled_bytes = talk->pulled_messages = talk->pulled_spans = talk->pulled_lent = 0;
-        say(talk, "pulled %llu", (unsigned long long)answer->request);
+        say(talk, "pulled %" PRIu64, answer->request);
         say_versions(talk, answer->versions, answer->n_versions);
         say(talk, "%s", answer->last ? "" : " ...\n");
     }
@@ -215,7 +215,7 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
     if (!answer->last)
         return;
     if (answer->n_versions == 0)
-        say(talk, "pulled %llu:", (unsigned long long)answer->request);
+        say(talk, "pulled %" PRIu64 ":", answer->request);
     const float *values = (const float *)(const void *)talk->pulled;
     for (size_t i = 0; i < talk->pulled_bytes / sizeof *values && i < 64; i++)
         say(talk, " %g", (double)values[i]);
@@ -226,20 +226,20 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
 {
     say(talk, "report");
     if (report->answers != 0)
-        say(talk, " %llu", (unsigned long long)report->answers);
+        say(talk, " %" PRIu64, report->answers);
     if (report->status != 0)
         say(talk, " error %s", sumac_reason_name((enum sumac_reason)report->reason));
     if (report->close_report != NULL) {
-        say(talk, " commit_through %llu", (unsigned long long)report->close_report->commit_through);
+        say(talk, " commit_through %" PRIu64, report->close_report->commit_through);
         for (size_t i = 0; i < report->close_report->n_voided; i++)
-            say(talk, " voided %llu", (unsigned long long)report->close_report->voided[i]);
+            say(talk, " voided %" PRIu64, report->close_report->voided[i]);
         if (report->close_report->acked_through != 0)
-            say(talk, " acked %llu", (unsigned long long)report->close_report->acked_through);
+            say(talk, " acked %" PRIu64, report->close_report->acked_through);
     }
     if (report->clock != 0)
-        say(talk, " clock %llu", (unsigned long long)report->clock);
+        say(talk, " clock %" PRIu64, report->clock);
     for (size_t i = 0; i < report->n_assigned; i++)
-        say(talk, " assigned %llu", (unsigned long long)report->assigned[i]);
+        say(talk, " assigned %" PRIu64, report->assigned[i]);
     for (size_t i = 0; i < report->n_renewed; i++)
         say(talk, " renewed %u", report->renewed[i].data[0]);
     say(talk, "\n");
@@ -250,12 +250,10 @@ static void say_reply(struct talk *talk, const wire_message *reply)
     say(talk, "reply %s", reply->descriptor->short_name);
     if (reply->descriptor == &sumac__v1__stats_reply__descriptor) {
         const wire_stats_reply *stats = (const wire_stats_reply *)reply;
-        say(talk, " pushes %llu pulls %llu refused %llu duplicates %llu",
-            (unsigned long long)stats->pushes, (unsigned long long)stats->pulls,
-            (unsigned long long)stats->refused, (unsigned long long)stats->duplicates);
-        say(talk, " staleness %g of %llu staged %llu", stats->staleness->sum,
-            (unsigned long long)stats->staleness->count,
-            (unsigned long long)stats->memory->staged_bytes);
+        say(talk, " pushes %" PRIu64 " pulls %" PRIu64 " refused %" PRIu64 " duplicates %" PRIu64,
+            stats->pushes, stats->pulls, stats->refused, stats->duplicates);
+        say(talk, " staleness %g of %" PRIu64 " staged %" PRIu64, stats->staleness->sum,
+            stats->staleness->count, stats->memory->staged_bytes);
     }
     say(talk, "\n");
 }
@@ -351,8 +349,8 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
     }
 }
 
-/* What follows from a step: messages that are out, work that is done, bytes that are released. Copied first, since the
- * effects are lent until the next step. */
+/* What follows from a step: messages that are out, work that is done, bytes that are released.
+ * Copied first, since the effects are lent until the next step. */
 struct aftermath {
     uint64_t writable[256];
     uint32_t writable_count;
@@ -488,6 +486,7 @@ void talk_close_for(struct talk *talk, uint8_t session, wire_close_cause *cause)
 {
     uint8_t id[16];
     wire_close_session close = WIRE_CLOSE_SESSION_INIT;
+
     close.cause = cause;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
@@ -529,7 +528,7 @@ void talk_add(
     if (talk->name != NULL)
         (void)snprintf(name, sizeof name, "%s", talk->name);
     else
-        (void)snprintf(name, sizeof name, "v%llu", (unsigned long long)id);
+        (void)snprintf(name, sizeof name, "v%" PRIu64, id);
     shard.shard_id = id;
     shard.ps = 1;
     shard.rows = rows;

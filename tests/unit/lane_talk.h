@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_talk.h -- a conversation with one lane, as text: what it is told in calls, what it says in a transcript.
+/* lane_talk.h -- a conversation with one lane, as text: what it is told in calls, what it says in a
+ * transcript.
  *
- * The lane is ps 1 of 2; the test plays ps 0, the clients, the driver. Every stream is told that it is writable as soon as
- * its message is out, and vector work is run at once, unless the test says otherwise. Answers, pulled bytes, reports and
- * ends of streams become lines of the transcript, and each message and text must be one that its reader can read:
+ * The lane is ps 1 of 2; the test plays ps 0, the clients, the driver. Every stream is told that it
+ * is writable as soon as its message is out, and vector work is run at once, unless the test says
+ * otherwise. Answers, pulled bytes, reports and ends of streams become lines of the transcript, and
+ * each message and text must be one that its reader can read:
  *
- *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting · closed 3 voided 2 · rejoin
- *     pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12 · end of stream MALFORMED · exit 143 TERMINATED
+ *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting · closed 3 voided 2
+ *     · rejoin pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12 · end of stream
+ *     MALFORMED · exit 143 TERMINATED
  */
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
@@ -30,8 +33,8 @@ struct talk {
     uint64_t now_us;
     uint64_t streams, orders;
     uint64_t coordinator; /* the stream that orders come on */
-    uint64_t
-        ordered; /* number of the last order that this lane, as ps 0, gave another ps; 0: answered */
+    uint64_t ordered;     /* number of the last order that this lane, as ps 0, gave another ps; 0:
+                             answered */
     uint32_t ordered_exit_code; /* if it was the end */
     bool ordered_end;
     char text[TALK_TEXT_BYTES];
@@ -65,7 +68,8 @@ struct talk {
 int talk_setup(void **state);
 int talk_teardown(void **state);
 
-/* A lane with small sizes, so that variables of a few bytes take every path: changed before talk_start. */
+/* A lane with small sizes, so that variables of a few bytes take every path: changed before
+ * talk_start. */
 struct lane_config talk_config(void);
 void talk_start(struct talk *talk, const struct lane_config *config);
 /* One step, its effects carried out, and what follows from them. */

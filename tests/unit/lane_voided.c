@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_voided.c -- what is remembered of refused pushes: as long as it is wanted, and no more than that. */
+/* lane_voided.c -- what is remembered of refused pushes: as long as it is wanted, and no more than
+ * that. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +53,8 @@ static void send_refused(struct talk *talk, uint64_t stream, uint64_t sequence, 
 
 static const struct session *session_of(const struct talk *talk) { return talk->lane->sessions; }
 
-/* Pushes 1, 3, 5 … are refused here, 2, 4, 6 … go elsewhere: what the client knows of is always beyond the mark. */
+/* Pushes 1, 3, 5 … are refused here, 2, 4, 6 … go elsewhere: what the client knows of is always
+ * beyond the mark. */
 static void what_is_acknowledged_beyond_the_mark_counts_up_to_the_mark(void **state)
 {
     struct talk *const talk = *state;
@@ -75,6 +77,7 @@ static void what_is_staged_here_is_not_forgotten_whatever_is_acknowledged(void *
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part staged = part(1, 0, one), bad = part(2, 1, nan_value);
+
     staged.eager = bad.eager = false;
     talk_part(talk, stream, &staged);
     talk_part(talk, stream, &bad);
@@ -92,6 +95,7 @@ static void an_acknowledgement_counts_before_the_parts_of_its_message(void **sta
     const uint64_t stream = begin(talk);
     const uint64_t last = LANE_VOIDED_PER_SESSION_MAX;
     wire_commit commit = WIRE_COMMIT_INIT;
+
     for (uint64_t sequence = 1; sequence <= last; sequence++)
         send_refused(talk, stream, sequence, sequence - 1);
     talk_forget(talk);
@@ -105,13 +109,14 @@ static void an_acknowledgement_counts_before_the_parts_of_its_message(void **sta
     assert_int_equal(session_of(talk)->voided_count, 1);
 }
 
-/* Eager parts that are refused and never acknowledged: the stream ends, and on the next one the client can say what it has
- * heard and send the part again. */
+/* Eager parts that are refused and never acknowledged: the stream ends, and on the next one the
+ * client can say what it has heard and send the part again. */
 static void refused_parts_that_nobody_acknowledges_are_bounded(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t last = LANE_VOIDED_PER_SESSION_MAX;
+
     for (uint64_t sequence = 1; sequence <= last; sequence++)
         send_refused(talk, stream, sequence, sequence - 1);
     assert_null(strstr(talk->text, "end of stream"));
@@ -146,6 +151,7 @@ static void on_a_new_stream_only_unacknowledged_refusals_are_said_again(void **s
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     for (uint64_t sequence = 1; sequence <= 3; sequence++)
         send_refused(talk, stream, sequence, sequence - 1);
     talk_commit(talk, stream, 3, 0, 2);
@@ -190,6 +196,7 @@ static void a_stream_that_ends_while_they_are_said_again_takes_no_part(void **st
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     const uint64_t many = LANE_VOIDED_PER_SESSION_MAX; /* more answers than a slab has */
+
     for (uint64_t sequence = 1; sequence <= many; sequence++)
         send_refused(talk, stream, sequence, sequence - 1);
     talk_commit(talk, stream, many, 0, 0);
@@ -209,6 +216,7 @@ static void a_refusal_that_is_heard_meanwhile_is_not_said(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
+
     send_refused(talk, stream, 1, 0);
     talk_forget(talk);
     talk->deaf = stream;
@@ -232,6 +240,7 @@ static void a_refused_part_that_is_cut_off_counts_when_it_is_whole(void **state)
     wire_piece *pieces[] = {&piece};
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
     piece.shard_id = VARIABLE;
     piece.bytes = 4;
     header.sequence = 1;
@@ -285,6 +294,7 @@ static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
     const uint64_t many = 2 * LANE_VOIDED_PER_SESSION_MAX; /* the refusals of both ps together */
     float held = 0;
     struct talk_part staged = part(many, 0, one);
+
     staged.eager = false;
     talk_part(talk, stream, &staged);
     talk_hang_up(talk, stream);
@@ -305,6 +315,7 @@ static void a_decision_that_cannot_be_kept_is_not_obeyed(void **state)
 static void a_decision_that_voids_more_than_all_ps_remember_is_refused(void **state)
 {
     struct talk *const talk = *state;
+
     (void)begin(talk);
     talk_close(talk, 1);
     talk_forget(talk);
@@ -324,6 +335,7 @@ static void a_close_is_reported_when_there_is_memory_for_it(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     struct talk_part bad = part(1, 0, nan_value);
+
     bad.eager = false;
     talk_part(talk, stream, &bad);
     talk->deaf =
@@ -368,6 +380,7 @@ static void what_is_voided_of_closed_sessions_is_within_what_is_published(void *
     struct talk *const talk = *state;
     const struct lane_config config = talk_config();
     uint8_t oldest[16];
+
     talk_start(talk, &config); /* given */
     talk->lane->ps_count = 16;
     const uint64_t before = talk->bytes_taken;
@@ -389,6 +402,7 @@ static void closed_sessions_of_which_little_is_voided_are_remembered(void **stat
 {
     struct talk *const talk = *state;
     const struct lane_config config = talk_config();
+
     talk_start(talk, &config);
 
     for (uint8_t session = 1; session < 255; session++)
@@ -406,6 +420,7 @@ static void a_closed_session_with_a_part_to_apply_is_not_forgotten(void **state)
     float held[64];
     struct talk_part push = {
         .sequence = 1, .eager = true, .shard = 5, .shards = 1, .values = values, .count = 64};
+
     config.inline_bytes = 64;
     talk_start(talk, &config);
     talk->lane->ps_count = 16;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_waits.c -- what a ps says that it waits for itself, in lines that become rarer and in its statistics. */
+/* lane_waits.c -- what a ps says that it waits for itself, in lines that become rarer and in its
+ * statistics. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@ static void begin_uncalled(struct talk *talk, uint32_t ps_count)
     static const char *const jobs[] = {"chief", "worker"};
     static const uint32_t indices[] = {0, 3};
     struct lane_config config = talk_config();
+
     config.ps_count = ps_count;
     config.members_jobs = jobs;
     config.members_indices = indices;
@@ -52,7 +54,8 @@ static void call_from_ps_0(struct talk *talk)
     talk_order(talk, &order);
 }
 
-/* The only sentence of Stats.waits; fails the test when there are others, and when there is none gives "". */
+/* The only sentence of Stats.waits; fails the test when there are others, and when there is none
+ * gives "". */
 static const char *wait_in_stats(struct talk *talk)
 {
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -77,6 +80,7 @@ static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
     struct talk *const talk = *state;
     static const char line[] = "log ps 1 waits for its first call from ps 0 at an address that it "
                                "was not told; this wait has no limit\n";
+
     begin_uncalled(talk, 0);
 
     seconds_pass(talk, 5);
@@ -94,6 +98,7 @@ static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
 static void a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called(void **state)
 {
     struct talk *const talk = *state;
+
     begin_uncalled(talk, 2);
 
     seconds_pass(talk, 5);
@@ -114,6 +119,7 @@ static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **s
     static const char line[] =
         "log ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit\n";
     wire_peer_order alive = WIRE_PEER_ORDER_INIT;
+
     begin_uncalled(talk, 2);
     call_from_ps_0(talk);
     talk_forget(talk);
@@ -135,6 +141,7 @@ static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **s
 static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
 {
     struct talk *const talk = *state;
+
     begin_uncalled(talk, 2);
 
     seconds_pass(talk, 2);
@@ -146,6 +153,7 @@ static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
 static void a_ps_without_workers_names_them_in_its_statistics(void **state)
 {
     struct talk *const talk = *state;
+
     begin_uncalled(talk, 2);
     call_from_ps_0(talk);
 
@@ -159,6 +167,7 @@ static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(
     struct talk *const talk = *state;
     const struct lane_config config = talk_config();
     wire_peer_order alive = WIRE_PEER_ORDER_INIT;
+
     talk_start(talk, &config);
     talk_open(talk, 1);
     assert_string_equal(wait_in_stats(talk), "");

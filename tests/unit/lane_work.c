@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_work.c -- whatever a peer asks, no step does much more than so much work: the rest goes on with the next event, which the
- * lane asks for. Counted is what a step looks at, makes and copies.
+/* lane_work.c -- whatever a peer asks, no step does much more than so much work: the rest goes on
+ * with the next event, which the lane asks for. Counted is what a step looks at, makes and copies.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,8 @@ static struct lane_config ample_config(void)
     return config;
 }
 
-/* The lane wants to go on at once, and does, until it has done everything. Returns how many steps that took. */
+/* The lane wants to go on at once, and does, until it has done everything. Returns how many steps
+ * that took. */
 static uint32_t go_on(struct talk *talk)
 {
     uint32_t steps = 0;
@@ -56,13 +57,15 @@ static void assert_steps_were_short(const struct talk *talk)
     assert_in_range(talk->most_work, 1, WORK_PER_STEP_MAX + LAST_ONE_WORK);
 }
 
-/* A pull of the variable that waits for push 1; nobody looks into the lane after each of thousands. */
+/* A pull of the variable that waits for push 1; nobody looks into the lane after each of
+ * thousands. */
 static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
 {
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
     struct lane_effects effects;
+
     piece.shard_id = VARIABLE;
     request.request = number;
     request.after_sequence = 1;
@@ -77,7 +80,8 @@ static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
     lane_step(talk->lane, &event, &effects);
 }
 
-/* So many parts of one session are staged, each small enough to be applied at once. Gives its push stream. */
+/* So many parts of one session are staged, each small enough to be applied at once. Gives its push
+ * stream. */
 static uint64_t stage_parts(struct talk *talk, uint64_t parts)
 {
     enum { elements = 32768 };
@@ -122,7 +126,8 @@ static void many_parts_are_committed_at_once(void **state)
     assert_steps_were_short(talk);
 }
 
-/* A session is decided while its last parts wait for the next step: the order is answered behind them. */
+/* A session is decided while its last parts wait for the next step: the order is answered behind
+ * them. */
 static void a_decision_waits_for_the_parts_that_had_no_time(void **state)
 {
     enum { parts = 100 };
@@ -145,6 +150,7 @@ static bool tick_quietly(struct talk *talk, uint64_t later_ms)
 {
     struct lane_effects effects;
     bool at_once = false;
+
     talk->now_us += later_ms * 1000;
     const struct lane_event event = {.kind = LANE_EVENT_TICK, .now_us = talk->now_us};
 

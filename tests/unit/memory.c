@@ -19,6 +19,7 @@ struct counted {
 static void *take_counted(void *context, size_t bytes)
 {
     struct counted *counted = context;
+
     if (bytes > counted->bytes_max - counted->bytes_out)
         return NULL;
     counted->bytes_out += bytes;
@@ -29,6 +30,7 @@ static void *take_counted(void *context, size_t bytes)
 static void give_counted(void *context, void *data, size_t bytes)
 {
     struct counted *counted = context;
+
     assert_true(counted->bytes_out >= bytes);
     counted->bytes_out -= bytes;
     memory_give(&memory_heap, data, bytes);
@@ -58,6 +60,7 @@ static void a_pool_gives_zeroed_objects_and_uses_them_again(void **state)
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
     struct pool pool;
+
     pool_init(&pool, &memory, 20, 4);
 
     uint8_t *objects[4];
@@ -85,6 +88,7 @@ static void a_pool_grows_by_chunks_until_its_source_is_empty(void **state)
     struct counted counted = {.bytes_max = 2 * (64 + 2 * 32)};
     const struct memory memory = source(&counted);
     struct pool pool;
+
     pool_init(&pool, &memory, 32, 2);
 
     for (size_t i = 0; i < 4; i++)
@@ -102,6 +106,7 @@ static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **st
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
     struct arena arena;
+
     arena_init(&arena, &memory, 100000);
 
     for (int round = 0; round < 3; round++) {
@@ -127,6 +132,7 @@ static void an_arena_keeps_its_chunks_for_the_next_time(void **state)
     struct counted counted = {.bytes_max = SIZE_MAX};
     const struct memory memory = source(&counted);
     struct arena arena;
+
     arena_init(&arena, &memory, 1 << 20);
     for (int i = 0; i < 100; i++)
         assert_non_null(arena_take(&arena, 5000));
@@ -147,6 +153,7 @@ static void an_arena_holds_at_most_three_times_its_bound(void **state)
     (void)state;
     const size_t bytes_max = 1 << 20;
     const size_t first_requests[] = {16, bytes_max / 2, bytes_max - 4096};
+
     for (size_t i = 0; i < 3; i++) {
         struct counted counted = {.bytes_max = SIZE_MAX};
         const struct memory memory = source(&counted);
@@ -169,6 +176,7 @@ static void an_arena_whose_source_is_empty_still_gives_what_fits(void **state)
     struct counted counted = {.bytes_max = 17000};
     const struct memory memory = source(&counted);
     struct arena arena;
+
     arena_init(&arena, &memory, 1 << 20);
     assert_non_null(arena_take(&arena, 16000));
 
@@ -183,6 +191,7 @@ static void zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too(void **state)
 {
     (void)state;
     struct arena arena;
+
     arena_init(&arena, &memory_heap, 4096);
     memset(arena_take(&arena, 64), 0xff, 64);
     arena_reset(&arena);
@@ -198,6 +207,7 @@ static void requests_for_nothing_get_places_of_their_own(void **state)
 {
     (void)state;
     struct arena arena;
+
     arena_init(&arena, &memory_heap, 32);
 
     const void *first = arena_take(&arena, 0), *second = arena_take(&arena, 0);
@@ -222,5 +232,6 @@ int main(void)
         cmocka_unit_test(zeroed_memory_of_an_arena_is_zeroed_after_a_reset_too),
         cmocka_unit_test(requests_for_nothing_get_places_of_their_own),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.h -- what may follow each state of an object, as a test sees it: a move that is not allowed ends the process. After cmocka.h.
+/* moves.h -- what may follow each state of an object, as a test sees it: a move that is not allowed
+ * ends the process. After cmocka.h.
  */
 #ifndef TESTS_MOVES_H
 #define TESTS_MOVES_H

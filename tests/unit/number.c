@@ -17,6 +17,7 @@
 static void prints(enum sumac_dtype dtype, double value, const char *expected)
 {
     char text[NUMBER_BYTES];
+
     assert_string_equal(number_print(dtype, value, text), expected);
 }
 
@@ -62,6 +63,7 @@ static void a_whole_number_is_still_a_float(void **state)
 static void assert_shortest(enum sumac_dtype dtype, double value)
 {
     char text[NUMBER_BYTES], shorter[400];
+
     number_print(dtype, value, text);
     assert_true(number_reads_as(dtype, text, value));
     int digits = 0;
@@ -77,6 +79,7 @@ static void no_digit_is_too_many(void **state)
 {
     (void)state;
     uint64_t bits = 1;
+
     for (uint32_t half = 0; half < 65536; half += 41) {
         const double wide = (double)float32_of_float16((uint16_t)half);
         const double brief = (double)float32_of_bfloat16((uint16_t)half);
@@ -106,5 +109,6 @@ int main(void)
         cmocka_unit_test(a_whole_number_is_still_a_float),
         cmocka_unit_test(no_digit_is_too_many),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,7 @@ static enum options_outcome
 parsed(const struct command *command, char **words, struct target *target, int *count)
 {
     int given = 0;
+
     while (words[given] != NULL)
         given++;
     return options_parse(command, given, words, target, count);
@@ -75,6 +76,7 @@ static void after_two_dashes_everything_is_a_word(void **state)
     char *words[] = {(char[]){"ls"}, (char[]){"--"}, (char[]){"--json"}, NULL};
     struct target target = {0};
     int count = 0;
+
     assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_GO);
     assert_false(target.json);
     assert_int_equal(count, 1);
@@ -85,6 +87,7 @@ static void another_programs_options_are_left_to_it(void **state)
 {
     (void)state;
     struct command run = ordinary;
+
     run.program_follows = true;
     char *words[] = {
         (char[]){"run"}, (char[]){"--json"}, (char[]){"program"}, (char[]){"--ps"}, NULL};
@@ -106,6 +109,7 @@ static void what_is_wrong_is_refused(void **state)
         {"--staging-max", "1Q"}, {"--staging-max", ""},    {"--sessions-max", "0"},
         {"--staging-max", "0"},  {"--sessions-max", "7x"},
     };
+
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char option[32], value[32];
         strcpy(option, wrong[i][0]);
@@ -142,6 +146,7 @@ static const char *fruit(const void *context, size_t index)
 {
     (void)context;
     static const char *const names[] = {"apple", "pear", "fig"};
+
     return index < 3 ? names[index] : NULL;
 }
 
@@ -162,6 +167,7 @@ static void the_nearest_are_at_most_three_best_first(void **state)
     (void)state;
     static const char *const names[] = {"W10", "layer1/kernel", "w1", "b1",
                                         "W",   "embedding",     "W2", "done"};
+
     static const struct {
         const char *word, *said;
     } cases[] = {
@@ -188,6 +194,7 @@ static void a_letter_stands_for_an_option_and_an_unknown_one_for_none(void **sta
     (void)state;
     static const struct option_letter letters[] = {{'p', "ps"}, {0, NULL}};
     struct command lettered = ordinary;
+
     lettered.letters = letters;
     char *words[] = {
         (char[]){"ls"},
@@ -224,5 +231,6 @@ int main(void)
         cmocka_unit_test(the_nearest_are_at_most_three_best_first),
         cmocka_unit_test(a_letter_stands_for_an_option_and_an_unknown_one_for_none),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

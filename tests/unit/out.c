@@ -12,6 +12,7 @@
 static void *take(void *context, size_t bytes)
 {
     const bool *empty = context;
+
     return *empty ? NULL : memory_take(&memory_heap, bytes);
 }
 
@@ -31,6 +32,7 @@ struct fixture {
 static int set_up(void **state)
 {
     static struct fixture fixture;
+
     fixture = (struct fixture){.memory = {take, give, &fixture.empty}};
     arena_init(&fixture.arena, &fixture.memory, 65536);
     assert_true(out_init(&fixture.out, &fixture.memory, &fixture.arena));
@@ -41,6 +43,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *const fixture = *state;
+
     out_deinit(&fixture->out);
     arena_deinit(&fixture->arena);
     return 0;
@@ -49,6 +52,7 @@ static int tear_down(void **state)
 static void effects_have_no_bound_while_there_is_memory(void **state)
 {
     struct fixture *const fixture = *state;
+
     for (uint32_t i = 1; i <= 5000; i++)
         out_fail(&fixture->out, i, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "call %u", i);
 
@@ -63,6 +67,7 @@ static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(voi
 {
     struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
+
     fixture->empty = true;
     while (out_add(out, LANE_EFFECT_LOG) != &out->lost)
         assert_false(out->overflowed);
@@ -80,11 +85,13 @@ static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(voi
     assert_int_equal(out->count, out->capacity);
 }
 
-/* Whoever adds an effect looks after nothing: without a place for it, what is filled in is not said. */
+/* Whoever adds an effect looks after nothing: without a place for it, what is filled in is not
+ * said. */
 static void an_effect_can_be_filled_in_whether_there_is_a_place_for_it_or_not(void **state)
 {
     struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
+
     fixture->empty = true;
     for (uint32_t i = 1; !out->overflowed; i++)
         out_fail(out, i, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED, "call %u", i);
@@ -98,12 +105,14 @@ static void an_effect_can_be_filled_in_whether_there_is_a_place_for_it_or_not(vo
         assert_int_equal(out->items[i].call, i + 1);
 }
 
-/* A line that there is no room for is not an empty line, and costs nobody the answer; the last line has a place of its own. */
+/* A line that there is no room for is not an empty line, and costs nobody the answer; the last line
+ * has a place of its own. */
 static void without_room_for_texts_there_is_no_log_but_a_last_line(void **state)
 {
     struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
     const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+
     fixture->empty = true;
 
     out_log(out, "ps %u does something", 1u);
@@ -121,6 +130,7 @@ static void an_answer_that_could_not_be_made_fails_its_call(void **state)
     struct fixture *const fixture = *state;
     struct out *const out = &fixture->out;
     const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+
     fixture->empty = true; /* the arena has taken nothing yet */
 
     out_reply_or_fail(out, 1, NULL);
@@ -150,5 +160,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             an_answer_that_could_not_be_made_fails_its_call, set_up, tear_down),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.c -- partitioners and round-robin placement. The cases of tests/conformance/partition.json are run beside this. */
+/* placement.c -- partitioners and round-robin placement. The cases of
+ * tests/conformance/partition.json are run beside this. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@ static uint64_t count_of(const struct placement_rule *rule, uint64_t rows, uint6
 {
     const struct sumac_shape shape = shape_of(2, rows, columns);
     uint64_t count = 0;
+
     assert_int_equal(placement_shard_count(rule, &shape, SUMAC_FLOAT32, &count, NULL), SUMAC_OK);
     return count;
 }
@@ -27,6 +29,7 @@ static void fixed_shards_are_never_more_than_the_rows(void **state)
 {
     (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
+
     rule.num_shards = 4;
 
     assert_int_equal(count_of(&rule, 10, 3), 4);
@@ -37,6 +40,7 @@ static void min_size_rounds_up_so_that_shards_may_be_smaller_than_the_minimum(vo
 {
     (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
+
     rule.min_shard_bytes = 10;
     rule.max_shards = 100;
 
@@ -55,6 +59,7 @@ static void the_cap_of_max_size_breaks_its_limit(void **state)
 {
     (void)state;
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
+
     rule.max_shard_bytes = 4;
 
     assert_int_equal(count_of(&rule, 6, 1), 6);
@@ -68,6 +73,7 @@ static void a_scalar_and_a_variable_without_rows_are_not_split(void **state)
     const struct sumac_shape scalar = shape_of(0, 0, 0);
     struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_FIXED_SHARDS);
     uint64_t count = 0;
+
     rule.num_shards = 4;
 
     assert_int_equal(placement_shard_count(&rule, &scalar, SUMAC_FLOAT32, &count, NULL), SUMAC_OK);
@@ -83,6 +89,7 @@ static void a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_re
     struct sumac_error error = {0};
     const struct sumac_shape shape = shape_of(2, 6, 1);
     uint64_t count = 77;
+
     message.kind = SUMAC__V1__PARTITIONER__KIND__KIND_MIN_SIZE;
 
     assert_int_equal(placement_rule_read(&message, &rule, &error), SUMAC_OK); /* when, then */
@@ -107,6 +114,7 @@ static void fixed_shards_without_a_number_is_refused(void **state)
     struct sumac_error error = {0};
     const struct sumac_shape shape = shape_of(2, 6, 1);
     uint64_t count = 0;
+
     message.kind = SUMAC__V1__PARTITIONER__KIND__KIND_FIXED_SHARDS;
 
     assert_int_equal(placement_rule_read(&message, &rule, &error), SUMAC_OK);
@@ -153,5 +161,6 @@ int main(void)
         cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
         cmocka_unit_test(variables_and_shards_take_their_turns_on_the_ps_alike),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

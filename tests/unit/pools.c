@@ -78,6 +78,7 @@ static void what_is_given_back_is_taken_again(void **state)
 {
     struct fixture *fixture = *state;
     struct sized_pool pool;
+
     sized_pool_init(&pool, &fixture->memory, 1u << 20);
 
     void *first = sized_pool_take(&pool, 100000);
@@ -93,6 +94,7 @@ static void no_more_than_the_bound_is_kept(void **state)
 {
     struct fixture *fixture = *state;
     struct sized_pool pool;
+
     sized_pool_init(&pool, &fixture->memory, 150000);
 
     void *first = sized_pool_take(&pool, 100000), *second = sized_pool_take(&pool, 100000);
@@ -109,6 +111,7 @@ static void what_is_given_back_of_small_sizes_is_given_to_the_source(void **stat
     struct fixture *fixture = *state;
     static void *objects[1000];
     struct sized_pool pool;
+
     sized_pool_init(&pool, &fixture->memory, 0);
 
     for (size_t bytes = 64; bytes <= 4096; bytes += 64) {
@@ -130,6 +133,7 @@ static void a_slab_of_which_something_is_in_use_is_used_again(void **state)
     struct fixture *fixture = *state;
     static void *objects[1000];
     struct sized_pool pool;
+
     sized_pool_init(&pool, &fixture->memory, 0);
     for (size_t i = 0; i < 1000; i++)
         objects[i] = sized_pool_take(&pool, 1000);
@@ -154,6 +158,7 @@ static void what_is_spare_beyond_the_bound_goes_before_more_is_taken(void **stat
 {
     struct fixture *fixture = *state;
     struct sized_pool pool;
+
     sized_pool_init(&pool, &fixture->memory, 300000);
     sized_pool_give(&pool, sized_pool_take(&pool, 200000), 200000);
 
@@ -165,7 +170,8 @@ static void what_is_spare_beyond_the_bound_goes_before_more_is_taken(void **stat
     sized_pool_deinit(&pool);
 }
 
-/* ---- holes: one object stays in each slab, size after size, and what is between serves no other size */
+/* ---- holes: one object stays in each slab, size after size, and what is between serves no other
+ * size */
 
 static void a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs(void **state)
 {
@@ -218,6 +224,7 @@ static void a_map_of_few_ids_is_small_again(void **state)
     struct fixture *fixture = *state;
     struct id_map map;
     uint8_t thing;
+
     id_map_init(&map, &fixture->memory);
     for (uint64_t id = 0; id < 10000; id++)
         assert_true(id_map_put(&map, id, &thing));
@@ -235,6 +242,7 @@ static void ids_are_found_until_they_are_removed(void **state)
 {
     struct fixture *fixture = *state;
     struct id_map map;
+
     enum { ids = 5000 };
     uint8_t *things = calloc(ids, 1);
     id_map_init(&map, &fixture->memory);
@@ -296,6 +304,7 @@ static void a_key_is_all_of_its_bytes(void **state)
     struct fixture *fixture = *state;
     struct thing short_one = {0}, long_one = {0};
     struct key_map map;
+
     key_map_init(&map, &fixture->memory);
     put(&map, &short_one, "dense");
     put(&map, &long_one, "dense/kernel");
@@ -313,6 +322,7 @@ static void of_two_of_one_key_the_later_is_found_and_each_is_removed_alone(void 
     struct fixture *fixture = *state;
     struct thing old = {0}, fresh = {0};
     struct key_map map;
+
     key_map_init(&map, &fixture->memory);
     put(&map, &old, "W");
     put(&map, &fresh, "W");
@@ -330,6 +340,7 @@ static void a_key_that_there_is_no_memory_for_changes_nothing(void **state)
     struct fixture *fixture = *state;
     struct thing thing = {.by_name = {.key = "W", .key_bytes = 1, .value = &thing}};
     struct key_map map;
+
     key_map_init(&map, &fixture->memory);
     fixture->bytes_max = 0;
 

@@ -20,6 +20,7 @@ printed(void *data, uint64_t bytes, enum sumac_dtype dtype, const struct sumac_s
     struct sumac_tensor tensor;
     char *text = NULL;
     size_t length = 0;
+
     assert_int_equal(
         sumac_buffer_wrap(data, bytes, (struct sumac_place){0}, NULL, NULL, &buffer), SUMAC_OK);
     assert_int_equal(sumac_tensor_view(buffer, 0, dtype, shape, &tensor), SUMAC_OK);
@@ -36,6 +37,7 @@ static void prints(
     const char *expected)
 {
     char *text = printed(data, bytes, dtype, &shape);
+
     assert_string_equal(text, expected);
     free(text);
 }
@@ -47,6 +49,7 @@ static void floats_have_the_fewest_digits_that_tell_them_apart(void **state)
 {
     (void)state;
     float values[] = {1, 0.1f, -2.5f, 100};
+
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(4), "[  1.    0.1  -2.5 100. ]\n");
     double thirds[] = {1.0 / 3, 2};
     prints(thirds, sizeof thirds, SUMAC_FLOAT64, VECTOR(2), "[0.33333333 2.        ]\n");
@@ -56,6 +59,7 @@ static void a_wide_range_is_written_with_exponents(void **state)
 {
     (void)state;
     float values[] = {1e-5f, 1, 12345};
+
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(3), "[1.0000e-05 1.0000e+00 1.2345e+04]\n");
 }
 
@@ -63,6 +67,7 @@ static void what_is_not_finite_has_a_name(void **state)
 {
     (void)state;
     double values[] = {(double)NAN, (double)-INFINITY, (double)INFINITY, 1};
+
     prints(values, sizeof values, SUMAC_FLOAT64, VECTOR(4), "[ nan -inf  inf   1.]\n");
 }
 
@@ -70,6 +75,7 @@ static void integers_and_bools_are_aligned(void **state)
 {
     (void)state;
     int32_t numbers[] = {1, -20, 300, 4};
+
     prints(numbers, sizeof numbers, SUMAC_INT32, MATRIX(2, 2), "[[  1 -20]\n [300   4]]\n");
     uint8_t truths[] = {1, 0};
     prints(truths, sizeof truths, SUMAC_BOOL, VECTOR(2), "[ True False]\n");
@@ -79,6 +85,7 @@ static void a_scalar_has_no_brackets(void **state)
 {
     (void)state;
     double value = 5695;
+
     prints(&value, sizeof value, SUMAC_FLOAT64, (struct sumac_shape){.rank = 0}, "5695.\n");
 }
 
@@ -86,6 +93,7 @@ static void nothing_is_an_empty_list(void **state)
 {
     (void)state;
     float none[1] = {0};
+
     prints(none, 0, SUMAC_FLOAT32, VECTOR(0), "[]\n");
 }
 
@@ -93,6 +101,7 @@ static void lines_end_before_75_characters(void **state)
 {
     (void)state;
     int64_t values[30];
+
     for (int i = 0; i < 30; i++)
         values[i] = 100 + i;
     prints(
@@ -105,6 +114,7 @@ static void of_more_than_a_thousand_the_edges_are_shown(void **state)
 {
     (void)state;
     static int16_t values[7 * 200];
+
     for (int i = 0; i < 7 * 200; i++)
         values[i] = (int16_t)i;
     prints(
@@ -123,6 +133,7 @@ static void an_axis_of_both_edges_alone_is_shown_whole(void **state)
 {
     (void)state;
     static int16_t values[6 * 200];
+
     for (int i = 0; i < 6 * 200; i++)
         values[i] = (int16_t)i;
     prints(
@@ -148,5 +159,6 @@ int main(void)
         cmocka_unit_test(of_more_than_a_thousand_the_edges_are_shown),
         cmocka_unit_test(an_axis_of_both_edges_alone_is_shown_whole),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

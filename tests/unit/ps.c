@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps.c (test) -- what a ps makes of its options and its cluster, the numbers it gives to calls, and its log.
+/* ps.c (test) -- what a ps makes of its options and its cluster, the numbers it gives to calls, and
+ * its log.
  *
  * The process itself is tested by tests/process.
  */
@@ -68,6 +69,7 @@ static void limits_left_out_have_their_defaults(void **state)
 {
     (void)state;
     struct ps_options options = PS_OPTIONS_INIT;
+
     options.rejoin_ms = 1234;
     struct sumac_cluster cluster;
     struct ps_lane_config config;
@@ -130,6 +132,7 @@ static void a_ps_whose_sessions_could_push_nothing_is_refused(void **state)
     struct sumac_cluster cluster;
     struct ps_lane_config config;
     struct sumac_error error = {0};
+
     options.sessions_max = 100; /* given */
     options.staging_bytes_max = 65536;
 
@@ -152,6 +155,7 @@ static uint32_t sessions_of(const char *tf_config, uint32_t asked)
     struct sumac_cluster cluster;
     struct ps_lane_config config;
     struct sumac_error error = {0};
+
     options.sessions_max = asked;
     assert_int_equal(configure(tf_config, &options, &cluster, &config, &error), SUMAC_OK);
     const uint32_t sessions_max = config.lane.sessions_max;
@@ -163,6 +167,7 @@ static void there_is_a_place_for_every_listed_member_and_for_eight_observers(voi
 {
     (void)state;
     char workers[1024] = "";
+
     for (int i = 0; i < 40; i++)
         snprintf(
             workers + strlen(workers), sizeof workers - strlen(workers), "%s\"w:%d\"",
@@ -181,7 +186,8 @@ static void there_is_a_place_for_every_listed_member_and_for_eight_observers(voi
     assert_int_equal(sessions_of(few, 0), 32);
 }
 
-/* A ps that some map in the configuration leaves alone in its list waits to be told of the others. */
+/* A ps that some map in the configuration leaves alone in its list waits to be told of the
+ * others. */
 static void a_ps_that_is_told_only_itself_is_told_of_none(void **state)
 {
     (void)state;
@@ -229,6 +235,7 @@ static void a_port_that_is_given_goes_before_the_addresss(void **state)
 {
     (void)state;
     struct ps_options options = PS_OPTIONS_INIT;
+
     options.port_given = true;
     options.port = 0;
     struct sumac_cluster cluster;
@@ -259,6 +266,7 @@ static void a_task_that_is_no_ps_is_refused(void **state)
     static const char *const texts[] = {
         "", "{\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"b:1\"]},\"task\":{\"type\":\"worker\","
             "\"index\":0}}"};
+
     for (size_t i = 0; i < 2; i++) {
         struct ps_options options = PS_OPTIONS_INIT;
         struct sumac_cluster cluster;
@@ -280,6 +288,7 @@ static void fewer_connections_than_other_tasks_are_refused(void **state)
     const char *const text =
         "{\"cluster\":{\"ps\":[\"a:1\",\"b:1\",\"c:1\"],\"chief\":[\"d:1\"],"
         "\"worker\":[\"e:1\",\"f:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
+
     for (uint32_t count = 4; count <= 5; count++) {
         struct ps_options options = PS_OPTIONS_INIT;
         struct sumac_cluster cluster;
@@ -303,6 +312,7 @@ static void more_connections_than_there_are_descriptors_for_are_refused(void **s
     const char *const text =
         "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
     struct rlimit before;
+
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit few = {.rlim_cur = 256, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -331,6 +341,7 @@ static void calls_are_open_for_every_session_and_no_more_than_there_are_links(vo
     (void)state;
     const char *const text =
         "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}";
+
     const struct {
         uint32_t sessions_max, given, calls_max; /* 0: refused */
     } cases[] = {{1, 0, 4096},   {200, 0, 6400},    {3000, 0, 16384}, {100, 1600, 1600},
@@ -365,6 +376,7 @@ static void a_number_is_never_used_again(void **state)
 {
     (void)state;
     struct ps_links links;
+
     assert_true(ps_links_init(&links));
     char calls[2];
     struct ps_link *const first = ps_links_add(&links, NULL, call_at(&calls[0]));
@@ -386,6 +398,7 @@ static void a_full_table_takes_no_more_until_one_goes(void **state)
 {
     (void)state;
     struct ps_links links;
+
     assert_true(ps_links_init(&links));
     char call;
     struct ps_link *last = NULL;
@@ -406,6 +419,7 @@ static void long_pulls_take_turns(void **state)
     (void)state;
     struct ps_turns turns = {0};
     struct ps_link links[3] = {{0}};
+
     for (size_t i = 0; i < 3; i++)
         ps_turns_note(&turns, &links[i], true);
     assert_null(ps_turns_take(&turns));
@@ -426,6 +440,7 @@ static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
     (void)state;
     struct ps_turns turns = {0};
     struct ps_link reader = {0}, other = {0};
+
     assert_false(ps_turns_wait(&turns, &reader));
     ps_turns_note(&turns, &reader, true);
     ps_turns_note(&turns, &reader, true);
@@ -476,6 +491,7 @@ static void bytes_that_cannot_be_sent_are_let_go_of(void **state)
         .pull_answer = &answer,
         .payload = payload,
         .payload_count = 2};
+
     assert_non_null(ps);
     assert_true(ps_links_init(&ps->links));
     release_queue_init(&ps->released);
@@ -497,6 +513,7 @@ static void bytes_that_cannot_be_sent_are_let_go_of(void **state)
 static int take_dead_port(char *address, size_t bytes)
 {
     struct sockaddr_in any = {.sin_family = AF_INET};
+
     any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof any;
     const int taken = socket(AF_INET, SOCK_STREAM, 0);
@@ -512,6 +529,7 @@ static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
     (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
     char address[32];
+
     assert_non_null(ps);
     rpc_init();
     assert_int_equal(rpc_poller_create(&ps->poller), SUMAC_OK);
@@ -554,6 +572,7 @@ static void a_long_log_line_is_cut_and_still_ends(void **state)
 {
     (void)state;
     char text[200], line[64];
+
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
 
@@ -582,6 +601,7 @@ static void random_bits_go_on_after_a_page(void **state)
 {
     (void)state;
     static struct ps_random random;
+
     assert_true(ps_random_init(&random));
     uint64_t any = 0, before = 0;
     for (int i = 0; i < 1000; i++) {
@@ -629,5 +649,6 @@ int main(void)
         cmocka_unit_test(random_bits_go_on_after_a_page),
         cmocka_unit_test(this_process_is_resident),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_core.c -- ps 0's lane and its judge: the stream between them is as any other, and breaks as any other. */
+/* ps_core.c -- ps 0's lane and its judge: the stream between them is as any other, and breaks as
+ * any other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +85,7 @@ static void join(struct ps_0 *ps, uint32_t index)
 static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(void **state)
 {
     struct ps_0 ps = begin(state, 0);
+
     assert_null(ps.talk->lane->coordinator);
 
     join(&ps, 0);
@@ -94,13 +96,15 @@ static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(voi
     assert_int_equal(ps.talk->lane->coordinator->place, PLACE_COORDINATOR);
 }
 
-/* The lane has no memory for a report, so it ends the stream; the judge gives its orders again on the next one. */
+/* The lane has no memory for a report, so it ends the stream; the judge gives its orders again on
+ * the next one. */
 static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost(void **state)
 {
     struct ps_0 ps = begin(state, 1);
     struct pool *const reports = &ps.talk->lane->reports_pool;
     void *kept[64];
     uint32_t taken = 0;
+
     join(&ps, 0);
     while (reports->free != NULL) /* given */
         kept[taken++] = pool_take(reports);
@@ -127,6 +131,7 @@ static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost
 static void a_session_lives_by_what_the_lane_beside_reports(void **state)
 {
     struct ps_0 ps = begin(state, 1);
+
     join(&ps, 0);
     const uint64_t stream = talk_stream(ps.talk, LANE_STREAM_PUSH);
     wire_hello hello = WIRE_HELLO_INIT;
@@ -153,11 +158,13 @@ static void a_session_lives_by_what_the_lane_beside_reports(void **state)
     assert_non_null(strstr(ps.talk->text, "log ps 0 closes the session of worker 0"));
 }
 
-/* In the step's effects: first why, then the end, and the code is the one that the judge has chosen. */
+/* In the step's effects: first why, then the end, and the code is the one that the judge has
+ * chosen. */
 static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
 {
     struct ps_0 ps = begin(state, 1);
     wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
+
     join(&ps, 0);
     leave.session_id = (wire_bytes){sizeof ps.session, ps.session};
     leave.done = true;
@@ -202,5 +209,6 @@ int main(void)
         talk_test(a_session_lives_by_what_the_lane_beside_reports),
         talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

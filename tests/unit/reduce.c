@@ -29,6 +29,7 @@ static void reduced(
         .targets = 1,
         .weights = weights,
     };
+
     reduce_values(op, &input);
 }
 
@@ -36,6 +37,7 @@ static void sum_adds_every_element_of_every_replica(void **state)
 {
     (void)state;
     static float g[3][MANY]; /* given */
+
     for (uint32_t i = 0; i < MANY; i++) {
         g[0][i] = (float)i;
         g[1][i] = 2 * (float)i;
@@ -149,8 +151,8 @@ static void a_sum_is_for_all_but_bool_and_a_mean_for_floats_only(void **state)
     assert_false(reduce_has(SUMAC_REDUCE_SUM, (enum sumac_dtype)99));
 }
 
-/* 1 + 1 in every dtype that has a sum, and the mean of 1 and 3 in every one that has a mean: no row is missing, and none is
- * another dtype's. */
+/* 1 + 1 in every dtype that has a sum, and the mean of 1 and 3 in every one that has a mean: no row
+ * is missing, and none is another dtype's. */
 static void every_dtype_has_arithmetic_of_its_own(void **state)
 {
     (void)state;
@@ -191,5 +193,6 @@ int main(void)
         cmocka_unit_test(every_dtype_has_arithmetic_of_its_own),
         cmocka_unit_test(a_sum_is_for_all_but_bool_and_a_mean_for_floats_only),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ static void an_empty_queue_gives_nothing(void **state)
 {
     (void)state;
     struct release_queue queue;
+
     release_queue_init(&queue);
 
     assert_null(release_queue_take(&queue));
@@ -27,6 +28,7 @@ static void what_was_pushed_is_taken_oldest_first_and_once(void **state)
 {
     (void)state;
     struct release_queue queue;
+
     release_queue_init(&queue);
     struct release_node nodes[3] = {{.id = 10}, {.id = 11}, {.id = 12}};
     for (size_t i = 0; i < 3; i++)
@@ -46,6 +48,7 @@ static void a_node_may_be_pushed_again_once_it_was_taken(void **state)
 {
     (void)state;
     struct release_queue queue;
+
     release_queue_init(&queue);
     struct release_node node = {.id = 1};
     release_queue_push(&queue, &node);
@@ -68,6 +71,7 @@ struct producer {
 static void *produce(void *context)
 {
     struct producer *const producer = context;
+
     for (uint64_t i = 0; i < NODES_EACH; i++) {
         producer->nodes[i].id = producer->number << 32 | i;
         release_queue_push(producer->queue, &producer->nodes[i]);
@@ -80,6 +84,7 @@ static void many_producers_lose_and_repeat_nothing(void **state)
 {
     (void)state;
     struct release_queue queue;
+
     release_queue_init(&queue);
     struct producer producers[PRODUCERS];
     for (uint64_t i = 0; i < PRODUCERS; i++) {
@@ -116,5 +121,6 @@ int main(void)
         cmocka_unit_test(a_node_may_be_pushed_again_once_it_was_taken),
         cmocka_unit_test(many_producers_lose_and_repeat_nothing),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

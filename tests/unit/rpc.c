@@ -6,6 +6,7 @@
 static void a_unary_call_is_answered_and_ends_with_ok(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_stats(fixture, 0); /* when */
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_OK); /* then */
@@ -21,6 +22,7 @@ static void a_stream_carries_payloads_over_many_slices_both_ways(void **state)
     struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
     for (unsigned i = 1; i <= 5; i++) { /* when */
         request.request = i;
         rpc_call_send(call, &request.base, NULL, 0);
@@ -40,6 +42,7 @@ static void a_status_arrives_with_its_reason_and_text(void **state)
 {
     struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+
     rpc_call_end(call); /* when: the server's handler answers the half-close with a status */
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->at_server.half_closed, 1); /* then */
@@ -48,10 +51,12 @@ static void a_status_arrives_with_its_reason_and_text(void **state)
     assert_string_equal(fixture->client.error.text, "the run is over");
 }
 
-/* A busy machine may let a short deadline pass before the server has the call: then a longer one is tried. */
+/* A busy machine may let a short deadline pass before the server has the call: then a longer one is
+ * tried. */
 static void a_deadline_ends_a_call_at_both_ends(void **state)
 {
     struct fixture *fixture = *state;
+
     fixture->parks = true;
     unsigned calls = 0;
     for (uint64_t us = 50000; fixture->at_server.messages == 0 && us < PATIENCE_US; us *= 2) {
@@ -67,6 +72,7 @@ static void a_cancelled_stream_is_closed_at_both_ends(void **state)
 {
     struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+
     poll_until(fixture, &fixture->at_server.opened, 1);
     rpc_call_cancel(call);
     poll_until(fixture, &fixture->client.closed, 1);
@@ -79,6 +85,7 @@ static void a_cancelled_stream_is_closed_at_both_ends(void **state)
 static void a_server_can_cancel_a_stream(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_stream(fixture, WIRE_TRANSFER_PUSH);
     poll_until(fixture, &fixture->at_server.opened, 1);
     rpc_call_cancel(fixture->parked);
@@ -90,6 +97,7 @@ static void a_server_can_cancel_a_stream(void **state)
 static void closing_a_channel_closes_its_calls(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_stream(fixture, WIRE_TRANSFER_PUSH);
     begin_stream(fixture, WIRE_TRANSFER_PULL);
     rpc_channel_close(fixture->channel);
@@ -103,6 +111,7 @@ static void an_unknown_method_is_unimplemented_and_named(void **state)
     struct fixture *fixture = *state;
     struct rpc_call *call;
     wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
     assert_int_equal(/* a service that this server was not given */
                      rpc_channel_call(
                          fixture->channel, WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base, 0,
@@ -120,6 +129,7 @@ static void an_absent_server_is_said_at_once(void **state)
     struct rpc_call *call;
     char target[64];
     const uint32_t port = rpc_server_port(fixture->server);
+
     snprintf(target, sizeof target, "127.0.0.1:%u", port);
     rpc_server_close(fixture->server);
     fixture->server = NULL;
@@ -142,6 +152,7 @@ static struct rpc_call *begin_foreign(
     ProtobufCMethodDescriptor *method, const wire_message *message)
 {
     struct rpc_call *call;
+
     *service = *real;
     service->methods = method;
     service->n_methods = 1;
@@ -157,6 +168,7 @@ static void a_malformed_message_is_an_invalid_argument(void **state)
     struct fixture *fixture = *state;
     wire_service service;
     ProtobufCMethodDescriptor method = WIRE_TRANSFER->methods[WIRE_TRANSFER_PUSH];
+
     method.input = &sumac__v1__delete_request__descriptor;
     struct rpc_call *call = begin_foreign(fixture, WIRE_TRANSFER, &service, &method, NULL);
     poll_until(fixture, &fixture->client.opened, 1);
@@ -176,6 +188,7 @@ static void a_malformed_answer_ends_the_call_with_internal(void **state)
     struct fixture *fixture = *state;
     wire_service service;
     ProtobufCMethodDescriptor method = WIRE_OBSERVE->methods[WIRE_OBSERVE_STATS];
+
     method.output = &sumac__v1__push_request__descriptor; /* its fields are messages */
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     begin_foreign(fixture, WIRE_OBSERVE, &service, &method, &request.base);
@@ -193,6 +206,7 @@ static void a_message_above_the_bound_is_refused(void **state)
     uint8_t *values = calloc(1, bytes);
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     const struct rpc_payload payload = {.bytes = {values, bytes}};
+
     rpc_call_send(call, &request.base, &payload, 1);
     free(values); /* it was copied */
     poll_until(fixture, &fixture->client.closed, 1);
@@ -208,6 +222,7 @@ static void a_small_payload_is_released_before_the_send_returns(void **state)
     uint8_t value[4] = {1, 2, 3, 4};
     const struct rpc_payload payload = {
         .bytes = {value, sizeof value}, .released = release, .context = fixture};
+
     rpc_call_send(call, &request.base, &payload, 1);
     assert_int_equal(fixture->released, 1);
     memset(value, 0, sizeof value);
@@ -219,6 +234,7 @@ static void a_small_payload_is_released_before_the_send_returns(void **state)
 static void a_paused_stream_hands_over_nothing_until_it_is_resumed(void **state)
 {
     struct fixture *fixture = *state;
+
     fixture->parks = true;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
@@ -244,6 +260,7 @@ static void a_second_server_on_a_port_is_refused_and_told_which(void **state)
     const struct rpc_server_options options = {
         .bind_host = "127.0.0.1", .port = rpc_server_port(fixture->server)};
     char address[64];
+
     snprintf(address, sizeof address, "127.0.0.1:%u", options.port);
     assert_int_equal(
         rpc_server_open(fixture->poller, &options, &second, &error), SUMAC_UNAVAILABLE);
@@ -257,6 +274,7 @@ static void a_method_that_the_descriptor_set_lacks_is_not_served(void **state)
     struct rpc_server *server;
     struct sumac_error error;
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
+
     assert_int_equal(rpc_server_open(fixture->poller, &options, &server, &error), SUMAC_OK);
     ProtobufCMethodDescriptor method = WIRE_OBSERVE->methods[0];
     method.name = "Invent";
@@ -272,6 +290,7 @@ static void a_method_that_the_descriptor_set_lacks_is_not_served(void **state)
 static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **state)
 {
     struct fixture *fixture = *state;
+
     fixture->parks = true;
     begin_stats(fixture, 0); /* given: a call in flight */
     poll_until(fixture, &fixture->at_server.messages, 1);
@@ -299,6 +318,7 @@ static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **
 static void closing_a_server_cancels_the_calls_that_are_left(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_stream(fixture, WIRE_TRANSFER_PUSH);
     poll_until(fixture, &fixture->at_server.opened, 1);
     rpc_server_close(fixture->server);
@@ -343,5 +363,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             closing_a_server_cancels_the_calls_that_are_left, set_up, tear_down),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

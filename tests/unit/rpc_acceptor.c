@@ -55,6 +55,7 @@ static int connect_to(uint32_t port)
         .sin_port = htons((uint16_t)port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const int made = socket(AF_INET, SOCK_STREAM, 0);
+
     assert_true(made >= 0);
     assert_int_equal(connect(made, (const struct sockaddr *)&address, sizeof address), 0);
     return made;
@@ -69,6 +70,7 @@ static void clients_without_end_do_not_keep_it_from_looking_whether_to_stop(void
     struct reader reader = {0};
     struct sumac_error error = {0};
     int clients[CLIENTS];
+
     rpc_init();
     assert_int_equal(sem_init(&accepted, 0, 0), 0);
     assert_int_equal(acceptor_open(&options, &acceptor, &error), SUMAC_OK);
@@ -93,5 +95,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clients_without_end_do_not_keep_it_from_looking_whether_to_stop),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@ static int dial(const struct fixture *fixture)
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)rpc_server_port(fixture->server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
     assert_true(bare >= 0);
     connect(bare, (struct sockaddr *)&address, sizeof address);
     struct pollfd ready = {.fd = bare, .events = POLLOUT};
@@ -35,6 +36,7 @@ static bool read_until(struct fixture *fixture, int bare, const char *wanted)
     char heard[16384];
     size_t count = 0;
     const uint64_t end = now_us() + PATIENCE_US;
+
     while (now_us() < end && count < sizeof heard) {
         rpc_poll(fixture->poller, now_us() + 1000);
         const ssize_t got = recv(bare, heard + count, sizeof heard - count, MSG_DONTWAIT);
@@ -57,6 +59,7 @@ static int set_up_few(void **state)
 {
     const struct rpc_server_options options = {
         .bind_host = "127.0.0.1", .connections_max = CONNECTIONS_MAX};
+
     return set_up_with(state, &options);
 }
 
@@ -66,6 +69,7 @@ static bool is_let_in(struct fixture *fixture, int bare)
     struct pollfd heard = {.fd = bare, .events = POLLIN};
     const uint64_t end = now_us() + PATIENCE_US;
     char byte;
+
     while (now_us() < end && poll(&heard, 1, 0) == 0)
         rpc_poll(fixture->poller, now_us() + 1000);
     return recv(bare, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 1;
@@ -75,6 +79,7 @@ static void one_connection_too_many_is_closed_and_gets_in_when_another_has_ended
 {
     struct fixture *fixture = *state;
     int bare[CONNECTIONS_LOCAL];
+
     for (unsigned i = 0; i < CONNECTIONS_LOCAL; i++) {
         bare[i] = dial(fixture);
         assert_true(is_let_in(fixture, bare[i]));
@@ -103,6 +108,7 @@ static void garbage_and_http_1_are_hung_up_on_and_the_server_goes_on(void **stat
 {
     struct fixture *fixture = *state;
     uint8_t garbage[512];
+
     for (size_t i = 0; i < sizeof garbage; i++)
         garbage[i] = (uint8_t)(i * 167 + 13);
     const char *get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -142,6 +148,7 @@ static void put_frame_of(
         (uint8_t)(stream >> 16),
         (uint8_t)(stream >> 8),
         (uint8_t)stream};
+
     put(frames, head, sizeof head);
     put(frames, body->bytes, body->count);
 }
@@ -154,6 +161,7 @@ static void put_frame(struct frames *frames, uint8_t type, uint8_t flags, const 
 static void put_text(struct frames *frames, const char *text)
 {
     const uint8_t length = (uint8_t)strlen(text);
+
     put(frames, &length, 1);
     put(frames, text, length);
 }
@@ -163,6 +171,7 @@ static void
 put_headers(struct frames *frames, const char *path, const char *encoding, uint32_t stream)
 {
     struct frames headers = {.count = 0};
+
     put(&headers, "\x83\x86\x04", 3); /* POST, http, and :path */
     put_text(&headers, path);
     put(&headers, "\x01", 1); /* :authority */
@@ -181,6 +190,7 @@ put_headers(struct frames *frames, const char *path, const char *encoding, uint3
 static void put_call(struct frames *frames, const char *path, const char *encoding)
 {
     const struct frames none = {.count = 0};
+
     put(frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
     put_frame(frames, 4, 0, &none);
     put_headers(frames, path, encoding, 1);
@@ -190,6 +200,7 @@ static void gzip_is_refused_before_it_inflates(void **state)
 {
     struct fixture *fixture = *state;
     struct frames frames = {.count = 0}, body = {.count = 0};
+
     put_call(&frames, "/sumac.v1.Observe/Stats", "gzip");
     put(&body, "\x01\x00\x00\x00\x04\x1f\x8b\x08\x00", 9); /* a compressed message of four bytes */
     put_frame(&frames, 0, 1, &body);                       /* DATA, END_STREAM */
@@ -204,6 +215,7 @@ static void a_message_cut_by_its_clients_end_is_not_handled(void **state)
 {
     struct fixture *fixture = *state;
     struct frames frames = {.count = 0}, body = {.count = 0};
+
     put_call(&frames, "/sumac.v1.Transfer/Push", "identity");
     put(&body, "\x00\x00\x00\x00\x09\x7a\x07\x01\x02", 9); /* four bytes of nine */
     put_frame(&frames, 0, 0, &body);
@@ -217,11 +229,12 @@ static void a_message_cut_by_its_clients_end_is_not_handled(void **state)
     assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
 }
 
-/* A connection that asks for health, if it does, and then `count` times for statistics, and takes none of the answers until it
- * says so. All are answered when this returns. */
+/* A connection that asks for health, if it does, and then `count` times for statistics, and takes
+ * none of the answers until it says so. All are answered when this returns. */
 static int ask_and_take_nothing(struct fixture *fixture, bool health, unsigned count)
 {
     struct frames frames = {.count = 0}, window = {.count = 0}, message = {.count = 0};
+
     put(&window, "\x00\x04\x00\x00\x00\x00", 6); /* SETTINGS_INITIAL_WINDOW_SIZE: 0 */
     put(&message, "\x00\x00\x00\x00\x00", 5);
     put(&frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
@@ -242,6 +255,7 @@ static void an_answer_that_is_taken_late_is_not_dropped_for_those_that_nobody_ta
 {
     struct fixture *fixture = *state;
     struct frames update = {.count = 0}, room = {.count = 0};
+
     put(&room, "\x00\x00\x03\xe8", 4);
     put_frame_of(&update, 8, 0, 3, &room); /* WINDOW_UPDATE of its call */
     const int late = ask_and_take_nothing(fixture, false, 1);
@@ -260,18 +274,21 @@ static void an_answer_that_nobody_takes_gives_way_to_a_call_of_its_own_method(vo
 {
     struct fixture *fixture = *state;
     const int bare = ask_and_take_nothing(fixture, true, STATS_CALLS_MAX + 1);
+
     poll_until(fixture, &fixture->at_server.closed, 1);
     assert_int_equal(fixture->at_server.error.status, SUMAC_CANCELLED);
     close(bare);
 }
 
-/* Streams that are opened and reset, each for itself, so that no thread is held by them; with a message before the reset, if
- * that is wanted. Until the connection is cut, or there were so many; returns it. */
+/* Streams that are opened and reset, each for itself, so that no thread is held by them; with a
+ * message before the reset, if that is wanted. Until the connection is cut, or there were so many;
+ * returns it. */
 static int open_and_reset(struct fixture *fixture, bool message, uint32_t count_max)
 {
     struct frames frames = {.count = 0}, cancel = {.count = 0}, empty = {.count = 0};
     const unsigned *const begun =
         message ? &fixture->at_server.messages : &fixture->at_server.opened;
+
     put(&cancel, "\x00\x00\x00\x08", 4);
     put(&empty, "\x00\x00\x00\x00\x00", 5);
     put_call(&frames, "/sumac.v1.Transfer/Push", "identity");
@@ -296,6 +313,7 @@ static void a_connection_whose_calls_said_something_is_not_cut(void **state)
 {
     struct fixture *fixture = *state;
     const int bare = open_and_reset(fixture, true, RESETS_AT_ONCE + RESETS_AT_ONCE / 4);
+
     assert_int_equal(rpc_server_connections(fixture->server).cut, 0);
     close(bare);
 }
@@ -304,6 +322,7 @@ static void a_connection_whose_calls_are_reset_without_end_is_cut(void **state)
 {
     struct fixture *fixture = *state;
     const int bare = open_and_reset(fixture, false, 20 * RESETS_AT_ONCE); /* when */
+
     assert_int_equal(rpc_server_connections(fixture->server).cut, 1);
     assert_true(fixture->at_server.closed > RESETS_AT_ONCE); /* then */
     read_until(fixture, bare, NULL);
@@ -319,6 +338,7 @@ static void a_connection_whose_calls_are_reset_without_end_is_cut(void **state)
 static int set_up_small(void **state)
 {
     const struct rpc_server_options options = {.bind_host = "127.0.0.1", .calls_max = CALLS_MAX};
+
     return set_up_with(state, &options);
 }
 
@@ -326,6 +346,7 @@ static int set_up_small(void **state)
 static int begin_and_ask_nothing(struct fixture *fixture, unsigned count)
 {
     struct frames frames = {.count = 0};
+
     put_call(&frames, "/sumac.v1.Observe/Stats", "identity");
     for (unsigned i = 1; i < count; i++)
         put_headers(&frames, "/sumac.v1.Observe/Stats", "identity", (uint8_t)(2 * i + 1));
@@ -337,6 +358,7 @@ static int begin_and_ask_nothing(struct fixture *fixture, unsigned count)
 static void poll_until_calls(struct fixture *fixture, uint32_t wanted)
 {
     const uint64_t end = now_us() + PATIENCE_US;
+
     while (rpc_server_calls(fixture->server) != wanted && now_us() < end)
         rpc_poll(fixture->poller, now_us() + 1000);
     assert_int_equal(rpc_server_calls(fixture->server), wanted);
@@ -346,6 +368,7 @@ static void a_call_counts_before_its_request_has_come(void **state)
 {
     struct fixture *fixture = *state;
     struct frames request = {.count = 0}, message = {.count = 0};
+
     put(&message, "\x00\x00\x00\x00\x00", 5);
     put_frame(&request, 0, 1, &message);
     const int bare = begin_and_ask_nothing(fixture, NEWCOMERS_MAX);
@@ -364,6 +387,7 @@ static void of_too_many_calls_without_a_request_the_oldest_gives_way(void **stat
 {
     struct fixture *fixture = *state;
     struct frames request = {.count = 0}, message = {.count = 0};
+
     put(&message, "\x00\x00\x00\x00\x00", 5);
     put_frame_of(&request, 0, 1, 3, &message); /* of the second */
 
@@ -380,6 +404,7 @@ static void who_has_not_sent_a_request_hears_of_the_servers_end(void **state)
 {
     struct fixture *fixture = *state;
     const int bare = begin_and_ask_nothing(fixture, 1);
+
     poll_until_calls(fixture, 1);
     rpc_server_drain(fixture->server);                                     /* when */
     assert_true(read_until(fixture, bare, "the server is shutting down")); /* then */
@@ -414,5 +439,6 @@ int main(void)
             one_connection_too_many_is_closed_and_gets_in_when_another_has_ended, set_up_few,
             tear_down),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,14 @@ static int set_up_small(void **state)
 {
     const struct rpc_server_options options = {
         .bind_host = "127.0.0.1", .calls_max = CALLS_MAX, .message_bytes_max = MESSAGE_BYTES_MAX};
+
     return set_up_with(state, &options);
 }
 
 static int set_up_for_two_of_a_method(void **state)
 {
     const struct rpc_server_options options = {.bind_host = "127.0.0.1", .calls_max = 64};
+
     return set_up_with(state, &options);
 }
 
@@ -28,6 +30,7 @@ static void a_server_has_so_many_calls_open_at_a_time(void **state)
 {
     struct fixture *fixture = *state;
     struct rpc_call *calls[CALLS_MAX];
+
     for (unsigned i = 0; i < CALLS_MAX; i++)
         calls[i] = begin_stream(fixture, WIRE_TRANSFER_PUSH);
     poll_until(fixture, &fixture->at_server.opened, CALLS_MAX);
@@ -48,6 +51,7 @@ static void send_push(struct rpc_call *call, size_t bytes)
     static const uint8_t values[2 * MESSAGE_BYTES_MAX];
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     const struct rpc_payload payload = {.bytes = {values, bytes}};
+
     rpc_call_send(call, &request.base, &payload, 1);
 }
 
@@ -55,6 +59,7 @@ static void a_server_takes_messages_of_so_many_bytes(void **state)
 {
     struct fixture *fixture = *state;
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+
     send_push(call, MESSAGE_BYTES_MAX / 2);
     poll_until(fixture, &fixture->client.messages, 1);
     poll_until(fixture, &fixture->client.writable, 1);
@@ -66,9 +71,10 @@ static void a_server_takes_messages_of_so_many_bytes(void **state)
     assert_int_equal(fixture->at_server.messages, 1);
 }
 
-/* gRPC asks a server that says nothing whether it lives (keepalive), and has the kernel end a connection on which not even
- * bytes are acknowledged: the time for that is on the socket. */
-/* Whom a socket is connected to; 0: nobody, or the descriptor is no socket. gRPC's own sockets are of IPv6 where the machine has that. */
+/* gRPC asks a server that says nothing whether it lives (keepalive), and has the kernel end a
+ * connection on which not even bytes are acknowledged: the time for that is on the socket. */
+/* Whom a socket is connected to; 0: nobody, or the descriptor is no socket. gRPC's own sockets are
+ * of IPv6 where the machine has that. */
 static uint16_t peer_port(int descriptor)
 {
     union {
@@ -89,6 +95,7 @@ static void a_client_gives_up_a_connection_that_passes_nothing_any_more(void **s
     struct fixture *fixture = *state;
     const uint32_t port = rpc_server_port(fixture->server);
     unsigned connections = 0;
+
     begin_stats(fixture, 0);
     poll_until(fixture, &fixture->client.messages, 1);
 
@@ -109,6 +116,7 @@ static void check_health(struct fixture *fixture)
 {
     Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
     struct rpc_call *call;
+
     assert_int_equal(
         rpc_channel_call(
             fixture->channel, &grpc__health__v1__health__descriptor, 0, &request.base, 0, true,
@@ -122,6 +130,7 @@ static void a_method_takes_messages_of_so_many_bytes(void **state)
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
     wire_piece piece = WIRE_PIECE_INIT, *pieces[PULL_BYTES_MAX];
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
+
     poll_until(fixture, &fixture->client.opened, 1);
     for (unsigned i = 0; i < PULL_BYTES_MAX; i++)
         pieces[i] = &piece;
@@ -146,6 +155,7 @@ static void health_takes_the_name_of_a_service_and_no_more(void **state)
 {
     struct fixture *fixture = *state;
     static char name[10001];
+
     memset(name, 'x', sizeof name - 1);
     Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
     request.service = name;
@@ -167,6 +177,7 @@ static void health_takes_the_name_of_a_service_and_no_more(void **state)
 static void calls_that_wait_shut_out_their_own_kind_alone(void **state)
 {
     struct fixture *fixture = *state;
+
     fixture->parks = true;
     for (unsigned i = 0; i < STATS_CALLS_MAX; i++)
         begin_stats(fixture, 0);
@@ -192,6 +203,7 @@ static void calls_that_wait_shut_out_their_own_kind_alone(void **state)
 static void a_method_has_a_part_of_all_calls(void **state)
 {
     struct fixture *fixture = *state;
+
     fixture->parks = true;
     begin_stats(fixture, 0);
     begin_stats(fixture, 0);
@@ -207,6 +219,7 @@ static void a_method_has_a_part_of_all_calls(void **state)
 static void a_place_is_free_again_when_its_call_is_over(void **state)
 {
     struct fixture *fixture = *state;
+
     for (unsigned i = 1; i <= 3 * STATS_CALLS_MAX; i++) {
         begin_stats(fixture, 0);
         poll_until(fixture, &fixture->at_server.closed, i);
@@ -222,6 +235,7 @@ static void a_last_word_that_nobody_takes_is_not_kept_for_ever(void **state)
     const size_t bytes = 32u << 20;
     uint8_t *values = calloc(1, bytes);
     struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PULL);
+
     poll_until(fixture, &fixture->at_server.opened, 1);
     rpc_call_pause(call);
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
@@ -269,5 +283,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_client_gives_up_a_connection_that_passes_nothing_any_more, set_up, tear_down),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static struct connection_host host_named(const char *text)
 static bool same_host(const char *one, const char *other)
 {
     const struct connection_host a = host_named(one), b = host_named(other);
+
     return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0 && a.local == b.local;
 }
 
@@ -55,6 +56,7 @@ static uint32_t crowd(struct connections *connections, const char *name, uint32_
 {
     const struct connection_host host = host_named(name);
     uint32_t count = 0;
+
     while (count < wanted && connections_admit(connections, &host)) {
         connections->items[connections->count++] =
             (struct connection){.descriptor = -1, .host = host};
@@ -67,6 +69,7 @@ static void a_host_may_have_as_many_as_are_left_free(void **state)
 {
     (void)state;
     struct connections connections;
+
     assert_true(connections_init(&connections, MAX));
 
     assert_int_equal(crowd(&connections, "10.0.0.1", MAX), MAX / 2);
@@ -82,6 +85,7 @@ static void this_host_may_have_all_but_an_eighth(void **state)
 {
     (void)state;
     struct connections connections;
+
     assert_true(connections_init(&connections, MAX));
 
     assert_int_equal(crowd(&connections, "127.0.0.1", MAX), MAX - MAX / 8);
@@ -95,6 +99,7 @@ static void connect_both(int ends[2])
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof address;
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
+
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
@@ -111,6 +116,7 @@ static void one_that_was_closed_is_forgotten_though_its_number_is_anothers(void 
     struct connections connections;
     const struct connection_host host = host_named("127.0.0.1");
     int first[2], second[2];
+
     assert_true(connections_init(&connections, MAX));
     connect_both(first);
     connect_both(second);
@@ -144,6 +150,7 @@ static void one_that_says_nothing_is_ended_when_its_time_is_over(void **state)
     const char greeting[33] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     int silent[2], speaking[2];
     char heard;
+
     assert_true(connections_init(&connections, MAX));
     connect_both(silent);
     connect_both(speaking);
@@ -171,6 +178,7 @@ static void one_that_says_nothing_is_ended_when_its_time_is_over(void **state)
 static void read_much(const int ends[2])
 {
     char bytes[8192] = {0};
+
     assert_int_equal(send(ends[0], bytes, sizeof bytes, 0), sizeof bytes);
     assert_int_equal(recv(ends[1], bytes, sizeof bytes, MSG_WAITALL), sizeof bytes);
 }
@@ -183,6 +191,7 @@ static void of_many_that_are_read_from_the_last_may_be_ended_alone(void **state)
     const struct connection_host host = host_named("127.0.0.1");
     int honest[2], greedy[2];
     char heard;
+
     assert_true(connections_init(&connections, MAX));
     assert_int_equal(connections_end_greedy_last(&connections), 0);
     connect_both(honest);
@@ -215,6 +224,7 @@ static bool cancel(
     uint64_t now_us)
 {
     bool ended = false;
+
     for (uint32_t i = 0; i < count; i++) {
         assert_false(ended);
         ended = connections_note_cancelled(
@@ -231,6 +241,7 @@ static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
     const uint64_t second = 1000000;
     int honest[2], greedy[2];
     char heard;
+
     assert_true(connections_init(&connections, MAX));
     connect_both(honest);
     connect_both(greedy);
@@ -271,5 +282,6 @@ int main(void)
         cmocka_unit_test(one_whose_calls_are_cancelled_without_end_is_ended),
         cmocka_unit_test(of_many_that_are_read_from_the_last_may_be_ended_alone),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

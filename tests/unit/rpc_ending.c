@@ -20,6 +20,7 @@ static void add(struct answered *answered, uint32_t connection, struct method *m
 {
     struct rpc_server *const server = &answered->server;
     struct rpc_call *const call = &answered->calls[server->ending.count];
+
     assert_true(server->ending.count < CALLS_MAX);
     *call = (struct rpc_call){.connection = connection, .method = method};
     call_queue_add(&server->ending, call);
@@ -31,6 +32,7 @@ static void the_oldest_call_of_the_connection_with_most_gives_way(void **state)
     (void)state;
     static struct answered answered;
     struct method list = {.calls = 1};
+
     assert_null(server_find_unread(&answered.server, NULL));
     add(&answered, 1, &list);
     assert_ptr_equal(server_find_unread(&answered.server, NULL), &answered.calls[0]);
@@ -46,12 +48,14 @@ static void the_oldest_call_of_the_connection_with_most_gives_way(void **state)
     assert_ptr_equal(server_find_unread(&answered.server, NULL), &answered.calls[0]);
 }
 
-/* Its connection counts with all that it has; what gives way is of the method that needs a place. */
+/* Its connection counts with all that it has; what gives way is of the method that needs a
+ * place. */
 static void another_methods_call_does_not_give_way(void **state)
 {
     (void)state;
     static struct answered answered;
     struct method list = {.calls = 1}, stats = {.calls = 1}, none = {.calls = 1};
+
     add(&answered, 1, &list);
     add(&answered, 2, &stats);
     add(&answered, 2, &list);
@@ -68,5 +72,6 @@ int main(void)
         cmocka_unit_test(the_oldest_call_of_the_connection_with_most_gives_way),
         cmocka_unit_test(another_methods_call_does_not_give_way),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

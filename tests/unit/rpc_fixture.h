@@ -49,6 +49,7 @@ struct fixture {
 static inline uint64_t now_us(void)
 {
     struct timespec now;
+
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
@@ -57,6 +58,7 @@ static inline uint64_t now_us(void)
 static inline void poll_until(struct fixture *fixture, const unsigned *count, unsigned wanted)
 {
     const uint64_t end = now_us() + PATIENCE_US;
+
     while (*count < wanted && now_us() < end)
         rpc_poll(fixture->poller, end);
     assert_true(*count >= wanted);
@@ -88,6 +90,7 @@ static inline void serve_stats(struct rpc_call *call, const struct wire_received
 {
     struct fixture *fixture = rpc_call_user(call);
     (void)received;
+
     fixture->at_server.messages++;
     if (fixture->parks) {
         fixture->parked = call;
@@ -104,6 +107,7 @@ static inline void release(void *context, uint64_t id)
 {
     struct fixture *fixture = context;
     (void)id;
+
     __atomic_add_fetch(&fixture->released, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -112,6 +116,7 @@ static inline void serve_pull(struct rpc_call *call, const struct wire_received 
     static uint8_t values[ECHO_BYTES];
     struct fixture *fixture = rpc_call_user(call);
     const wire_pull_request *request = (const wire_pull_request *)(const void *)received->message;
+
     fixture->at_server.messages++;
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
     answer.request = request->request;
@@ -127,6 +132,7 @@ static inline void serve_push(struct rpc_call *call, const struct wire_received 
 {
     struct fixture *fixture = rpc_call_user(call);
     const wire_push_request *request = (const wire_push_request *)(const void *)received->message;
+
     keep(&fixture->at_server, received);
     fixture->at_server.pieces = request->n_parts > 0 ? (unsigned)request->parts[0]->n_pieces : 0;
     if (fixture->parks)
@@ -141,6 +147,7 @@ static inline void serve_push(struct rpc_call *call, const struct wire_received 
 static inline void server_opened(struct rpc_call *call)
 {
     struct fixture *fixture = rpc_call_user(call);
+
     fixture->at_server.opened++;
     fixture->parked = call;
 }
@@ -148,6 +155,7 @@ static inline void server_opened(struct rpc_call *call)
 static inline void server_half_closed(struct rpc_call *call)
 {
     struct fixture *fixture = rpc_call_user(call);
+
     fixture->at_server.half_closed++;
     rpc_call_finish(call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED, "the run is over");
 }
@@ -155,6 +163,7 @@ static inline void server_half_closed(struct rpc_call *call)
 static inline void server_closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct fixture *fixture = rpc_call_user(call);
+
     note_closed(&fixture->at_server, error);
 }
 
@@ -176,6 +185,7 @@ static const struct rpc_handler transfer_handlers[] = {
 static inline void client_message(struct rpc_call *call, const struct wire_received *received)
 {
     struct fixture *fixture = rpc_call_user(call);
+
     keep(&fixture->client, received);
     const wire_type *type = received->message->descriptor;
     if (type == &sumac__v1__stats_reply__descriptor)
@@ -196,18 +206,21 @@ static inline void client_message(struct rpc_call *call, const struct wire_recei
 static inline void client_opened(struct rpc_call *call)
 {
     struct fixture *fixture = rpc_call_user(call);
+
     fixture->client.opened++;
 }
 
 static inline void client_writable(struct rpc_call *call)
 {
     struct fixture *fixture = rpc_call_user(call);
+
     fixture->client.writable++;
 }
 
 static inline void client_closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct fixture *fixture = rpc_call_user(call);
+
     note_closed(&fixture->client, error);
 }
 
@@ -223,6 +236,7 @@ static inline int set_up_with(void **state, const struct rpc_server_options *opt
 {
     struct fixture *const made = calloc(1, sizeof *made);
     struct sumac_error error;
+
     assert_non_null(made);
     rpc_init();
     assert_int_equal(rpc_poller_create(&made->poller), SUMAC_OK);
@@ -242,12 +256,14 @@ static inline int set_up_with(void **state, const struct rpc_server_options *opt
 static inline int set_up(void **state)
 {
     const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
+
     return set_up_with(state, &options);
 }
 
 static inline int tear_down(void **state)
 {
     struct fixture *fixture = *state;
+
     rpc_channel_close(fixture->channel);
     rpc_server_close(fixture->server);
     rpc_poller_destroy(fixture->poller);
@@ -260,6 +276,7 @@ static inline struct rpc_call *begin_stats(struct fixture *fixture, uint64_t dea
 {
     struct rpc_call *call;
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+
     assert_int_equal(
         rpc_channel_call(
             fixture->channel, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, deadline_us, true,
@@ -272,6 +289,7 @@ static inline struct rpc_call *begin_stream(struct fixture *fixture, unsigned me
 {
     struct rpc_call *call;
     const unsigned opened = fixture->client.opened;
+
     assert_int_equal(
         rpc_channel_call(
             fixture->channel, WIRE_TRANSFER, method, NULL, 0, true, &client_handler, fixture,

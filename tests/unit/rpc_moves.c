@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_moves.c -- a call says its last word once, and is deaf for good; any other move ends the process. */
+/* rpc_moves.c -- a call says its last word once, and is deaf for good; any other move ends the
+ * process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@ static struct rpc_call *begin_health(struct fixture *fixture, unsigned method, c
 {
     struct rpc_call *call;
     Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+
     request.service = (char *)(uintptr_t)service;
     assert_int_equal(
         rpc_channel_call(
@@ -20,6 +21,7 @@ static struct rpc_call *begin_health(struct fixture *fixture, unsigned method, c
 static void health_check_answers_for_the_server_and_each_service(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_health(fixture, 0, "");
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.sequence, 1); /* SERVING */
@@ -35,6 +37,7 @@ static void health_check_answers_for_the_server_and_each_service(void **state)
 static void a_health_watcher_hears_of_every_change_and_of_the_end(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_health(fixture, 1, "sumac.v1.Observe");
     poll_until(fixture, &fixture->client.messages, 1);
     assert_int_equal(fixture->client.sequence, 1);
@@ -55,6 +58,7 @@ static void a_health_watcher_hears_of_every_change_and_of_the_end(void **state)
 static void the_end_comes_behind_a_change_that_is_on_its_way(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_health(fixture, 1, "");
     poll_until(fixture, &fixture->client.messages, 1);
     rpc_server_set_serving(fixture->server, false);
@@ -71,6 +75,7 @@ static void the_end_comes_behind_a_change_that_is_on_its_way(void **state)
 static void watching_an_unknown_service_says_so_and_stays_open(void **state)
 {
     struct fixture *fixture = *state;
+
     begin_health(fixture, 1, "sumac.v1.Nothing");
     poll_until(fixture, &fixture->client.messages, 1);
     assert_int_equal(fixture->client.sequence, 3); /* SERVICE_UNKNOWN */
@@ -91,6 +96,7 @@ typedef Grpc__Reflection__V1__ServerReflectionResponse reflection_response;
 static void note_reflected(struct rpc_call *call, const struct wire_received *received)
 {
     struct reflected *reflected = rpc_call_user(call);
+
     const reflection_response *response =
         (const reflection_response *)(const void *)received->message;
     reflected->answers++;
@@ -116,6 +122,7 @@ static void
 ask(struct rpc_call *call, struct reflected *reflected, const char *symbol, const char *file)
 {
     const uint64_t end = now_us() + PATIENCE_US;
+
     while (!rpc_call_writable(call) && now_us() < end)
         rpc_poll(reflected->fixture->poller, end);
     reflection_request request = GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__INIT;
@@ -138,6 +145,7 @@ static void reflect_under(struct fixture *fixture, const wire_service *service)
 {
     struct reflected seen = {.fixture = fixture};
     struct rpc_call *call;
+
     assert_int_equal(
         rpc_channel_call(
             fixture->channel, service, 0, NULL, 0, true, &reflection_handler, &seen, &call),
@@ -173,6 +181,7 @@ static void reflection_v1_lists_services_and_gives_files(void **state)
 static void reflection_v1alpha_is_the_same(void **state)
 {
     wire_service alpha = grpc__reflection__v1__server_reflection__descriptor;
+
     alpha.name = "grpc.reflection.v1alpha.ServerReflection";
     reflect_under(*state, &alpha);
 }
@@ -192,5 +201,6 @@ int main(void)
             reflection_v1_lists_services_and_gives_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reflection_v1alpha_is_the_same, set_up, tear_down),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@ static bool is_one(const struct unread_key *key) { return key->inode == one.inod
 static int set_up(void **state)
 {
     static struct unread unread;
+
     *state = &unread;
     return unread_init(&unread, 2) ? 0 : -1;
 }
@@ -29,6 +30,7 @@ static void what_is_taken_counts_no_more(void **state)
 {
     struct unread *unread = *state;
     const uint64_t ticket = unread_add(unread, &one, 10);
+
     assert_int_equal(unread->bytes, 10);
     unread_end(unread, &one, ticket, 10, true);
     assert_int_equal(unread->bytes + unread->held_bytes + unread->count, 0);
@@ -38,6 +40,7 @@ static void what_was_cancelled_counts_until_a_later_answer_is_taken(void **state
 {
     struct unread *unread = *state;
     const uint64_t earlier = unread_add(unread, &one, 1), cancelled = unread_add(unread, &one, 10);
+
     unread_end(unread, &one, cancelled, 10, false);
     unread_end(unread, &one, earlier, 1, true);
     assert_int_equal(unread->bytes, 10);
@@ -50,6 +53,7 @@ static void what_was_cancelled_counts_until_its_connection_is_gone(void **state)
 {
     struct unread *unread = *state;
     const uint64_t ticket = unread_add(unread, &one, 10), late = unread_add(unread, &one, 5);
+
     unread_end(unread, &one, ticket, 10, false);
     unread_add(unread, &two, 3);
     unread_look(unread, is_one);
@@ -62,6 +66,7 @@ static void what_was_cancelled_counts_until_its_connection_is_gone(void **state)
 static void the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_itself(void **state)
 {
     struct unread *unread = *state;
+
     unread_add(unread, &one, 10);
     unread_add(unread, &two, 11);
     assert_null(unread_find_greedy(unread, 21, 11));
@@ -73,6 +78,7 @@ static void what_a_cut_connection_has_is_held_and_makes_no_other_give_way(void *
 {
     struct unread *unread = *state;
     const uint64_t ticket = unread_add(unread, &one, 10);
+
     unread_note_cut(unread, unread_find_greedy(unread, 9, 10));
     unread_add(unread, &two, 9);
     assert_null(unread_find_greedy(unread, 9, 9));
@@ -87,6 +93,7 @@ static void what_a_cut_connection_has_is_held_and_makes_no_other_give_way(void *
 static void one_connection_too_many_is_not_noted(void **state)
 {
     struct unread *unread = *state;
+
     assert_true(unread_add(unread, &one, 1) != 0);
     assert_true(unread_add(unread, &two, 1) != 0);
     assert_true(unread_add(unread, &three, 1) == 0);
@@ -108,5 +115,6 @@ int main(void)
             what_a_cut_connection_has_is_held_and_makes_no_other_give_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_connection_too_many_is_not_noted, set_up, tear_down),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

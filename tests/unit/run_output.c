@@ -23,6 +23,7 @@ struct fixture {
 static struct fixture *prepared(bool terminal)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
+
     assert_non_null(fixture);
     assert_int_equal(pipe(fixture->pipe), 0);
     fixture->screen = (struct run_screen){
@@ -55,7 +56,8 @@ static void lines_come_whole_whatever_the_pieces(void **state)
 {
     (void)state;
     struct fixture *fixture = prepared(false); /* given */
-    take(fixture, "one\ntw", 0);               /* when */
+
+    take(fixture, "one\ntw", 0); /* when */
     take(fixture, "o\r", 0);
     take(fixture, "\n", 0);
     take(fixture, "the end", 0);
@@ -67,6 +69,7 @@ static void a_progress_line_passes_once_a_second(void **state)
 {
     (void)state;
     struct fixture *fixture = prepared(false);
+
     take(fixture, "1\r2\r", 5000);
     take(fixture, "3\r4\r", 5999);
     take(fixture, "5\r6\r", 6001);
@@ -78,6 +81,7 @@ static void on_a_terminal_a_progress_line_is_written_over_by_the_next_line(void 
 {
     (void)state;
     struct fixture *fixture = prepared(true);
+
     take(fixture, "1\r2\rdone\nmore\n", 0);
     assert_shown(fixture, "\r\033[Kw 0 | 1\r\033[Kw 0 | 2\r\033[Kw 0 | done\nw 0 | more\n");
 }
@@ -86,6 +90,7 @@ static void a_progress_line_that_is_last_stays(void **state)
 {
     (void)state;
     struct fixture *fixture = prepared(true);
+
     take(fixture, "1\r2", 0);
     take(fixture, "\r3\r", 0);
     run_screen_end(&fixture->screen);
@@ -100,6 +105,7 @@ static void a_line_without_end_is_cut(void **state)
     struct fixture *fixture = prepared(false);
     static char text[RUN_OUTPUT_LINE_BYTES_MAX + 2];
     static char expected[RUN_OUTPUT_LINE_BYTES_MAX + 32];
+
     memset(text, 'x', RUN_OUTPUT_LINE_BYTES_MAX + 1);
     take(fixture, text, 0);
     run_output_end(&fixture->output);
@@ -118,5 +124,6 @@ int main(void)
         cmocka_unit_test(a_progress_line_that_is_last_stays),
         cmocka_unit_test(a_line_without_end_is_cut),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

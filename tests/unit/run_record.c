@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_record.c -- the records of runs: found while their process lives, and taken for no other's. */
+/* run_record.c -- the records of runs: found while their process lives, and taken for no
+ * other's. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +23,7 @@ struct place {
 static int set_up(void **state)
 {
     struct place *const place = calloc(1, sizeof *place);
+
     assert_non_null(place);
     strcpy(place->runtime, "/tmp/sumac-records-XXXXXX");
     assert_non_null(mkdtemp(place->runtime));
@@ -34,6 +37,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct place *const place = *state;
+
     (void)unlink(place->record);
     (void)rmdir(place->folder);
     assert_int_equal(rmdir(place->runtime), 0);
@@ -45,6 +49,7 @@ static struct run_record write_one(void)
 {
     struct run_record record = {.program = "train", .ps_count = 1, .ps = {"127.0.0.1:4711"}};
     struct sumac_error error = {0};
+
     assert_int_equal(run_record_write(&record, &error), SUMAC_OK);
     return record;
 }
@@ -54,6 +59,7 @@ static uint32_t count_runs(void)
     struct run_record *records = NULL;
     uint32_t count = 0;
     struct sumac_error error = {0};
+
     assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
     free(records);
     return count;
@@ -85,10 +91,11 @@ static void a_record_is_not_of_a_later_process_with_the_same_number(void **state
     const struct place *const place = *state;
     const struct run_record written = write_one();
     FILE *const file = fopen(place->record, "w"); /* given */
+
     assert_non_null(file);
     fprintf(
-        file, "{\"pid\": %d, \"started\": %llu, \"program\": \"train\", \"ps\": [\"h:1\"]}",
-        (int)getpid(), (unsigned long long)written.started - 1);
+        file, "{\"pid\": %d, \"started\": %" PRIu64 ", \"program\": \"train\", \"ps\": [\"h:1\"]}",
+        (int)getpid(), written.started - 1);
     assert_int_equal(fclose(file), 0);
 
     assert_int_equal(count_runs(), 0); /* when, then */
@@ -104,5 +111,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_record_is_not_of_a_later_process_with_the_same_number, set_up, tear_down),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_again.c -- streams that break, and what is said again on the next one: nobody knows what was heard. */
+/* session_again.c -- streams that break, and what is said again on the next one: nobody knows what
+ * was heard. */
 #include "session_talk.h"
 
 /* Whether the ps has it nobody knows: its answer may have been lost, or the commit itself. */
@@ -7,6 +8,7 @@ static void after_a_reconnect_a_commit_that_was_said_is_said_again(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_writable(&talk, 0);
@@ -27,9 +29,10 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     uint8_t data[8];
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
         .token = 1, .pieces = &piece, .piece_count = 1, .finishes_step = true};
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
@@ -47,6 +50,7 @@ static void after_a_reconnect_all_that_is_not_done_is_sent_again_in_order(void *
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_writable(&talk, 0);
@@ -79,10 +83,11 @@ static void a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk(void
     (void)state;
     struct talk talk;
     struct session_config config = talk_member(1);
+
     config.chunk_bytes = 64;
     talk_open_with(&talk, &config);
     uint8_t data[200];
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     talk_push(&talk, 1, &piece, 1);
     talk_writable(&talk, 0);
 
@@ -98,6 +103,7 @@ static void what_an_older_stream_still_delivers_is_dropped(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_push_to(&talk, 1, 1);
     const uint64_t old = talk.generation[0][SESSION_PUSH_STREAM];
@@ -119,10 +125,11 @@ static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
     (void)state;
     struct talk talk;
     struct session_config config = talk_member(1);
+
     config.chunk_bytes = 64;
     talk_open_with(&talk, &config);
     uint8_t data[200];
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     talk_push(&talk, 1, &piece, 1);
 
     talk_done(&talk, 0, 1); /* another stream had brought it whole */
@@ -143,6 +150,7 @@ static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_lost(&talk, 0, SESSION_PUSH_STREAM);
     talk_tick_when_due(&talk);
@@ -161,6 +169,7 @@ static void a_stream_that_broke_is_not_opened_before_it_is_due(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     for (int i = 0; i < 5; i++)
         talk_broke(&talk, 0, SESSION_PUSH_STREAM);
@@ -176,6 +185,7 @@ static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     for (int i = 0; i < 9; i++)
         talk_broke(&talk, 0, SESSION_PUSH_STREAM);
@@ -202,5 +212,6 @@ int main(void)
         cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_calls.c -- the caller's own calls: made at their ps, made again, answered once, over with the session. */
+/* session_calls.c -- the caller's own calls: made at their ps, made again, answered once, over with
+ * the session. */
 #include "session_talk.h"
 
 #define TIMEOUT_MS 10000u
@@ -9,6 +10,7 @@ static const wire_list_request list = WIRE_LIST_REQUEST_INIT;
 static void ask(struct talk *talk, const struct session_call *more)
 {
     struct session_call wanted = *more;
+
     wanted.service = WIRE_VARIABLES;
     wanted.method = WIRE_VARIABLES_LIST;
     wanted.request = &list.base;
@@ -29,6 +31,7 @@ static const struct session_effect *asked(const struct talk *talk)
 static void answer(struct talk *talk, uint64_t call)
 {
     const wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+
     talk_step(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_CALL_ANSWERED, .call = call, .reply = &reply.base});
@@ -45,6 +48,7 @@ static void a_call_is_made_at_its_ps_and_its_answer_is_the_callers(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
 
     ask(&talk, &(struct session_call){.token = 7, .ps = 1});
@@ -119,6 +123,7 @@ static void a_call_that_nobody_takes_fails_in_time_with_what_it_came_to_last(voi
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     ask(&talk, &(struct session_call){.token = 7});
     const uint64_t until_us = talk.now_us + 1000 * TIMEOUT_MS;
@@ -147,6 +152,7 @@ static void a_call_that_is_not_answered_is_cancelled_when_its_time_is_over(void 
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     ask(&talk, &(struct session_call){.token = 7});
     const uint64_t call = asked(&talk)->call;
@@ -162,11 +168,13 @@ static void a_call_that_is_not_answered_is_cancelled_when_its_time_is_over(void 
     talk_close(&talk);
 }
 
-/* A delete whose answer was lost, and that came again, would be answered that there is no such variable. */
+/* A delete whose answer was lost, and that came again, would be answered that there is no such
+ * variable. */
 static void a_call_to_be_made_once_is_not_made_again(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     ask(&talk, &(struct session_call){.token = 7, .once = true});
 
@@ -182,6 +190,7 @@ static void a_reader_may_call_what_needs_no_session(void **state)
     struct talk talk;
     const struct session_config config = {
         .reader = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
+
     talk_config(&talk, &config);
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
 
@@ -201,6 +210,7 @@ static void calls_end_with_the_session(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     ask(&talk, &(struct session_call){.token = 7}); /* given: one is under way, and one is due */
     const uint64_t call = asked(&talk)->call;
@@ -226,6 +236,7 @@ static void so_many_calls_are_under_way_and_no_more(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     for (uint64_t token = 1; token <= SESSION_CALLS_MAX; token++)
         ask(&talk, &(struct session_call){.token = token});
@@ -253,5 +264,6 @@ int main(void)
         cmocka_unit_test(calls_end_with_the_session),
         cmocka_unit_test(so_many_calls_are_under_way_and_no_more),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ static void a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does(voi
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_tick_after(&talk, LEASE_MS / 3);
     talk_call_failed(
@@ -56,5 +57,6 @@ int main(void)
         cmocka_unit_test(the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said),
         cmocka_unit_test(a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

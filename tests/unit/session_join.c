@@ -17,6 +17,7 @@ static void a_member_joins_with_its_task_and_all_it_knows(void **state)
     const char *jobs[] = {"chief", "worker"};
     const uint32_t indices[] = {0, 3};
     struct session_config config = talk_member(2);
+
     config.members_jobs = jobs;
     config.members_indices = indices;
     config.member_count = 2;
@@ -42,6 +43,7 @@ static void a_join_is_tried_again_with_the_same_nonce(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
+
     start(&talk, &config);
     uint8_t nonce[16];
     memcpy(nonce, talk_join(&talk)->nonce.data, 16);
@@ -63,6 +65,7 @@ static void a_join_that_there_was_no_memory_for_is_made_later(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
+
     start(&talk, &config);
 
     talk_undone(&talk, SESSION_EFFECT_CALL);
@@ -79,6 +82,7 @@ static void a_join_that_a_ps_has_no_room_for_is_tried_again(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
+
     start(&talk, &config);
 
     talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED);
@@ -94,6 +98,7 @@ static void a_join_that_is_never_answered_ends_with_its_time(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
+
     start(&talk, &config);
 
     talk_tick_after(&talk, LOST_MS - 1);
@@ -111,6 +116,7 @@ static void without_join_nonce_a_retried_join_has_another(void **state)
     (void)state;
     struct talk talk;
     struct session_config config = talk_member(1);
+
     config.broken = 1u << RULE_join_nonce;
     start(&talk, &config);
     uint8_t nonce[16];
@@ -128,6 +134,7 @@ static void a_join_that_another_try_will_not_mend_ends_the_session(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
+
     start(&talk, &config);
 
     talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
@@ -143,6 +150,7 @@ static void a_join_is_given_up_after_the_time_a_ps_may_be_away(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
+
     start(&talk, &config);
     talk.now_us += (uint64_t)LOST_MS * 1000;
 
@@ -160,6 +168,7 @@ static void a_join_opens_a_push_stream_to_every_ps_of_the_answer(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1); /* given: one ps is configured */
+
     start(&talk, &config);
 
     talk_joined(&talk, 3);
@@ -180,6 +189,7 @@ static void the_hello_says_who_is_meant_and_who_speaks(void **state)
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(2);
+
     start(&talk, &config);
     talk_joined(&talk, 2);
 
@@ -202,6 +212,7 @@ static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **sta
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_push_to(&talk, 1, 1);
 
@@ -226,6 +237,7 @@ static void a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed(voi
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_leave(&talk);
     talk_closed(&talk, 0, true, 0, 0);
@@ -240,6 +252,7 @@ static void a_leave_that_is_not_answered_ends_with_the_name_of_ps_0(void **state
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_leave(&talk);
     talk.now_us += (uint64_t)LOST_MS * 1000;
@@ -257,6 +270,7 @@ static void a_push_after_the_leave_is_refused(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_leave(&talk);
 
@@ -273,6 +287,7 @@ static void a_closed_session_knows_the_fate_of_each_push(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     for (uint64_t n = 1; n <= 4; n++)
         talk_push_to(&talk, n, 3);
@@ -295,6 +310,7 @@ static void a_session_being_settled_says_nothing_until_it_is_decided(void **stat
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_out(&talk, 1, 3);
 
@@ -314,6 +330,7 @@ static void a_settle_that_is_never_decided_is_not_waited_for(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_push_to(&talk, 1, 1);
     talk_closed(&talk, 0, false, 0, 0);
@@ -331,6 +348,7 @@ static void a_ps_that_does_not_know_the_session_ends_it(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     answer.rejoin = true;
@@ -347,6 +365,7 @@ static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_tick_after(&talk, LEASE_MS / 3);
     talk_lost(&talk, 0, SESSION_PUSH_STREAM);
@@ -364,6 +383,7 @@ static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_join_member(&talk, 2);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
@@ -384,6 +404,7 @@ static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_broke(&talk, 1, SESSION_PUSH_STREAM);
@@ -406,6 +427,7 @@ static void lost_with(struct talk *talk, enum sumac_reason reason)
 {
     const struct sumac_error error = {
         .status = SUMAC_FAILED_PRECONDITION, .reason = reason, .text = "the run has ended"};
+
     talk_step(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_STREAM_LOST,
@@ -417,6 +439,7 @@ static void a_ps_that_comes_back_in_another_cluster_has_lost_its_state(void **st
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_broke(&talk, 0, SESSION_PUSH_STREAM);
@@ -435,6 +458,7 @@ static void another_epoch_ends_the_session(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_broke(&talk, 0, SESSION_PUSH_STREAM);
     talk_hello(&talk, 0);
@@ -449,6 +473,7 @@ static void a_ps_not_reached_for_too_long_ends_the_session_and_is_named(void **s
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 2);
     talk_lost(&talk, 1, SESSION_PUSH_STREAM);
@@ -471,6 +496,7 @@ static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **s
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(1);
+
     talk_config(&talk, &config);
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
     talk_joined_with(&talk, 1, LEASE_MS / 9);
@@ -481,7 +507,8 @@ static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **s
     talk_lost(&talk, 0, SESSION_PUSH_STREAM);
     const uint64_t lost_us = talk.now_us + 1000 * (LEASE_MS / 9);
 
-    /* The tick that the join asked for finds that there is time left, and asks for the next, before the lease's. */
+    /* The tick that the join asked for finds that there is time left, and asks for the next, before
+     * the lease's. */
     talk_tick_after(&talk, LEASE_MS / 9 - 500);
     const struct session_effect *wake = talk_nth(&talk, SESSION_EFFECT_WAKE, 1);
     assert_non_null(wake);
@@ -496,6 +523,7 @@ static void of_two_silent_ps_the_one_that_fell_silent_first_is_named(void **stat
 {
     (void)state;
     static const char *const named[] = {"ps 0 at h0:2222", "ps 1 at h1:2222"};
+
     for (uint32_t first = 0; first < 2; first++) {
         struct talk talk;
         talk_open(&talk, 2);
@@ -517,6 +545,7 @@ static void a_ps_that_takes_a_part_and_never_answers_is_lost_too(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_out(&talk, 1, 2);
 
@@ -532,6 +561,7 @@ static void a_ps_that_owes_nothing_may_be_silent(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3); /* given: ps 0 has staged its part, ps 1 works on and on */
     talk_writable(&talk, 0);
@@ -549,6 +579,7 @@ static void a_stream_ended_with_a_reason_to_stop_ends_the_session(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
 
     lost_with(&talk, SUMAC_REASON_RUN_ENDED);
@@ -564,6 +595,7 @@ static void a_ps_that_exits_for_want_of_another_ends_the_session(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
 
     lost_with(&talk, SUMAC_REASON_PS_MISSING);
@@ -576,6 +608,7 @@ static void a_ps_that_was_terminated_leaves_time_for_what_the_others_still_answe
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_out(&talk, 7, 3);
     talk_staged(&talk, 0, 1);
@@ -599,6 +632,7 @@ static void a_ps_that_was_terminated_is_not_waited_for_by_what_it_has_not_answer
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_out(&talk, 7, 3);
     talk_staged(&talk, 1, 1);
@@ -614,6 +648,7 @@ others_that_do_not_answer_after_a_ps_was_terminated_are_not_waited_for_long(void
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_out(&talk, 7, 3);
     talk_staged(&talk, 0, 1);
@@ -632,6 +667,7 @@ static void a_ps_that_was_terminated_does_not_make_a_leave_good(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_leave(&talk);
 
@@ -649,6 +685,7 @@ static void a_run_that_ends_with_the_leave_is_no_error(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_leave(&talk);
 
@@ -665,6 +702,7 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_push_to(&talk, 1, 1);
     talk_lost(&talk, 0, SESSION_PUSH_STREAM);
@@ -720,5 +758,6 @@ int main(void)
         cmocka_unit_test(a_run_that_ends_with_the_leave_is_no_error),
         cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@ static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
 
     talk_tick_after(&talk, LEASE_MS / 3 - 1);
@@ -26,6 +27,7 @@ static void a_renewal_that_failed_is_tried_again_soon(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_tick_after(&talk, LEASE_MS / 3);
     assert_non_null(talk_find(&talk, SESSION_EFFECT_CALL));
@@ -44,6 +46,7 @@ static void a_renewal_that_was_answered_late_makes_the_next_one_no_later(void **
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_tick_after(&talk, LEASE_MS / 3);
     assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
@@ -63,6 +66,7 @@ static void a_session_that_pushes_needs_no_renewal(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk.now_us += 2000000;
     talk_push_to(&talk, 1, 1);
@@ -78,6 +82,7 @@ static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     for (int i = 0; i < 100; i++) {
         talk_tick_after(&talk, LEASE_MS / 3);
@@ -98,5 +103,6 @@ int main(void)
         cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
         cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_limits.c -- what a session may take: of a ps, as its greeting says, where that is less than its own bounds; and of
- * memory. */
+/* session_limits.c -- what a session may take: of a ps, as its greeting says, where that is less
+ * than its own bounds; and of memory. */
 #include "session_talk.h"
 
 /* A stream of the next generation whose greeting says what this ps takes. */
@@ -23,6 +23,7 @@ static void no_more_parts_are_under_way_than_the_ps_takes(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
     limits.parts_in_flight_max = 2;
@@ -42,6 +43,7 @@ static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
     limits.message_bytes_max = 512;
@@ -79,6 +81,7 @@ static void give_all(void *context, void *data, size_t bytes)
 static bool ended_exhausted(const struct talk *talk)
 {
     const struct session_effect *end = talk_find(talk, SESSION_EFFECT_ENDED);
+
     return end != NULL && end->error.reason == SUMAC_REASON_OUT_OF_MEMORY;
 }
 
@@ -104,6 +107,7 @@ static void a_session_without_memory_ends_and_says_so(void **state)
     const struct memory scarce = {.take = take_some, .give = give_all};
     const struct session_config config = talk_member(1);
     bool ended = false, refused = false, refused_later = false;
+
     for (size_t budget = 0; budget < 600000; budget += 3001) {
         budget_bytes = budget;
         struct talk talk = {.now_us = 1000};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_parts.c -- of several pieces, parts and pushes each has its own: version, answer, refusal, commit and chunk. */
+/* session_parts.c -- of several pieces, parts and pushes each has its own: version, answer,
+ * refusal, commit and chunk. */
 #include "session_talk.h"
 
 static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     enum { count = 100 };
     static uint8_t data[8];
@@ -42,6 +44,7 @@ static void one_ps_that_says_staged_twice_is_not_two(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
 
@@ -58,6 +61,7 @@ static void a_refused_push_voids_none_beside_it(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_writable(&talk, 1);
@@ -79,6 +83,7 @@ static void what_a_ps_was_told_of_the_commit_is_not_said_again(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_writable(&talk, 0);
@@ -100,6 +105,7 @@ static void a_chunk_has_whole_elements_of_each_piece(void **state)
     (void)state;
     struct talk talk;
     struct session_config config = talk_member(1);
+
     config.chunk_bytes = 128;
     talk_open_with(&talk, &config);
     static uint8_t data[256];
@@ -131,5 +137,6 @@ int main(void)
         cmocka_unit_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
         cmocka_unit_test(a_chunk_has_whole_elements_of_each_piece),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

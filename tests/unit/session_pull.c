@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_pull.c -- pulls as conversations: asked for, received into the caller's memory, asked again. */
+/* session_pull.c -- pulls as conversations: asked for, received into the caller's memory, asked
+ * again. */
 #include "session_talk.h"
 
 static void pull(struct talk *talk, const struct session_pull *wanted)
@@ -20,6 +21,7 @@ static void pull_writable(struct talk *talk, uint32_t ps)
 static const wire_pull_request *asked(const struct talk *talk)
 {
     const struct session_effect *effect = talk_find(talk, SESSION_EFFECT_SEND_PULL);
+
     return effect == NULL ? NULL : effect->pull_request;
 }
 
@@ -35,6 +37,7 @@ static void
 answer_of(struct talk *talk, uint32_t ps, const struct answer *given, uint64_t generation)
 {
     wire_piece piece = WIRE_PIECE_INIT;
+
     piece.shard_id = given->shard;
     piece.offset_bytes = given->offset;
     piece.bytes = given->bytes;
@@ -72,6 +75,7 @@ static void answer_status(
     enum sumac_reason reason)
 {
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+
     answer.request = request;
     answer.status = (uint32_t)status;
     answer.reason = (Sumac__V1__Reason)reason;
@@ -91,9 +95,10 @@ static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **s
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     uint8_t into[8];
-    const struct session_piece piece = talk_piece(1, 11, into, sizeof(into));
+    const struct session_piece piece = talk_piece(1, 11, into, sizeof into);
 
     pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
 
@@ -115,9 +120,10 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     uint8_t into[8];
-    const struct session_piece piece = talk_piece(0, 10, into, sizeof(into));
+    const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
     pull_writable(&talk, 0);
     const uint64_t first = asked(&talk)->request;
@@ -158,6 +164,7 @@ static void chunks_land_in_the_callers_memory_in_their_order(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     char into[9] = "........";
     const struct session_piece pieces[] = {
@@ -189,6 +196,7 @@ static void a_pull_over_two_ps_is_over_when_both_have_answered(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     char into[5] = "....";
     const struct session_piece pieces[] = {
@@ -222,12 +230,13 @@ static uint64_t after_sequence(enum rule broken, bool after_own_pushes)
 {
     struct talk talk;
     struct session_config config = talk_member(2);
+
     config.broken = broken == RULE_COUNT ? 0 : 1u << broken;
     talk_open_with(&talk, &config);
     talk_push_to(&talk, 1, 1); /* given: 1 on ps 0, 2 on ps 1 */
     talk_push_to(&talk, 2, 2);
     uint8_t into[8];
-    const struct session_piece piece = talk_piece(0, 10, into, sizeof(into));
+    const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     pull(
         &talk,
         &(struct session_pull){
@@ -255,12 +264,13 @@ static void a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them(void **
 {
     (void)state;
     struct talk talk;
+
     talk_join_member(&talk, 2);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
     talk_push_to(&talk, 1, 3); /* given: ps 1 has not greeted, so push 1 waits */
     uint8_t into[8];
-    const struct session_piece piece = talk_piece(0, 10, into, sizeof(into));
+    const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
     pull(
         &talk, &(struct session_pull){
                    .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
@@ -280,6 +290,7 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     char into[5] = "....";
     const struct session_piece pieces[] = {
@@ -308,6 +319,7 @@ static void a_view_that_ends_every_time_ends_the_pull(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
@@ -325,6 +337,7 @@ static void a_pull_is_asked_for_again_on_the_next_stream(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     char into[5] = "....";
     const struct session_piece pieces[] = {
@@ -357,6 +370,7 @@ static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
@@ -381,6 +395,7 @@ static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(1, 11, into, 4);
@@ -406,6 +421,7 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
@@ -432,6 +448,7 @@ static void what_a_ps_refuses_ends_the_pull(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
@@ -450,6 +467,7 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     char into[5] = "....";
     const struct session_piece piece = talk_piece(0, 10, into, 2);
@@ -459,7 +477,7 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
         {.shard = 12, .data = "ab", .bytes = 2, .last = true},   /* another shard */
         {.shard = 10, .data = "a", .bytes = 1, .last = true},    /* too short */
     };
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
         pull_writable(&talk, 0);
         const struct session_effect *sent = talk_find(&talk, SESSION_EFFECT_SEND_PULL);
@@ -479,11 +497,13 @@ static void an_answer_beyond_what_was_asked_touches_no_memory(void **state)
     talk_close(&talk);
 }
 
-/* In the second message, which is no longer than what was asked for, and longer than what is left of it. */
+/* In the second message, which is no longer than what was asked for, and longer than what is left
+ * of it. */
 static void nor_does_one_that_goes_on_beyond_it(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     char into[7] = "......";
     const struct session_piece piece = talk_piece(0, 10, into, 4);
@@ -511,6 +531,7 @@ static void a_cancelled_pull_writes_no_more(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     char into[5] = "....";
     const struct session_piece piece = talk_piece(0, 10, into, 4);
@@ -543,6 +564,7 @@ static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
         .cluster_id = 42,
         .epoch = 1,
         .ps_incarnations = incarnations};
+
     talk_config(&talk, &config);
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
     assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
@@ -586,5 +608,6 @@ int main(void)
         cmocka_unit_test(a_cancelled_pull_writes_no_more),
         cmocka_unit_test(a_reader_has_no_session_and_pulls_all_the_same),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_push.c -- pushes as conversations: what is sent when, what commits, what is sent again. */
+/* session_push.c -- pushes as conversations: what is sent when, what commits, what is sent
+ * again. */
 #include "session_talk.h"
 
 /* ---- sending */
@@ -8,9 +9,10 @@ static void a_small_push_to_one_ps_goes_out_in_the_same_step_with_its_own_commit
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     uint8_t data[8];
-    struct session_piece piece = talk_piece(1, 11, data, sizeof(data));
+    struct session_piece piece = talk_piece(1, 11, data, sizeof data);
     piece.based_on = 5;
 
     talk_push(&talk, 70, &piece, 1);
@@ -39,6 +41,7 @@ static void a_push_is_over_when_its_ps_is_done_and_has_the_versions_of_its_piece
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     uint8_t data[8];
     const struct session_piece pieces[] = {
@@ -73,6 +76,7 @@ static void small_pushes_that_wait_for_a_stream_go_out_together(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_push_to(&talk, 1, 1); /* given: the stream takes the first */
     talk_push_to(&talk, 2, 1);
@@ -90,11 +94,13 @@ static void small_pushes_that_wait_for_a_stream_go_out_together(void **state)
     talk_close(&talk);
 }
 
-/* A fifth small message waits until the first one's last part has its answer: what gathers meanwhile goes together. */
+/* A fifth small message waits until the first one's last part has its answer: what gathers
+ * meanwhile goes together. */
 static void small_pushes_gather_while_four_messages_of_them_are_under_way(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     for (uint64_t push = 1; push <= 4; push++) { /* given */
         talk_push_to(&talk, push, 1);
@@ -120,10 +126,11 @@ static void a_large_part_goes_out_in_chunks_of_whole_elements(void **state)
     (void)state;
     struct talk talk;
     struct session_config config = talk_member(1);
+
     config.chunk_bytes = 100; /* 64 are whole elements of every type */
     talk_open_with(&talk, &config);
     uint8_t data[150];
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
 
     talk_push(&talk, 1, &piece, 1);
     assert_true(talk_request(&talk, 0)->parts[0]->first);
@@ -147,6 +154,7 @@ static void a_message_has_no_more_pieces_than_its_bound(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     static struct session_piece pieces[SESSION_PIECES_PER_MESSAGE_MAX + 1];
     static uint8_t data[1];
@@ -167,6 +175,7 @@ static void previous_is_the_last_push_with_a_part_on_the_same_ps(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 1); /* given: 1 to ps 0, 2 to ps 1 */
     talk_push_to(&talk, 2, 2);
@@ -185,6 +194,7 @@ static void a_push_behind_one_on_another_ps_is_not_eager_until_that_is_committed
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 1); /* given: on ps 0, not answered */
 
@@ -206,6 +216,7 @@ static void staged_everywhere_is_not_enough_for_a_later_push_to_be_eager(void **
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 1); /* given: 1 on ps 0 is not staged, 2 on ps 1 is */
     talk_push_to(&talk, 2, 2);
@@ -222,6 +233,7 @@ static void a_push_over_two_ps_is_committed_when_both_have_staged_it(void **stat
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     assert_false(talk_request(&talk, 0)->parts[0]->eager);
@@ -249,6 +261,7 @@ static void a_commit_rides_on_the_next_part(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_push_to(&talk, 2, 3); /* given: both streams are busy with push 1 */
@@ -266,6 +279,7 @@ static void the_commit_stops_before_a_push_that_is_not_staged_everywhere(void **
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_out(&talk, 1, 3);
     talk_push_to(&talk, 2, 3);
@@ -284,9 +298,10 @@ static void the_clock_is_said_to_every_ps_when_the_step_is_committed(void **stat
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     uint8_t data[8];
-    const struct session_piece piece = talk_piece(0, 10, data, sizeof(data));
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
         .token = 1, .pieces = &piece, .piece_count = 1, .finishes_step = true};
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
@@ -307,6 +322,7 @@ static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(v
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     talk_push_out(&talk, 1, 3);
 
@@ -331,6 +347,7 @@ static void done_says_voided_when_the_refusal_was_lost(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     talk_push_to(&talk, 1, 1);
 
@@ -345,6 +362,7 @@ static void voided_pushes_are_named_no_more_once_they_are_done(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     for (uint64_t n = 1; n <= 3000; n++) {
         talk_push_to(&talk, n, 1);
@@ -366,6 +384,7 @@ static void no_part_is_sent_before_the_greeting(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_join_member(&talk, 1);
     talk_hello(&talk, 0);
 
@@ -381,6 +400,7 @@ static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(vo
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 2);
     static uint8_t data[GRANT + 1];
     const struct session_piece pieces[] = {
@@ -409,6 +429,7 @@ static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greete
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(2);
+
     talk_config(&talk, &config);
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
     assert_false(session_room(talk.session, 0, 8, 1).known);
@@ -429,11 +450,13 @@ static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greete
     talk_close(&talk);
 }
 
-/* The one ps is greeted, the other not: whether the part for that one is too large is not known yet. */
+/* The one ps is greeted, the other not: whether the part for that one is too large is not known
+ * yet. */
 static void a_push_waits_whole_until_the_grants_of_all_its_ps_are_known(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_join_member(&talk, 2);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
@@ -458,6 +481,7 @@ static void what_has_no_bytes_takes_of_the_grant_too(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     enum { many = (GRANT - 1024) / 192 };
     static struct session_piece pieces[many + 1];
@@ -483,6 +507,7 @@ static void parts_beyond_the_grant_wait_until_others_are_done(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     static uint8_t data[GRANT];
     const uint64_t bytes =
@@ -510,6 +535,7 @@ static void the_next_push_after_a_thousand_in_flight_is_refused(void **state)
 {
     (void)state;
     struct talk talk;
+
     talk_open(&talk, 1);
     for (uint64_t n = 1; n <= SESSION_PUSHES_IN_FLIGHT_MAX; n++) {
         talk_push_to(&talk, n, 1);
@@ -535,6 +561,7 @@ static void a_ps_that_asks_for_room_or_for_a_part_again_ends_the_session(void **
     (void)state;
     wire_give_way give_way = WIRE_GIVE_WAY_INIT, *list[] = {&give_way};
     uint64_t sequence = 1;
+
     give_way.sequence = sequence;
     for (int again = 0; again < 2; again++) {
         struct talk talk;
@@ -565,6 +592,7 @@ static void staged_in_a_round_that_nothing_was_sent_in_does_not_count(void **sta
     struct talk talk;
     wire_staged staged = WIRE_STAGED_INIT, *list[] = {&staged};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
     talk_open(&talk, 2);
     talk_push_to(&talk, 1, 3);
     talk_staged(&talk, 1, 1);
@@ -587,6 +615,7 @@ static struct talk open_without(enum rule rule, uint32_t ps_count)
 {
     struct talk talk;
     struct session_config config = talk_member(ps_count);
+
     config.broken = 1u << rule;
     talk_open_with(&talk, &config);
     return talk;
@@ -596,6 +625,7 @@ static void without_eager_only_when_alone_any_push_to_one_ps_is_eager(void **sta
 {
     (void)state;
     struct talk talk = open_without(RULE_eager_only_when_alone, 2);
+
     talk_push_to(&talk, 1, 1);
 
     talk_push_to(&talk, 2, 2);
@@ -608,6 +638,7 @@ static void without_commit_when_staged_everywhere_one_ps_is_enough(void **state)
 {
     (void)state;
     struct talk talk = open_without(RULE_commit_when_staged_everywhere, 2);
+
     talk_push_to(&talk, 1, 3);
 
     talk_staged(&talk, 1, 1);
@@ -620,6 +651,7 @@ static void without_generation_an_older_stream_counts(void **state)
 {
     (void)state;
     struct talk talk = open_without(RULE_generation, 1);
+
     talk_push_to(&talk, 1, 1);
     const uint64_t old = talk.generation[0][SESSION_PUSH_STREAM];
     talk_broke(&talk, 0, SESSION_PUSH_STREAM);
@@ -675,5 +707,6 @@ int main(void)
         cmocka_unit_test(without_generation_an_older_stream_counts),
         cmocka_unit_test(without_acked_through_what_was_not_heard_is_said_to_be),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

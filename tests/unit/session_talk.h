@@ -96,12 +96,14 @@ static inline void talk_called_back(struct talk *talk, unsigned method, const wi
 static inline void talk_renewed(struct talk *talk)
 {
     const wire_renew_reply reply = WIRE_RENEW_REPLY_INIT;
+
     talk_called_back(talk, WIRE_SESSIONS_RENEW, &reply.base);
 }
 
 static inline void talk_left(struct talk *talk)
 {
     const wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+
     talk_called_back(talk, WIRE_SESSIONS_LEAVE, &reply.base);
 }
 
@@ -110,6 +112,7 @@ static inline void talk_undone(struct talk *talk, enum session_effect_kind kind)
 {
     struct session_effect *items = talk->effects.items;
     uint32_t i = 0;
+
     while (i < talk->effects.count && items[i].kind != kind)
         i++;
     assert_true(i < talk->effects.count);
@@ -130,6 +133,7 @@ static inline const struct session_effect *talk_sent(const struct talk *talk, ui
 static inline const wire_push_request *talk_request(const struct talk *talk, uint32_t ps)
 {
     const struct session_effect *sent = talk_sent(talk, ps);
+
     return sent == NULL ? NULL : sent->push_request;
 }
 
@@ -155,9 +159,10 @@ static inline void talk_joined_with(struct talk *talk, uint32_t ps_count, uint32
     uint8_t id[16] = {7};
     uint64_t incarnations[] = {100, 101, 102, 103};
     wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+
     reply.cluster_id = 42;
     reply.epoch = 1;
-    reply.session_id = (wire_bytes){.data = id, .len = sizeof(id)};
+    reply.session_id = (wire_bytes){.data = id, .len = sizeof id};
     reply.attempt = 1;
     reply.lease_ms = LEASE_MS;
     reply.n_ps_addresses = ps_count;
@@ -177,6 +182,7 @@ static inline void talk_joined(struct talk *talk, uint32_t ps_count)
 static inline void talk_join_member(struct talk *talk, uint32_t ps_count)
 {
     const struct session_config config = talk_member(ps_count);
+
     talk_config(talk, &config);
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
     talk_joined(talk, ps_count);
@@ -213,6 +219,7 @@ static inline void
 talk_greet_as(struct talk *talk, uint32_t ps, uint64_t epoch, uint64_t incarnation, uint64_t grant)
 {
     wire_greeting greeting = WIRE_GREETING_INIT;
+
     greeting.epoch = epoch;
     greeting.ps_incarnation = incarnation;
     greeting.cluster_id = 42;
@@ -251,6 +258,7 @@ static inline void talk_open_with(struct talk *talk, const struct session_config
 static inline void talk_open(struct talk *talk, uint32_t ps_count)
 {
     const struct session_config config = talk_member(ps_count);
+
     talk_open_with(talk, &config);
 }
 
@@ -259,6 +267,7 @@ static inline void talk_close(struct talk *talk) { session_destroy(talk->session
 static inline struct session_state talk_state(const struct talk *talk)
 {
     struct session_state state;
+
     session_read(talk->session, &state);
     return state;
 }
@@ -275,6 +284,7 @@ talk_push(struct talk *talk, uint64_t token, const struct session_piece *pieces,
 {
     const struct session_push push = {
         .token = token, .pieces = pieces, .piece_count = count, .weight = 1};
+
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
 }
 
@@ -284,9 +294,10 @@ static inline void talk_push_to(struct talk *talk, uint64_t token, uint32_t ps_m
     static uint8_t data[8];
     struct session_piece pieces[4];
     uint32_t count = 0;
+
     for (uint32_t ps = 0; ps < 4; ps++)
         if (ps_mask >> ps & 1u)
-            pieces[count++] = talk_piece(ps, 10 + ps, data, sizeof(data));
+            pieces[count++] = talk_piece(ps, 10 + ps, data, sizeof data);
     talk_push(talk, token, pieces, count);
 }
 
@@ -302,6 +313,7 @@ static inline void talk_push_out(struct talk *talk, uint64_t token, uint32_t ps_
 static inline void talk_staged(struct talk *talk, uint32_t ps, uint64_t sequence)
 {
     wire_staged staged = WIRE_STAGED_INIT;
+
     staged.sequence = sequence;
     wire_staged *list[] = {&staged};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
@@ -314,6 +326,7 @@ static inline void
 talk_done_with(struct talk *talk, uint32_t ps, uint64_t sequence, uint64_t version, bool voided)
 {
     wire_done done = WIRE_DONE_INIT;
+
     done.sequence = sequence;
     done.voided = voided;
     done.n_versions = 1;
@@ -333,6 +346,7 @@ static inline void talk_done(struct talk *talk, uint32_t ps, uint64_t sequence)
 static inline void talk_refused(struct talk *talk, uint32_t ps, uint64_t sequence)
 {
     wire_refused refused = WIRE_REFUSED_INIT;
+
     refused.sequence = sequence;
     refused.status = SUMAC_INVALID_ARGUMENT;
     refused.reason = (Sumac__V1__Reason)SUMAC_REASON_NON_FINITE;
@@ -351,6 +365,7 @@ static inline void talk_closed_for(
     wire_close_cause *cause)
 {
     wire_closed closed = WIRE_CLOSED_INIT;
+
     closed.cause = cause;
     closed.final = final;
     closed.decided = decided;
@@ -370,6 +385,7 @@ talk_closed(struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64
 static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_lane lane)
 {
     const struct sumac_error error = {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"};
+
     talk_step(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_STREAM_LOST,
@@ -383,6 +399,7 @@ static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_lane l
 static inline void talk_tick_when_due(struct talk *talk)
 {
     const struct session_effect *wake = NULL;
+
     for (uint32_t i = 0; i < talk->effects.count; i++)
         if (talk->effects.items[i].kind == SESSION_EFFECT_WAKE)
             wake = &talk->effects.items[i];
@@ -402,6 +419,7 @@ static inline void talk_tick_after(struct talk *talk, uint32_t ms)
 static inline void talk_broke(struct talk *talk, uint32_t ps, enum session_lane lane)
 {
     const uint64_t broken = talk->generation[ps][lane];
+
     talk_lost(talk, ps, lane);
     for (int i = 0; i < 250 && talk->generation[ps][lane] == broken; i++)
         talk_tick_after(talk, 10);
@@ -421,6 +439,7 @@ static inline void talk_call_failed(
 {
     const struct sumac_error error = {
         .status = status, .reason = reason, .text = "the call failed"};
+
     talk_step(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_CALL_FAILED, .call = talk->calls[method], .error = &error});

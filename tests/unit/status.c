@@ -58,6 +58,7 @@ static void a_long_text_is_cut_and_terminated(void **state)
 {
     (void)state;
     char name[2 * SUMAC_ERROR_TEXT_BYTES];
+
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = '\0';
     struct sumac_error error;
@@ -72,6 +73,7 @@ static void a_long_text_is_cut_between_characters(void **state)
 {
     (void)state;
     const char *const characters[] = {"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x8c\xb3"};
+
     for (size_t c = 0; c < 3; c++) {
         for (size_t padding = 0; padding < 4; padding++) {
             char name[2 * SUMAC_ERROR_TEXT_BYTES] = "xxxx";
@@ -103,6 +105,7 @@ static void the_version_has_three_numbers(void **state)
 {
     (void)state;
     size_t dots = 0;
+
     for (const char *at = sumac_version(); *at != '\0'; at++)
         dots += *at == '.';
     assert_int_equal(dots, 2);
@@ -121,5 +124,6 @@ int main(void)
         cmocka_unit_test(a_text_is_one_line_of_utf8_whatever_is_printed_into_it),
         cmocka_unit_test(the_version_has_three_numbers),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,6 +156,7 @@ static void slots_start_from_what_their_function_says(void **state)
     struct update_function ramp = *adam;
     struct variable *added = NULL;
     struct sumac_error error;
+
     ramp.slot_initial[1] = 0.25;
     assert_int_equal(
         try_add(
@@ -185,6 +186,7 @@ static void values_do_not_depend_on_the_split(void **state)
     wire_variable given = WIRE_VARIABLE_INIT;
     struct variable *added = NULL;
     struct sumac_error error;
+
     uniform.kind = SUMAC__V1__INITIALIZER__KIND__KIND_UNIFORM;
     uniform.b = 1;
     given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
@@ -224,6 +226,7 @@ static void a_small_variable_takes_a_small_block(void **state)
 {
     struct fixture *fixture = *state;
     struct store store;
+
     store_init(&store, &fixture->memory, 0, 0);
     const uint64_t before = fixture->bytes_taken;
 
@@ -242,6 +245,7 @@ static void a_variable_whose_shards_do_not_make_it_up_is_refused(void **state)
     wire_variable given = WIRE_VARIABLE_INIT;
     struct variable *added = NULL;
     struct sumac_error error;
+
     shard.rows = 7;
     shard.bytes = 28;
     given.name = "w";
@@ -255,7 +259,8 @@ static void a_variable_whose_shards_do_not_make_it_up_is_refused(void **state)
     assert_null(added);
 }
 
-/* 160 bytes with adam's two slots are 480; the catalogue of the other ps may be as large as it likes. */
+/* 160 bytes with adam's two slots are 480; the catalogue of the other ps may be as large as it
+ * likes. */
 static void a_variable_without_room_is_refused_before_it_is_made(void **state)
 {
     struct fixture *fixture = *state;
@@ -266,6 +271,7 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
     wire_variable given = WIRE_VARIABLE_INIT;
     struct variable *added = NULL;
     struct sumac_error error;
+
     adam.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM;
     here.shard_id = 1;
     there.shard_id = 2;
@@ -304,6 +310,7 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
 static void shards_without_rows_take_of_the_state(void **state)
 {
     struct fixture *fixture = *state;
+
     enum { count = 4096, variables = 8 };
     static wire_shard shards[count];
     static wire_shard *pointers[count];
@@ -350,6 +357,7 @@ static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state
     struct fixture *fixture = *state;
     struct variable *variable = add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(&fixture->store, 3);
+
     store_use(shard);
 
     store_delete(&fixture->store, variable);
@@ -367,6 +375,7 @@ static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state
 static void without_a_reader_a_block_is_written_in_place(void **state)
 {
     struct fixture *fixture = *state;
+
     add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(&fixture->store, 3);
     const struct block *before = shard->value[0];
@@ -380,6 +389,7 @@ static void a_view_sees_its_position_whatever_is_written(void **state)
     struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view early, late;
+
     add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
     overwrite(store, shard, 0, 10);
@@ -410,6 +420,7 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
     struct fixture *fixture = *state;
     struct store *store = &fixture->store;
     struct view early, late;
+
     add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
     store->view_bytes_max = 128;
@@ -438,6 +449,7 @@ static void lent_bytes_outlive_their_view_and_their_shard(void **state)
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
     struct block *lent = shard->value[0];
+
     store_block_lend(lent);
 
     struct block *fresh = overwrite(store, shard, 0, 20);
@@ -461,6 +473,7 @@ static void a_shard_is_assigned_when_all_its_elements_are(void **state)
     struct variable *variable =
         add_with(&fixture->store, 1, 200, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
     struct shard *shard = variable->placements[0].here;
+
     assert_int_equal(fixture->store.state_bytes, 200 * sizeof(float) + 32); /* a bit for each */
 
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
@@ -508,7 +521,8 @@ static void what_is_to_be_assigned_is_within_the_bound_of_the_state(void **state
 
 #define store_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-/* Variables of one vector each until one is refused; every `apart`-th stays. Returns what the refusal said. */
+/* Variables of one vector each until one is refused; every `apart`-th stays. Returns what the
+ * refusal said. */
 static const char *
 make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t apart)
 {

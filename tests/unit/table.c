@@ -27,6 +27,7 @@ static void add_words(struct table *table, const char *const *words, size_t coun
 static void add_ps(struct table *table)
 {
     static const char *const words[COLUMNS] = {"ps 0", "7", "1.2M", "31 µs", "8", "3.4M", "h:1"};
+
     add_words(table, words, COLUMNS);
 }
 
@@ -36,6 +37,7 @@ static char *printed(struct table *table, uint32_t width)
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
+
     assert_non_null(file);
     assert_true(table_print(table, width, file));
     assert_int_equal(fclose(file), 0);
@@ -47,6 +49,7 @@ static void groups_are_named_above_their_columns(void **state)
 {
     (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
+
     add_ps(&table);
 
     char *text = printed(&table, 0);
@@ -62,6 +65,7 @@ static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
 {
     (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
+
     add_ps(&table);
 
     char *text = printed(&table, 25);
@@ -77,6 +81,7 @@ static void what_cannot_be_spared_stays_however_short_lines_are(void **state)
 {
     (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
+
     add_ps(&table);
 
     char *text = printed(&table, 5);
@@ -91,6 +96,7 @@ static void a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column(void **s
 {
     (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
+
     table_add(&table, "ps 1");
     table_add_rest(&table, "no answer for %d s, and a text that is wider than all columns", 5);
     add_ps(&table);
@@ -109,6 +115,7 @@ static void a_group_that_is_narrower_than_its_name_makes_room_for_it(void **stat
     static const struct table_column columns[] = {{"staleness", ">MEAN", 0}, {"x", ">P", 0}};
     struct table table = {.columns = columns, .column_count = 2};
     static const char *const words[] = {"1.0", "2"};
+
     add_words(&table, words, 2);
 
     char *text = printed(&table, 0);
@@ -124,6 +131,7 @@ static void figures_are_short(void **state)
 {
     (void)state;
     char text[32];
+
     assert_string_equal(table_size(0, text, sizeof text), "0");
     assert_string_equal(table_size(1023, text, sizeof text), "1023");
     assert_string_equal(table_size(1536, text, sizeof text), "1.5K");
@@ -144,5 +152,6 @@ int main(void)
         cmocka_unit_test(a_group_that_is_narrower_than_its_name_makes_room_for_it),
         cmocka_unit_test(figures_are_short),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@ static void every_dtype_has_a_name_that_leads_back_to_it(void **state)
 {
     (void)state;
     size_t count = 0;
+
 #define X(NAME, number, bytes, kind, name, numpy)                                                  \
     assert_int_equal(sumac_dtype_parse(sumac_dtype_name(SUMAC_##NAME)), number);                   \
     assert_string_equal(sumac_dtype_name(SUMAC_##NAME), #name);                                    \
@@ -60,6 +61,7 @@ static void the_dtypes_are_listed_from_the_first_to_the_last(void **state)
 {
     (void)state;
     char text[64];
+
     assert_string_equal(dtype_list_print(text, sizeof text), "1 (bool) to 13 (float64)");
 }
 
@@ -67,6 +69,7 @@ static void four_dtypes_are_floats(void **state)
 {
     (void)state;
     int floats = 0;
+
     for (unsigned dtype = 0; dtype <= 14; dtype++)
         floats += sumac_dtype_is_float((enum sumac_dtype)dtype);
     assert_int_equal(floats, 4);
@@ -176,6 +179,7 @@ static void a_shape_prints_as_a_list_cut_to_fit(void **state)
 static struct sumac_buffer *buffer_of(uint64_t bytes)
 {
     struct sumac_buffer *buffer = NULL;
+
     assert_int_equal(sumac_buffer_create(bytes, &buffer), SUMAC_OK);
     return buffer;
 }
@@ -184,6 +188,7 @@ static struct sumac_tensor matrix(struct sumac_buffer *buffer, uint64_t rows, ui
 {
     const struct sumac_shape shape = {.extent = {rows, columns}, .rank = 2};
     struct sumac_tensor tensor = {0};
+
     assert_int_equal(sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &shape, &tensor), SUMAC_OK);
     return tensor;
 }
@@ -297,13 +302,13 @@ static void plain_memory_is_a_tensor_without_a_buffer(void **state)
     const struct sumac_tensor whole = sumac_tensor_over(memory, SUMAC_FLOAT32, SUMAC_SHAPE(3, 4));
 
     assert_ptr_equal(sumac_tensor_data(&whole), memory);
-    assert_int_equal(sumac_tensor_bytes(&whole), sizeof(memory));
+    assert_int_equal(sumac_tensor_bytes(&whole), sizeof memory);
 
     assert_int_equal(
         sumac_tensor_slice_rows(&whole, (struct sumac_range){.first = 1, .count = 2}, &rows),
         SUMAC_OK);
     assert_ptr_equal(sumac_tensor_data(&rows), memory[1]);
-    assert_int_equal(sumac_tensor_bytes(&rows), 2 * sizeof(memory[0]));
+    assert_int_equal(sumac_tensor_bytes(&rows), 2 * sizeof memory[0]);
     assert_int_equal(rows.offset_bytes, 0);
 }
 
@@ -313,6 +318,7 @@ static void a_scalar_has_no_rows(void **state)
     struct sumac_buffer *buffer = buffer_of(4);
     const struct sumac_shape scalar = {.rank = 0};
     struct sumac_tensor whole = {0}, rows = {0};
+
     assert_int_equal(sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &scalar, &whole), SUMAC_OK);
 
     assert_int_equal(
@@ -384,5 +390,6 @@ int main(void)
         cmocka_unit_test(every_half_value_survives_the_way_to_float32_and_back),
         cmocka_unit_test(halves_round_to_nearest_with_ties_to_even),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static void characters_of_every_length_are_utf8(void **state)
         "\xf0\x90\x80\x80",
         "\xf4\x8f\xbf\xbf",
         "gr\xc3\xb6n \xe2\x82\xac \xf0\x9f\x8c\xb3"};
+
     assert_all(texts, sizeof texts / sizeof *texts, true);
 }
 
@@ -43,6 +44,7 @@ static void overlong_forms_surrogates_and_what_is_beyond_unicode_are_not(void **
         "\xc0\x80",     "\xc1\xbf",     "\xe0\x9f\xbf",     "\xf0\x8f\xbf\xbf",
         "\xed\xa0\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
         "\xfe",         "\xff"};
+
     assert_all(texts, sizeof texts / sizeof *texts, false);
 }
 
@@ -64,6 +66,7 @@ static void a_character_that_is_cut_or_broken_is_not(void **state)
         "\xf0\x9f\x8c"
         "a",
         "\xc3\xa4\xa4"};
+
     assert_all(texts, sizeof texts / sizeof *texts, false);
     assert_false(text_is_utf8("\xe2\x82\xac", 2)); /* the rest lies past the end */
 }
@@ -89,6 +92,7 @@ static void control_characters_are_seen(void **state)
 {
     (void)state;
     const char *const with[] = {"a\n", "\x1b[2J", "\x7f", "\xc2\x80", "\xc3\xa9\xc2\x9f"};
+
     for (size_t i = 0; i < sizeof with / sizeof *with; i++)
         assert_true(text_has_control(with[i], strlen(with[i])));
     const char *const without[] = {"", "W1/kernel", "\xc2\xa0", "\xc3\xa9 \xe2\x82\xac"};
@@ -104,6 +108,7 @@ static void a_text_is_cut_between_characters(void **state)
     const char whole[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3"
                          "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3";
     const size_t length = sizeof whole - 1;
+
     for (size_t bytes = 1; bytes <= length + 2; bytes++) {
         char text[sizeof whole + 2];
         memset(text, '#', sizeof text);
@@ -172,5 +177,6 @@ int main(void)
         cmocka_unit_test(a_length_of_time_has_three_digits_and_its_unit),
         cmocka_unit_test(what_is_left_is_whole_seconds_rounded_up),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ struct message {
 static void begin(struct message *message)
 {
     const wire_function empty = WIRE_FUNCTION_INIT;
+
     message->function = empty;
     message->function.hyperparameters = message->pointers;
 }
@@ -34,6 +35,7 @@ static void give(struct message *message, uint32_t name, double value)
 {
     const wire_hyperparameter empty = WIRE_HYPERPARAMETER_INIT;
     const size_t i = message->function.n_hyperparameters++;
+
     message->given[i] = empty;
     message->given[i].name = (Sumac__V1__HyperparameterName)name;
     message->given[i].value = value;
@@ -45,6 +47,7 @@ static void the_table_has_the_six_functions_by_number_and_by_name(void **state)
     (void)state;
     static const char *const names[] = {"assign", "assign_add", "assign_sub",
                                         "sgd",    "momentum",   "adam"};
+
     for (uint32_t i = 0; i < 6; i++) {
         assert_string_equal(update_at(i)->name, names[i]);
         assert_ptr_equal(update_find(i + 1), update_at(i));
@@ -61,6 +64,7 @@ static void the_table_has_the_six_functions_by_number_and_by_name(void **state)
 static void expect_name(const ProtobufCEnumValue *number, const char *prefix, const char *name)
 {
     char wire[64] = "";
+
     assert_non_null(name);
     assert_int_equal(strncmp(number->name, prefix, strlen(prefix)), 0);
     for (size_t i = 0; name[i] != '\0' && i < sizeof wire - 1; i++)
@@ -74,6 +78,7 @@ static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
     (void)state;
     const ProtobufCEnumDescriptor *const functions = &sumac__v1__update_function__descriptor;
     const ProtobufCEnumDescriptor *const names = &sumac__v1__hyperparameter_name__descriptor;
+
     assert_int_equal(functions->n_values, UPDATE_FUNCTIONS_MAX + 1);
     assert_int_equal(names->n_values, UPDATE_HYPERPARAMETERS_MAX + 1);
     for (unsigned i = 1; i < functions->n_values; i++) {
@@ -87,7 +92,8 @@ static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
             update_hyperparameter_name((uint32_t)names->values[i].value));
 }
 
-/* The count is of the variable's own function alone: one with slots is applied to no other variable. */
+/* The count is of the variable's own function alone: one with slots is applied to no other
+ * variable. */
 static void a_function_that_counts_its_steps_keeps_slots(void **state)
 {
     (void)state;
@@ -132,6 +138,7 @@ static void a_push_lays_its_own_over_the_variables(void **state)
     const struct update_function *const momentum = update_find(UPDATE_MOMENTUM);
     struct update_hyperparameters own, merged;
     struct message create, push;
+
     begin(&create);
     give(&create, update_hyperparameter_find("learning_rate"), 0.5);
     give(&create, update_hyperparameter_find("nesterov"), 1);
@@ -154,6 +161,7 @@ static void another_function_takes_only_what_it_knows_of_the_variables(void **st
     (void)state;
     struct update_hyperparameters own, merged;
     struct message create;
+
     begin(&create);
     give(&create, update_hyperparameter_find("learning_rate"), 0.5);
     assert_int_equal(
@@ -220,6 +228,7 @@ static void unknown_and_repeated_hyperparameters_are_refused(void **state)
     struct update_hyperparameters merged;
     struct sumac_error error = {0};
     struct message unknown, twice;
+
     begin(&unknown);
     give(&unknown, 4711, 1);
     begin(&twice);
@@ -257,6 +266,7 @@ static void a_hyperparameter_must_be_in_range_as_the_type_has_it(void **state)
     struct update_hyperparameters merged;
     struct sumac_error error = {0};
     struct message message;
+
     begin(&message);
     give(&message, update_hyperparameter_find("beta_2"), 1 - 1e-9);
     assert_int_equal(
@@ -291,6 +301,7 @@ static void each_function_has_its_data_types(void **state)
 {
     (void)state;
     struct sumac_error error = {0};
+
     for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
         for (uint32_t i = 0; update_at(i) != NULL; i++) {
             const struct update_function *const function = update_at(i);
@@ -312,13 +323,15 @@ static void each_function_has_its_data_types(void **state)
         SUMAC_INVALID_ARGUMENT);
 }
 
-/* β is rounded to the type of the arithmetic first; of the 10 000th update the correction is all but gone. */
+/* β is rounded to the type of the arithmetic first; of the 10 000th update the correction is all
+ * but gone. */
 static void adams_rate_has_its_bias_correction(void **state)
 {
     (void)state;
     const struct update_function *const adam = update_find(UPDATE_ADAM);
     struct update_hyperparameters defaults;
     struct update_slice slice = {0};
+
     assert_int_equal(update_hyperparameters_read(adam, NULL, NULL, &defaults, NULL), SUMAC_OK);
 
     static const uint64_t counts[] = {1, 2, 17, 10000};
@@ -343,6 +356,7 @@ static void nesterovs_rule_is_chosen_by_its_hyperparameter(void **state)
     wire_function given = WIRE_FUNCTION_INIT;
     struct update_hyperparameters read;
     struct update_slice slice = {0};
+
     nesterov.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_NESTEROV;
     given.hyperparameters = list;
     given.n_hyperparameters = 1;
@@ -374,5 +388,6 @@ int main(void)
         cmocka_unit_test(adams_rate_has_its_bias_correction),
         cmocka_unit_test(nesterovs_rule_is_chosen_by_its_hyperparameter),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,7 @@ struct arrays {
 static void fill(enum sumac_dtype dtype, uint64_t seed, bool positive, uint8_t *out)
 {
     wire_initializer draw = WIRE_INITIALIZER_INIT;
+
     if (sumac_dtype_is_float(dtype)) {
         draw.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_UNIFORM;
         draw.a = positive ? 0 : -2;
@@ -45,6 +46,7 @@ static void fill(enum sumac_dtype dtype, uint64_t seed, bool positive, uint8_t *
 static struct arrays *make_arrays(enum sumac_dtype dtype, size_t offset)
 {
     struct arrays *const made = malloc(sizeof *made);
+
     assert_non_null(made);
     memset(made, 0xa5, sizeof *made);
     fill(dtype, 1, false, made->value + offset);
@@ -59,6 +61,7 @@ static struct update_slice make_slice(
     struct arrays *out, size_t offset)
 {
     struct update_hyperparameters hyperparameters;
+
     assert_int_equal(
         update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL), SUMAC_OK);
     struct update_slice slice = {
@@ -75,13 +78,14 @@ static struct update_slice make_slice(
     return slice;
 }
 
-/* The bytes that `table` writes, in place or into spare memory, at any alignment, are `expected`'s at GUARD; nothing beside them
- * is written. */
+/* The bytes that `table` writes, in place or into spare memory, at any alignment, are `expected`'s
+ * at GUARD; nothing beside them is written. */
 static void check_table(
     const struct loops *table, const struct update_function *function, enum sumac_dtype dtype,
     const struct arrays *expected, bool spare)
 {
     const size_t bytes = COUNT * sumac_dtype_bytes(dtype);
+
     for (size_t offset = GUARD; offset < GUARD + 4; offset++) {
         struct arrays *const in = make_arrays(dtype, offset);
         struct arrays *const out = spare ? make_arrays(dtype, offset) : in;
@@ -104,6 +108,7 @@ static void check_function(const struct update_function *function, enum sumac_dt
 {
     struct arrays *const expected = make_arrays(dtype, GUARD);
     const struct update_slice slice = make_slice(function, dtype, expected, expected, GUARD);
+
     loops_plain.run[function->number][dtype](&slice);
 
     const struct loops *table;
@@ -118,6 +123,7 @@ static void every_table_gives_the_bits_of_the_plain_one(void **state)
 {
     (void)state;
     const struct update_function *function;
+
     for (uint32_t f = 0; (function = update_at(f)) != NULL; f++)
         for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++)
             if ((function->dtypes >> dtype & 1u) != 0)
@@ -128,6 +134,7 @@ static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
 {
     (void)state;
     const struct loops *last = NULL;
+
     for (uint32_t i = 0; loops_at(i) != NULL; i++)
         last = loops_at(i);
 
@@ -316,5 +323,6 @@ int main(void)
         cmocka_unit_test(integers_are_always_finite),
         cmocka_unit_test(nothing_is_a_fine_amount),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

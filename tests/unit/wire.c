@@ -22,6 +22,7 @@ static size_t pack_push(uint8_t *out)
 {
     wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
     wire_hyperparameter *rates[] = {&rate};
+
     rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
     rate.value = 0.125;
     wire_function function = WIRE_FUNCTION_INIT;
@@ -55,6 +56,7 @@ static size_t pack_push(uint8_t *out)
 static void assert_is_push(const struct wire_received *received)
 {
     const wire_push_request *request = (const wire_push_request *)(const void *)received->message;
+
     assert_int_equal(request->n_parts, 1);
     assert_int_equal(request->parts[0]->sequence, 70000);
     assert_int_equal(request->parts[0]->n_pieces, 2);
@@ -79,6 +81,7 @@ unpack_all(const wire_type *type, const uint8_t *data, size_t bytes, struct suma
     struct arena arena;
     struct wire_received received;
     const struct span span = {.data = data, .bytes = bytes};
+
     arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
     const enum sumac_status status = wire_unpack(type, &span, 1, &arena, &received, error);
     arena_deinit(&arena);
@@ -88,6 +91,7 @@ unpack_all(const wire_type *type, const uint8_t *data, size_t bytes, struct suma
 static void assert_malformed(const uint8_t *data, size_t bytes)
 {
     struct sumac_error error;
+
     assert_int_equal(
         unpack_all(&sumac__v1__push_request__descriptor, data, bytes, &error),
         SUMAC_INVALID_ARGUMENT);
@@ -102,6 +106,7 @@ static void a_message_cut_anywhere_is_the_same_message(void **state)
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes); /* given */
     struct arena arena;
+
     arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
     for (size_t first = 0; first <= total; first++) {
         for (size_t second = first; second <= total; second++) {
@@ -126,6 +131,7 @@ static void a_message_in_spans_of_one_byte_is_the_same_message(void **state)
     uint8_t bytes[MESSAGE_BYTES_MAX];
     struct span spans[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
+
     for (size_t i = 0; i < total; i++)
         spans[i] = (struct span){bytes + i, 1};
     struct arena arena;
@@ -144,6 +150,7 @@ static void a_payload_may_come_before_the_other_fields(void **state)
     uint8_t packed[MESSAGE_BYTES_MAX], turned[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(packed);
     const size_t payload_field = 2 + 100;
+
     memcpy(turned, packed + total - payload_field, payload_field);
     memcpy(turned + payload_field, packed, total - payload_field);
     struct arena arena;
@@ -168,6 +175,7 @@ static void a_payload_is_not_copied(void **state)
     const struct span span = {bytes, total};
     struct arena arena;
     struct wire_received received;
+
     arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
     assert_int_equal(
         wire_unpack(&sumac__v1__push_request__descriptor, &span, 1, &arena, &received, NULL),
@@ -181,6 +189,7 @@ static void every_truncation_is_refused(void **state)
     (void)state;
     uint8_t bytes[MESSAGE_BYTES_MAX];
     const size_t total = pack_push(bytes);
+
     /* The part, the only field before the payload, is whole at its end: that prefix is a message.
      */
     for (size_t kept = 1; kept < total; kept++)
@@ -192,6 +201,7 @@ static void a_second_payload_is_refused(void **state)
 {
     (void)state;
     const uint8_t bytes[] = {0x7a, 1, 'a', 0x7a, 1, 'b'};
+
     assert_malformed(bytes, sizeof bytes);
     const uint8_t empty_first[] = {0x7a, 0, 0x7a, 1, 'b'};
     assert_malformed(empty_first, sizeof empty_first);
@@ -227,6 +237,7 @@ static void a_field_whose_number_is_out_of_range_is_said_to_be(void **state)
     (void)state;
     static const uint8_t none[] = {0x00, 0x01}, too_large[] = {0x80, 0x80, 0x80, 0x80, 0x10, 0x01};
     static const struct span wrong[] = {{none, sizeof none}, {too_large, sizeof too_large}};
+
     for (size_t i = 0; i < 2; i++) {
         struct sumac_error error;
         assert_int_equal(
@@ -247,6 +258,7 @@ static void the_largest_number_is_one(void **state)
     struct arena arena;
     struct wire_received received;
     struct sumac_error error;
+
     answer.position = UINT64_MAX;
     const size_t header_bytes = wire_packed_bytes(&answer.base, 3);
     wire_pack(&answer.base, 3, bytes);
@@ -269,6 +281,7 @@ static void what_inflates_beyond_the_arena_is_refused(void **state)
     (void)state;
     const size_t bytes = 1u << 20;
     uint8_t *data = memory_take(&memory_heap, bytes);
+
     for (size_t i = 0; i < bytes; i += 2) {
         data[i] = 0x12; /* an empty part */
         data[i + 1] = 0;
@@ -287,6 +300,7 @@ static void a_header_above_its_bound_is_refused(void **state)
     const size_t filler = WIRE_HEADER_BYTES_MAX;
     const size_t bytes = filler + 20;
     uint8_t *data = memory_take(&memory_heap, bytes);
+
     memset(data, 0, bytes);
     const uint8_t head[] = {0xa2, 0x01, 0x80, 0x80, 0x40}; /* unknown field 20, 1 MiB long */
     const uint8_t tail[] = {0x7a, 1, 'x'};
@@ -303,6 +317,7 @@ static void so_is_one_of_a_message_that_has_no_payload(void **state)
     const uint8_t head[] = {0xa2, 0x01, 0x80, 0x80, 0x40}; /* unknown field 20, 1 MiB long */
     uint8_t *data = memory_take(&memory_heap, sizeof head + filler);
     struct sumac_error error;
+
     memset(data, 0, sizeof head + filler);
     memcpy(data, head, sizeof head);
     const enum sumac_status status =
@@ -317,6 +332,7 @@ static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
     (void)state;
     struct sumac_error error;
     const uint8_t flat[] = {0x12, 2, 0xff, 0xfe}; /* DeleteRequest.name */
+
     assert_int_equal(
         unpack_all(&sumac__v1__delete_request__descriptor, flat, sizeof flat, &error),
         SUMAC_INVALID_ARGUMENT);
@@ -345,6 +361,7 @@ static void a_string_with_a_nul_is_refused_and_named(void **state)
     const uint8_t nested[] = {0x12, 4, 0x0a, 2, 'a', 0};        /* CreateRequest.variable.name */
     const uint8_t elsewhere[] = {0x0a, 2,   0,    0, 0x12,
                                  1,    'a', 0x18, 0}; /* session_id, name, timeout_ms */
+
     const struct {
         const wire_type *type;
         const uint8_t *bytes;
@@ -381,6 +398,7 @@ static void unpacking_again_and_again_takes_no_new_memory(void **state)
     const struct span spans[2] = {{bytes, 50}, {bytes + 50, total - 50}};
     struct arena arena;
     struct wire_received received;
+
     arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
     const struct arena_chunk *first = NULL;
     for (int i = 0; i < 1000; i++) {
@@ -435,6 +453,7 @@ static void no_message_type_contains_itself(void **state)
     (void)state;
     Google__Protobuf__FileDescriptorSet *set = google__protobuf__file_descriptor_set__unpack(
         NULL, (size_t)(wire_descriptor_set_end - wire_descriptor_set), wire_descriptor_set);
+
     assert_non_null(set);
     for (size_t i = 0; i < set->n_file; i++)
         for (size_t j = 0; j < set->file[i]->n_message_type; j++)
@@ -466,6 +485,7 @@ static bool has_payload(const wire_type *type)
 {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(type, WIRE_PAYLOAD_FIELD);
+
     return field != NULL && field->type == PROTOBUF_C_TYPE_BYTES &&
            strcmp(field->name, "payload") == 0;
 }
@@ -492,6 +512,7 @@ static void the_types_that_are_served_are_what_is_said_of_them(void **state)
     (void)state;
     const wire_service *const services[] = {
         WIRE_SESSIONS, WIRE_VARIABLES, WIRE_TRANSFER, WIRE_OBSERVE, WIRE_PEER};
+
     for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
         for (unsigned j = 0; j < services[i]->n_methods; j++) {
             assert_type_is_as_said(services[i]->methods[j].input);
@@ -527,5 +548,6 @@ int main(void)
         cmocka_unit_test(the_services_have_the_methods_their_numbers_say),
         cmocka_unit_test(the_types_that_are_served_are_what_is_said_of_them),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,7 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
 {
     (void)timeout_ms;
     struct sumac_client *client = the_client;
+
     write_down(client, "pushed ");
     assert_ptr_equal(push, &client->pushes[client->waited]);
     client->waited++;
@@ -151,6 +152,7 @@ static enum sumac_status observed_step(struct sumac_replica *replica)
 {
     struct seen *seen = replica->user;
     const float value = *(const float *)sumac_tensor_data(&replica->values[0]);
+
     seen->runs[replica->id]++;
     seen->value[replica->id] = value;
     seen->step[replica->id] = replica->step;
@@ -192,6 +194,7 @@ static void prepare(struct fixture *fixture, uint32_t replicas)
 static struct sumac_worker *created(struct fixture *fixture)
 {
     struct sumac_worker *worker = NULL;
+
     assert_int_equal(sumac_worker_create(&fixture->options, &worker, &fixture->error), SUMAC_OK);
     return worker;
 }
@@ -200,6 +203,7 @@ static void a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once(vo
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 2);
     struct sumac_worker *worker = created(&fixture);
 
@@ -220,6 +224,7 @@ static void sum_adds_the_replicas_gradients(void **state)
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 3);
     fixture.options.reduce = SUMAC_REDUCE_SUM;
     struct sumac_worker *worker = created(&fixture);
@@ -234,6 +239,7 @@ static void the_next_steps_pull_runs_before_this_steps_push(void **state)
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 2);
     struct sumac_worker *worker = created(&fixture);
 
@@ -252,6 +258,7 @@ static void the_next_steps_pull_runs_before_this_steps_push(void **state)
 static enum sumac_status step_that_waits_for_a_pull(struct sumac_replica *replica)
 {
     struct timespec until;
+
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 120; /* by then it will not come any more */
     (void)replica;
@@ -265,6 +272,7 @@ static void the_next_steps_pull_is_begun_while_the_devices_compute(void **state)
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 1);
     fixture.options.step = step_that_waits_for_a_pull;
     struct sumac_worker *worker = created(&fixture);
@@ -278,6 +286,7 @@ static void sequential_steps_wait_for_each_push_before_the_next_pull(void **stat
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 1);
     fixture.options.sequential = true;
     struct sumac_worker *worker = created(&fixture);
@@ -315,6 +324,7 @@ static void a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 1);
     struct sumac_worker *worker = created(&fixture);
     assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
@@ -334,6 +344,7 @@ static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(voi
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 2);
     struct sumac_worker *worker = created(&fixture);
     fixture.client.pull_status = SUMAC_ABORTED;
@@ -350,6 +361,7 @@ static void a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed(voi
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 2);
     fixture.seen.status = SUMAC_DATA_LOSS;
     struct sumac_worker *worker = created(&fixture);
@@ -366,6 +378,7 @@ static void a_mean_over_no_examples_at_all_is_refused(void **state)
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 2);
     fixture.seen.weight = -1;
     struct sumac_worker *worker = created(&fixture);
@@ -381,6 +394,7 @@ static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void *
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 2);
     fixture.options.variable_count = 2;
     struct sumac_worker *worker = NULL;
@@ -397,6 +411,7 @@ static void variables_beyond_pushed_count_are_pulled_only(void **state)
 {
     (void)state;
     struct fixture fixture; /* given */
+
     prepare(&fixture, 2);
     fixture.options.variable_count = 2;
     fixture.options.pushed_count = 1;
@@ -417,6 +432,7 @@ static void replicas_left_out_are_those_of_the_environment(void **state)
     struct sumac_worker *worker = NULL;
     struct sumac_error error;
     struct fixture fixture;
+
     prepare(&fixture, 3);
     fixture.options.replicas = 0;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -440,6 +456,7 @@ static void options_that_say_too_little_or_too_much_are_refused(void **state)
     (void)state;
     struct fixture fixture;
     struct sumac_worker *worker = NULL;
+
     prepare(&fixture, SUMAC_REPLICAS_MAX + 1);
     assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
     prepare(&fixture, 1);
@@ -470,5 +487,6 @@ int main(void)
         cmocka_unit_test(replicas_left_out_are_those_of_the_environment),
         cmocka_unit_test(options_that_say_too_little_or_too_much_are_refused),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

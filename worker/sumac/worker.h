@@ -41,7 +41,7 @@ struct sumac_replica {
 typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
 struct sumac_worker_options {
-    struct sumac_client *client;             /* borrowed; joined */
+    struct sumac_client *client; /* borrowed; joined */
     uint32_t replicas; /* at most SUMAC_REPLICAS_MAX; 0: as the environment's SUMAC_REPLICAS says,
                           which `sumac run --replicas` sets, or one */
     struct sumac_variable *const *variables; /* copied */
@@ -58,9 +58,9 @@ struct sumac_worker_options {
 /* Starts the device threads.
  *
  * Gives    *worker; destroy with sumac_worker_destroy, before its client is closed.
- * Fails    INVALID_ARGUMENT: no client, step or variable, one that is NULL, too many of anything, or
- *          a reduction that is none, or that a variable's dtype does not have; the text names the
- *          variable. RESOURCE_EXHAUSTED. */
+ * Fails    INVALID_ARGUMENT: no client, step or variable, one that is NULL, too many of anything,
+ *          or a reduction that is none, or that a variable's dtype does not have; the text names
+ *          the variable. RESOURCE_EXHAUSTED. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error);
@@ -70,8 +70,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
  *
  * Fails    with what a replica returned, what a ps refused (an earlier step's push, too: it was
  *          applied nowhere), or what ended the session. FAILED_PRECONDITION: MEAN, and all weights
- *          are 0. The step's own push is not made then; another step may be tried. Of a child of the
- *          process that made the worker: FAILED_PRECONDITION, always.
+ *          are 0. The step's own push is not made then; another step may be tried. Of a child of
+ *          the process that made the worker: FAILED_PRECONDITION, always.
  * Threads  one at a time. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error);

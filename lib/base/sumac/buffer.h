@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h -- counted bytes with a place.
  *
- * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which memory they are in.
+ * A buffer owns its bytes, or borrows the caller's for as long as it lives. The place says which
+ * memory they are in.
  */
 #ifndef SUMAC_BUFFER_H
 #define SUMAC_BUFFER_H
@@ -30,22 +31,24 @@ struct sumac_buffer;
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
 
-/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last reference goes. A zeroed
- * place is the host's.
+/* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last
+ * reference goes. A zeroed place is the host's.
  * Borrows  data until then.
  * Gives    *buffer; release with sumac_buffer_unref.
- * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then. INVALID_ARGUMENT: bytes of no memory, a place that is
- *          none.
+ * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then. INVALID_ARGUMENT: bytes of
+ *          no memory, a place that is none.
  * Threads  any; `release` runs on the thread of the last unref. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer);
 
-/* Take a reference, and return the same buffer; give one back. Of NULL they do nothing. Threads  any. */
+/* Take a reference, and return the same buffer; give one back. Of NULL they do nothing. Threads
+ * any. */
 SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
 SUMAC_API void sumac_buffer_unref(struct sumac_buffer *buffer);
 
-/* The first byte (of a device's memory: its address there), how many there are, and where; of NULL: none, on the host.
+/* The first byte (of a device's memory: its address there), how many there are, and where; of NULL:
+ * none, on the host.
  * Lends    the bytes, until the last unref.
  * Threads  any. */
 SUMAC_API void *sumac_buffer_data(const struct sumac_buffer *buffer);

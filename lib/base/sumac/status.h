@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* status.h -- what a call came to, why, and who must act.
  *
- * A status is a gRPC status code, in C as on the wire. A reason (enum Reason in proto/sumac/v1/types.proto, the same
- * numbers) tells the remedy apart where one code has several. An error carries both with a sentence that names the peer,
- * the variable, the shape.
+ * A status is a gRPC status code, in C as on the wire. A reason (enum Reason in
+ * proto/sumac/v1/types.proto, the same numbers) tells the remedy apart where one code has several.
+ * An error carries both with a sentence that names the peer, the variable, the shape.
  *
- * Of every function of the library: a pointer that is needed and is NULL, an enumerator that is none, a number out of its
- * range is INVALID_ARGUMENT, and a function without a status gives NULL, 0 or false then. NULL will do wherever that is said.
+ * Of every function of the library: a pointer that is needed and is NULL, an enumerator that is
+ * none, a number out of its range is INVALID_ARGUMENT, and a function without a status gives NULL,
+ * 0 or false then. NULL will do wherever that is said.
  */
 #ifndef SUMAC_STATUS_H
 #define SUMAC_STATUS_H
@@ -97,7 +98,8 @@ enum sumac_reason {
 
 #define SUMAC_ERROR_TEXT_BYTES 512
 
-/* Filled by a call that fails, untouched by one that succeeds. Wherever a `struct sumac_error *` is taken, NULL will do. */
+/* Filled by a call that fails, untouched by one that succeeds. Wherever a `struct sumac_error *` is
+ * taken, NULL will do. */
 struct sumac_error {
     enum sumac_status status;
     enum sumac_reason reason;

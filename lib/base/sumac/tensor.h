@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.h -- element types, and a typed, shaped view of bytes: the caller's own memory, or what a sumac_buffer owns.
+/* tensor.h -- element types, and a typed, shaped view of bytes: the caller's own memory, or what a
+ * sumac_buffer owns.
  *
  * A tensor is a small value: copy it, pass it, drop it. It neither allocates nor frees.
  * It is valid for as long as its memory is, or somebody holds a reference on its buffer.
@@ -103,8 +104,10 @@ SUMAC_API enum sumac_dtype_kind sumac_dtype_kind(enum sumac_dtype dtype);
 /* Of kind HALF or FLOAT: float16, bfloat16, float32, float64? Threads  any. */
 SUMAC_API bool sumac_dtype_is_float(enum sumac_dtype dtype);
 
-/* Elements, and bytes, that a shape takes up, in this order (NULL: not wanted). A scalar has one element.
- * Fails    INVALID_ARGUMENT: rank above SUMAC_RANK_MAX, an unknown dtype, or more than 2^63 - 1 bytes.
+/* Elements, and bytes, that a shape takes up, in this order (NULL: not wanted). A scalar has one
+ * element.
+ * Fails    INVALID_ARGUMENT: rank above SUMAC_RANK_MAX, an unknown dtype, or more than 2^63 - 1
+ *          bytes.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shape_size(
     const struct sumac_shape *shape, enum sumac_dtype dtype, uint64_t *elements, uint64_t *bytes);
@@ -112,12 +115,14 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shape_size(
 /* The same rank, and the same extents. Threads  any. */
 SUMAC_API bool sumac_shape_equal(const struct sumac_shape *a, const struct sumac_shape *b);
 
-/* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text, or "" of NULL. Threads  any. */
+/* "[64, 128]", "[]" for a scalar, into `text` (cut to fit, always terminated). Lends  text, or ""
+ * of NULL. Threads  any. */
 SUMAC_API const char *
 sumac_shape_print(const struct sumac_shape *shape, char *text, size_t text_bytes);
 
-/* A tensor over plain memory: a variable, an array, what malloc gave; of as many elements as the shape says, row-major.
- * What is wrong with it (no memory, a shape that is none) is said by the call that it is given to.
+/* A tensor over plain memory: a variable, an array, what malloc gave; of as many elements as the
+ * shape says, row-major. What is wrong with it (no memory, a shape that is none) is said by the
+ * call that it is given to.
  *
  * Borrows  memory, for as long as the tensor is in use: of a push or a pull, until that is over.
  * Threads  any. */
@@ -127,8 +132,8 @@ sumac_tensor_over(void *memory, enum sumac_dtype dtype, struct sumac_shape shape
 /* View bytes of `buffer` as a tensor, from offset_bytes on.
  *
  * Borrows  buffer; no reference is taken.
- * Fails    INVALID_ARGUMENT: as sumac_shape_size, or offset_bytes no multiple of the element's size.
- *          OUT_OF_RANGE: the view would end past the buffer.
+ * Fails    INVALID_ARGUMENT: as sumac_shape_size, or offset_bytes no multiple of the element's
+ *          size. OUT_OF_RANGE: the view would end past the buffer.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_view(
     struct sumac_buffer *buffer, uint64_t offset_bytes, enum sumac_dtype dtype,
@@ -137,7 +142,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_view(
 /* View the rows of `whole` that `range` names, as `*rows`.
  *
  * Borrows  whole's buffer or memory; no reference is taken.
- * Fails    INVALID_ARGUMENT: `whole` is a scalar, or its shape as sumac_shape_size. OUT_OF_RANGE: `range` ends past whole's rows.
+ * Fails    INVALID_ARGUMENT: `whole` is a scalar, or its shape as sumac_shape_size. OUT_OF_RANGE:
+ *          `range` ends past whole's rows.
  * Threads  any; reads its arguments only. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_tensor_slice_rows(
     const struct sumac_tensor *whole, struct sumac_range range, struct sumac_tensor *rows);

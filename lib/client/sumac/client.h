@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client.h -- a session with a cluster of parameter servers: create, push, pull, leave.
  *
- * Threads: any number of threads may use a client at once; each push and each pull is waited for by one. The thread that
- * waits polls the network itself; a background thread does so only while nobody waits (leases, a broken connection). Closing
- * is the last call: no other may be going on.
+ * Threads: any number of threads may use a client at once; each push and each pull is waited for by
+ * one. The thread that waits polls the network itself; a background thread does so only while
+ * nobody waits (leases, a broken connection). Closing is the last call: no other may be going on.
  *
- * Processes: a client is for the process that opened it. Fork first, then open a client in each process: in a child every call
- * to its parent's client fails with FAILED_PRECONDITION, or does nothing (close: the connections are the parent's, and its
- * session goes on; describe: zeros).
+ * Processes: a client is for the process that opened it. Fork first, then open a client in each
+ * process: in a child every call to its parent's client fails with FAILED_PRECONDITION, or does
+ * nothing (close: the connections are the parent's, and its session goes on; describe: zeros).
  *
- * Errors: every function returns a gRPC status; `error` (NULL is fine) gets the reason and a sentence that names the peer,
- * the variable, the shape, and the remedy. No call waits without limit: the options' timeout_ms bounds each. Once a session
- * has ended by itself (settled, a ps lost), every call that needs it fails with what ended it: DATA_LOSS (STATE_LOST),
- * ABORTED (SESSION_CLOSED), FAILED_PRECONDITION (RUN_ENDED), …
+ * Errors: every function returns a gRPC status; `error` (NULL is fine) gets the reason and a
+ * sentence that names the peer, the variable, the shape, and the remedy. No call waits without
+ * limit: the options' timeout_ms bounds each. Once a session has ended by itself (settled, a ps
+ * lost), every call that needs it fails with what ended it: DATA_LOSS (STATE_LOST), ABORTED
+ * (SESSION_CLOSED), FAILED_PRECONDITION (RUN_ENDED), …
  */
 #ifndef SUMAC_CLIENT_H
 #define SUMAC_CLIENT_H
@@ -71,22 +72,26 @@ struct sumac_hyperparameter {
     double value;
 };
 
-/* An update function by name, "adam"; hyperparameters left out keep their defaults (or, in a push, the variable's). */
+/* An update function by name, "adam"; hyperparameters left out keep their defaults (or, in a push,
+ * the variable's). */
 struct sumac_function {
     const char *name;
     const struct sumac_hyperparameter *hyperparameters;
     uint32_t hyperparameter_count;
 };
 
-/* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}), with one hyperparameter at least: the array lives
- * as long as the block does that it is written in. C only; C++ has no such arrays, and names one of its own. */
+/* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}), with one hyperparameter at
+ * least: the array lives as long as the block does that it is written in. C only; C++ has no such
+ * arrays, and names one of its own. */
 #ifndef __cplusplus
+#define SUMAC_HYPERPARAMETERS(...) ((const struct sumac_hyperparameter[]){__VA_ARGS__})
+#define SUMAC_HYPERPARAMETER_COUNT(...)                                                            \
+    (uint32_t)(sizeof SUMAC_HYPERPARAMETERS(__VA_ARGS__) / sizeof(struct sumac_hyperparameter))
 #define SUMAC_FUNCTION(function, ...)                                                              \
     ((struct sumac_function){                                                                      \
         .name = (function),                                                                        \
-        .hyperparameters = (const struct sumac_hyperparameter[]){__VA_ARGS__},                     \
-        .hyperparameter_count =                                                                    \
-            (uint32_t)(sizeof((const struct sumac_hyperparameter[]){__VA_ARGS__}) / sizeof(struct sumac_hyperparameter))})
+        .hyperparameters = SUMAC_HYPERPARAMETERS(__VA_ARGS__),                                     \
+        .hyperparameter_count = SUMAC_HYPERPARAMETER_COUNT(__VA_ARGS__)})
 #endif
 
 struct sumac_variable_options {
@@ -111,13 +116,13 @@ struct sumac_variable_options {
 
 struct sumac_client_options {
     const struct sumac_cluster *cluster; /* borrowed by open; NULL: `ps_addresses` */
-    const char *const
-        *ps_addresses; /* for a reader or an observer: one will do, it knows the others;
-                                        NULL, too: the cluster is the one in TF_CONFIG */
+    /* for a reader or an observer: one will do, it knows the others; NULL, too: the cluster is the
+     * one in TF_CONFIG */
+    const char *const *ps_addresses;
     uint32_t ps_count;
     bool reader; /* no session: finds and pulls only */
-    bool
-        any_ps; /* of a reader: one ps that answers is enough to open, and those that hold what is pulled to pull it */
+    bool any_ps; /* of a reader: one ps that answers is enough to open, and those that hold what is
+                    pulled to pull it */
     bool observer; /* a session that holds nothing up; else: a member, the cluster's own task */
     uint32_t local_replicas; /* of this worker; 0: 1 */
     uint32_t timeout_ms;     /* of each call; 0: 60 000 */
@@ -127,80 +132,92 @@ struct sumac_client_options {
     void *log_context;
 };
 
-/* Find the ps, and join (members and observers). Waits for ps that are not up, saying so every 5 s. options NULL: as zeroed,
- * which is the member that TF_CONFIG says this process is.
+/* Find the ps, and join (members and observers). Waits for ps that are not up, saying so every 5 s.
+ * options NULL: as zeroed, which is the member that TF_CONFIG says this process is.
  *
  * Borrows  all that the options point to; the log and its context until the close.
  * Gives    *client; close with sumac_client_close.
- * Fails    UNAVAILABLE (PS_MISSING): some ps did not appear; the text names it. INVALID_ARGUMENT: the cluster has no ps,
- *          the task is no member, or TF_CONFIG is not set or not understood. FAILED_PRECONDITION (RUN_ENDED, WRONG_CLUSTER, PROTOCOL_VERSION). */
+ * Fails    UNAVAILABLE (PS_MISSING): some ps did not appear; the text names it. INVALID_ARGUMENT:
+ *          the cluster has no ps, the task is no member, or TF_CONFIG is not set or not understood.
+ *          FAILED_PRECONDITION (RUN_ENDED, WRONG_CLUSTER, PROTOCOL_VERSION). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_open(
     const struct sumac_client_options *options, struct sumac_client **client,
     struct sumac_error *error);
 
-/* How a task leaves: with its work finished, which lets the run end, or for another attempt to go on with. */
+/* How a task leaves: with its work finished, which lets the run end, or for another attempt to go
+ * on with. */
 enum sumac_leaving {
     SUMAC_LEAVING_UNFINISHED = 0,
     SUMAC_LEAVING_DONE = 1,
 };
 
-/* End the session, when every push under way is applied or refused. The client stays open for sumac_client_close.
- * Fails    DEADLINE_EXCEEDED (TIMED_OUT): not within the options' timeout_ms; else what ended the session before. */
+/* End the session, when every push under way is applied or refused. The client stays open for
+ * sumac_client_close.
+ * Fails    DEADLINE_EXCEEDED (TIMED_OUT): not within the options' timeout_ms; else what ended the
+ *          session before. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_leave(
     struct sumac_client *client, enum sumac_leaving leaving, struct sumac_error *error);
 
-/* Close connections and free everything: variables, and pushes and pulls that were not waited for. Their tensors' bytes are
- * the caller's again. Without a leave before it the session ends with its lease. NULL is fine. */
+/* Close connections and free everything: variables, and pushes and pulls that were not waited for.
+ * Their tensors' bytes are the caller's again. Without a leave before it the session ends with its
+ * lease. NULL is fine. */
 SUMAC_API void sumac_client_close(struct sumac_client *client);
 
-/* Create a variable, or find the one that is defined the same way. One that is assigned by its creator is there when its
- * value is: this call pushes it, or waits for whoever does.
+/* Create a variable, or find the one that is defined the same way. One that is assigned by its
+ * creator is there when its value is: this call pushes it, or waits for whoever does.
  *
- * Borrows  all that the options point to. Refs  the initial value's buffer when DEADLINE_EXCEEDED is returned while this client
- *          is to assign it: the push goes on, so its bytes (plain memory, too) are to stay as they are until a later create
- *          succeeds, or the close.
+ * Borrows  all that the options point to. Refs  the initial value's buffer when DEADLINE_EXCEEDED
+ *          is returned while this client is to assign it: the push goes on, so its bytes (plain
+ *          memory, too) are to stay as they are until a later create succeeds, or the close.
  * Lends    *variable, until the close.
- * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype, function, an option that only
- *          another initializer or partitioner has; OUT_OF_RANGE: an initial value that ends past its buffer.
- *          FAILED_PRECONDITION (SESSION_CLOSED): of a reader, or after a leave. */
+ * Fails    ALREADY_EXISTS naming the field that differs; INVALID_ARGUMENT: name, shape, dtype,
+ *          function, an option that only another initializer or partitioner has; OUT_OF_RANGE: an
+ *          initial value that ends past its buffer. FAILED_PRECONDITION (SESSION_CLOSED): of a
+ *          reader, or after a leave. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
     struct sumac_client *client, const struct sumac_variable_options *options,
     struct sumac_variable **variable, struct sumac_error *error);
 
-/* Create `count` variables, or find those that are defined the same way: one message for each 256 of them or so, and not one for
- * each. Those that their creator assigns are created one by one, after the others.
+/* Create `count` variables, or find those that are defined the same way: one message for each 256
+ * of them or so, and not one for each. Those that their creator assigns are created one by one,
+ * after the others.
  *
  * Borrows  all that the options point to, as sumac_client_create. Refs  likewise.
- * Lends    variables[0 … count - 1] in the order of the options, until the close; written on success only.
- * Fails    as sumac_client_create, naming the variable. Of the 256 that one message takes none is created when one is refused;
- *          those of earlier messages stay, and the same call again finds them. INVALID_ARGUMENT: one name twice.
- *          DEADLINE_EXCEEDED: timeout_ms is for each message, and none is begun when it has passed.
+ * Lends    variables[0 … count - 1] in the order of the options, until the close; written on
+ *          success only.
+ * Fails    as sumac_client_create, naming the variable. Of the 256 that one message takes none is
+ *          created when one is refused; those of earlier messages stay, and the same call again
+ *          finds them. INVALID_ARGUMENT: one name twice. DEADLINE_EXCEEDED: timeout_ms is for each
+ *          message, and none is begun when it has passed.
  * Threads  any; others go on beside it. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create_many(
     struct sumac_client *client, const struct sumac_variable_options *options, size_t count,
     struct sumac_variable **variables, struct sumac_error *error);
 
-/* The variable of that name (asking a ps when it is not known yet). Lends  *variable, until the close. Fails  NOT_FOUND. */
+/* The variable of that name (asking a ps when it is not known yet). Lends  *variable, until the
+ * close. Fails  NOT_FOUND. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(
     struct sumac_client *client, const char *name, struct sumac_variable **variable,
     struct sumac_error *error);
 
-/* Delete a variable and its slots, on every ps. The handle stays valid for its name; pushes to it are refused.
+/* Delete a variable and its slots, on every ps. The handle stays valid for its name; pushes to it
+ * are refused.
  * Fails    NOT_FOUND. FAILED_PRECONDITION: it is being created; or as sumac_client_create. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_error *error);
 
-/* What it was created with; into how many shards it is split. The name is lent, until the close. Threads  any.
- * Of NULL: NULL, UNSPECIFIED, a scalar, 0. */
+/* What it was created with; into how many shards it is split. The name is lent, until the close.
+ * Threads  any. Of NULL: NULL, UNSPECIFIED, a scalar, 0. */
 SUMAC_API const char *sumac_variable_name(const struct sumac_variable *variable);
 SUMAC_API enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable);
 SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable);
 SUMAC_API uint32_t sumac_variable_shards(const struct sumac_variable *variable);
 
-/* Memory that fits a variable: zeroed, 64-byte aligned, of its dtype and shape; sumac_tensor_data has the first element.
+/* Memory that fits a variable: zeroed, 64-byte aligned, of its dtype and shape; sumac_tensor_data
+ * has the first element.
  *
- * Gives    tensor->buffer; release with sumac_buffer_unref when no push or pull uses it any more. It does not depend on the
- *          client: it may be kept after the close.
+ * Gives    tensor->buffer; release with sumac_buffer_unref when no push or pull uses it any more.
+ *          It does not depend on the client: it may be kept after the close.
  * Fails    RESOURCE_EXHAUSTED, with the bytes.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_tensor(
@@ -222,23 +239,28 @@ struct sumac_push_options {
     bool earlier_pull;       /* computed from the pull before the last one: for the staleness */
 };
 
-/* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the calls. Returns at once,
- * unless 1024 pushes are under way. options NULL: as zeroed.
+/* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the
+ * calls. Returns at once, unless 1024 pushes are under way. options NULL: as zeroed.
  *
- * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than DEADLINE_EXCEEDED; the arrays.
+ * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than
+ * DEADLINE_EXCEEDED; the arrays.
  * Gives    *push; ends with sumac_push_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, an unknown function or hyperparameter, another client's variable, a
- *          tensor without memory. OUT_OF_RANGE: rows, a tensor that ends past its buffer. What a ps refuses, the wait tells.
- *          RESOURCE_EXHAUSTED (PART_TOO_LARGE): larger than the staging a ps grants, with both figures. */
+ * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, an unknown function or hyperparameter,
+ *          another client's variable, a tensor without memory. OUT_OF_RANGE: rows, a tensor that
+ *          ends past its buffer. What a ps refuses, the wait tells. RESOURCE_EXHAUSTED
+ *          (PART_TOO_LARGE): larger than the staging a ps grants, with both figures. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error);
 
-/* Wait until the push is applied on every ps, or was refused and applied on none; timeout_ms 0: the client's.
- * Takes    push, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be waited for again.
- * Fails    the refusal's status and reason; ABORTED (SESSION_CLOSED): the session was settled, and the push is applied nowhere.
- *          OK when the session was settled with the push in it: it is decided, and a ps may be about to apply it. UNAVAILABLE,
- *          DATA_LOSS: a ps is lost, and what it had not answered may or may not have been applied. */
+/* Wait until the push is applied on every ps, or was refused and applied on none; timeout_ms 0: the
+ * client's.
+ * Takes    push, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be
+ *          waited for again.
+ * Fails    the refusal's status and reason; ABORTED (SESSION_CLOSED): the session was settled, and
+ *          the push is applied nowhere. OK when the session was settled with the push in it: it is
+ *          decided, and a ps may be about to apply it. UNAVAILABLE, DATA_LOSS: a ps is lost, and
+ *          what it had not answered may or may not have been applied. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error);
 
@@ -247,9 +269,10 @@ SUMAC_API bool sumac_push_done(struct sumac_push *push);
 
 /* sumac_client_push, waited for as long as the client's timeout_ms.
  *
- * Borrows  the tensors' bytes and the arrays, until it returns; after DEADLINE_EXCEEDED, until the close.
- * Fails    as sumac_client_push and sumac_push_wait. DEADLINE_EXCEEDED: the push is still under way, and nobody can wait for it
- *          any more but sumac_client_leave: leave, or close. */
+ * Borrows  the tensors' bytes and the arrays, until it returns; after DEADLINE_EXCEEDED, until the
+ * close.
+ * Fails    as sumac_client_push and sumac_push_wait. DEADLINE_EXCEEDED: the push is still under
+ *          way, and nobody can wait for it any more but sumac_client_leave: leave, or close. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push_and_wait(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_error *error);
@@ -269,24 +292,28 @@ struct sumac_pull_options {
 
 /* Read variables; on each ps they are of one moment. Returns at once. options NULL: as zeroed.
  *
- * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than DEADLINE_EXCEEDED; the array.
+ * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than
+ * DEADLINE_EXCEEDED; the array.
  * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory. OUT_OF_RANGE: rows, a tensor that
- *          ends past its buffer. */
+ * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory.
+ *          OUT_OF_RANGE: rows, a tensor that ends past its buffer. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error);
 
 /* Wait until all of it is read; timeout_ms 0: the client's.
- * Takes    pull, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be waited for again.
- * Fails    UNAVAILABLE (TIMED_OUT): it was over without an answer after the options' timeout_ms, naming the ps.
- *          NOT_FOUND: a variable was deleted. ABORTED (VIEW_ENDED): too slow a reader; pull again. */
+ * Takes    pull, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be
+ *          waited for again.
+ * Fails    UNAVAILABLE (TIMED_OUT): it was over without an answer after the options' timeout_ms,
+ *          naming the ps. NOT_FOUND: a variable was deleted. ABORTED (VIEW_ENDED): too slow a
+ *          reader; pull again. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error);
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
 
-/* sumac_client_pull, waited for until it is over, which is after its options' timeout_ms at the latest.
+/* sumac_client_pull, waited for until it is over, which is after its options' timeout_ms at the
+ * latest.
  *
  * Borrows  the tensors' bytes and the array, until it returns.
  * Fails    as sumac_client_pull and sumac_pull_wait, without DEADLINE_EXCEEDED. */
@@ -296,25 +323,26 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull_and_wait(
 
 /* The facts of the session; zeros for a reader.
  *
- * Who this member is among all: the chief is 0, worker i is i, or i + 1 beside a chief; and how many the cluster lists. A
- * count of 0: unknown, as the cluster lists some of its workers only. Zeros for an observer. */
+ * Who this member is among all: the chief is 0, worker i is i, or i + 1 beside a chief; and how
+ * many the cluster lists. A count of 0: unknown, as the cluster lists some of its workers only.
+ * Zeros for an observer. */
 struct sumac_client_facts {
     uint64_t cluster_id, epoch, attempt, previous_final;
     uint32_t ps_count, lease_ms;
     uint32_t pushes_in_flight;
     uint32_t member_index, member_count;
-    double
-        staleness_mean; /* of the latest pushes: versions that a shard gained between pull and push */
+    double staleness_mean; /* of the latest pushes: versions that a shard gained between pull and
+                              push */
 };
 /* NULL facts: nothing is done. */
 SUMAC_API void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts);
 
-/* The exit code that tells a scheduler what to do about `error`: 0 for OK, 2 for a call to fix (permanent), 128 or more for what a
- * restart may mend (a lost peer, a closed session). */
+/* The exit code that tells a scheduler what to do about `error`: 0 for OK, 2 for a call to fix
+ * (permanent), 128 or more for what a restart may mend (a lost peer, a closed session). */
 SUMAC_API int sumac_exit_code(const struct sumac_error *error);
 
-/* Tune glibc's malloc for gRPC's receive buffers (mallopt: M_TRIM_THRESHOLD, M_TOP_PAD). Changes the whole process: a
- * program calls it first thing in main, a library never. */
+/* Tune glibc's malloc for gRPC's receive buffers (mallopt: M_TRIM_THRESHOLD, M_TOP_PAD). Changes
+ * the whole process: a program calls it first thing in main, a library never. */
 SUMAC_API void sumac_tune_malloc(void);
 
 #endif

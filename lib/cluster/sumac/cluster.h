@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster.h -- which tasks a run is made of, where they listen, and which one this process is.
  *
- * TensorFlow's ClusterSpec and resolvers (tensorflow/python/distribute/cluster_resolver/). A description is a value that
- * owns its strings; it may be sparse: a job's indices need not be 0 … n-1.
+ * TensorFlow's ClusterSpec and resolvers (tensorflow/python/distribute/cluster_resolver/). A
+ * description is a value that owns its strings; it may be sparse: a job's indices need not be 0 …
+ * n-1.
  */
 #ifndef SUMAC_CLUSTER_H
 #define SUMAC_CLUSTER_H
@@ -35,7 +36,8 @@ struct sumac_cluster {
     char *session_master;  /* NULL: none */
 };
 
-/* What a caller says over what the configuration says; a zeroed one overrides nothing. Index 0 is an override too. */
+/* What a caller says over what the configuration says; a zeroed one overrides nothing. Index 0 is
+ * an override too. */
 struct sumac_cluster_overrides {
     const char *task_type;
     bool has_task_index;
@@ -46,38 +48,42 @@ struct sumac_cluster_overrides {
 /* Parse the text of a TF_CONFIG (NULL or empty: no cluster, no task). overrides NULL: none.
  *
  * Gives    *cluster; release with sumac_cluster_deinit.
- * Fails    INVALID_ARGUMENT, saying what is wrong, where (line and column when it is not JSON), and in which key.
+ * Fails    INVALID_ARGUMENT, saying what is wrong, where (line and column when it is not JSON), and
+ *          in which key.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_cluster_parse(
     const char *tf_config, const struct sumac_cluster_overrides *overrides,
     struct sumac_cluster *cluster, struct sumac_error *error);
 
-/* The same for the environment variable TF_CONFIG of this process. Threads  any, while none sets the environment. */
+/* The same for the environment variable TF_CONFIG of this process. Threads  any, while none sets
+ * the environment. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_cluster_from_environment(
     const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
     struct sumac_error *error);
 
-/* Free what a description owns and zero it; a zeroed one, or NULL, is fine. Threads  one at a time. */
+/* Free what a description owns and zero it; a zeroed one, or NULL, is fine. Threads  one at a
+ * time. */
 SUMAC_API void sumac_cluster_deinit(struct sumac_cluster *cluster);
 
 /* The job of that name, or NULL. Lends  it, until the cluster's deinit. Threads  any. */
 SUMAC_API const struct sumac_job *
 sumac_cluster_job(const struct sumac_cluster *cluster, const char *name);
-/* The address of a task, "host:port", or NULL. In Kubeflow's dynamic form (some job is a map, the task's own job a list of
- * one) that one is the own task's address whatever its index. Lends  it, until the cluster's deinit. Threads  any. */
+/* The address of a task, "host:port", or NULL. In Kubeflow's dynamic form (some job is a map, the
+ * task's own job a list of one) that one is the own task's address whatever its index. Lends  it,
+ * until the cluster's deinit. Threads  any. */
 SUMAC_API const char *
 sumac_cluster_address(const struct sumac_cluster *cluster, const char *job, uint32_t index);
 
-/* TFConfigClusterResolver.master(): session_master if given; "" without jobs; else the own task's address (a one-task
- * cluster's too), after "rpc_layer://" if there is one.
+/* TFConfigClusterResolver.master(): session_master if given; "" without jobs; else the own task's
+ * address (a one-task cluster's too), after "rpc_layer://" if there is one.
  * Gives    *master; release with free.
  * Fails    INVALID_ARGUMENT: no task that the cluster has. RESOURCE_EXHAUSTED.
  * Threads  any. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct sumac_error *error);
 
-/* May this description run a parameter server, or a worker of one: at least one ps, at least one worker for a worker, a task
- * named? Fails  INVALID_ARGUMENT, saying what to add to TF_CONFIG. */
+/* May this description run a parameter server, or a worker of one: at least one ps, at least one
+ * worker for a worker, a task named? Fails  INVALID_ARGUMENT, saying what to add to TF_CONFIG. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error *error);
 

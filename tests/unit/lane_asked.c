@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_asked.c -- what a ps tells whoever asks: whom to ask, lists, numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "assert_number.h"
+#include "lane_talk.h"
+
+#define VARIABLE 5u
+
+static const float one[] = {1, 1, 1, 1, 1, 1};
+
+static uint64_t begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+static struct talk_part part(uint64_t sequence, uint64_t previous)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = one,
+        .count = 4};
+}
+
+static void send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous)
+{
+    const struct talk_part sent = part(sequence, previous);
+
+    talk_part(talk, stream, &sent);
+}
+
+static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
+
+    talk_step(talk, &call);
+
+    talk_expect(talk, "failed NOT_COORDINATOR\n");
+}
+
+/* Its configuration has the ps in another order. */
+static void who_takes_another_ps_for_ps_0_is_shown_both_lists(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    char *addresses[] = {"h1:1", "h0:1"};
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
+    join.ps_addresses = addresses;
+    join.n_ps_addresses = 2;
+
+    talk_step(talk, &call);
+    talk_expect(talk, "failed WRONG_CLUSTER\n");
+
+    addresses[0] = "h0:1"; /* it has the same, and was led astray */
+    addresses[1] = "h1:1";
+    talk_step(talk, &call);
+    talk_expect(talk, "failed NOT_COORDINATOR\n");
+}
+
+static void lists_and_stats_need_no_session(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+    wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    char *unknown[] = {"nothing"};
+    struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
+
+    talk_step(talk, &call);
+    list.names = unknown;
+    list.n_names = 1;
+    talk_step(talk, &call);
+    call.call_kind = LANE_CALL_STATS;
+    call.request = &stats.base;
+    talk_step(talk, &call);
+
+    talk_expect(
+        talk,
+        "reply ListReply\nfailed UNKNOWN_VARIABLE\nreply StatsReply pushes 0 pulls 0 refused 0 "
+        "duplicates 0 staleness 0 of 0 staged 890\n");
+}
+
+/* A job's name of 62 bytes, two for each character. */
+static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
+{
+    struct talk *const talk = *state;
+    char job[63];
+
+    for (size_t i = 0; i + 2 < sizeof job; i += 2)
+        memcpy(job + i, "\xc3\xa9", 3);
+    talk->job = job;
+    const uint64_t stream = begin(talk);
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0);
+    wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    wire_stats_request stats = WIRE_STATS_REQUEST_INIT;
+    struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &list.base};
+    struct lane_effects effects;
+
+    ps_core_step(talk->core, &call, &effects);
+    const wire_list_reply *listed = (const wire_list_reply *)effects.items[0].reply;
+    assert_int_equal(strlen(listed->variables[0]->shards[0]->last_worker), 62 + strlen(" 1"));
+    talk_forget(talk);
+    talk_step(talk, &call);
+    call.call_kind = LANE_CALL_STATS;
+    call.request = &stats.base;
+    talk_step(talk, &call);
+
+    talk_expect(
+        talk, "reply ListReply\nreply StatsReply pushes 1 pulls 0 refused 0 duplicates 0 staleness "
+              "0 of 0 "
+              "staged 0\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
+        talk_test(who_takes_another_ps_for_ps_0_is_shown_both_lists),
+        talk_test(lists_and_stats_need_no_session),
+        talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
