@@ -26,9 +26,9 @@ static void init_pools(struct lane *lane)
         store_bound_state(&lane->store, lane->config.state_bytes_max);
     sized_pool_init(&lane->bytes, memory, lane->config.staging_bytes_max);
     lane_session_bound_pool(lane);
-    pool_init(&lane->streams_pool, memory, sizeof(struct stream), 16);
-    pool_init(&lane->sessions_pool, memory, sizeof(struct session), 8);
-    pool_init(&lane->parts_pool, memory, sizeof(struct part), 64);
+    pool_init(&lane->streams_pool, memory, sizeof(struct lane_stream), 16);
+    pool_init(&lane->sessions_pool, memory, sizeof(struct lane_session), 8);
+    pool_init(&lane->parts_pool, memory, sizeof(struct lane_part), 64);
     pool_init(&lane->chunks_pool, memory, sizeof(struct chunk), 64);
     pool_init(&lane->refusals_pool, memory, sizeof(struct refusal), 8);
     pool_init(&lane->reports_pool, memory, sizeof(struct report), 16);
@@ -224,7 +224,7 @@ static void recorded(struct lane *lane, const struct lane_event *event)
     if (event->record <= lane->recorded)
         return;
     lane->recorded = event->record;
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next)
+    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next)
         lane_stream_attend(lane, stream);
 }
 

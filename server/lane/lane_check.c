@@ -47,10 +47,10 @@ static void name_shard(struct sums *sums, const struct shard *shard)
 
 /* ---- parts ---- */
 
-static const char *whose(const struct part *part) { return part->session->task; }
+static const char *whose(const struct lane_part *part) { return part->session->task; }
 
 /* What is staged is what the runs name, in chunks that are the part's. */
-static void check_runs(struct sums *sums, const struct part *part)
+static void check_runs(struct sums *sums, const struct lane_part *part)
 {
     uint64_t bytes = 0;
 
@@ -74,7 +74,8 @@ static void check_runs(struct sums *sums, const struct part *part)
             sums->check, part->received, bytes, "bytes that a part has received", whose(part));
 }
 
-static void check_part(struct sums *sums, const struct session *session, const struct part *part)
+static void
+check_part(struct sums *sums, const struct lane_session *session, const struct lane_part *part)
 {
     const struct chunk *last = NULL;
 
@@ -109,13 +110,13 @@ static void check_part(struct sums *sums, const struct session *session, const s
 /* ---- sessions ---- */
 
 /* In strict order, each once, all after what is applied. Returns what they take of the grant. */
-static uint64_t check_parts(struct sums *sums, const struct session *session)
+static uint64_t check_parts(struct sums *sums, const struct lane_session *session)
 {
-    const struct part *before = NULL, *applying = NULL;
+    const struct lane_part *before = NULL, *applying = NULL;
     uint64_t bytes = 0, after = session->mark;
     uint32_t count = 0;
 
-    for (const struct part *part = session->first; part != NULL; part = part->next, count++) {
+    for (const struct lane_part *part = session->first; part != NULL; part = part->next, count++) {
         if (part->sequence <= after || part->prev != before) {
             check_object(
                 sums->check, "%s: push %" PRIu64 " is in the list after push %" PRIu64,
@@ -143,7 +144,7 @@ static uint64_t check_parts(struct sums *sums, const struct session *session)
     return bytes;
 }
 
-static void check_voided(struct sums *sums, const struct session *session)
+static void check_voided(struct sums *sums, const struct lane_session *session)
 {
     uint64_t after = 0;
 
@@ -161,13 +162,14 @@ static void check_voided(struct sums *sums, const struct session *session)
 }
 
 /* What its streams hold of it. */
-static void check_streams_of(struct sums *sums, const struct session *session, uint64_t part_bytes)
+static void
+check_streams_of(struct sums *sums, const struct lane_session *session, uint64_t part_bytes)
 {
     uint64_t answer_bytes = 0, pull_bytes = 0;
     uint32_t places = 0;
     bool push_stream = session->push_stream == NULL;
 
-    for (const struct stream *stream = sums->lane->first_stream; stream != NULL;
+    for (const struct lane_stream *stream = sums->lane->first_stream; stream != NULL;
          stream = stream->next) {
         if (stream->session != session)
             continue;
@@ -185,7 +187,7 @@ static void check_streams_of(struct sums *sums, const struct session *session, u
         for (const struct answer *answer = stream->first_answer; answer != NULL;
              answer = answer->next)
             answer_bytes += answer->room_bytes;
-        for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next)
+        for (const struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next)
             pull_bytes += pull->refused_room || session->closed ? 0 : pull->room_bytes;
     }
     if (!push_stream)
@@ -199,7 +201,7 @@ static void check_streams_of(struct sums *sums, const struct session *session, u
     sums->staged_bytes += part_bytes + answer_bytes;
 }
 
-static void check_session(struct sums *sums, const struct session *session, bool closed)
+static void check_session(struct sums *sums, const struct lane_session *session, bool closed)
 {
     sums->sessions++;
     sums->waiting += session->waits_in_line;
@@ -214,7 +216,7 @@ static void check_session(struct sums *sums, const struct session *session, bool
             " said",
             session->task, session->acked_through, session->mark, session->clock,
             session->clock_said);
-    for (const struct session *other = session->next; other != NULL && !closed;
+    for (const struct lane_session *other = session->next; other != NULL && !closed;
          other = other->next) {
         if (memcmp(other->id, session->id, sizeof session->id) == 0)
             check_object(sums->check, "%s and %s have one id", session->task, other->task);
@@ -229,15 +231,15 @@ static void check_sessions(struct sums *sums)
     const struct lane *lane = sums->lane;
     uint64_t closed = 0, waiting = 0;
 
-    for (const struct session *session = lane->sessions;
+    for (const struct lane_session *session = lane->sessions;
          session != NULL && sums->sessions <= lane->sessions_pool.used; session = session->next)
         check_session(sums, session, false);
-    for (const struct session *session = lane->closed_sessions;
+    for (const struct lane_session *session = lane->closed_sessions;
          session != NULL && sums->sessions <= lane->sessions_pool.used; session = session->next) {
         check_session(sums, session, true);
         closed++;
     }
-    for (const struct session *session = lane->first_waiting;
+    for (const struct lane_session *session = lane->first_waiting;
          session != NULL && waiting <= sums->sessions; session = session->next_waiting)
         waiting++;
     check_same(sums->check, lane->closed_count, closed, "closed sessions", "the lane");
@@ -247,14 +249,15 @@ static void check_sessions(struct sums *sums)
 
 /* ---- streams ---- */
 
-static bool has_stream(const struct session *list, const struct session *session)
+static bool has_stream(const struct lane_session *list, const struct lane_session *session)
 {
     while (list != NULL && list != session)
         list = list->next;
     return list != NULL;
 }
 
-static void check_pull(struct sums *sums, const struct stream *stream, const struct pull *pull)
+static void
+check_pull(struct sums *sums, const struct lane_stream *stream, const struct lane_pull *pull)
 {
     const bool reader = stream->session == NULL || stream->session->closed;
 
@@ -274,17 +277,18 @@ static void check_pull(struct sums *sums, const struct stream *stream, const str
 }
 
 /* Lists of what the stream has to say. */
-static void check_stream_lists(struct sums *sums, const struct stream *stream)
+static void check_stream_lists(struct sums *sums, const struct lane_stream *stream)
 {
     const struct answer *last_answer = NULL;
-    const struct pull *last_pull = NULL;
+    const struct lane_pull *last_pull = NULL;
     const struct report *last_report = NULL;
     uint32_t answers = 0, pulls = 0;
 
     for (const struct answer *answer = stream->first_answer; answer != NULL;
          answer = answer->next, answers++)
         last_answer = answer;
-    for (const struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next, pulls++) {
+    for (const struct lane_pull *pull = stream->first_pull; pull != NULL;
+         pull = pull->next, pulls++) {
         if (pull->prev != last_pull || pulls > stream->pull_count)
             break;
         check_pull(sums, stream, pull);
@@ -305,10 +309,10 @@ static void check_stream_lists(struct sums *sums, const struct stream *stream)
     check_same(sums->check, stream->pull_count, pulls, "pulls", "a stream");
 }
 
-static void check_stream(struct sums *sums, const struct stream *stream)
+static void check_stream(struct sums *sums, const struct lane_stream *stream)
 {
     const struct lane *lane = sums->lane;
-    const struct session *session = stream->session;
+    const struct lane_session *session = stream->session;
     const bool ended = stream->state == STREAM_ENDED;
 
     sums->streams++;
@@ -351,11 +355,11 @@ static void check_attended(struct sums *sums)
 {
     uint64_t marked = 0, listed = 0;
 
-    for (const struct stream *stream = sums->lane->first_stream; stream != NULL;
+    for (const struct lane_stream *stream = sums->lane->first_stream; stream != NULL;
          stream = stream->next)
         marked += stream->attended;
-    for (const struct stream *stream = sums->lane->attended; stream != NULL && listed <= marked;
-         stream = stream->next_attended) {
+    for (const struct lane_stream *stream = sums->lane->attended;
+         stream != NULL && listed <= marked; stream = stream->next_attended) {
         if (!stream->attended)
             check_object(
                 sums->check, "stream %" PRIu64 " is attended and does not say so", stream->id);
@@ -366,10 +370,10 @@ static void check_attended(struct sums *sums)
 
 static void check_strangers(struct sums *sums)
 {
-    const struct stream *before = NULL;
+    const struct lane_stream *before = NULL;
     uint64_t count = 0;
 
-    for (const struct stream *stream = sums->lane->first_stranger;
+    for (const struct lane_stream *stream = sums->lane->first_stranger;
          stream != NULL && count <= sums->strangers; stream = stream->next_stranger) {
         if (stream->previous_stranger != before || stream->place != PLACE_STRANGER) {
             check_object(sums->check, "the list of streams of strangers is broken");
@@ -389,10 +393,11 @@ static void check_strangers(struct sums *sums)
 static void check_streams(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
-    const struct stream *before = NULL;
+    const struct lane_stream *before = NULL;
     bool coordinator = lane->coordinator == NULL;
 
-    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
+         stream = stream->next) {
         if (stream->prev != before) {
             check_object(sums->check, "the list of streams is broken");
             return;
@@ -414,7 +419,7 @@ static void check_streams(struct sums *sums)
 
 static bool has_shard(const struct operation *operation, const struct shard *shard)
 {
-    for (const struct part *part = operation->parts; part != NULL; part = part->beside) {
+    for (const struct lane_part *part = operation->parts; part != NULL; part = part->beside) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
             if (part->entries[i].shard == shard)
                 return true;
@@ -430,7 +435,7 @@ static void check_operation(struct sums *sums, const struct operation *operation
         check_object(
             sums->check, "operation %" PRIu64 " is in the list in state %d", operation->position,
             (int)operation->state);
-    for (const struct part *part = operation->parts; part != NULL; part = part->beside) {
+    for (const struct lane_part *part = operation->parts; part != NULL; part = part->beside) {
         if (part->session->applying != part || part->state != PART_APPLYING)
             check_object(
                 sums->check, "%s: its vector work is not of the push that is being applied",
@@ -456,9 +461,10 @@ static void check_operations(struct sums *sums)
         sums->held += operation->held_count;
         check_operation(sums, operation);
     }
-    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+    for (const struct lane_session *session = lane->sessions; session != NULL;
+         session = session->next)
         applying += session->applying != NULL;
-    for (const struct session *session = lane->closed_sessions; session != NULL;
+    for (const struct lane_session *session = lane->closed_sessions; session != NULL;
          session = session->next)
         applying += session->applying != NULL;
     check_same(

@@ -112,7 +112,7 @@ struct voided {
  *       └─► DROPPED ────────────────────────────────┘
  *
  * On the left its stream has it; STAGED, VOID and APPLYING are in the list of its session. */
-enum part_state {
+enum lane_part_state {
     PART_NEW,
     PART_RECEIVING, /* takes its bytes */
     PART_DUPLICATE, /* known: its bytes are passed over, its answer is said again */
@@ -124,11 +124,11 @@ enum part_state {
     PART_OVER,      /* applied, passed over, or of no more use */
 };
 
-struct part {
-    struct part *next, *prev; /* of the session, by sequence, from STAGED or VOID on */
-    struct session *session;
-    enum part_state state; /* lane_part_move changes it */
-    uint64_t number;       /* unique: marks the shards it looks up */
+struct lane_part {
+    struct lane_part *next, *prev; /* of the session, by sequence, from STAGED or VOID on */
+    struct lane_session *session;
+    enum lane_part_state state; /* lane_part_move changes it */
+    uint64_t number;            /* unique: marks the shards it looks up */
     uint64_t sequence, previous;
     uint64_t bytes, received; /* as declared; so far */
     uint64_t first_us;
@@ -147,8 +147,8 @@ struct part {
     struct chunk *first_chunk, *last_chunk;
     uint64_t checksum;
     void *checksum_state;
-    uint64_t record;     /* of its staging */
-    struct part *beside; /* the next one of its operation */
+    uint64_t record;          /* of its staging */
+    struct lane_part *beside; /* the next one of its operation */
 };
 
 enum operation_state {
@@ -164,8 +164,8 @@ struct operation {
     struct operation *next;     /* of the lane's, while it is OUT or STALLED */
     enum operation_state state; /* lane_operation_move changes it */
     uint64_t position;
-    struct part *parts;            /* a list by part->beside */
-    struct part *part;             /* of them, the one that has yet to be cut into slices, … */
+    struct lane_part *parts;       /* a list by part->beside */
+    struct lane_part *part;        /* of them, the one that has yet to be cut into slices, … */
     uint32_t run;                  /* … from here on, … */
     uint64_t byte;                 /* … in that run */
     struct lane_compute compute;   /* what is out, … */
@@ -200,8 +200,8 @@ struct session_counts {
     struct histogram staleness, push_us, pull_us;
 };
 
-struct session {
-    struct session *next;
+struct lane_session {
+    struct lane_session *next;
     uint8_t id[16];
     uint32_t role;
     char task[STORE_TASK_TEXT_BYTES]; /* "worker 3" */
@@ -210,14 +210,14 @@ struct session {
     uint64_t clock, clock_said;
     struct voided *voided; /* ascending; above acked_through */
     uint32_t voided_count, voided_capacity;
-    struct part *first, *last; /* by sequence, until they are over */
+    struct lane_part *first, *last; /* by sequence, until they are over */
     uint32_t part_count;
-    struct part *applying;      /* of them, the one whose turn it is */
-    struct operation operation; /* that of `applying` */
-    struct part *receiving;     /* only without the rule generation */
-    uint64_t staged_bytes;      /* of its parts, as room.h counts them */
-    uint64_t answer_bytes;      /* of answers that wait for its push stream */
-    uint64_t pull_bytes;        /* of its pulls */
+    struct lane_part *applying;  /* of them, the one whose turn it is */
+    struct operation operation;  /* that of `applying` */
+    struct lane_part *receiving; /* only without the rule generation */
+    uint64_t staged_bytes;       /* of its parts, as room.h counts them */
+    uint64_t answer_bytes;       /* of answers that wait for its push stream */
+    uint64_t pull_bytes;         /* of its pulls */
     bool closing, closed, done;
     struct close_cause cause; /* with closing */
     uint64_t final;
@@ -227,8 +227,8 @@ struct session {
     uint64_t close_number;     /* order to be answered as soon as there is memory for it; 0: none */
     uint64_t decide_number;    /* order to be answered when all up to `final` is applied; 0: none */
     bool waits_in_line;        /* for shards that are busy, or for the next step */
-    struct session *next_waiting;
-    struct stream *push_stream;
+    struct lane_session *next_waiting;
+    struct lane_stream *push_stream;
     uint32_t stream_count; /* of both kinds */
     bool has_generation;
     uint64_t generation;
@@ -253,8 +253,8 @@ struct answer {
 };
 
 _Static_assert(
-    sizeof(struct part) + sizeof(struct chunk) + 4 * (sizeof(struct run) + sizeof(struct entry)) +
-            3 * 64 + ANSWERS_COST_BYTES <=
+    sizeof(struct lane_part) + sizeof(struct chunk) +
+            4 * (sizeof(struct run) + sizeof(struct entry)) + 3 * 64 + ANSWERS_COST_BYTES <=
         WIRE_PART_COST_BYTES + PIECE_ROOM_BYTES,
     "a part of one piece, or of few, fits into what it takes of the grant");
 _Static_assert(sizeof(struct part_function) * 9 / 8 <= WIRE_FUNCTION_COST_BYTES, "and a function");
@@ -267,8 +267,8 @@ struct pull_piece {
     uint64_t version; /* that is read, once `fixed` */
 };
 
-struct pull {
-    struct pull *next, *prev; /* of the stream */
+struct lane_pull {
+    struct lane_pull *next, *prev; /* of the stream */
     uint64_t request;
     uint64_t after_sequence;
     uint64_t started_us, deadline_us;
@@ -306,7 +306,7 @@ struct report {
 enum place { PLACE_NONE, PLACE_STRANGER, PLACE_READER, PLACE_SESSION, PLACE_COORDINATOR };
 
 /* A stream's life; stream.c has the table of its moves. */
-enum stream_state {
+enum lane_stream_state {
     STREAM_SILENT,  /* it has yet to say hello; of a ps 0: one that is taken */
     STREAM_STALE,   /* its hello was to another epoch or incarnation: what it says is dropped */
     STREAM_GREETED, /* its hello was taken */
@@ -321,26 +321,26 @@ enum stream_due {
     DUE_ALIVE = 8u,  /* ps 0 gave a sign of life */
 };
 
-struct stream {
-    struct stream *next, *prev;
+struct lane_stream {
+    struct lane_stream *next, *prev;
     uint64_t id;
     enum lane_stream_kind kind;
-    enum stream_state state; /* lane_stream_move changes it */
-    uint32_t due;            /* enum stream_due */
+    enum lane_stream_state state; /* lane_stream_move changes it */
+    uint32_t due;                 /* enum stream_due */
     bool writable;
-    struct session *session;
+    struct lane_session *session;
     uint64_t generation;
-    struct part *receiving;
+    struct lane_part *receiving;
     struct answer *first_answer, *last_answer;
     uint32_t answer_count;
-    struct pull *first_pull, *last_pull;
+    struct lane_pull *first_pull, *last_pull;
     uint32_t pull_count;
     uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
     struct report *first_report, *last_report;
     bool attended; /* in the list of those to look after at the end of the step */
-    struct stream *next_attended;
+    struct lane_stream *next_attended;
     enum place place;
-    struct stream *next_stranger, *previous_stranger; /* by stranger_since_us */
+    struct lane_stream *next_stranger, *previous_stranger; /* by stranger_since_us */
     uint64_t stranger_since_us;
 };
 
@@ -376,20 +376,21 @@ struct lane {
     uint64_t
         coordinator_hello; /* the number of its last hello: those before are of older streams */
     uint64_t coordinator_heard_us;
-    struct stream *coordinator; /* the stream that orders come on */
+    struct lane_stream *coordinator; /* the stream that orders come on */
 
     struct id_map stream_map;
-    struct stream *first_stream;
-    struct stream *attended;
+    struct lane_stream *first_stream;
+    struct lane_stream *attended;
     uint64_t work;       /* of this step, beside its arena; lane_has_time */
     bool pulls_attended; /* all streams that have pulls are in that list */
     bool turns_put_off;  /* some who wait in line had no time in this step */
-    struct stream *first_stranger, *last_stranger; /* oldest first */
+    struct lane_stream *first_stranger, *last_stranger; /* oldest first */
     uint32_t stranger_count, reader_streams;
-    struct session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
+    struct lane_session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
     uint32_t closed_count;
-    struct session *first_waiting, *last_waiting; /* for busy shards or for time, in their turn */
-    struct operation *operations;                 /* newest first */
+    struct lane_session *first_waiting,
+        *last_waiting;            /* for busy shards or for time, in their turn */
+    struct operation *operations; /* newest first */
     uint32_t stalled_operations;
     uint64_t last_part, last_job, last_batch;
     uint64_t last_record, recorded; /* made; on disk */
@@ -474,91 +475,95 @@ static inline bool is_recorded(const struct lane *lane, uint64_t record)
 void lane_stream_opened(struct lane *lane, const struct lane_event *event);
 void lane_stream_writable(struct lane *lane, const struct lane_event *event);
 void lane_stream_closed(struct lane *lane, const struct lane_event *event);
-struct stream *lane_stream_find(const struct lane *lane, uint64_t id);
+struct lane_stream *lane_stream_find(const struct lane *lane, uint64_t id);
 /* Has the stream said hello, now or before, once? False: it was closed. */
-bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello);
+bool lane_stream_greeted(struct lane *lane, struct lane_stream *stream, const wire_hello *hello);
 /* Look after it at the end of the step. */
-void lane_stream_attend(struct lane *lane, struct stream *stream);
+void lane_stream_attend(struct lane *lane, struct lane_stream *stream);
 /* That is to be said on it, too. */
-void lane_stream_owe(struct lane *lane, struct stream *stream, enum stream_due due);
-void lane_stream_move(struct stream *stream, enum stream_state to);
+void lane_stream_owe(struct lane *lane, struct lane_stream *stream, enum stream_due due);
+void lane_stream_move(struct lane_stream *stream, enum lane_stream_state to);
 void lane_stream_fail(
-    struct lane *lane, struct stream *stream, enum sumac_status status, enum sumac_reason reason,
-    const char *format, ...) __attribute__((format(printf, 5, 6)));
+    struct lane *lane, struct lane_stream *stream, enum sumac_status status,
+    enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* From here on it delivers nothing, and what it was delivering is dropped. */
-void lane_stream_end(struct lane *lane, struct stream *stream);
+void lane_stream_end(struct lane *lane, struct lane_stream *stream);
 /* Everything that the writable streams have to say. */
 void lane_stream_flush(struct lane *lane);
-wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stream);
+wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream);
 
 /* places.c: how many streams there may be of each sort */
-void lane_place_enter(struct lane *lane, struct stream *stream);
+void lane_place_enter(struct lane *lane, struct lane_stream *stream);
 /* The most streams of one session, of both kinds. */
 uint32_t lane_place_share(const struct lane *lane);
 /* It has said hello: whose is it? False: there is no place for it, it was closed. */
-bool lane_place_take(struct lane *lane, struct stream *stream);
+bool lane_place_take(struct lane *lane, struct lane_stream *stream);
 /* Its session is no longer open. */
-void lane_place_estrange(struct lane *lane, struct stream *stream);
-void lane_place_leave(struct lane *lane, struct stream *stream);
+void lane_place_estrange(struct lane *lane, struct lane_stream *stream);
+void lane_place_leave(struct lane *lane, struct lane_stream *stream);
 void lane_place_tick(struct lane *lane);
 uint64_t lane_place_due_us(const struct lane *lane);
 /* Nobody was listened to for so long. */
 void lane_place_excuse(struct lane *lane, uint64_t slept_us);
 
 /* answers.c: what is to be said on a push stream, coalesced */
-void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part);
-void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence);
+void lane_answer_staged(
+    struct lane *lane, struct lane_session *session, const struct lane_part *part);
+void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64_t sequence);
 /* On a new stream, what its client may not have heard on the one before: a turn may be over before
  * the part comes again. */
-void lane_answers_refused_again(struct lane *lane, struct session *session);
+void lane_answers_refused_again(struct lane *lane, struct lane_session *session);
 /* The versions of what the part touched, as they are now. */
 void lane_answer_done(
-    struct lane *lane, struct session *session, const struct part *part, bool voided);
-void lane_answer_closed(struct lane *lane, struct session *session);
-void lane_answers_drop(struct lane *lane, struct stream *stream);
-void lane_answers_flush(struct lane *lane, struct stream *stream);
+    struct lane *lane, struct lane_session *session, const struct lane_part *part, bool voided);
+void lane_answer_closed(struct lane *lane, struct lane_session *session);
+void lane_answers_drop(struct lane *lane, struct lane_stream *stream);
+void lane_answers_flush(struct lane *lane, struct lane_stream *stream);
 
 /* push.c: docs/ARCHITECTURE.md, "Pushing" */
 void lane_push_request(struct lane *lane, const struct lane_event *event);
 
 /* part.c: one part being received */
-struct part *lane_part_create(struct lane *lane, struct session *session, const wire_part *header);
+struct lane_part *
+lane_part_create(struct lane *lane, struct lane_session *session, const wire_part *header);
 /* Check the header, and take room in the session's grant. */
-void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header);
-void lane_part_move(struct part *part, enum part_state to);
+void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
+void lane_part_move(struct lane_part *part, enum lane_part_state to);
 /* It is over, wherever it was, and its memory is given back. */
-void lane_part_destroy(struct lane *lane, struct part *part);
+void lane_part_destroy(struct lane *lane, struct lane_part *part);
 /* Take so much more of the session's grant. False: there is not so much left. */
-bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes);
+bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
 /* For want of so many bytes of the grant, with all figures. */
-void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes);
+void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
 /* The machine has no more, or lane->bytes holds all that it may. */
-void lane_part_refuse_memory(struct lane *lane, struct part *part);
+void lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
 /* What is staged and what is kept spare of it share one bound. */
 void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
 /* Give up its bytes and its shards; it keeps its place in the order. */
-void lane_part_empty(struct lane *lane, struct part *part);
+void lane_part_empty(struct lane *lane, struct lane_part *part);
 void lane_part_refuse(
-    struct lane *lane, struct part *part, enum sumac_status status, enum sumac_reason reason,
+    struct lane *lane, struct lane_part *part, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
-void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error);
+void lane_part_refuse_as(
+    struct lane *lane, struct lane_part *part, const struct sumac_error *error);
 /* A refused part has taken its place: it counts, and a line says so. */
-void lane_part_refused(struct lane *lane, const struct part *part, const struct refusal *refusal);
-void lane_part_expected(struct part *part, const char *format, ...)
+void lane_part_refused(
+    struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
+void lane_part_expected(struct lane_part *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void lane_part_given(struct part *part, const char *format, ...)
+void lane_part_given(struct lane_part *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The whole part is here: are its runs and its checksum as they should be? */
-void lane_part_check_whole(struct lane *lane, struct part *part);
+void lane_part_check_whole(struct lane *lane, struct lane_part *part);
 
 /* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
  * the part is refused, or the piece is empty: it touches its shard and has no run. */
-struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece);
+struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece);
 /* Its marks on its shards may be gone (piece.c). */
-void lane_piece_mark_again(struct part *part);
+void lane_piece_mark_again(struct lane_part *part);
 /* A duplicate's piece: only which shard it touches, for the versions in its answer. One that is not
  * applied yet has none. */
-void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *piece);
+void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece *piece);
 
 /* staging.c: bytes of pieces, copied while they are hot */
 struct payload {
@@ -568,11 +573,11 @@ struct payload {
     size_t used; /* … and what is used of it */
 };
 /* Make sure that a run of some bytes can begin here, aligned. False: no memory. */
-bool lane_staging_align(struct lane *lane, struct part *part, uint64_t bytes);
+bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes);
 /* Copy the next bytes of the payload to the end of the part. False: no memory. *finite is set to
  * false, never to true. */
 bool lane_staging_copy(
-    struct lane *lane, struct part *part, struct payload *payload, uint64_t bytes,
+    struct lane *lane, struct lane_part *part, struct payload *payload, uint64_t bytes,
     enum sumac_dtype dtype, bool *finite);
 void lane_staging_skip(struct payload *payload, uint64_t bytes);
 
@@ -582,18 +587,19 @@ void lane_checksum_update(void *state, const void *data, size_t bytes);
 uint64_t lane_checksum_end(struct lane *lane, void *state);
 
 /* session.c: what a ps knows of one session */
-struct session *lane_session_find(const struct lane *lane, const uint8_t id[16]);
-struct session *lane_session_open(struct lane *lane, const wire_open_session *open);
+struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16]);
+struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open);
 void lane_session_destroy_all(struct lane *lane);
-void lane_session_heard(struct lane *lane, struct session *session);
-struct part *lane_session_part(const struct session *session, uint64_t sequence);
+void lane_session_heard(struct lane *lane, struct lane_session *session);
+struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence);
 /* In its place by its sequence, which no other has: that is what applies a push once. */
-void lane_session_insert(const struct lane *lane, struct session *session, struct part *part);
-void lane_session_remove(struct session *session, struct part *part);
+void lane_session_insert(
+    const struct lane *lane, struct lane_session *session, struct lane_part *part);
+void lane_session_remove(struct lane_session *session, struct lane_part *part);
 /* All its staged and refused parts. */
-void lane_session_drop_parts(struct lane *lane, struct session *session);
+void lane_session_drop_parts(struct lane *lane, struct lane_session *session);
 /* No longer among the open ones. */
-void lane_session_end(struct lane *lane, struct session *session);
+void lane_session_end(struct lane *lane, struct lane_session *session);
 /* The most that sessions keep beside their grants of staging and pulls: refused parts and why,
  * answers that say so again, the slices of vector work, an array of a part as it grows; of closed
  * ones what was voided. */
@@ -604,27 +610,27 @@ void lane_session_bound_pool(struct lane *lane);
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
 
 /* voided.c: what some ps refused, and why */
-bool lane_voided_has(const struct session *session, uint64_t sequence);
+bool lane_voided_has(const struct lane_session *session, uint64_t sequence);
 /* Why this ps refused it; NULL: it did not, or its client has said that it knows. */
-const struct refusal *lane_voided_refusal(const struct session *session, uint64_t sequence);
+const struct refusal *lane_voided_refusal(const struct lane_session *session, uint64_t sequence);
 /* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or
  * TOO_MANY_REFUSED beyond LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
 enum sumac_reason lane_voided_add(
-    struct lane *lane, struct session *session, uint64_t sequence, struct refusal *refusal);
+    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal);
 /* Room for so many more, whatever the bound. False: no memory. */
-bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more);
+bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more);
 /* There must be room. */
-struct voided *lane_voided_put(struct session *session, uint64_t sequence);
+struct voided *lane_voided_put(struct lane_session *session, uint64_t sequence);
 /* The client knows of every push up to it. What is above the mark has its turn yet, whatever a
  * client says. */
-void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acked_through);
-void lane_voided_forget(struct lane *lane, struct session *session, uint64_t sequence);
+void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t acked_through);
+void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_t sequence);
 /* Nobody is there any more to be told why. */
-void lane_voided_drop_reasons(struct lane *lane, struct session *session);
-void lane_voided_drop(struct lane *lane, struct session *session);
+void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session);
+void lane_voided_drop(struct lane *lane, struct lane_session *session);
 
 /* turn.c: whose turn it is */
-void lane_turn_take(struct lane *lane, struct session *session);
+void lane_turn_take(struct lane *lane, struct lane_session *session);
 /* Shards are free again: those who waited, in their order. */
 void lane_turn_retry_waiting(struct lane *lane);
 /* A COMPUTE is done. */
@@ -633,67 +639,67 @@ void lane_turn_computed(struct lane *lane, const struct lane_event *event);
 void lane_turn_retry_stalled(struct lane *lane);
 void lane_turn_finish_halves(struct lane *lane);
 /* Where the push is that a pull, or a part, waits for. */
-const char *lane_turn_whereabouts(const struct session *session, uint64_t sequence);
+const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t sequence);
 /* For what, and for whom, a part that has its place waits. */
 void lane_turn_describe_wait(
-    const struct lane *lane, const struct part *part, char *text, size_t text_bytes);
+    const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes);
 
 /* operation.c: one operation, from its first slice to its last */
 void lane_operation_move(struct operation *operation, enum operation_state to);
 /* Does vector work of another operation go on for a shard of the part? */
-bool lane_operation_is_blocked(const struct part *part);
+bool lane_operation_is_blocked(const struct lane_part *part);
 /* Run the part at the next position. True: it is over. False: its vector work is out, or it is
  * stalled. */
-bool lane_operation_begin(struct lane *lane, struct operation *operation, struct part *part);
+bool lane_operation_begin(struct lane *lane, struct operation *operation, struct lane_part *part);
 /* What that COMPUTE was of goes on. The operation that is over with it, or NULL. */
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
 /* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */
 struct operation *lane_operation_retry(struct lane *lane);
 /* Only without the rule apply_in_one_operation: the first half of the runs (false: there is but
  * one), and the rest. */
-bool lane_operation_half(struct lane *lane, struct operation *operation, struct part *part);
+bool lane_operation_half(struct lane *lane, struct operation *operation, struct lane_part *part);
 void lane_operation_other_half(struct lane *lane, struct operation *operation);
 void lane_operation_drop_all(struct lane *lane);
 
 /* pull.c, pulled.c */
 void lane_pull_request(struct lane *lane, const struct lane_event *event);
 /* More than one message? Then it needs a view. */
-bool lane_pull_is_long(const struct lane *lane, const struct pull *pull);
-void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull);
-void lane_pull_end_session(struct lane *lane, struct session *session);
+bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
+void lane_pull_destroy(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
+void lane_pull_end_session(struct lane *lane, struct lane_session *session);
 /* It is deleted: what its creator has not assigned yet nobody waits for. */
 void lane_pull_end_variable(struct lane *lane, const struct variable *variable);
 void lane_pull_tick(struct lane *lane);
 /* A message was given out: its reader has a while to take it. */
-void lane_pull_said(struct lane *lane, struct stream *stream);
+void lane_pull_said(struct lane *lane, struct lane_stream *stream);
 /* Nobody was told for so long that it may go on. */
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us);
-void lane_pull_open_view(struct lane *lane, struct pull *pull);
+void lane_pull_open_view(struct lane *lane, struct lane_pull *pull);
 /* The long one whose answer has begun, or NULL. */
-struct pull *lane_pull_under_way(const struct stream *stream);
-void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull);
+struct lane_pull *lane_pull_under_way(const struct lane_stream *stream);
+void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* To the end of its stream's list: the others' turn. */
-void lane_pull_requeue(struct stream *stream, struct pull *pull);
-bool lane_pull_is_ready(const struct stream *stream, struct pull *pull);
-bool lane_pull_waits(const struct lane *lane, const struct session *session);
+void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);
+bool lane_pull_is_ready(const struct lane_stream *stream, struct lane_pull *pull);
+bool lane_pull_waits(const struct lane *lane, const struct lane_session *session);
 void lane_pull_attend_all(struct lane *lane);
 void lane_pull_describe_wait(
-    const struct lane *lane, const struct stream *stream, struct pull *pull, char *text,
+    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
     size_t text_bytes);
 /* pull_room.c: what pulls take while they wait or are under way, of a bound that is shared out */
 struct pull_bounds lane_pull_bounds(const struct lane_config *config);
 /* Take the room of a pull with so many pieces. False: there is none, and *error says how much there
  * is. */
 bool lane_pull_take_room(
-    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces,
+    struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error);
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
-bool lane_pull_take_last_room(struct lane *lane, struct pull *pull);
-void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull);
+bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull);
+void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 /* The session is closed: its pulls are those of a reader without one, and streams whose pulls find
  * no room as such end. */
-void lane_pull_disown(struct lane *lane, struct session *session);
-void lane_pulled_flush(struct lane *lane, struct stream *stream);
+void lane_pull_disown(struct lane *lane, struct lane_session *session);
+void lane_pulled_flush(struct lane *lane, struct lane_stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);
 
 /* orders.c: what ps 0 orders */
@@ -705,20 +711,21 @@ void lane_orders_fill(struct lane *lane);
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error);
 /* To a stream whose hello was not taken. */
 void lane_report_refusal(
-    struct lane *lane, struct stream *stream, uint64_t number, const struct sumac_error *error);
+    struct lane *lane, struct lane_stream *stream, uint64_t number,
+    const struct sumac_error *error);
 /* A sign of life, as ps 0 gave one. */
-void lane_report_alive(struct lane *lane, struct stream *stream);
+void lane_report_alive(struct lane *lane, struct lane_stream *stream);
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock);
 /* What the order close_number of the session is answered with, once there is memory for it. */
-void lane_report_close(struct lane *lane, struct session *session);
+void lane_report_close(struct lane *lane, struct lane_session *session);
 /* Those that there was no memory for. */
 void lane_reports_close_again(struct lane *lane);
 void lane_report_assigned(struct lane *lane, const struct variable *variable);
 void lane_reports_assigned_again(struct lane *lane);
 /* The sessions heard from since the last time. */
 void lane_reports_renew(struct lane *lane);
-void lane_reports_flush(struct lane *lane, struct stream *stream);
-void lane_reports_drop(struct lane *lane, struct stream *stream);
+void lane_reports_flush(struct lane *lane, struct lane_stream *stream);
+void lane_reports_drop(struct lane *lane, struct lane_stream *stream);
 
 /* records.c: the journal's records, when config.records */
 enum record_kind {
@@ -731,7 +738,8 @@ enum record_kind {
 };
 /* The record's number, 0 without records. */
 uint64_t lane_record_write(
-    struct lane *lane, enum record_kind kind, const struct session *session, uint64_t sequence);
+    struct lane *lane, enum record_kind kind, const struct lane_session *session,
+    uint64_t sequence);
 
 /* list.c, stats.c */
 void lane_list_call(struct lane *lane, const struct lane_event *event);

@@ -63,7 +63,7 @@ static wire_variable *pack_variable(struct lane *lane, struct variable *variable
 /* ---- an answer ---- */
 
 /* An answer as it is put together. */
-struct listing {
+struct page {
     wire_list_reply *reply;
     size_t bytes, limit;
     bool no_memory;
@@ -82,26 +82,26 @@ static size_t bytes_of(const struct variable *variable)
 }
 
 /* One at least goes into every answer. False: this one has to wait for the next. */
-static bool add(struct lane *lane, struct listing *listing, struct variable *variable)
+static bool add(struct lane *lane, struct page *page, struct variable *variable)
 {
-    wire_list_reply *reply = listing->reply;
+    wire_list_reply *reply = page->reply;
     const size_t bytes = bytes_of(variable);
 
-    assert(reply->n_variables <= listing->limit);
+    assert(reply->n_variables <= page->limit);
     assert(variable->published);
-    reply->more = reply->n_variables == listing->limit ||
-                  (reply->n_variables > 0 &&
-                   (listing->bytes + bytes > LIST_BYTES_MAX || !lane_has_time(lane)));
+    reply->more =
+        reply->n_variables == page->limit ||
+        (reply->n_variables > 0 && (page->bytes + bytes > LIST_BYTES_MAX || !lane_has_time(lane)));
     if (reply->more)
         return false;
     wire_variable *packed = pack_variable(lane, variable);
     if (packed == NULL) {
         reply->more = reply->n_variables > 0;
-        listing->no_memory = reply->n_variables == 0;
+        page->no_memory = reply->n_variables == 0;
         return false;
     }
     reply->variables[reply->n_variables++] = packed;
-    listing->bytes += bytes;
+    page->bytes += bytes;
     return true;
 }
 
@@ -145,8 +145,8 @@ static bool find_all(
 }
 
 /* False: the call was failed. */
-static bool list_named(
-    struct lane *lane, uint64_t call, const wire_list_request *request, struct listing *listing)
+static bool
+list_named(struct lane *lane, uint64_t call, const wire_list_request *request, struct page *page)
 {
     assert(request->n_names > 0);
     if (request->n_names > WIRE_LIST_NAMES_MAX)
@@ -158,13 +158,13 @@ static bool list_named(
     if (request->after_id != 0)
         return fail_request(lane, call, "after_id goes through all variables: leave out the names");
     struct variable **found = arena_take(&lane->arena, request->n_names * sizeof *found);
-    listing->no_memory = found == NULL;
+    page->no_memory = found == NULL;
     if (found == NULL)
         return true;
     if (!find_all(lane, call, request, found))
         return false;
     for (size_t i = 0; i < request->n_names; i++) {
-        if (!add(lane, listing, found[i]))
+        if (!add(lane, page, found[i]))
             break;
     }
     return true;
@@ -184,11 +184,11 @@ static struct variable *first_after(const struct lane *lane, uint64_t id)
     return variable;
 }
 
-static void list_after(struct lane *lane, uint64_t id, struct listing *listing)
+static void list_after(struct lane *lane, uint64_t id, struct page *page)
 {
     struct variable *variable = first_after(lane, id);
 
-    while (variable != NULL && (!variable->published || add(lane, listing, variable)))
+    while (variable != NULL && (!variable->published || add(lane, page, variable)))
         variable = variable->in_store.next;
 }
 
@@ -223,15 +223,15 @@ void lane_list_call(struct lane *lane, const struct lane_event *event)
 {
     const wire_list_request *request = (const wire_list_request *)event->request;
     const bool limited = request->limit != 0 && request->limit < LIST_VARIABLES_MAX;
-    struct listing listing = {
+    struct page page = {
         .reply = begin(lane), .limit = limited ? request->limit : LIST_VARIABLES_MAX};
 
-    assert(listing.limit > 0);
-    if (listing.reply == NULL)
-        listing.no_memory = true;
+    assert(page.limit > 0);
+    if (page.reply == NULL)
+        page.no_memory = true;
     else if (request->n_names == 0)
-        list_after(lane, request->after_id, &listing);
-    else if (!list_named(lane, event->call, request, &listing))
+        list_after(lane, request->after_id, &page);
+    else if (!list_named(lane, event->call, request, &page))
         return;
-    out_reply_or_fail(&lane->out, event->call, listing.no_memory ? NULL : &listing.reply->base);
+    out_reply_or_fail(&lane->out, event->call, page.no_memory ? NULL : &page.reply->base);
 }

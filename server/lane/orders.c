@@ -179,7 +179,7 @@ check_lists(const struct lane *lane, const wire_peer_hello *hello, struct sumac_
  * can dial; so a ps 0 that is only suspended keeps its place for as long as its stream lives, and
  * for ps_lost_ms at most. */
 static bool
-check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const wire_peer_hello *hello = order->hello;
     const bool same = hello->coordinator_incarnation == lane->coordinator_incarnation;
@@ -217,7 +217,8 @@ check_coordinator(struct lane *lane, struct stream *stream, const wire_peer_orde
 }
 
 /* A hello that is refused changes nothing: the stream that orders came on stays the one. */
-static bool take_coordinator(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static bool
+take_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     struct sumac_error error;
 
@@ -247,7 +248,7 @@ static bool take_coordinator(struct lane *lane, struct stream *stream, const wir
 }
 
 /* False: nothing else that the message says is obeyed. */
-static bool obey_hello(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const wire_peer_hello *hello = order->hello;
     struct sumac_error error;
@@ -294,7 +295,8 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
     uint32_t open = 0;
 
     assert(lane->config.sessions_max > 0);
-    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+    for (const struct lane_session *session = lane->sessions; session != NULL;
+         session = session->next)
         open++;
     if (open < lane->config.sessions_max)
         return SUMAC_OK;
@@ -304,7 +306,7 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
         lane->index, open);
 }
 
-static void obey_open(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const uint64_t slowest = lane_session_slowest_clock(lane, 0);
     struct sumac_error error;
@@ -317,7 +319,7 @@ static void obey_open(struct lane *lane, struct stream *stream, const wire_peer_
             lane_report_answer(lane, order->number, &error);
             return;
         }
-        struct session *session = lane_session_open(lane, order->open);
+        struct lane_session *session = lane_session_open(lane, order->open);
         if (session == NULL) {
             (void)fail(
                 &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -368,7 +370,8 @@ void lane_orders_fill(struct lane *lane)
     lane_report_answer(lane, number, NULL);
 }
 
-static void obey_add_shards(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void
+obey_add_shards(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const wire_variable *given = order->add_shards->variable;
     struct variable *variable = given == NULL ? NULL : store_find(&lane->store, given->variable_id);
@@ -397,7 +400,8 @@ static void obey_add_shards(struct lane *lane, struct stream *stream, const wire
     lane_orders_fill(lane);
 }
 
-static void obey_publish(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void
+obey_publish(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const uint64_t id = order->publish->variable_id;
     struct variable *variable = store_find(&lane->store, id);
@@ -415,7 +419,7 @@ static void obey_publish(struct lane *lane, struct stream *stream, const wire_pe
     lane_report_answer(lane, order->number, &error);
 }
 
-static void obey_delete(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void obey_delete(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const uint64_t id = order->delete_->variable_id;
     struct variable *variable = store_find(&lane->store, id);
@@ -430,14 +434,14 @@ static void obey_delete(struct lane *lane, struct stream *stream, const wire_pee
 }
 
 /* From now on it takes nothing from the session. */
-static void obey_close(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void obey_close(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     struct sumac_error error;
     (void)stream;
 
     if (!check_id(lane, order->number, &order->close->session_id, &error))
         return;
-    struct session *session = lane_session_find(lane, order->close->session_id.data);
+    struct lane_session *session = lane_session_find(lane, order->close->session_id.data);
     if (session == NULL) {
         (void)fail(
             &error, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
@@ -460,7 +464,8 @@ static void obey_close(struct lane *lane, struct stream *stream, const wire_peer
 }
 
 /* There is room for all that it voids: what cannot be kept would be applied. */
-static void decide(struct lane *lane, struct session *session, const wire_decide_session *decided)
+static void
+decide(struct lane *lane, struct lane_session *session, const wire_decide_session *decided)
 {
     assert(!session->closed);
     assert(session->voided_capacity >= session->voided_count + decided->n_voided);
@@ -501,7 +506,7 @@ static bool check_voided(
     return false;
 }
 
-static void obey_decide(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void obey_decide(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     struct sumac_error error;
     (void)stream;
@@ -509,7 +514,7 @@ static void obey_decide(struct lane *lane, struct stream *stream, const wire_pee
     if (!check_id(lane, order->number, &order->decide->session_id, &error) ||
         !check_voided(lane, order->number, order->decide, &error))
         return;
-    struct session *session = lane_session_find(lane, order->decide->session_id.data);
+    struct lane_session *session = lane_session_find(lane, order->decide->session_id.data);
     if (session == NULL) { /* decided and forgotten */
         lane_report_answer(lane, order->number, NULL);
         return;
@@ -530,20 +535,22 @@ static void obey_decide(struct lane *lane, struct stream *stream, const wire_pee
         lane_turn_take(lane, session);
 }
 
-static void obey_membership(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void
+obey_membership(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     (void)stream;
     lane->membership_epoch = order->membership->membership_epoch;
     lane_report_answer(lane, order->number, NULL);
 }
 
-static void obey_end(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void obey_end(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     (void)stream;
     lane_shutdown_end(lane, order->number, order->end);
 }
 
-static void obey_unsupported(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void
+obey_unsupported(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     struct sumac_error error;
     (void)stream;
@@ -554,11 +561,11 @@ static void obey_unsupported(struct lane *lane, struct stream *stream, const wir
     lane_report_answer(lane, order->number, &error);
 }
 
-static void obey(struct lane *lane, struct stream *stream, const wire_peer_order *order)
+static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const struct {
         const void *given;
-        void (*obey)(struct lane *, struct stream *, const wire_peer_order *);
+        void (*obey)(struct lane *, struct lane_stream *, const wire_peer_order *);
     } table[] = {
         {order->open, obey_open},
         {order->add_shards, obey_add_shards},
@@ -585,7 +592,7 @@ static void obey(struct lane *lane, struct stream *stream, const wire_peer_order
 
 /* Two ps that are each the first of their own list, or one that calls itself under another name. */
 static void
-refuse_another_ps_0(struct lane *lane, struct stream *stream, const wire_peer_hello *hello)
+refuse_another_ps_0(struct lane *lane, struct lane_stream *stream, const wire_peer_hello *hello)
 {
     struct listing ours = {0}, theirs = {0};
 
@@ -609,7 +616,7 @@ refuse_another_ps_0(struct lane *lane, struct stream *stream, const wire_peer_he
 
 void lane_order_received(struct lane *lane, const struct lane_event *event)
 {
-    struct stream *stream = lane_stream_find(lane, event->stream);
+    struct lane_stream *stream = lane_stream_find(lane, event->stream);
 
     if (stream == NULL || stream->state == STREAM_ENDED || stream->kind != LANE_STREAM_PEER)
         return;

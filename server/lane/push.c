@@ -11,13 +11,13 @@
 #include <assert.h>
 #include <inttypes.h>
 
-static struct part **receiving(struct lane *lane, struct stream *stream)
+static struct lane_part **receiving(struct lane *lane, struct lane_stream *stream)
 {
     return rule_holds(lane->config.broken, RULE_generation) ? &stream->receiving
                                                             : &stream->session->receiving;
 }
 
-static void fail_for_memory(struct lane *lane, struct stream *stream)
+static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 {
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -25,8 +25,8 @@ static void fail_for_memory(struct lane *lane, struct stream *stream)
 }
 
 /* How to take a part whose first message this is. */
-static enum part_state
-first_state(const struct lane *lane, const struct session *session, const wire_part *header)
+static enum lane_part_state
+first_state(const struct lane *lane, const struct lane_session *session, const wire_part *header)
 {
     assert(header->sequence > 0);
     if (lane_voided_refusal(session, header->sequence) != NULL)
@@ -41,10 +41,10 @@ first_state(const struct lane *lane, const struct session *session, const wire_p
 
 /* Has what this part is to follow come and gone, or does a staged one say otherwise? Then its turn
  * would never come. */
-static bool can_follow(struct lane *lane, struct stream *stream, const wire_part *header)
+static bool can_follow(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
-    const struct session *session = stream->session;
-    const struct part *before = session->last, *after = NULL;
+    const struct lane_session *session = stream->session;
+    const struct lane_part *before = session->last, *after = NULL;
     const char *trouble = NULL;
     uint64_t other = session->mark;
 
@@ -83,10 +83,11 @@ static bool can_follow(struct lane *lane, struct stream *stream, const wire_part
 }
 
 /* Only what is new counts: a client whose connection was cut sends all again. */
-static bool
-may_come(struct lane *lane, struct stream *stream, const wire_part *header, enum part_state state)
+static bool may_come(
+    struct lane *lane, struct lane_stream *stream, const wire_part *header,
+    enum lane_part_state state)
 {
-    const struct session *session = stream->session;
+    const struct lane_session *session = stream->session;
 
     if (state == PART_RECEIVING && session->part_count >= PARTS_PER_SESSION_MAX) {
         lane_stream_fail(
@@ -100,10 +101,11 @@ may_come(struct lane *lane, struct stream *stream, const wire_part *header, enum
     return can_follow(lane, stream, header);
 }
 
-static struct part *begin(struct lane *lane, struct stream *stream, const wire_part *header)
+static struct lane_part *
+begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
-    struct session *session = stream->session;
-    struct part **slot = receiving(lane, stream);
+    struct lane_session *session = stream->session;
+    struct lane_part **slot = receiving(lane, stream);
 
     assert(header->first);
     assert(!session->closing);
@@ -118,10 +120,10 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
                           : "parts interleave on one stream");
         return NULL;
     }
-    const enum part_state state = first_state(lane, session, header);
+    const enum lane_part_state state = first_state(lane, session, header);
     if (!may_come(lane, stream, header, state))
         return NULL;
-    struct part *part = lane_part_create(lane, session, header);
+    struct lane_part *part = lane_part_create(lane, session, header);
     if (part == NULL) {
         fail_for_memory(lane, stream);
         return NULL;
@@ -134,7 +136,7 @@ static struct part *begin(struct lane *lane, struct stream *stream, const wire_p
     return part;
 }
 
-static void refuse_non_finite(struct lane *lane, struct part *part, const struct run *run)
+static void refuse_non_finite(struct lane *lane, struct lane_part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
 
@@ -149,8 +151,8 @@ static void refuse_non_finite(struct lane *lane, struct part *part, const struct
     lane_part_expected(part, "finite values");
 }
 
-static void
-take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct payload *payload)
+static void take_piece(
+    struct lane *lane, struct lane_part *part, const wire_piece *piece, struct payload *payload)
 {
     bool finite = true;
 
@@ -179,11 +181,12 @@ take_piece(struct lane *lane, struct part *part, const wire_piece *piece, struct
 
 /* A part that is known: say again what was said. It may carry its own commit now, refused or
  * not. */
-static void answer_again(struct lane *lane, struct session *session, const struct part *part)
+static void
+answer_again(struct lane *lane, struct lane_session *session, const struct lane_part *part)
 {
     const bool over = part->sequence <= session->mark;
     const bool like_any_other = over && !rule_holds(lane->config.broken, RULE_done_says_voided);
-    struct part *known = lane_session_part(session, part->sequence);
+    struct lane_part *known = lane_session_part(session, part->sequence);
 
     assert(part->state == PART_DUPLICATE);
     session->counts.duplicates++;
@@ -202,10 +205,10 @@ static void answer_again(struct lane *lane, struct session *session, const struc
 }
 
 /* The stream ends by a voided push that there is no room for, and nothing has changed. */
-static void
-fail_voided(struct lane *lane, struct stream *stream, uint64_t sequence, enum sumac_reason reason)
+static void fail_voided(
+    struct lane *lane, struct lane_stream *stream, uint64_t sequence, enum sumac_reason reason)
 {
-    const struct session *session = stream->session;
+    const struct lane_session *session = stream->session;
 
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
@@ -221,7 +224,7 @@ fail_voided(struct lane *lane, struct stream *stream, uint64_t sequence, enum su
 
 /* A refused part takes its place: from here on it is voided. False: there is no room for it, and
  * the stream was ended. */
-static bool keep_refusal(struct lane *lane, struct stream *stream, struct part *part)
+static bool keep_refusal(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
 {
     const enum sumac_reason reason =
         lane_voided_add(lane, stream->session, part->sequence, part->refusal);
@@ -239,7 +242,7 @@ static bool keep_refusal(struct lane *lane, struct stream *stream, struct part *
 }
 
 /* Whole, or refused: it takes its place, and its client hears of it. */
-static void take_place(struct lane *lane, struct session *session, struct part *part)
+static void take_place(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     const bool refused = part->state == PART_REFUSED;
 
@@ -253,9 +256,9 @@ static void take_place(struct lane *lane, struct session *session, struct part *
         lane_answer_staged(lane, session, part);
 }
 
-static void end(struct lane *lane, struct stream *stream, struct part *part)
+static void end(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
 {
-    struct session *session = stream->session;
+    struct lane_session *session = stream->session;
 
     assert(part->session == session);
     *receiving(lane, stream) = NULL;
@@ -276,10 +279,10 @@ static void end(struct lane *lane, struct stream *stream, struct part *part)
 }
 
 /* One message's share of a part. False: the stream was closed. */
-static bool
-receive(struct lane *lane, struct stream *stream, const wire_part *header, struct payload *payload)
+static bool receive(
+    struct lane *lane, struct lane_stream *stream, const wire_part *header, struct payload *payload)
 {
-    struct part *part = header->first ? begin(lane, stream, header) : *receiving(lane, stream);
+    struct lane_part *part = header->first ? begin(lane, stream, header) : *receiving(lane, stream);
 
     if (stream->state == STREAM_ENDED)
         return false;
@@ -302,7 +305,7 @@ receive(struct lane *lane, struct stream *stream, const wire_part *header, struc
 
 /* Do the pieces name just the bytes that came? */
 static bool check_payload(
-    struct lane *lane, struct stream *stream, const wire_push_request *request,
+    struct lane *lane, struct lane_stream *stream, const wire_push_request *request,
     const struct payload *payload)
 {
     uint64_t named = 0, came = 0;
@@ -331,9 +334,9 @@ static bool check_payload(
     return false;
 }
 
-static void commit(struct lane *lane, struct stream *stream, const wire_commit *given)
+static void commit(struct lane *lane, struct lane_stream *stream, const wire_commit *given)
 {
-    struct session *session = stream->session;
+    struct lane_session *session = stream->session;
 
     for (size_t i = 0; i < given->n_voided; i++) {
         if (given->voided[i] <= session->acked_through)
@@ -355,14 +358,14 @@ static void commit(struct lane *lane, struct stream *stream, const wire_commit *
 
 void lane_push_request(struct lane *lane, const struct lane_event *event)
 {
-    struct stream *stream = lane_stream_find(lane, event->stream);
+    struct lane_stream *stream = lane_stream_find(lane, event->stream);
     const wire_push_request *request = event->push_request;
     struct payload payload = {.spans = event->payload, .count = event->payload_spans};
 
     if (stream == NULL || stream->state == STREAM_ENDED ||
         !lane_stream_greeted(lane, stream, request->hello) || stream->state == STREAM_STALE)
         return;
-    struct session *session = stream->session;
+    struct lane_session *session = stream->session;
     if (session == NULL || session->closing) {
         lane_stream_owe(lane, stream, session == NULL ? DUE_REJOIN : DUE_CLOSED);
         return;

@@ -93,26 +93,27 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
 
 /* An end tells the clients to stop: what has no stream left to be committed on will not be
  * committed. */
-static bool may_be_applied(const struct lane *lane, const struct session *session)
+static bool may_be_applied(const struct lane *lane, const struct lane_session *session)
 {
-    const struct part *first = session->first;
+    const struct lane_part *first = session->first;
 
     return first != NULL && (!lane->ended || session->push_stream != NULL ||
                              first->sequence <= session->commit_through);
 }
 
-static bool session_in_flight(const struct lane *lane, const struct session *session)
+static bool session_in_flight(const struct lane *lane, const struct lane_session *session)
 {
     return session->waits_in_line || may_be_applied(lane, session) || session->decide_number != 0;
 }
 
 static bool some_session_in_flight(const struct lane *lane)
 {
-    for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
+    for (const struct lane_session *session = lane->sessions; session != NULL;
+         session = session->next) {
         if (session_in_flight(lane, session))
             return true;
     }
-    for (const struct session *session = lane->closed_sessions; session != NULL;
+    for (const struct lane_session *session = lane->closed_sessions; session != NULL;
          session = session->next) {
         if (session_in_flight(lane, session))
             return true;
@@ -121,7 +122,7 @@ static bool some_session_in_flight(const struct lane *lane)
 }
 
 /* Does its client wait for what becomes of it? */
-static bool will_take_place(const struct part *part)
+static bool will_take_place(const struct lane_part *part)
 {
     assert(part->state < PART_STAGED);
     return part->state == PART_RECEIVING || part->state == PART_REFUSED;
@@ -135,7 +136,8 @@ static bool in_flight(const struct lane *lane)
         return true;
     if (!lost && some_session_in_flight(lane))
         return true;
-    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
+         stream = stream->next) {
         if (stream->state == STREAM_ENDED)
             continue;
         if (!lost && stream->receiving != NULL && will_take_place(stream->receiving))

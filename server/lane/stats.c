@@ -35,7 +35,7 @@ static wire_histogram *pack_histogram(struct lane *lane, const struct histogram 
     return message;
 }
 
-static const char *state_of(const struct session *session)
+static const char *state_of(const struct lane_session *session)
 {
     assert(!session->closed || session->closing);
     if (session->closed)
@@ -43,7 +43,7 @@ static const char *state_of(const struct session *session)
     return session->closing ? "closing" : "open";
 }
 
-static wire_session_stats *pack_session(struct lane *lane, struct session *session)
+static wire_session_stats *pack_session(struct lane *lane, struct lane_session *session)
 {
     wire_session_stats *message = arena_take(&lane->arena, sizeof *message);
     const struct session_counts *counts = &session->counts;
@@ -80,9 +80,9 @@ static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
     reply->sessions = arena_take(&lane->arena, SESSIONS_SAID_MAX * sizeof *reply->sessions);
     if (reply->sessions == NULL)
         return false;
-    struct session *const lists[] = {lane->sessions, lane->closed_sessions};
+    struct lane_session *const lists[] = {lane->sessions, lane->closed_sessions};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (struct session *session = lists[i]; session != NULL; session = session->next) {
+        for (struct lane_session *session = lists[i]; session != NULL; session = session->next) {
             lane->work += WORK_OF_A_SESSION;
             if (reply->n_sessions == SESSIONS_SAID_MAX) {
                 reply->sessions_left_out++;
@@ -132,12 +132,13 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
 {
     uint32_t said = 0;
 
-    for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
+    for (const struct lane_session *session = lane->sessions; session != NULL;
+         session = session->next) {
         if (!lane_has_time(lane)) {
             reply->waits_left_out += session->part_count;
             continue;
         }
-        for (const struct part *part = session->first; part != NULL; part = part->next) {
+        for (const struct lane_part *part = session->first; part != NULL; part = part->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
             lane->work++;
             if (part->state == PART_APPLYING || lane->now_us < part->first_us + WAIT_US_MIN)
@@ -184,12 +185,13 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
         return false;
     for (uint32_t i = 0; i < own_count; i++)
         reply->waits[reply->n_waits++] = own[i];
-    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
+         stream = stream->next) {
         if (!lane_has_time(lane)) {
             reply->waits_left_out += stream->pull_count;
             continue;
         }
-        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
             lane->work++;
             if (lane_pull_is_ready(stream, pull) || lane->now_us < pull->started_us + WAIT_US_MIN)

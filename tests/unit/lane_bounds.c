@@ -156,7 +156,7 @@ static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
     const uint64_t stream = begin_with(talk, &config);
     const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
     const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
-    const struct session *const session = talk->lane->sessions;
+    const struct lane_session *const session = talk->lane->sessions;
 
     send(talk, stream, 1, 0);
     talk->deaf = stream;
@@ -301,7 +301,7 @@ static void a_stream_has_so_many_pulls(void **state)
     talk_expect(talk, "end of stream BUSY\n");
 }
 
-#define PULL_BYTES (sized_pool_bytes(sizeof(struct pull)) + 64) /* of one piece */
+#define PULL_BYTES (sized_pool_bytes(sizeof(struct lane_pull)) + 64) /* of one piece */
 
 /* A lane with room for 128 pulls: 16 of them refused, 56 of readers, 28 of all sessions, and 7 for
  * each of four. */
@@ -362,7 +362,8 @@ static void readers_without_a_session_have_at_most_half(void **state)
     talk->deaf = reader;
     talk_forget(talk);
 
-    const uint32_t refused = (uint32_t)(16 * PULL_BYTES / sized_pool_bytes(sizeof(struct pull)));
+    const uint32_t refused =
+        (uint32_t)(16 * PULL_BYTES / sized_pool_bytes(sizeof(struct lane_pull)));
     for (uint32_t request = 0; request <= 56 + refused; request++) /* the first is said at once */
         talk_pull(talk, reader, 1 + request, VARIABLE, 1, 0);
     talk_expect(talk, "pulled 1 [0] 0\n");

@@ -12,9 +12,9 @@
 
 static void move_part(uint32_t from, uint32_t to)
 {
-    struct part part = {.state = (enum part_state)from};
+    struct lane_part part = {.state = (enum lane_part_state)from};
 
-    lane_part_move(&part, (enum part_state)to);
+    lane_part_move(&part, (enum lane_part_state)to);
 }
 
 static void a_part_is_over_once_and_for_all(void **state)
@@ -28,9 +28,9 @@ static void a_part_is_over_once_and_for_all(void **state)
 
 static void move_stream(uint32_t from, uint32_t to)
 {
-    struct stream stream = {.state = (enum stream_state)from};
+    struct lane_stream stream = {.state = (enum lane_stream_state)from};
 
-    lane_stream_move(&stream, (enum stream_state)to);
+    lane_stream_move(&stream, (enum lane_stream_state)to);
 }
 
 static void a_stream_is_greeted_once_and_ended_once(void **state)

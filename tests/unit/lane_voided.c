@@ -51,7 +51,10 @@ static void send_refused(struct talk *talk, uint64_t stream, uint64_t sequence, 
     talk_part(talk, stream, &sent);
 }
 
-static const struct session *session_of(const struct talk *talk) { return talk->lane->sessions; }
+static const struct lane_session *session_of(const struct talk *talk)
+{
+    return talk->lane->sessions;
+}
 
 /* Pushes 1, 3, 5 … are refused here, 2, 4, 6 … go elsewhere: what the client knows of is always
  * beyond the mark. */

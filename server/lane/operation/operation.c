@@ -35,7 +35,7 @@ void lane_operation_move(struct operation *operation, enum operation_state to)
     operation->state = to;
 }
 
-bool lane_operation_is_blocked(const struct part *part)
+bool lane_operation_is_blocked(const struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
         if (is_busy(part->entries[i].shard))
@@ -46,7 +46,7 @@ bool lane_operation_is_blocked(const struct part *part)
 
 /* The value of a variable that its creator assigns is there when all of it has been assigned: other
  * functions do not count. */
-static void note_assigned(struct lane *lane, const struct part *part, const struct run *run)
+static void note_assigned(struct lane *lane, const struct lane_part *part, const struct run *run)
 {
     struct shard *shard = part->entries[run->entry].shard;
     struct variable *variable = shard->variable;
@@ -61,9 +61,9 @@ static void note_assigned(struct lane *lane, const struct part *part, const stru
     lane_report_assigned(lane, variable);
 }
 
-static void count_push(struct lane *lane, const struct part *part)
+static void count_push(struct lane *lane, const struct lane_part *part)
 {
-    struct session *session = part->session;
+    struct lane_session *session = part->session;
     const uint64_t took_us = lane->now_us - part->first_us;
 
     assert(lane->now_us >= part->first_us);
@@ -79,9 +79,9 @@ static void count_push(struct lane *lane, const struct part *part)
     histogram_add(&lane->counts.push_us, took_us);
 }
 
-static void complete_part(struct lane *lane, struct part *part)
+static void complete_part(struct lane *lane, struct lane_part *part)
 {
-    struct session *session = part->session;
+    struct lane_session *session = part->session;
 
     assert(part->state == PART_APPLYING);
     for (uint32_t i = 0; i < part->run_count; i++) {
@@ -111,7 +111,7 @@ static void complete(struct lane *lane, struct operation *operation)
     assert(operation->part == NULL);
     assert(operation->position > 0);
     assert(operation->position <= lane->store.position);
-    for (struct part *part = operation->parts; part != NULL; part = part->beside)
+    for (struct lane_part *part = operation->parts; part != NULL; part = part->beside)
         complete_part(lane, part);
     lane_operation_move(operation, OPERATION_OVER);
 }
@@ -187,7 +187,7 @@ static uint32_t slices_wanted(const struct lane *lane, const struct operation *o
     uint64_t wanted = 2 * SLICES_PER_BLOCK_MAX;
 
     assert(operation->parts != NULL);
-    for (const struct part *part = operation->parts; part != NULL; part = part->beside)
+    for (const struct lane_part *part = operation->parts; part != NULL; part = part->beside)
         wanted += 4 * (part->bytes / SLICE_BYTES) + 2ull * part->run_count +
                   part->bytes / lane->store.block_bytes;
     return wanted < SLICES_PER_OPERATION_MAX ? (uint32_t)wanted : SLICES_PER_OPERATION_MAX;
@@ -226,7 +226,7 @@ static void enlist(struct lane *lane, struct operation *operation)
 {
     operation->next = lane->operations;
     lane->operations = operation;
-    for (struct part *part = operation->parts; part != NULL; part = part->beside) {
+    for (struct lane_part *part = operation->parts; part != NULL; part = part->beside) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
             assert(!is_busy(part->entries[i].shard));
             work_of(part->entries[i].shard)->operation = operation;
@@ -246,7 +246,7 @@ static void strike_off(struct lane *lane, struct operation *operation)
     give_arrays_back(lane, operation);
 }
 
-bool lane_operation_begin(struct lane *lane, struct operation *operation, struct part *part)
+bool lane_operation_begin(struct lane *lane, struct operation *operation, struct lane_part *part)
 {
     const bool is_large = part->bytes > inline_bytes(lane);
 
@@ -313,7 +313,7 @@ struct operation *lane_operation_retry(struct lane *lane)
     return go_on(lane, oldest);
 }
 
-bool lane_operation_half(struct lane *lane, struct operation *operation, struct part *part)
+bool lane_operation_half(struct lane *lane, struct operation *operation, struct lane_part *part)
 {
     const uint32_t run_count = part->run_count;
 
@@ -343,10 +343,10 @@ void lane_operation_drop_all(struct lane *lane)
 {
     while (lane->operations != NULL) {
         struct operation *operation = lane->operations;
-        struct part *part = operation->parts;
+        struct lane_part *part = operation->parts;
         strike_off(lane, operation);
         lane_operation_move(operation, OPERATION_OVER);
-        for (struct part *next = part; part != NULL; part = next) {
+        for (struct lane_part *next = part; part != NULL; part = next) {
             next = part->beside;
             for (uint32_t i = 0; i < part->entry_count; i++)
                 work_of(part->entries[i].shard)->operation = NULL;

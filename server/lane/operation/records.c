@@ -15,7 +15,7 @@
 #define RECORD_BYTES 32u
 
 uint64_t lane_record_write(
-    struct lane *lane, enum record_kind kind, const struct session *session, uint64_t sequence)
+    struct lane *lane, enum record_kind kind, const struct lane_session *session, uint64_t sequence)
 {
     if (!lane->config.records)
         return 0;

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-const struct update_function *slices_function(const struct part *part, const struct run *run)
+const struct update_function *slices_function(const struct lane_part *part, const struct run *run)
 {
     assert(run->entry < part->entry_count);
     assert(run->function <= part->function_count);
@@ -16,7 +16,7 @@ const struct update_function *slices_function(const struct part *part, const str
 /* The push's hyperparameters over the variable's own, or, of another function, over its
  * defaults. */
 static void
-merge(const struct part *part, const struct run *run, struct update_hyperparameters *merged)
+merge(const struct lane_part *part, const struct run *run, struct update_hyperparameters *merged)
 {
     const struct variable *variable = part->entries[run->entry].shard->variable;
 
@@ -35,7 +35,7 @@ merge(const struct part *part, const struct run *run, struct update_hyperparamet
 }
 
 /* What all slices of a run share. */
-static struct update_slice prepare(const struct part *part, const struct run *run)
+static struct update_slice prepare(const struct lane_part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
     struct update_slice slice = {
@@ -68,8 +68,8 @@ static struct cursor place_in_chunks(const struct run *run, uint64_t byte)
 }
 
 /* Does the run overlap what an earlier one of this batch writes to? Marks the shard otherwise. */
-static bool
-depends(const struct batch *batch, const struct part *part, const struct run *run, uint64_t byte)
+static bool depends(
+    const struct batch *batch, const struct lane_part *part, const struct run *run, uint64_t byte)
 {
     const uint64_t first = run->offset + byte, beyond = run->offset + run->bytes;
 
@@ -167,7 +167,7 @@ static bool cut_block(
 /* The rest of one part's runs. False: no memory, or no room for more. */
 static bool fill_part(struct lane *lane, struct batch *batch, struct operation *operation)
 {
-    struct part *part = operation->part;
+    struct lane_part *part = operation->part;
 
     assert(operation->run <= part->run_count);
     while (operation->run < part->run_count) {

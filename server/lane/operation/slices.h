@@ -20,7 +20,7 @@ struct batch {
     bool lacks_memory; /* for a block beside one that a reader needs */
 };
 
-const struct update_function *slices_function(const struct part *part, const struct run *run);
+const struct update_function *slices_function(const struct lane_part *part, const struct run *run);
 /* Fill the batch from where the operation is, up to its end, to what depends on a slice of this
  * batch, to the room for slices, to the bound on what is copied, or to a block that there is no
  * memory for. */

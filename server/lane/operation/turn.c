@@ -14,9 +14,9 @@
 #include "text.h"
 
 /* Without the rule follow_previous: the first one, whatever was before it. */
-static struct part *next_part(const struct lane *lane, const struct session *session)
+static struct lane_part *next_part(const struct lane *lane, const struct lane_session *session)
 {
-    struct part *part = session->first;
+    struct lane_part *part = session->first;
 
     if (!rule_holds(lane->config.broken, RULE_follow_previous))
         return part;
@@ -25,12 +25,12 @@ static struct part *next_part(const struct lane *lane, const struct session *ses
     return part;
 }
 
-static bool is_committed(const struct session *session, const struct part *part)
+static bool is_committed(const struct lane_session *session, const struct lane_part *part)
 {
     return part->sequence <= session->commit_through || (part->eager && !session->closing);
 }
 
-static void wait_in_line(struct lane *lane, struct session *session)
+static void wait_in_line(struct lane *lane, struct lane_session *session)
 {
     assert(session->applying == NULL);
     if (session->waits_in_line)
@@ -45,9 +45,9 @@ static void wait_in_line(struct lane *lane, struct session *session)
 }
 
 /* The end of a part's turn: it is applied, or it is passed over. */
-static void finish(struct lane *lane, struct part *part)
+static void finish(struct lane *lane, struct lane_part *part)
 {
-    struct session *session = part->session;
+    struct lane_session *session = part->session;
     const bool applied = part->state == PART_APPLYING, refused = part->state == PART_VOID;
 
     assert((session->applying == part) == applied);
@@ -65,7 +65,7 @@ static void finish(struct lane *lane, struct part *part)
 }
 
 /* Its turn has come. False: it is not over yet. */
-static bool take(struct lane *lane, struct session *session, struct part *part)
+static bool take(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     assert(session->applying == NULL);
     assert(is_committed(session, part));
@@ -93,9 +93,9 @@ static bool take(struct lane *lane, struct session *session, struct part *part)
 }
 
 /* The clock counts here when all that was committed before it was said is applied. */
-static void take_clock(struct session *session)
+static void take_clock(struct lane_session *session)
 {
-    const struct part *part = session->first;
+    const struct lane_part *part = session->first;
 
     assert(session->clock <= session->clock_said);
     if (part != NULL && part->sequence <= session->commit_through)
@@ -103,7 +103,7 @@ static void take_clock(struct session *session)
     session->clock = session->clock_said;
 }
 
-static void answer_decided(struct lane *lane, struct session *session)
+static void answer_decided(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
     if (session->decide_number == 0 || session->applying != NULL || session->waits_in_line)
@@ -114,12 +114,12 @@ static void answer_decided(struct lane *lane, struct session *session)
     lane_report_answer(lane, number, NULL);
 }
 
-void lane_turn_take(struct lane *lane, struct session *session)
+void lane_turn_take(struct lane *lane, struct lane_session *session)
 {
     bool any = false;
 
     while (session->applying == NULL && !session->waits_in_line) {
-        struct part *part = next_part(lane, session);
+        struct lane_part *part = next_part(lane, session);
         if (part == NULL || !is_committed(session, part))
             break;
         if (!lane_has_time(lane)) {
@@ -140,11 +140,11 @@ void lane_turn_take(struct lane *lane, struct session *session)
 
 void lane_turn_retry_waiting(struct lane *lane)
 {
-    struct session *waiting = lane->first_waiting;
+    struct lane_session *waiting = lane->first_waiting;
 
     lane->first_waiting = lane->last_waiting = NULL;
     lane->turns_put_off = false;
-    for (struct session *session = waiting, *next; session != NULL; session = next) {
+    for (struct lane_session *session = waiting, *next; session != NULL; session = next) {
         next = session->next_waiting;
         assert(session->waits_in_line);
         session->waits_in_line = false;
@@ -156,8 +156,8 @@ void lane_turn_retry_waiting(struct lane *lane)
 static void finish_operation(struct lane *lane, struct operation *operation)
 {
     assert(operation->state == OPERATION_OVER);
-    for (struct part *part = operation->parts, *next; part != NULL; part = next) {
-        struct session *session = part->session;
+    for (struct lane_part *part = operation->parts, *next; part != NULL; part = next) {
+        struct lane_session *session = part->session;
         next = part->beside;
         finish(lane, part);
         lane_pull_attend_all(lane);
@@ -185,9 +185,9 @@ void lane_turn_retry_stalled(struct lane *lane)
     }
 }
 
-static void finish_half(struct lane *lane, struct session *session)
+static void finish_half(struct lane *lane, struct lane_session *session)
 {
-    struct part *part = session->applying;
+    struct lane_part *part = session->applying;
 
     if (part == NULL || session->operation.state != OPERATION_RUNNING)
         return;
@@ -201,15 +201,16 @@ void lane_turn_finish_halves(struct lane *lane)
     if (lane->half_applied == 0)
         return;
     lane->half_applied = 0;
-    for (struct session *session = lane->sessions; session != NULL; session = session->next)
+    for (struct lane_session *session = lane->sessions; session != NULL; session = session->next)
         finish_half(lane, session);
-    for (struct session *session = lane->closed_sessions; session != NULL; session = session->next)
+    for (struct lane_session *session = lane->closed_sessions; session != NULL;
+         session = session->next)
         finish_half(lane, session);
 }
 
-const char *lane_turn_whereabouts(const struct session *session, uint64_t sequence)
+const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t sequence)
 {
-    const struct part *part = lane_session_part(session, sequence);
+    const struct lane_part *part = lane_session_part(session, sequence);
 
     if (part == NULL)
         return "has not arrived";
@@ -220,7 +221,7 @@ const char *lane_turn_whereabouts(const struct session *session, uint64_t sequen
     return "waits for its turn";
 }
 
-static const struct shard *find_busy(const struct part *part)
+static const struct shard *find_busy(const struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
         if (is_busy(part->entries[i].shard))
@@ -230,9 +231,9 @@ static const struct shard *find_busy(const struct part *part)
 }
 
 void lane_turn_describe_wait(
-    const struct lane *lane, const struct part *part, char *text, size_t text_bytes)
+    const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes)
 {
-    const struct session *session = part->session;
+    const struct lane_session *session = part->session;
     const bool is_next = part->previous == session->mark;
     const bool before_is_here = is_next || lane_session_part(session, part->previous) != NULL;
 

@@ -27,14 +27,14 @@ static const uint32_t moves[] = {
     [PART_OVER] = 0,
 };
 
-void lane_part_move(struct part *part, enum part_state to)
+void lane_part_move(struct lane_part *part, enum lane_part_state to)
 {
     assert((size_t)part->state < sizeof moves / sizeof *moves);
     assert((moves[part->state] & TO(to)) != 0);
     part->state = to;
 }
 
-void lane_part_refuse_memory(struct lane *lane, struct part *part)
+void lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
 {
     const struct sized_pool *pool = &lane->bytes;
 
@@ -57,7 +57,7 @@ void lane_part_refuse_memory(struct lane *lane, struct part *part)
         (lane->staged_bytes + lane->pull_bytes));
 }
 
-static bool read_functions(struct lane *lane, struct part *part, const wire_part *header)
+static bool read_functions(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     const size_t bytes = header->n_functions * sizeof *part->functions;
 
@@ -104,9 +104,9 @@ void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
     assert(lane->bytes.spare_bytes_max <= max);
 }
 
-void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes)
+void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
-    const struct session *session = part->session;
+    const struct lane_session *session = part->session;
     const uint64_t own = part->room_bytes + bytes, grant = grant_bytes(lane);
     const uint64_t others = session->staged_bytes - part->room_bytes;
 
@@ -126,9 +126,9 @@ void lane_part_refuse_room(struct lane *lane, struct part *part, uint64_t bytes)
     lane_part_given(part, "%" PRIu64, own);
 }
 
-bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes)
+bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
-    struct session *session = part->session;
+    struct lane_session *session = part->session;
     const uint64_t grant = grant_bytes(lane);
 
     if (bytes > grant || session->staged_bytes + bytes > grant ||
@@ -143,7 +143,7 @@ bool lane_part_take_room(struct lane *lane, struct part *part, uint64_t bytes)
 }
 
 /* What can be said of a part by its header alone. */
-static void check_header(struct lane *lane, struct part *part, const wire_part *header)
+static void check_header(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     const uint64_t room_bytes =
         wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
@@ -176,9 +176,10 @@ static void check_header(struct lane *lane, struct part *part, const wire_part *
     }
 }
 
-struct part *lane_part_create(struct lane *lane, struct session *session, const wire_part *header)
+struct lane_part *
+lane_part_create(struct lane *lane, struct lane_session *session, const wire_part *header)
 {
-    struct part *part = pool_take(&lane->parts_pool);
+    struct lane_part *part = pool_take(&lane->parts_pool);
 
     assert(header->sequence > 0);
     if (part == NULL)
@@ -197,7 +198,7 @@ struct part *lane_part_create(struct lane *lane, struct session *session, const 
     return part;
 }
 
-void lane_part_begin(struct lane *lane, struct part *part, const wire_part *header)
+void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     assert(part->run_count == 0);
     check_header(lane, part, header);
@@ -208,7 +209,7 @@ void lane_part_begin(struct lane *lane, struct part *part, const wire_part *head
         lane_part_refuse_memory(lane, part);
 }
 
-static void free_chunks(struct lane *lane, struct part *part)
+static void free_chunks(struct lane *lane, struct lane_part *part)
 {
     while (part->first_chunk != NULL) {
         struct chunk *chunk = part->first_chunk;
@@ -219,7 +220,7 @@ static void free_chunks(struct lane *lane, struct part *part)
     part->last_chunk = NULL;
 }
 
-void lane_part_empty(struct lane *lane, struct part *part)
+void lane_part_empty(struct lane *lane, struct lane_part *part)
 {
     assert(part->session->staged_bytes >= part->room_bytes);
     assert(lane->staged_bytes >= part->room_bytes);
@@ -242,7 +243,7 @@ void lane_part_empty(struct lane *lane, struct part *part)
     part->run_count = part->run_capacity = part->function_count = 0;
 }
 
-void lane_part_destroy(struct lane *lane, struct part *part)
+void lane_part_destroy(struct lane *lane, struct lane_part *part)
 {
     assert(part->next == NULL);
     assert(part->prev == NULL);
@@ -253,7 +254,8 @@ void lane_part_destroy(struct lane *lane, struct part *part)
 }
 
 /* A text that begins with the push that it is about, without that. */
-static const char *text_after_name(struct lane *lane, const struct part *part, const char *text)
+static const char *
+text_after_name(struct lane *lane, const struct lane_part *part, const char *text)
 {
     const uint64_t sequence = part->sequence;
     const char *whole =
@@ -265,9 +267,10 @@ static const char *text_after_name(struct lane *lane, const struct part *part, c
     return strncmp(text, number, strlen(number)) == 0 ? text + strlen(number) : text;
 }
 
-void lane_part_refused(struct lane *lane, const struct part *part, const struct refusal *refusal)
+void lane_part_refused(
+    struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
 {
-    struct session *session = part->session;
+    struct lane_session *session = part->session;
     const bool non_finite = refusal->error.reason == SUMAC_REASON_NON_FINITE;
 
     assert(part->state == PART_REFUSED);
@@ -283,7 +286,7 @@ void lane_part_refused(struct lane *lane, const struct part *part, const struct 
         session->task, text_after_name(lane, part, refusal->error.text));
 }
 
-void lane_part_refuse_as(struct lane *lane, struct part *part, const struct sumac_error *error)
+void lane_part_refuse_as(struct lane *lane, struct lane_part *part, const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);
     assert(part->state < PART_STAGED && part->state != PART_DUPLICATE);
@@ -298,7 +301,7 @@ void lane_part_refuse_as(struct lane *lane, struct part *part, const struct suma
 }
 
 void lane_part_refuse(
-    struct lane *lane, struct part *part, enum sumac_status status, enum sumac_reason reason,
+    struct lane *lane, struct lane_part *part, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...)
 {
     struct sumac_error error = {.status = status, .reason = reason};
@@ -310,7 +313,7 @@ void lane_part_refuse(
     lane_part_refuse_as(lane, part, &error);
 }
 
-void lane_part_expected(struct part *part, const char *format, ...)
+void lane_part_expected(struct lane_part *part, const char *format, ...)
 {
     va_list arguments;
 
@@ -322,7 +325,7 @@ void lane_part_expected(struct part *part, const char *format, ...)
     va_end(arguments);
 }
 
-void lane_part_given(struct part *part, const char *format, ...)
+void lane_part_given(struct lane_part *part, const char *format, ...)
 {
     va_list arguments;
 
@@ -336,7 +339,7 @@ void lane_part_given(struct part *part, const char *format, ...)
 
 /* A function with slots takes whole shards or whole rows. Pieces that continue each other are one
  * run by now. */
-static bool check_rows(struct lane *lane, struct part *part, const struct run *run)
+static bool check_rows(struct lane *lane, struct lane_part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;
@@ -361,7 +364,7 @@ static bool check_rows(struct lane *lane, struct part *part, const struct run *r
     return false;
 }
 
-void lane_part_check_whole(struct lane *lane, struct part *part)
+void lane_part_check_whole(struct lane *lane, struct lane_part *part)
 {
     assert(part->state == PART_RECEIVING);
     if (part->received != part->bytes) {

@@ -38,7 +38,7 @@ grown(struct lane *lane, void *array, uint32_t count, uint32_t *capacity, size_t
     return fresh;
 }
 
-void lane_piece_mark_again(struct part *part)
+void lane_piece_mark_again(struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
         assert(part->entries[i].shard->users > 0);
@@ -50,7 +50,7 @@ void lane_piece_mark_again(struct part *part)
 
 /* The entry of this shard in the part, a new one the first time. UINT32_MAX: no memory. */
 static uint32_t
-entry_of(struct lane *lane, struct part *part, struct shard *shard, uint64_t based_on)
+entry_of(struct lane *lane, struct lane_part *part, struct shard *shard, uint64_t based_on)
 {
     struct shard_work *work = work_of(shard);
 
@@ -74,7 +74,7 @@ entry_of(struct lane *lane, struct part *part, struct shard *shard, uint64_t bas
     return index;
 }
 
-void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *piece)
+void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
@@ -88,7 +88,7 @@ void lane_piece_note(struct lane *lane, struct part *part, const wire_piece *pie
             part, PART_DROPPED); /* no memory: its stream ends, and it is asked for again */
 }
 
-static bool supported(struct lane *lane, struct part *part, const wire_piece *piece)
+static bool supported(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     if ((int)piece->kind == WIRE_PIECE_VALUES &&
         piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
@@ -101,7 +101,7 @@ static bool supported(struct lane *lane, struct part *part, const wire_piece *pi
 }
 
 /* The shard that a piece is for, or NULL and the part is refused. */
-static struct shard *find_shard(struct lane *lane, struct part *part, const wire_piece *piece)
+static struct shard *find_shard(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
@@ -129,8 +129,8 @@ static struct shard *find_shard(struct lane *lane, struct part *part, const wire
     return shard;
 }
 
-static bool
-check_function(struct lane *lane, struct part *part, const struct shard *shard, uint32_t function)
+static bool check_function(
+    struct lane *lane, struct lane_part *part, const struct shard *shard, uint32_t function)
 {
     const struct variable *variable = shard->variable;
     struct sumac_error error;
@@ -157,7 +157,7 @@ check_function(struct lane *lane, struct part *part, const struct shard *shard, 
 }
 
 static bool check_range(
-    struct lane *lane, struct part *part, const struct shard *shard, const wire_piece *piece)
+    struct lane *lane, struct lane_part *part, const struct shard *shard, const wire_piece *piece)
 {
     const uint64_t element = sumac_dtype_bytes(shard->variable->definition.dtype);
     const bool whole = piece->bytes % element == 0 && piece->offset_bytes % element == 0;
@@ -179,7 +179,7 @@ static bool check_range(
     return false;
 }
 
-static bool check_counts(struct lane *lane, struct part *part, const wire_piece *piece)
+static bool check_counts(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     assert(part->received <= part->bytes);
     if (part->piece_count == LANE_PIECES_PER_PART_MAX) {
@@ -203,14 +203,14 @@ static bool check_counts(struct lane *lane, struct part *part, const wire_piece 
     return false;
 }
 
-static struct run *no_memory(struct lane *lane, struct part *part)
+static struct run *no_memory(struct lane *lane, struct lane_part *part)
 {
     lane_part_refuse_memory(lane, part);
     return NULL;
 }
 
 /* The last run, if this piece goes on where it ends. */
-static struct run *continued(struct part *part, uint32_t entry, const wire_piece *piece)
+static struct run *continued(struct lane_part *part, uint32_t entry, const wire_piece *piece)
 {
     struct run *last = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
 
@@ -222,7 +222,7 @@ static struct run *continued(struct part *part, uint32_t entry, const wire_piece
 }
 
 /* The whole of an assigned variable's value comes in order, once. */
-struct run *lane_piece_take(struct lane *lane, struct part *part, const wire_piece *piece)
+struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     assert(part->state == PART_RECEIVING);
     if (!check_counts(lane, part, piece) || !supported(lane, part, piece))

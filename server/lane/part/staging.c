@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* A new chunk at the end, for `bytes` or as much as a chunk holds. */
-static bool add_chunk(struct lane *lane, struct part *part, uint64_t bytes)
+static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
     assert(part->received <= part->bytes);
     assert(bytes > 0);
@@ -38,7 +38,7 @@ static bool add_chunk(struct lane *lane, struct part *part, uint64_t bytes)
     return true;
 }
 
-bool lane_staging_align(struct lane *lane, struct part *part, uint64_t bytes)
+bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
     struct chunk *chunk = part->last_chunk;
 
@@ -74,8 +74,8 @@ static void advance(struct payload *payload, size_t bytes)
 }
 
 /* Copy to one chunk; `bytes` are whole elements, and there is room. */
-static bool
-copy_to_chunk(struct part *part, struct payload *payload, uint64_t bytes, enum sumac_dtype dtype)
+static bool copy_to_chunk(
+    struct lane_part *part, struct payload *payload, uint64_t bytes, enum sumac_dtype dtype)
 {
     const size_t element = sumac_dtype_bytes(dtype);
     struct chunk *chunk = part->last_chunk;
@@ -109,7 +109,7 @@ copy_to_chunk(struct part *part, struct payload *payload, uint64_t bytes, enum s
 }
 
 bool lane_staging_copy(
-    struct lane *lane, struct part *part, struct payload *payload, uint64_t bytes,
+    struct lane *lane, struct lane_part *part, struct payload *payload, uint64_t bytes,
     enum sumac_dtype dtype, bool *finite)
 {
     assert(part->state == PART_RECEIVING);

@@ -14,7 +14,7 @@
 #define FIRST_CAPACITY 8u
 
 /* The place of the first voided sequence that is not below `sequence`. */
-static uint32_t place_of(const struct session *session, uint64_t sequence)
+static uint32_t place_of(const struct lane_session *session, uint64_t sequence)
 {
     uint32_t low = 0, high = session->voided_count;
 
@@ -28,7 +28,7 @@ static uint32_t place_of(const struct session *session, uint64_t sequence)
     return low;
 }
 
-static struct voided *find(const struct session *session, uint64_t sequence)
+static struct voided *find(const struct lane_session *session, uint64_t sequence)
 {
     const uint32_t place = place_of(session, sequence);
 
@@ -37,19 +37,19 @@ static struct voided *find(const struct session *session, uint64_t sequence)
     return &session->voided[place];
 }
 
-bool lane_voided_has(const struct session *session, uint64_t sequence)
+bool lane_voided_has(const struct lane_session *session, uint64_t sequence)
 {
     return session->voided_count > 0 && find(session, sequence) != NULL;
 }
 
-const struct refusal *lane_voided_refusal(const struct session *session, uint64_t sequence)
+const struct refusal *lane_voided_refusal(const struct lane_session *session, uint64_t sequence)
 {
     const struct voided *voided = session->voided_count == 0 ? NULL : find(session, sequence);
 
     return voided == NULL ? NULL : voided->refusal;
 }
 
-bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more)
+bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more)
 {
     uint32_t capacity = session->voided_capacity == 0 ? FIRST_CAPACITY : session->voided_capacity;
 
@@ -72,7 +72,7 @@ bool lane_voided_reserve(struct lane *lane, struct session *session, size_t more
     return true;
 }
 
-struct voided *lane_voided_put(struct session *session, uint64_t sequence)
+struct voided *lane_voided_put(struct lane_session *session, uint64_t sequence)
 {
     const uint32_t place = place_of(session, sequence);
     struct voided *voided = &session->voided[place];
@@ -89,9 +89,9 @@ struct voided *lane_voided_put(struct session *session, uint64_t sequence)
 
 /* What a commit named although no part of it is here is of no use once the commit covers it: no
  * part will come. */
-static void drop_useless(struct session *session)
+static void drop_useless(struct lane_session *session)
 {
-    const struct part *part = session->first;
+    const struct lane_part *part = session->first;
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < session->voided_count; i++) {
@@ -108,7 +108,7 @@ static void drop_useless(struct session *session)
 }
 
 enum sumac_reason lane_voided_add(
-    struct lane *lane, struct session *session, uint64_t sequence, struct refusal *refusal)
+    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal)
 {
     struct voided *voided = find(session, sequence);
 
@@ -130,7 +130,7 @@ enum sumac_reason lane_voided_add(
     return SUMAC_REASON_UNSPECIFIED;
 }
 
-static void drop_first(struct lane *lane, struct session *session, uint32_t count)
+static void drop_first(struct lane *lane, struct lane_session *session, uint32_t count)
 {
     assert(count <= session->voided_count);
     for (uint32_t i = 0; i < count; i++)
@@ -142,7 +142,7 @@ static void drop_first(struct lane *lane, struct session *session, uint32_t coun
             session->voided_count * sizeof *session->voided);
 }
 
-void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acked_through)
+void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t acked_through)
 {
     const uint64_t through = acked_through < session->mark ? acked_through : session->mark;
 
@@ -155,7 +155,7 @@ void lane_voided_acked(struct lane *lane, struct session *session, uint64_t acke
     assert(session->acked_through <= session->mark);
 }
 
-void lane_voided_forget(struct lane *lane, struct session *session, uint64_t sequence)
+void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
     struct voided *voided = find(session, sequence);
 
@@ -168,7 +168,7 @@ void lane_voided_forget(struct lane *lane, struct session *session, uint64_t seq
         (session->voided_count - (size_t)(voided - session->voided)) * sizeof *voided);
 }
 
-void lane_voided_drop_reasons(struct lane *lane, struct session *session)
+void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
     for (uint32_t i = 0; i < session->voided_count; i++) {
@@ -177,7 +177,7 @@ void lane_voided_drop_reasons(struct lane *lane, struct session *session)
     }
 }
 
-void lane_voided_drop(struct lane *lane, struct session *session)
+void lane_voided_drop(struct lane *lane, struct lane_session *session)
 {
     drop_first(lane, session, session->voided_count);
     assert(session->voided_count == 0);

@@ -15,9 +15,9 @@
     1048576u /* of one message, about: a client takes at least four times as much */
 
 /* A client that has no more on its way than its grant never has more answers unread. */
-static bool has_room(struct lane *lane, struct stream *stream, uint64_t bytes)
+static bool has_room(struct lane *lane, struct lane_stream *stream, uint64_t bytes)
 {
-    const struct session *session = stream->session;
+    const struct lane_session *session = stream->session;
     const uint64_t max = grant_bytes(lane) + ANSWERS_BESIDE_BYTES_MAX;
 
     assert(stream->session != NULL);
@@ -33,7 +33,7 @@ static bool has_room(struct lane *lane, struct stream *stream, uint64_t bytes)
     return false;
 }
 
-static void fail_for_memory(struct lane *lane, struct stream *stream)
+static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 {
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -43,7 +43,7 @@ static void fail_for_memory(struct lane *lane, struct stream *stream)
 /* An answer with so many versions. NULL: the stream was closed; its client opens another, and sends
  * again. */
 static struct answer *
-add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t versions)
+add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32_t versions)
 {
     assert(stream->kind == LANE_STREAM_PUSH);
     assert(stream->state == STREAM_GREETED);
@@ -69,7 +69,7 @@ add(struct lane *lane, struct stream *stream, enum answer_kind kind, uint32_t ve
     return answer;
 }
 
-static void free_answer(struct lane *lane, struct stream *stream, struct answer *answer)
+static void free_answer(struct lane *lane, struct lane_stream *stream, struct answer *answer)
 {
     assert(stream->session->answer_bytes >= answer->room_bytes);
     assert(lane->staged_bytes >= answer->room_bytes);
@@ -80,9 +80,10 @@ static void free_answer(struct lane *lane, struct stream *stream, struct answer 
     sized_pool_give(&lane->bytes, answer, sizeof *answer);
 }
 
-void lane_answer_staged(struct lane *lane, struct session *session, const struct part *part)
+void lane_answer_staged(
+    struct lane *lane, struct lane_session *session, const struct lane_part *part)
 {
-    struct stream *stream = session->push_stream;
+    struct lane_stream *stream = session->push_stream;
     struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED, 0);
 
     assert(part->state >= PART_STAGED);
@@ -94,9 +95,9 @@ void lane_answer_staged(struct lane *lane, struct session *session, const struct
         answer->record = part->record;
 }
 
-void lane_answer_refused(struct lane *lane, struct session *session, uint64_t sequence)
+void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
-    struct stream *stream = session->push_stream;
+    struct lane_stream *stream = session->push_stream;
     struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED, 0);
 
     assert(sequence > 0);
@@ -106,7 +107,7 @@ void lane_answer_refused(struct lane *lane, struct session *session, uint64_t se
     answer->record = lane->last_record;
 }
 
-void lane_answers_refused_again(struct lane *lane, struct session *session)
+void lane_answers_refused_again(struct lane *lane, struct lane_session *session)
 {
     if (!rule_holds(lane->config.broken, RULE_done_says_voided))
         return;
@@ -118,9 +119,9 @@ void lane_answers_refused_again(struct lane *lane, struct session *session)
 
 /* Its versions are taken first: an answer without them would say that it touched nothing. */
 void lane_answer_done(
-    struct lane *lane, struct session *session, const struct part *part, bool voided)
+    struct lane *lane, struct lane_session *session, const struct lane_part *part, bool voided)
 {
-    struct stream *stream = session->push_stream;
+    struct lane_stream *stream = session->push_stream;
     const uint32_t count = part->entry_count;
     uint64_t *versions = NULL;
 
@@ -148,7 +149,7 @@ void lane_answer_done(
         versions[i] = part->entries[i].shard->version;
 }
 
-void lane_answer_closed(struct lane *lane, struct session *session)
+void lane_answer_closed(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
     if (session->push_stream == NULL)
@@ -156,7 +157,7 @@ void lane_answer_closed(struct lane *lane, struct session *session)
     lane_stream_owe(lane, session->push_stream, DUE_CLOSED);
 }
 
-void lane_answers_drop(struct lane *lane, struct stream *stream)
+void lane_answers_drop(struct lane *lane, struct lane_stream *stream)
 {
     while (stream->first_answer != NULL) {
         struct answer *answer = stream->first_answer;
@@ -167,7 +168,7 @@ void lane_answers_drop(struct lane *lane, struct stream *stream)
     stream->answer_count = 0;
 }
 
-static wire_closed *make_closed(struct lane *lane, const struct session *session)
+static wire_closed *make_closed(struct lane *lane, const struct lane_session *session)
 {
     wire_closed *closed = arena_take(&lane->arena, sizeof *closed);
     const size_t voided_bytes = session->voided_count * sizeof(uint64_t);
@@ -252,7 +253,7 @@ static size_t bytes_of(const struct answer *answer)
 
 /* False: no memory. */
 static bool
-put(struct lane *lane, const struct stream *stream, const struct answer *answer,
+put(struct lane *lane, const struct lane_stream *stream, const struct answer *answer,
     wire_push_answer *message)
 {
     if (answer->kind == ANSWER_STAGED) {
@@ -277,13 +278,13 @@ put(struct lane *lane, const struct stream *stream, const struct answer *answer,
 }
 
 /* Is the first one's record on disk? Those behind it wait with it. */
-static bool may_answer(const struct lane *lane, const struct stream *stream)
+static bool may_answer(const struct lane *lane, const struct lane_stream *stream)
 {
     return stream->first_answer != NULL && is_recorded(lane, stream->first_answer->record);
 }
 
 /* The session's end is said after all else, and when it is on disk itself. */
-static bool may_close(const struct lane *lane, const struct stream *stream)
+static bool may_close(const struct lane *lane, const struct lane_stream *stream)
 {
     return (stream->due & DUE_CLOSED) != 0 && stream->first_answer == NULL &&
            (stream->session == NULL || is_recorded(lane, stream->session->closed_record));
@@ -291,7 +292,7 @@ static bool may_close(const struct lane *lane, const struct stream *stream)
 
 /* Move pending answers into the message, as many as a message takes; the rest goes with the next
  * one. */
-static void fill(struct lane *lane, struct stream *stream, wire_push_answer *message)
+static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer *message)
 {
     const size_t count = stream->answer_count;
     size_t bytes = 0;
@@ -317,7 +318,7 @@ static void fill(struct lane *lane, struct stream *stream, wire_push_answer *mes
 }
 
 /* What is due, as far as one message takes it. False: no memory. */
-static bool compose(struct lane *lane, struct stream *stream, wire_push_answer *message)
+static bool compose(struct lane *lane, struct lane_stream *stream, wire_push_answer *message)
 {
     const uint32_t waiting = stream->answer_count;
     const bool answers = may_answer(lane, stream);
@@ -346,7 +347,7 @@ static bool compose(struct lane *lane, struct stream *stream, wire_push_answer *
 }
 
 /* A client whose stream has ended opens another, and sends again all that is not done. */
-void lane_answers_flush(struct lane *lane, struct stream *stream)
+void lane_answers_flush(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->writable);
     assert(stream->state != STREAM_ENDED);

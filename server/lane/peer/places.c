@@ -34,7 +34,7 @@ uint32_t lane_place_share(const struct lane *lane)
 }
 
 /* It is told what it has to know, and may go then. */
-static void link_stranger(struct lane *lane, struct stream *stream)
+static void link_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->place == PLACE_NONE);
     assert(stream->state != STREAM_ENDED);
@@ -51,7 +51,7 @@ static void link_stranger(struct lane *lane, struct stream *stream)
     lane->stranger_count++;
 }
 
-static void unlink_stranger(struct lane *lane, struct stream *stream)
+static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(lane->stranger_count > 0);
     assert(stream->place == PLACE_STRANGER);
@@ -66,7 +66,7 @@ static void unlink_stranger(struct lane *lane, struct stream *stream)
     lane->stranger_count--;
 }
 
-void lane_place_enter(struct lane *lane, struct stream *stream)
+void lane_place_enter(struct lane *lane, struct lane_stream *stream)
 {
     const uint32_t strangers_max = places(lane) / 4;
 
@@ -80,7 +80,7 @@ void lane_place_enter(struct lane *lane, struct stream *stream)
     link_stranger(lane, stream);
 }
 
-void lane_place_leave(struct lane *lane, struct stream *stream)
+void lane_place_leave(struct lane *lane, struct lane_stream *stream)
 {
     switch (stream->place) {
     case PLACE_NONE:
@@ -101,7 +101,7 @@ void lane_place_leave(struct lane *lane, struct stream *stream)
     stream->place = PLACE_NONE;
 }
 
-static bool take_reader(struct lane *lane, struct stream *stream)
+static bool take_reader(struct lane *lane, struct lane_stream *stream)
 {
     const uint32_t readers_max = places(lane) / 2;
 
@@ -121,7 +121,7 @@ static bool take_reader(struct lane *lane, struct stream *stream)
     return true;
 }
 
-void lane_place_estrange(struct lane *lane, struct stream *stream)
+void lane_place_estrange(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->state != STREAM_ENDED);
     if (stream->kind == LANE_STREAM_PULL && stream->state != STREAM_STALE) {
@@ -132,9 +132,9 @@ void lane_place_estrange(struct lane *lane, struct stream *stream)
     link_stranger(lane, stream);
 }
 
-static bool take_session(struct lane *lane, struct stream *stream)
+static bool take_session(struct lane *lane, struct lane_stream *stream)
 {
-    struct session *session = stream->session;
+    struct lane_session *session = stream->session;
 
     assert(session != NULL);
     assert(!session->closed);
@@ -153,7 +153,7 @@ static bool take_session(struct lane *lane, struct stream *stream)
     return true;
 }
 
-bool lane_place_take(struct lane *lane, struct stream *stream)
+bool lane_place_take(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->place == PLACE_STRANGER);
     assert(stream->state == STREAM_GREETED || stream->state == STREAM_STALE);
@@ -168,7 +168,7 @@ bool lane_place_take(struct lane *lane, struct stream *stream)
     return stream->state != STREAM_ENDED;
 }
 
-static void end_stranger(struct lane *lane, struct stream *stream)
+static void end_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->place == PLACE_STRANGER);
     if (stream->state == STREAM_SILENT)
@@ -200,6 +200,6 @@ uint64_t lane_place_due_us(const struct lane *lane)
 
 void lane_place_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct stream *at = lane->first_stranger; at != NULL; at = at->next_stranger)
+    for (struct lane_stream *at = lane->first_stranger; at != NULL; at = at->next_stranger)
         at->stranger_since_us += slept_us;
 }

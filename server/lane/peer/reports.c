@@ -63,7 +63,7 @@ static wire_peer_report *new_message(struct lane *lane, uint64_t answers)
  * nobody waits for it. */
 static bool pack_close(struct lane *lane, const struct report *report, wire_peer_report *message)
 {
-    const struct session *session = lane_session_find(lane, report->session_id);
+    const struct lane_session *session = lane_session_find(lane, report->session_id);
     const uint32_t count = session == NULL ? 0 : session->voided_count;
     wire_close_report *close = arena_take(&lane->arena, sizeof *close);
     uint64_t *voided = arena_take(&lane->arena, count * sizeof *voided);
@@ -113,7 +113,7 @@ static wire_peer_report *pack(struct lane *lane, struct report *report)
     return message;
 }
 
-static void put_in_line(struct lane *lane, struct stream *stream, struct report *report)
+static void put_in_line(struct lane *lane, struct lane_stream *stream, struct report *report)
 {
     assert(report->next == NULL);
     assert(stream->state != STREAM_ENDED);
@@ -143,7 +143,7 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
 }
 
 void lane_report_refusal(
-    struct lane *lane, struct stream *stream, uint64_t number, const struct sumac_error *error)
+    struct lane *lane, struct lane_stream *stream, uint64_t number, const struct sumac_error *error)
 {
     struct report *report = stream->first_report != NULL ? NULL : pool_take(&lane->reports_pool);
 
@@ -160,7 +160,7 @@ void lane_report_refusal(
     put_in_line(lane, stream, report);
 }
 
-void lane_report_alive(struct lane *lane, struct stream *stream)
+void lane_report_alive(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->kind == LANE_STREAM_PEER);
     lane_stream_owe(lane, stream, DUE_ALIVE);
@@ -176,7 +176,7 @@ void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
     submit(lane, report);
 }
 
-void lane_report_close(struct lane *lane, struct session *session)
+void lane_report_close(struct lane *lane, struct lane_session *session)
 {
     struct report *report = try_make(lane, session->close_number);
 
@@ -191,9 +191,9 @@ void lane_report_close(struct lane *lane, struct session *session)
 
 void lane_reports_close_again(struct lane *lane)
 {
-    struct session *next = NULL;
+    struct lane_session *next = NULL;
 
-    for (struct session *session = lane->sessions; session != NULL; session = next) {
+    for (struct lane_session *session = lane->sessions; session != NULL; session = next) {
         next = session->next;
         if (session->close_number != 0)
             lane_report_close(lane, session);
@@ -227,14 +227,15 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
 {
     size_t count = 0;
 
-    for (const struct session *session = lane->sessions; session != NULL; session = session->next)
+    for (const struct lane_session *session = lane->sessions; session != NULL;
+         session = session->next)
         count += session->heard;
     if (count == 0)
         return false;
     message->renewed = arena_take(&lane->arena, count * sizeof *message->renewed);
     if (message->renewed == NULL)
         return false;
-    for (struct session *session = lane->sessions; session != NULL; session = session->next) {
+    for (struct lane_session *session = lane->sessions; session != NULL; session = session->next) {
         if (!session->heard)
             continue;
         session->heard = false;
@@ -245,7 +246,7 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
     return true;
 }
 
-static void send(struct lane *lane, struct stream *stream, const wire_peer_report *message)
+static void send(struct lane *lane, struct lane_stream *stream, const wire_peer_report *message)
 {
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_REPORT);
 
@@ -258,7 +259,7 @@ static void send(struct lane *lane, struct stream *stream, const wire_peer_repor
 
 void lane_reports_renew(struct lane *lane)
 {
-    struct stream *stream = lane->coordinator;
+    struct lane_stream *stream = lane->coordinator;
 
     assert(stream == NULL || stream->state != STREAM_ENDED);
     if (stream == NULL || !stream->writable || stream->state != STREAM_GREETED ||
@@ -272,7 +273,7 @@ void lane_reports_renew(struct lane *lane)
     send(lane, stream, message);
 }
 
-static void send_alive(struct lane *lane, struct stream *stream)
+static void send_alive(struct lane *lane, struct lane_stream *stream)
 {
     const wire_peer_report *message = new_message(lane, 0);
 
@@ -282,7 +283,7 @@ static void send_alive(struct lane *lane, struct stream *stream)
     send(lane, stream, message);
 }
 
-void lane_reports_flush(struct lane *lane, struct stream *stream)
+void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
 {
     struct report *report = stream->first_report;
 
@@ -305,7 +306,7 @@ void lane_reports_flush(struct lane *lane, struct stream *stream)
     free_report(lane, report);
 }
 
-void lane_reports_drop(struct lane *lane, struct stream *stream)
+void lane_reports_drop(struct lane *lane, struct lane_stream *stream)
 {
     while (stream->first_report != NULL) {
         struct report *report = stream->first_report;

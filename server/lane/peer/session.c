@@ -8,23 +8,23 @@
 
 #include "text.h"
 
-static struct session *find_in(struct session *list, const uint8_t id[16])
+static struct lane_session *find_in(struct lane_session *list, const uint8_t id[16])
 {
     while (list != NULL && memcmp(list->id, id, sizeof list->id) != 0)
         list = list->next;
     return list;
 }
 
-struct session *lane_session_find(const struct lane *lane, const uint8_t id[16])
+struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16])
 {
-    struct session *session = find_in(lane->sessions, id);
+    struct lane_session *session = find_in(lane->sessions, id);
 
     return session != NULL ? session : find_in(lane->closed_sessions, id);
 }
 
-struct session *lane_session_open(struct lane *lane, const wire_open_session *open)
+struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open)
 {
-    struct session *session = pool_take(&lane->sessions_pool);
+    struct lane_session *session = pool_take(&lane->sessions_pool);
 
     assert(open->session_id.len == sizeof session->id);
     assert(lane_session_find(lane, open->session_id.data) == NULL);
@@ -40,21 +40,21 @@ struct session *lane_session_open(struct lane *lane, const wire_open_session *op
             session->task, sizeof session->task, "%s %u", open->task->job, open->task->index);
     else
         (void)text_print(session->task, sizeof session->task, "observer %" PRIu64, open->attempt);
-    struct session **end = &lane->sessions;
+    struct lane_session **end = &lane->sessions;
     while (*end != NULL)
         end = &(*end)->next;
     *end = session;
     return session;
 }
 
-static void free_session(struct lane *lane, struct session *session)
+static void free_session(struct lane *lane, struct lane_session *session)
 {
     lane_session_drop_parts(lane, session);
     assert(session->part_count == 0);
     if (session->receiving != NULL)
         lane_part_destroy(lane, session->receiving);
     lane_voided_drop(lane, session);
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->session != session)
             continue;
         lane_answers_drop(lane, stream);
@@ -65,18 +65,18 @@ static void free_session(struct lane *lane, struct session *session)
 
 void lane_session_destroy_all(struct lane *lane)
 {
-    struct session **const lists[] = {&lane->sessions, &lane->closed_sessions};
+    struct lane_session **const lists[] = {&lane->sessions, &lane->closed_sessions};
 
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         while (*lists[i] != NULL) {
-            struct session *session = *lists[i];
+            struct lane_session *session = *lists[i];
             *lists[i] = session->next;
             free_session(lane, session);
         }
     }
 }
 
-static uint64_t voided_bytes(const struct session *session)
+static uint64_t voided_bytes(const struct lane_session *session)
 {
     assert(session->voided_count <= session->voided_capacity);
     return session->voided_capacity * sizeof *session->voided;
@@ -87,9 +87,9 @@ static uint64_t voided_bytes(const struct session *session)
  * forgotten says whether there was one. */
 static uint64_t forget_oldest(struct lane *lane, bool *forgotten)
 {
-    struct session **oldest = NULL;
+    struct lane_session **oldest = NULL;
 
-    for (struct session **link = &lane->closed_sessions->next; *link != NULL;
+    for (struct lane_session **link = &lane->closed_sessions->next; *link != NULL;
          link = &(*link)->next) {
         if ((*link)->first == NULL)
             oldest = link;
@@ -97,7 +97,7 @@ static uint64_t forget_oldest(struct lane *lane, bool *forgotten)
     *forgotten = oldest != NULL;
     if (oldest == NULL)
         return 0;
-    struct session *session = *oldest;
+    struct lane_session *session = *oldest;
     const uint64_t bytes = voided_bytes(session);
     *oldest = session->next;
     assert(lane->closed_count > 0);
@@ -111,7 +111,7 @@ static void forget_beyond_bounds(struct lane *lane)
     uint64_t bytes = 0;
     bool forgotten = true;
 
-    for (const struct session *session = lane->closed_sessions; session != NULL;
+    for (const struct lane_session *session = lane->closed_sessions; session != NULL;
          session = session->next)
         bytes += voided_bytes(session);
     while (forgotten &&
@@ -120,18 +120,18 @@ static void forget_beyond_bounds(struct lane *lane)
 }
 
 /* What is left of it is to be said soon, and its places are others'. */
-static void estrange_streams(struct lane *lane, const struct session *session)
+static void estrange_streams(struct lane *lane, const struct lane_session *session)
 {
     assert(session->closed);
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->session == session && stream->state != STREAM_ENDED)
             lane_place_estrange(lane, stream);
     }
 }
 
-void lane_session_end(struct lane *lane, struct session *session)
+void lane_session_end(struct lane *lane, struct lane_session *session)
 {
-    struct session **link = &lane->sessions;
+    struct lane_session **link = &lane->sessions;
 
     assert(session->closed);
     while (*link != NULL && *link != session)
@@ -150,7 +150,7 @@ void lane_session_end(struct lane *lane, struct session *session)
 }
 
 /* Of whoever was silent for a while ps 0 hears at once: it may be about to close the session. */
-void lane_session_heard(struct lane *lane, struct session *session)
+void lane_session_heard(struct lane *lane, struct lane_session *session)
 {
     const uint64_t while_us = (uint64_t)lane->config.lease_ms * 1000 / 4;
 
@@ -163,19 +163,20 @@ void lane_session_heard(struct lane *lane, struct session *session)
     session->heard = true;
 }
 
-struct part *lane_session_part(const struct session *session, uint64_t sequence)
+struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence)
 {
-    struct part *part = session->last;
+    struct lane_part *part = session->last;
 
     while (part != NULL && part->sequence > sequence)
         part = part->prev;
     return part != NULL && part->sequence == sequence ? part : NULL;
 }
 
-void lane_session_insert(const struct lane *lane, struct session *session, struct part *part)
+void lane_session_insert(
+    const struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     const bool whole = lane->config.broken == 0; /* no rule is missing */
-    struct part *before = session->last;
+    struct lane_part *before = session->last;
 
     assert(!whole || part->sequence > session->mark);
     assert(part->state == PART_STAGED || part->state == PART_VOID);
@@ -197,7 +198,7 @@ void lane_session_insert(const struct lane *lane, struct session *session, struc
     assert(!whole || session->part_count <= PARTS_PER_SESSION_MAX);
 }
 
-void lane_session_remove(struct session *session, struct part *part)
+void lane_session_remove(struct lane_session *session, struct lane_part *part)
 {
     assert(session->part_count > 0);
     assert(part->session == session);
@@ -215,10 +216,10 @@ void lane_session_remove(struct session *session, struct part *part)
     session->part_count--;
 }
 
-void lane_session_drop_parts(struct lane *lane, struct session *session)
+void lane_session_drop_parts(struct lane *lane, struct lane_session *session)
 {
     while (session->first != NULL) {
-        struct part *part = session->first;
+        struct lane_part *part = session->first;
         lane_session_remove(session, part);
         lane_part_destroy(lane, part);
     }
@@ -228,7 +229,8 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
 {
     uint64_t slowest = UINT64_MAX;
 
-    for (const struct session *session = lane->sessions; session != NULL; session = session->next) {
+    for (const struct lane_session *session = lane->sessions; session != NULL;
+         session = session->next) {
         assert(session->clock <= session->clock_said);
         if ((int)session->role == WIRE_ROLE_MEMBER && !session->closed && session->clock < slowest)
             slowest = session->clock;
@@ -264,9 +266,9 @@ static uint64_t reserved_bytes_max(const struct lane *lane)
 static uint64_t session_bytes_max(const struct lane *lane)
 {
     const uint64_t records = LANE_VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
-                             PARTS_PER_SESSION_MAX * sizeof(struct part);
+                             PARTS_PER_SESSION_MAX * sizeof(struct lane_part);
 
-    return sizeof(struct session) + records + growing_bytes_max() + reserved_bytes_max(lane);
+    return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
 }
 
 void lane_session_bound_pool(struct lane *lane)
@@ -283,7 +285,8 @@ void lane_session_bound_pool(struct lane *lane)
 /* Small lists that are given back are kept for others of their size: as much again. */
 static uint64_t closed_bytes_max(void)
 {
-    return CLOSED_SESSIONS_MAX * sizeof(struct session) + 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
+    return CLOSED_SESSIONS_MAX * sizeof(struct lane_session) +
+           2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 }
 
 uint64_t lane_sessions_bytes_max(const struct lane *lane)

@@ -21,28 +21,28 @@ static const uint32_t moves[] = {
     [STREAM_ENDED] = 0,
 };
 
-void lane_stream_move(struct stream *stream, enum stream_state to)
+void lane_stream_move(struct lane_stream *stream, enum lane_stream_state to)
 {
     assert((size_t)stream->state < sizeof moves / sizeof *moves);
     assert((moves[stream->state] & TO(to)) != 0);
     stream->state = to;
 }
 
-struct stream *lane_stream_find(const struct lane *lane, uint64_t id)
+struct lane_stream *lane_stream_find(const struct lane *lane, uint64_t id)
 {
     return id_map_get(&lane->stream_map, id);
 }
 
 bool lane_stream_has_pulls(const struct lane *lane, uint64_t id)
 {
-    const struct stream *stream = lane_stream_find(lane, id);
+    const struct lane_stream *stream = lane_stream_find(lane, id);
 
     return stream != NULL && stream->first_pull != NULL;
 }
 
 void lane_stream_opened(struct lane *lane, const struct lane_event *event)
 {
-    struct stream *stream = pool_take(&lane->streams_pool);
+    struct lane_stream *stream = pool_take(&lane->streams_pool);
 
     assert(event->stream != 0);
     assert(lane_stream_find(lane, event->stream) == NULL);
@@ -64,7 +64,7 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event)
     lane_place_enter(lane, stream);
 }
 
-void lane_stream_attend(struct lane *lane, struct stream *stream)
+void lane_stream_attend(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->id != 0);
     if (stream->attended)
@@ -74,7 +74,7 @@ void lane_stream_attend(struct lane *lane, struct stream *stream)
     lane->attended = stream;
 }
 
-void lane_stream_owe(struct lane *lane, struct stream *stream, enum stream_due due)
+void lane_stream_owe(struct lane *lane, struct lane_stream *stream, enum stream_due due)
 {
     assert(stream->state != STREAM_ENDED);
     stream->due |= (uint32_t)due;
@@ -83,7 +83,7 @@ void lane_stream_owe(struct lane *lane, struct stream *stream, enum stream_due d
 
 void lane_stream_writable(struct lane *lane, const struct lane_event *event)
 {
-    struct stream *stream = lane_stream_find(lane, event->stream);
+    struct lane_stream *stream = lane_stream_find(lane, event->stream);
 
     if (stream == NULL)
         return;
@@ -91,7 +91,7 @@ void lane_stream_writable(struct lane *lane, const struct lane_event *event)
     lane_stream_attend(lane, stream);
 }
 
-void lane_stream_end(struct lane *lane, struct stream *stream)
+void lane_stream_end(struct lane *lane, struct lane_stream *stream)
 {
     if (stream->state == STREAM_ENDED)
         return;
@@ -121,9 +121,9 @@ void lane_stream_end(struct lane *lane, struct stream *stream)
 
 /* Of a session that is open: its client was killed, or cannot be reached. At once, not when the
  * lease is over. */
-static void tell_broken(struct lane *lane, const struct stream *stream)
+static void tell_broken(struct lane *lane, const struct lane_stream *stream)
 {
-    struct session *session = stream->session;
+    struct lane_session *session = stream->session;
 
     if (stream->kind != LANE_STREAM_PUSH || stream->state == STREAM_ENDED || session == NULL ||
         session->closing || session->push_stream != stream || lane_run_is_over(lane))
@@ -141,7 +141,7 @@ static void tell_broken(struct lane *lane, const struct stream *stream)
 
 void lane_stream_closed(struct lane *lane, const struct lane_event *event)
 {
-    struct stream *stream = lane_stream_find(lane, event->stream);
+    struct lane_stream *stream = lane_stream_find(lane, event->stream);
 
     if (stream == NULL)
         return;
@@ -150,7 +150,8 @@ void lane_stream_closed(struct lane *lane, const struct lane_event *event)
     assert(stream->state == STREAM_ENDED);
     assert(stream != lane->coordinator);
     assert(stream->first_report == NULL);
-    for (struct stream **link = &lane->attended; *link != NULL; link = &(*link)->next_attended) {
+    for (struct lane_stream **link = &lane->attended; *link != NULL;
+         link = &(*link)->next_attended) {
         if (*link == stream) {
             *link = stream->next_attended;
             break;
@@ -167,8 +168,8 @@ void lane_stream_closed(struct lane *lane, const struct lane_event *event)
 }
 
 void lane_stream_fail(
-    struct lane *lane, struct stream *stream, enum sumac_status status, enum sumac_reason reason,
-    const char *format, ...)
+    struct lane *lane, struct lane_stream *stream, enum sumac_status status,
+    enum sumac_reason reason, const char *format, ...)
 {
     assert(status != SUMAC_OK);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
@@ -207,7 +208,7 @@ static wire_limits *make_limits(struct lane *lane)
     return limits;
 }
 
-wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stream)
+wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream)
 {
     wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);
 
@@ -228,7 +229,7 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct stream *stre
 
 /* Of a session's push streams the one of the largest generation counts. False: this is not the
  * one. */
-static bool take_over(struct lane *lane, struct stream *stream, struct session *session)
+static bool take_over(struct lane *lane, struct lane_stream *stream, struct lane_session *session)
 {
     assert(stream->kind == LANE_STREAM_PUSH);
     assert(stream->state == STREAM_GREETED);
@@ -255,7 +256,7 @@ static bool take_over(struct lane *lane, struct stream *stream, struct session *
     return true;
 }
 
-static bool check_hello(struct lane *lane, struct stream *stream, const wire_hello *hello)
+static bool check_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
 {
     if (hello->protocol_version != WIRE_PROTOCOL_VERSION) {
         lane_stream_fail(
@@ -282,7 +283,8 @@ static bool check_hello(struct lane *lane, struct stream *stream, const wire_hel
 }
 
 /* A reader may leave out what it does not know. */
-static bool is_stale(const struct lane *lane, const struct stream *stream, const wire_hello *hello)
+static bool
+is_stale(const struct lane *lane, const struct lane_stream *stream, const wire_hello *hello)
 {
     const bool lax = stream->kind == LANE_STREAM_PULL;
 
@@ -294,7 +296,7 @@ static bool is_stale(const struct lane *lane, const struct stream *stream, const
 
 /* hello's commit_through is not acted on: without the voided ones it would apply what must not be.
  * The commit follows. */
-static bool take_hello(struct lane *lane, struct stream *stream, const wire_hello *hello)
+static bool take_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
 {
     assert(stream->state == STREAM_SILENT);
     if (!check_hello(lane, stream, hello))
@@ -305,7 +307,7 @@ static bool take_hello(struct lane *lane, struct stream *stream, const wire_hell
     stream->generation = hello->generation;
     if (stale || hello->session_id.len == 0)
         return lane_place_take(lane, stream);
-    struct session *session = lane_session_find(lane, hello->session_id.data);
+    struct lane_session *session = lane_session_find(lane, hello->session_id.data);
     if (session == NULL) {
         if (stream->kind == LANE_STREAM_PUSH)
             lane_stream_owe(lane, stream, DUE_REJOIN);
@@ -325,7 +327,7 @@ static bool take_hello(struct lane *lane, struct stream *stream, const wire_hell
     return stream->state != STREAM_ENDED;
 }
 
-bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_hello *hello)
+bool lane_stream_greeted(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
 {
     const bool silent = stream->state == STREAM_SILENT;
 
@@ -341,7 +343,7 @@ bool lane_stream_greeted(struct lane *lane, struct stream *stream, const wire_he
     return true;
 }
 
-static void flush_one(struct lane *lane, struct stream *stream)
+static void flush_one(struct lane *lane, struct lane_stream *stream)
 {
     assert(!stream->attended);
     if (!stream->writable || stream->state == STREAM_ENDED)
@@ -361,25 +363,25 @@ static void flush_one(struct lane *lane, struct stream *stream)
 
 /* A step takes so long for what it says and no longer: thousands of pulls may wait for the same
  * push. */
-static bool puts_off(const struct lane *lane, const struct stream *stream)
+static bool puts_off(const struct lane *lane, const struct lane_stream *stream)
 {
     return !lane_has_time(lane) && stream->kind != LANE_STREAM_PEER;
 }
 
 void lane_stream_flush(struct lane *lane)
 {
-    struct stream *list = lane->attended, *oldest_first = NULL;
+    struct lane_stream *list = lane->attended, *oldest_first = NULL;
 
     lane->attended = NULL;
     lane->pulls_attended = false;
     while (list != NULL) {
-        struct stream *stream = list;
+        struct lane_stream *stream = list;
         list = stream->next_attended;
         stream->next_attended = oldest_first;
         oldest_first = stream;
     }
     while (oldest_first != NULL) {
-        struct stream *stream = oldest_first;
+        struct lane_stream *stream = oldest_first;
         oldest_first = stream->next_attended;
         assert(stream->attended);
         if (puts_off(lane, stream)) {

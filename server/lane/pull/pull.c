@@ -16,7 +16,7 @@
 #define TIMEOUT_MS_DEFAULT 60000u
 #define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
 
-bool lane_pull_is_long(const struct lane *lane, const struct pull *pull)
+bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
 {
     return pull->bytes > lane_copied_pull_bytes_max(lane) ||
            pull->piece_count > PIECES_PER_ANSWER_MAX;
@@ -29,7 +29,7 @@ static bool is_readable(const struct shard *shard)
 
 /* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL:
  * none. */
-static const struct shard *find_unready(struct pull *pull)
+static const struct shard *find_unready(struct lane_pull *pull)
 {
     if (pull->unready_piece < pull->piece_count) { /* most often it is that one still */
         const struct shard *shard = pull->pieces[pull->unready_piece].shard;
@@ -47,13 +47,13 @@ static const struct shard *find_unready(struct pull *pull)
 }
 
 /* A session that has been forgotten was closed, and its waiting pulls were answered then. */
-static bool waits_for_push(const struct stream *stream, const struct pull *pull)
+static bool waits_for_push(const struct lane_stream *stream, const struct lane_pull *pull)
 {
     assert(pull->request != 0);
     return stream->session != NULL && stream->session->mark < pull->after_sequence;
 }
 
-bool lane_pull_is_ready(const struct stream *stream, struct pull *pull)
+bool lane_pull_is_ready(const struct lane_stream *stream, struct lane_pull *pull)
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
@@ -69,7 +69,7 @@ static void note_due(struct lane *lane, uint64_t due_us)
         lane->pull_due_next_us = due_us;
 }
 
-static void close_view(struct lane *lane, struct pull *pull)
+static void close_view(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->active);
     for (uint32_t i = 0; i < pull->piece_count; i++) {
@@ -80,7 +80,7 @@ static void close_view(struct lane *lane, struct pull *pull)
     pull->active = false;
 }
 
-void lane_pull_open_view(struct lane *lane, struct pull *pull)
+void lane_pull_open_view(struct lane *lane, struct lane_pull *pull)
 {
     assert(!pull->active);
     assert(pull->error.status == SUMAC_OK);
@@ -90,16 +90,16 @@ void lane_pull_open_view(struct lane *lane, struct pull *pull)
     pull->active = true;
 }
 
-struct pull *lane_pull_under_way(const struct stream *stream)
+struct lane_pull *lane_pull_under_way(const struct lane_stream *stream)
 {
-    struct pull *pull = stream->first_pull;
+    struct lane_pull *pull = stream->first_pull;
 
     while (pull != NULL && !pull->active)
         pull = pull->next;
     return pull;
 }
 
-static void unlink_pull(struct stream *stream, struct pull *pull)
+static void unlink_pull(struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(stream->pull_count > 0);
     if (pull->prev != NULL)
@@ -114,7 +114,7 @@ static void unlink_pull(struct stream *stream, struct pull *pull)
     stream->pull_count--;
 }
 
-static void link_last(struct stream *stream, struct pull *pull)
+static void link_last(struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(pull->next == NULL);
     assert(stream->state == STREAM_GREETED);
@@ -127,14 +127,14 @@ static void link_last(struct stream *stream, struct pull *pull)
     stream->pull_count++;
 }
 
-void lane_pull_requeue(struct stream *stream, struct pull *pull)
+void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(pull->active);
     unlink_pull(stream, pull);
     link_last(stream, pull);
 }
 
-static void free_pull(struct lane *lane, struct stream *stream, struct pull *pull)
+static void free_pull(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(pull->piece_count <= pull->piece_capacity);
     lane_pull_give_room(lane, stream->session, pull);
@@ -146,16 +146,16 @@ static void free_pull(struct lane *lane, struct stream *stream, struct pull *pul
     sized_pool_give(&lane->bytes, pull, sizeof *pull);
 }
 
-void lane_pull_destroy(struct lane *lane, struct stream *stream, struct pull *pull)
+void lane_pull_destroy(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     unlink_pull(stream, pull);
     free_pull(lane, stream, pull);
 }
 
-void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *pull)
+void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     const uint64_t took_us = lane->now_us - pull->started_us;
-    struct session *session = stream->session;
+    struct lane_session *session = stream->session;
 
     assert(lane->now_us >= pull->started_us);
     if (pull->error.status == SUMAC_OK) {
@@ -171,8 +171,8 @@ void lane_pull_answered(struct lane *lane, struct stream *stream, struct pull *p
     lane_pull_destroy(lane, stream, pull);
 }
 
-static bool
-read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct sumac_error *error)
+static bool read_piece(
+    struct lane *lane, struct lane_pull *pull, const wire_piece *given, struct sumac_error *error)
 {
     struct shard *shard = store_shard(&lane->store, given->shard_id);
 
@@ -224,11 +224,11 @@ read_piece(struct lane *lane, struct pull *pull, const wire_piece *given, struct
 
 /* What can be said of a pull without looking at its pieces. */
 static void check_request(
-    struct lane *lane, const struct stream *stream, const wire_pull_request *request,
+    struct lane *lane, const struct lane_stream *stream, const wire_pull_request *request,
     struct sumac_error *error)
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    const struct session *session = stream->session;
+    const struct lane_session *session = stream->session;
 
     if (request->bounded)
         (void)fail(
@@ -262,7 +262,7 @@ static void check_request(
 
 /* False: there is no room for it, not even to say so. */
 static bool read_request(
-    struct lane *lane, const struct stream *stream, struct pull *pull,
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull,
     const wire_pull_request *request)
 {
     assert(pull->room_bytes == 0);
@@ -290,9 +290,9 @@ static bool read_request(
     return true;
 }
 
-static void cancel(struct lane *lane, struct stream *stream, uint64_t request)
+static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t request)
 {
-    for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
         if (pull->request == request) {
             lane_pull_destroy(lane, stream, pull);
             return;
@@ -300,7 +300,7 @@ static void cancel(struct lane *lane, struct stream *stream, uint64_t request)
     }
 }
 
-static void refuse_last(struct lane *lane, struct stream *stream, uint64_t request)
+static void refuse_last(struct lane *lane, struct lane_stream *stream, uint64_t request)
 {
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -311,11 +311,11 @@ static void refuse_last(struct lane *lane, struct stream *stream, uint64_t reque
         lane->pull_bounds.refused_max);
 }
 
-static void add(struct lane *lane, struct stream *stream, const wire_pull_request *request)
+static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_request *request)
 {
-    struct pull *pull = stream->pull_count == PULLS_PER_STREAM_MAX
-                            ? NULL
-                            : sized_pool_take_zeroed(&lane->bytes, sizeof(struct pull));
+    struct lane_pull *pull = stream->pull_count == PULLS_PER_STREAM_MAX
+                                 ? NULL
+                                 : sized_pool_take_zeroed(&lane->bytes, sizeof(struct lane_pull));
 
     if (pull != NULL) {
         pull->request = request->request;
@@ -337,7 +337,7 @@ static void add(struct lane *lane, struct stream *stream, const wire_pull_reques
 
 void lane_pull_request(struct lane *lane, const struct lane_event *event)
 {
-    struct stream *stream = lane_stream_find(lane, event->stream);
+    struct lane_stream *stream = lane_stream_find(lane, event->stream);
     const wire_pull_request *request = event->pull_request;
 
     if (stream == NULL || stream->state == STREAM_ENDED ||
@@ -358,15 +358,16 @@ void lane_pull_attend_all(struct lane *lane)
     if (lane->pulls_attended)
         return;
     lane->pulls_attended = true;
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->first_pull != NULL)
             lane_stream_attend(lane, stream);
     }
 }
 
-bool lane_pull_waits(const struct lane *lane, const struct session *session)
+bool lane_pull_waits(const struct lane *lane, const struct lane_session *session)
 {
-    for (const struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
+         stream = stream->next) {
         if (stream->kind == LANE_STREAM_PULL && stream->session == session &&
             stream->first_pull != NULL)
             return true;
@@ -374,14 +375,14 @@ bool lane_pull_waits(const struct lane *lane, const struct session *session)
     return false;
 }
 
-void lane_pull_end_session(struct lane *lane, struct session *session)
+void lane_pull_end_session(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->kind != LANE_STREAM_PULL || stream->session != session)
             continue;
-        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             if (pull->after_sequence <= session->mark || pull->error.status != SUMAC_OK)
                 continue;
             (void)fail(
@@ -396,7 +397,7 @@ void lane_pull_end_session(struct lane *lane, struct session *session)
 }
 
 /* Does the pull wait until the variable's creator assigns it? */
-static bool waits_for_creator(const struct pull *pull, const struct variable *variable)
+static bool waits_for_creator(const struct lane_pull *pull, const struct variable *variable)
 {
     if (pull->active || pull->error.status != SUMAC_OK)
         return false;
@@ -413,8 +414,8 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     if (!definition_is_assigned(&variable->definition) || variable->assigned)
         return;
     assert(!variable->deleted);
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+        for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             if (!waits_for_creator(pull, variable))
                 continue;
             (void)fail(
@@ -429,10 +430,10 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
 }
 
 void lane_pull_describe_wait(
-    const struct lane *lane, const struct stream *stream, struct pull *pull, char *text,
+    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
     size_t text_bytes)
 {
-    const struct session *session = stream->session;
+    const struct lane_session *session = stream->session;
 
     if (waits_for_push(stream, pull)) {
         (void)text_print_line(
@@ -464,7 +465,7 @@ void lane_pull_describe_wait(
     (void)text_print_line(text, text_bytes, "pull %" PRIu64 " waits for its reader", pull->request);
 }
 
-static void expire(struct lane *lane, struct stream *stream, struct pull *pull)
+static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     char wait[SUMAC_ERROR_TEXT_BYTES / 2];
 
@@ -477,7 +478,7 @@ static void expire(struct lane *lane, struct stream *stream, struct pull *pull)
     lane_stream_attend(lane, stream);
 }
 
-void lane_pull_said(struct lane *lane, struct stream *stream)
+void lane_pull_said(struct lane *lane, struct lane_stream *stream)
 {
     const uint64_t due_us = lane->now_us + UNREAD_US_MAX;
 
@@ -488,7 +489,7 @@ void lane_pull_said(struct lane *lane, struct stream *stream)
 
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->said_us != 0)
             stream->said_us += slept_us;
     }
@@ -496,7 +497,7 @@ void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
 
 /* A reader that takes nothing keeps blocks, also those of variables that were deleted. Its stream
  * ends, and with it what gRPC has of them. False: it has time left, or has taken all. */
-static bool give_up_unread(struct lane *lane, struct stream *stream)
+static bool give_up_unread(struct lane *lane, struct lane_stream *stream)
 {
     if (stream->kind != LANE_STREAM_PULL || stream->state == STREAM_ENDED || stream->writable ||
         stream->said_us == 0)
@@ -518,9 +519,9 @@ static bool give_up_unread(struct lane *lane, struct stream *stream)
 
 /* Whose time is over, and who is next among the others. False: the step is long enough, and some
  * have not been looked at. */
-static bool look_at(struct lane *lane, struct stream *stream)
+static bool look_at(struct lane *lane, struct lane_stream *stream)
 {
-    for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
         lane->work++;
         if (lane_pull_is_ready(stream, pull))
             continue;
@@ -542,7 +543,8 @@ void lane_pull_tick(struct lane *lane)
 {
     if (lane->now_us < lane->pull_due_us)
         return;
-    struct stream *stream = lane->pull_look == 0 ? NULL : lane_stream_find(lane, lane->pull_look);
+    struct lane_stream *stream =
+        lane->pull_look == 0 ? NULL : lane_stream_find(lane, lane->pull_look);
     if (stream == NULL) {
         lane->pull_due_next_us = UINT64_MAX;
         stream = lane->first_stream;

@@ -43,7 +43,7 @@ static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
 }
 
 /* Of one without memory for its pieces. */
-static uint64_t own_bytes(void) { return sized_pool_bytes(sizeof(struct pull)); }
+static uint64_t own_bytes(void) { return sized_pool_bytes(sizeof(struct lane_pull)); }
 
 static uint64_t bytes_of(uint64_t pieces)
 {
@@ -51,10 +51,13 @@ static uint64_t bytes_of(uint64_t pieces)
 }
 
 /* Do its pulls take the room of readers? */
-static bool is_reader(const struct session *session) { return session == NULL || session->closed; }
+static bool is_reader(const struct lane_session *session)
+{
+    return session == NULL || session->closed;
+}
 
 static bool refuse_reader(
-    const struct lane *lane, const struct pull *pull, uint64_t pieces, uint64_t bytes,
+    const struct lane *lane, const struct lane_pull *pull, uint64_t pieces, uint64_t bytes,
     struct sumac_error *error)
 {
     assert(pull->room_bytes == 0);
@@ -69,7 +72,7 @@ static bool refuse_reader(
 }
 
 static bool refuse_session(
-    const struct lane *lane, const struct session *session, const struct pull *pull,
+    const struct lane *lane, const struct lane_session *session, const struct lane_pull *pull,
     uint64_t pieces, uint64_t bytes, struct sumac_error *error)
 {
     assert(!session->closed);
@@ -85,7 +88,8 @@ static bool refuse_session(
     return false;
 }
 
-static bool common_has_room(const struct lane *lane, const struct session *session, uint64_t bytes)
+static bool
+common_has_room(const struct lane *lane, const struct lane_session *session, uint64_t bytes)
 {
     const uint64_t common =
         beyond_share(lane, session->pull_bytes + bytes) - beyond_share(lane, session->pull_bytes);
@@ -106,7 +110,8 @@ static bool is_riddled(const struct lane *lane)
 }
 
 static bool refuse_riddled(
-    const struct lane *lane, const struct pull *pull, uint64_t pieces, struct sumac_error *error)
+    const struct lane *lane, const struct lane_pull *pull, uint64_t pieces,
+    struct sumac_error *error)
 {
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -120,7 +125,7 @@ static bool refuse_riddled(
     return false;
 }
 
-static void change_session(struct lane *lane, struct session *session, uint64_t pull_bytes)
+static void change_session(struct lane *lane, struct lane_session *session, uint64_t pull_bytes)
 {
     assert(lane->common_pull_bytes >= beyond_share(lane, session->pull_bytes));
     lane->common_pull_bytes -= beyond_share(lane, session->pull_bytes);
@@ -129,7 +134,7 @@ static void change_session(struct lane *lane, struct session *session, uint64_t 
 }
 
 bool lane_pull_take_room(
-    struct lane *lane, struct session *session, struct pull *pull, uint64_t pieces,
+    struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error)
 {
     const uint64_t bytes = bytes_of(pieces);
@@ -152,7 +157,7 @@ bool lane_pull_take_room(
     return true;
 }
 
-bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
+bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->room_bytes == 0);
     if (lane->refused_pull_bytes + own_bytes() > lane->pull_bounds.refused_max)
@@ -164,7 +169,7 @@ bool lane_pull_take_last_room(struct lane *lane, struct pull *pull)
     return true;
 }
 
-void lane_pull_give_room(struct lane *lane, struct session *session, struct pull *pull)
+void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
 {
     assert(lane->pull_bytes >= pull->room_bytes);
     assert(
@@ -180,10 +185,10 @@ void lane_pull_give_room(struct lane *lane, struct session *session, struct pull
         change_session(lane, session, session->pull_bytes - pull->room_bytes);
 }
 
-void lane_pull_disown(struct lane *lane, struct session *session)
+void lane_pull_disown(struct lane *lane, struct lane_session *session)
 {
     const uint64_t readers_max = lane->pull_bounds.readers_max;
-    struct stream *stream = lane->first_stream;
+    struct lane_stream *stream = lane->first_stream;
 
     assert(session->closed);
     lane->reader_pull_bytes += session->pull_bytes;

@@ -30,7 +30,7 @@ struct message {
 
 /* What it reads is chosen: the values as they are now. A long one keeps them by a view, and so does
  * one that shows what is not on disk yet: it waits until that is. */
-static void fix(struct lane *lane, struct pull *pull)
+static void fix(struct lane *lane, struct lane_pull *pull)
 {
     assert(!pull->active);
     pull->fixed = true;
@@ -43,7 +43,7 @@ static void fix(struct lane *lane, struct pull *pull)
 }
 
 /* May it be said? */
-static bool is_due(struct lane *lane, const struct stream *stream, struct pull *pull)
+static bool is_due(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
 {
     if (!lane_pull_is_ready(stream, pull))
         return false;
@@ -55,11 +55,11 @@ static bool is_due(struct lane *lane, const struct stream *stream, struct pull *
 }
 
 /* The pull whose turn it is, or NULL. */
-static struct pull *choose(struct lane *lane, const struct stream *stream)
+static struct lane_pull *choose(struct lane *lane, const struct lane_stream *stream)
 {
-    const struct pull *under_way = lane_pull_under_way(stream);
+    const struct lane_pull *under_way = lane_pull_under_way(stream);
 
-    for (struct pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
         lane->work++;
         const bool another = under_way != NULL && under_way != pull;
         if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
@@ -110,7 +110,7 @@ static bool add_bytes(
 
 /* Some of the piece at hand, block by block. */
 static bool add_run(
-    struct lane *lane, struct message *message, const struct pull *pull,
+    struct lane *lane, struct message *message, const struct lane_pull *pull,
     const struct pull_piece *piece, uint64_t bytes)
 {
     uint64_t at = piece->offset + pull->next_byte;
@@ -136,7 +136,7 @@ static bool add_run(
 /* How many pieces, and at most how many runs, the next message has; *bytes is the bound, then what
  * it comes to. */
 static void measure(
-    const struct lane *lane, const struct pull *pull, uint64_t *bytes, uint32_t *pieces,
+    const struct lane *lane, const struct lane_pull *pull, uint64_t *bytes, uint32_t *pieces,
     uint32_t *runs)
 {
     uint64_t left = *bytes, next_byte = pull->next_byte;
@@ -159,7 +159,7 @@ static void measure(
 }
 
 static wire_piece *
-add_piece(struct lane *lane, struct message *message, const struct pull *pull, uint64_t bytes)
+add_piece(struct lane *lane, struct message *message, const struct lane_pull *pull, uint64_t bytes)
 {
     const struct pull_piece *piece = &pull->pieces[pull->next_piece];
     wire_piece *said = arena_take(&lane->arena, sizeof *said);
@@ -177,7 +177,8 @@ add_piece(struct lane *lane, struct message *message, const struct pull *pull, u
 }
 
 /* The next bytes of the pull, at most `bytes`. */
-static bool compose(struct lane *lane, struct message *message, struct pull *pull, uint64_t bytes)
+static bool
+compose(struct lane *lane, struct message *message, struct lane_pull *pull, uint64_t bytes)
 {
     uint32_t pieces, runs;
 
@@ -207,7 +208,7 @@ static bool compose(struct lane *lane, struct message *message, struct pull *pul
     return true;
 }
 
-static bool add_versions(struct lane *lane, wire_pull_answer *answer, const struct pull *pull)
+static bool add_versions(struct lane *lane, wire_pull_answer *answer, const struct lane_pull *pull)
 {
     answer->versions = arena_take(&lane->arena, pull->piece_count * sizeof *answer->versions);
     if (answer->versions == NULL)
@@ -219,7 +220,7 @@ static bool add_versions(struct lane *lane, wire_pull_answer *answer, const stru
     return true;
 }
 
-static void say_error(struct lane *lane, wire_pull_answer *answer, const struct pull *pull)
+static void say_error(struct lane *lane, wire_pull_answer *answer, const struct lane_pull *pull)
 {
     assert(pull->error.status != SUMAC_OK);
     answer->status = (uint32_t)pull->error.status;
@@ -228,7 +229,7 @@ static void say_error(struct lane *lane, wire_pull_answer *answer, const struct 
     answer->last = true;
 }
 
-static void end_view(struct lane *lane, struct pull *pull)
+static void end_view(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->view.ended);
     (void)fail(
@@ -241,7 +242,7 @@ static void end_view(struct lane *lane, struct pull *pull)
 }
 
 /* May the end of this pull free what it reads? */
-static bool reads_deleted(const struct lane *lane, const struct pull *pull)
+static bool reads_deleted(const struct lane *lane, const struct lane_pull *pull)
 {
     for (uint32_t i = 0; lane->store.deleted_count > 0 && i < pull->piece_count; i++) {
         if (pull->pieces[i].shard->variable->deleted)
@@ -251,7 +252,7 @@ static bool reads_deleted(const struct lane *lane, const struct pull *pull)
 }
 
 /* The next message of this pull. */
-static bool say(struct lane *lane, struct message *message, struct pull *pull)
+static bool say(struct lane *lane, struct message *message, struct lane_pull *pull)
 {
     const bool first = pull->next_piece == 0 && pull->next_byte == 0;
     const bool is_long = lane_pull_is_long(lane, pull);
@@ -291,8 +292,9 @@ static void take_back(struct lane *lane, const struct message *message)
 }
 
 /* The greeting, and the next message of the pull (NULL: none has its turn). False: no memory. */
-static bool
-begin(struct lane *lane, const struct stream *stream, struct message *message, struct pull *pull)
+static bool begin(
+    struct lane *lane, const struct lane_stream *stream, struct message *message,
+    struct lane_pull *pull)
 {
     assert(stream->kind == LANE_STREAM_PULL);
     message->answer = arena_take(&lane->arena, sizeof *message->answer);
@@ -307,9 +309,9 @@ begin(struct lane *lane, const struct stream *stream, struct message *message, s
     return pull == NULL || say(lane, message, pull);
 }
 
-void lane_pulled_flush(struct lane *lane, struct stream *stream)
+void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
 {
-    struct pull *pull = stream->state == STREAM_STALE ? NULL : choose(lane, stream);
+    struct lane_pull *pull = stream->state == STREAM_STALE ? NULL : choose(lane, stream);
 
     assert(stream->writable);
     assert(stream->state != STREAM_ENDED);
