@@ -368,9 +368,10 @@ uint64_t lane_peek(const struct lane *lane, uint64_t shard_id, uint8_t *out, uin
     if (shard == NULL || is_busy(shard) || !shard->variable->filled || out_bytes < shard->bytes)
         return 0;
     for (uint32_t i = 0; i < shard->block_count; i++) {
-        assert(shard->value[i]->died == 0);
-        memcpy(out + copied, shard->value[i]->data, shard->value[i]->bytes);
-        copied += shard->value[i]->bytes;
+        const struct block *block = shard->list[STORE_VALUE][i];
+        assert(block->died == 0);
+        memcpy(out + copied, block->data, block->bytes);
+        copied += block->bytes;
     }
     return copied;
 }

@@ -6,8 +6,16 @@
 
 typedef void *taker(struct sized_pool *pool, size_t bytes);
 
+/* Where the present block of a place is entered. */
+static struct block **place_of(const struct block *block)
+{
+    assert(block->list < block->shard->list_count);
+    assert(block->index < block->shard->block_count);
+    return &block->shard->list[block->list][block->index];
+}
+
 static struct block *
-make(struct store *store, struct shard *shard, uint32_t index, taker *take_bytes)
+make(struct store *store, struct shard *shard, uint32_t list, uint32_t index, taker *take_bytes)
 {
     const uint64_t offset = (uint64_t)index * store->block_bytes;
     const uint64_t left = shard->bytes - offset;
@@ -22,13 +30,22 @@ make(struct store *store, struct shard *shard, uint32_t index, taker *take_bytes
         sized_pool_give(&store->bytes, block, sizeof *block);
         return NULL;
     }
-    *block = (struct block){.shard = shard, .data = data, .index = index, .bytes = bytes};
+    *block =
+        (struct block){.shard = shard, .data = data, .list = list, .index = index, .bytes = bytes};
     return block;
 }
 
-struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index)
+struct block *
+store_block_make(struct store *store, struct shard *shard, uint32_t list, uint32_t index)
 {
-    return make(store, shard, index, sized_pool_take);
+    struct block *block = make(store, shard, list, index, sized_pool_take);
+
+    if (block == NULL)
+        return NULL;
+    assert(*place_of(block) == NULL);
+    block->born = store->position;
+    *place_of(block) = block;
+    return block;
 }
 
 static void give_back(struct store *store, struct block *block)
@@ -112,13 +129,12 @@ static void link_old(struct store *store, struct block *block)
     share_bound(store);
 }
 
-/* Take an old block out of its place's chain. Only values have readers, so only values have old
- * blocks. */
-static void unchain(struct block *block)
+/* Take an old block out of its place's chain. */
+static void unchain(const struct block *block)
 {
     if (block->shard == NULL)
         return;
-    struct block *newer = block->shard->value[block->index];
+    struct block *newer = *place_of(block);
     while (newer != NULL && newer->older != block)
         newer = newer->older;
     if (newer != NULL)
@@ -192,7 +208,7 @@ static bool needed(const struct store *store, const struct block *block)
 /* What it takes is of the views' bound, not of the state's. */
 static struct block *take_for_write(struct store *store, const struct block *beside)
 {
-    return make(store, beside->shard, beside->index, sized_pool_take_reserved);
+    return make(store, beside->shard, beside->list, beside->index, sized_pool_take_reserved);
 }
 
 /* A block beside one that readers need. Where there is no memory for it, views are given up, the
@@ -214,17 +230,14 @@ static struct block *take_beside(struct store *store, const struct block *block)
     return fresh;
 }
 
-struct block *store_block_write(
-    struct store *store, struct block **place, uint64_t position, const struct block **from)
+struct block *store_block_write(struct store *store, struct block *block, uint64_t position)
 {
-    struct block *block = *place;
-
     assert(block->died == 0);
+    assert(*place_of(block) == block);
     assert(position >= block->born);
     while (store->views.first != NULL && needed(store, block) &&
            store->view_bytes + block->bytes > view_bytes_max(store))
         end_oldest_view(store);
-    *from = block;
     if (!needed(store, block))
         return block;
     struct block *fresh = take_beside(store, block);
@@ -234,14 +247,16 @@ struct block *store_block_write(
     fresh->older = block;
     block->died = position;
     link_old(store, block);
-    *place = fresh;
+    *place_of(fresh) = fresh;
     return fresh;
 }
 
-struct block *store_block_at(const struct shard *shard, uint32_t index, uint64_t position)
+struct block *
+store_block_at(const struct shard *shard, uint32_t list, uint32_t index, uint64_t position)
 {
-    struct block *block = shard->value[index];
+    struct block *block = shard->list[list][index];
 
+    assert(list < shard->list_count);
     assert(index < shard->block_count);
     while (block->born > position) {
         block = block->older;

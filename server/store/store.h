@@ -2,14 +2,14 @@
 /* store.h -- what a ps holds: variables, the shards of them that are its own, their values and
  * slots as lists of blocks.
  *
- *   shard ─┬─ value:   | block 0 | block 1 | … | last |   each block_bytes long, the last as needed
- *          └─ slot[i]: | block 0 | block 1 | … | last |   the function's companions, as many
+ *   shard ─┬─ list[0]:     | block 0 | block 1 | … | last |   its value: blocks of block_bytes, the
+ *          └─ list[1 + i]: | block 0 | block 1 | … | last |   last as needed; its slots, likewise
  *
- * A block knows the position it was born at. Long pulls open a view of a position, and count
- * nothing on its blocks. Before the lane overwrites a block that an open view still sees, it takes
- * a spare one and leaves the old one to the view:
+ * A block knows its place – its shard, list and index – and the position it was born at. Long pulls
+ * open a view of a position, and count nothing on its blocks. Before the lane overwrites a block
+ * that an open view still sees, it takes a spare one and leaves the old one to the view:
  *
- *   value[3] ─► block (born 90) ─older─► block (born 41, died 90) ─older─► block (born 7, died 41)
+ *   list[0][3] ─► (born 90) ─older─► (born 41, died 90) ─older─► (born 7, died 41)
  *
  * a view at position 60 sees the one in the middle. Old blocks are bounded by view_bytes_max:
  * beyond it the oldest view is ended, and its reader told so. The writer never waits.
@@ -25,6 +25,8 @@
 #include "update.h"
 
 #define STORE_BLOCK_BYTES 1048576u
+#define STORE_VALUE 0u /* a shard's list of its value; that of slot i is 1 + i */
+#define STORE_LISTS_MAX (1u + UPDATE_SLOTS_MAX)
 #define STORE_USER_WORDS 6u
 #define STORE_TASK_TEXT_BYTES 80 /* a job's name of 64 bytes, a space, an index, the NUL */
 
@@ -35,9 +37,10 @@ struct block {
     LINKS(struct block) among_old;
     struct shard *shard; /* NULL: freed meanwhile; the bytes are still lent */
     uint8_t *data;
-    uint64_t born; /* the position of the operation that made it */
-    uint64_t died; /* of the one that replaced it; 0: present */
-    uint32_t index, bytes;
+    uint64_t born;        /* the position of the operation that made it */
+    uint64_t died;        /* of the one that replaced it; 0: present */
+    uint32_t list, index; /* its place in the shard */
+    uint32_t bytes;
     uint32_t lent; /* spans of it that are on their way to a reader */
 };
 
@@ -74,11 +77,11 @@ struct shard {
     uint32_t layout_epoch;
     struct variable *variable;
     uint64_t bytes, row_bytes;
-    uint64_t first_element; /* in the whole variable */
-    uint32_t block_count;
-    struct block **value;
-    struct block **slot[UPDATE_SLOTS_MAX];
-    uint64_t version;    /* pushes applied */
+    uint64_t first_element;               /* in the whole variable */
+    uint32_t list_count;                  /* 1 + the slots of its variable's function */
+    uint32_t block_count;                 /* of each list */
+    struct block **list[STORE_LISTS_MAX]; /* (list_count, block_count) */
+    uint64_t version;                     /* pushes applied */
     uint64_t step_count; /* of them, by its variable's function, if that counts_steps */
     uint64_t
         *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
@@ -169,14 +172,16 @@ void store_assigned_drop(struct store *store, struct shard *shard);
 
 /* blocks.c */
 
-struct block *store_block_take(struct store *store, struct shard *shard, uint32_t index);
-/* Make a block writable, as the operation at `position`. *from is what to read: the block itself,
- * or the old one, whose bytes have not been copied. NULL: there is no memory for another one, and
- * bytes of this one are on their way to a reader. */
-struct block *store_block_write(
-    struct store *store, struct block **place, uint64_t position, const struct block **from);
+/* A block for a place that has none yet, born now. NULL: no memory. */
+struct block *
+store_block_make(struct store *store, struct shard *shard, uint32_t list, uint32_t index);
+/* What the operation at `position` writes to in place of this present block: the block itself, or
+ * another one, whose bytes are not copied, where readers need this one. NULL: there is no memory
+ * for another one, and bytes of this one are on their way to a reader. */
+struct block *store_block_write(struct store *store, struct block *block, uint64_t position);
 /* The block that a view at `position` sees. */
-struct block *store_block_at(const struct shard *shard, uint32_t index, uint64_t position);
+struct block *
+store_block_at(const struct shard *shard, uint32_t list, uint32_t index, uint64_t position);
 static inline void store_block_lend(struct block *block) { block->lent++; }
 void store_block_released(struct store *store, struct block *block);
 /* A block that nobody lends or sees any more, present or old. */

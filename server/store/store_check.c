@@ -12,7 +12,7 @@ uint64_t store_mix(const struct shard *shard)
 
 /* A present block, and the old ones behind it, each replaced no later than the one before it was
  * made. */
-static void check_value(
+static void check_place(
     const struct shard *shard, const struct block *block, struct store_sums *sums,
     struct check *check)
 {
@@ -22,7 +22,7 @@ static void check_value(
         check_object(check, "variable %s: its present block %u has died", name, block->index);
     for (const struct block *old = block->older, *newer = block; old != NULL; old = old->older) {
         sums->chained++;
-        if (old->shard != shard || old->index != block->index)
+        if (old->shard != shard || old->list != block->list || old->index != block->index)
             check_object(
                 check, "variable %s: the block before block %u is another place's", name,
                 block->index);
@@ -40,25 +40,24 @@ static void check_value(
 }
 
 static void check_list(
-    const struct store *store, const struct shard *shard, struct block *const *blocks,
-    struct store_sums *sums, struct check *check)
+    const struct store *store, const struct shard *shard, uint32_t list, struct store_sums *sums,
+    struct check *check)
 {
     const struct variable *variable = shard->variable;
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < shard->block_count; i++) {
-        const struct block *block = blocks[i];
+        const struct block *block = shard->list[list][i];
         if (block == NULL && variable->filled)
             check_object(check, "variable %s is filled and has no block %u", variable->name, i);
         if (block == NULL)
             return;
-        if (block->shard != shard || block->index != i)
+        if (block->shard != shard || block->list != list || block->index != i)
             check_object(check, "variable %s: block %u is another place's", variable->name, i);
         if (block->bytes > store->block_bytes)
             check_object(
                 check, "variable %s: block %u has %u bytes", variable->name, i, block->bytes);
-        if (blocks == shard->value)
-            check_value(shard, block, sums, check);
+        check_place(shard, block, sums, check);
         bytes += block->bytes;
         sums->lent += block->lent;
     }
@@ -82,7 +81,7 @@ static void check_shard(
     const uint32_t slots = variable->definition.function->slot_count;
 
     sums->shards++;
-    sums->state_bytes += shard->bytes * (1 + slots);
+    sums->state_bytes += shard->bytes * shard->list_count;
     sums->users_mix += store_mix(shard) * shard->users;
     sums->views_mix += store_mix(shard) * shard->views;
     if (shard->views > shard->users)
@@ -93,10 +92,9 @@ static void check_shard(
         check_object(
             check, "variable %s: shard %" PRIu64 " is %s by its number", variable->name, shard->id,
             variable->deleted ? "deleted and found" : "not found");
-    if (shard->block_count > 0)
-        check_list(store, shard, shard->value, sums, check);
-    for (uint32_t i = 0; shard->block_count > 0 && i < slots; i++)
-        check_list(store, shard, shard->slot[i], sums, check);
+    check_same(check, shard->list_count, 1 + slots, "lists of blocks", variable->name);
+    for (uint32_t i = 0; shard->block_count > 0 && i < shard->list_count; i++)
+        check_list(store, shard, i, sums, check);
     if (shard->unassigned == NULL)
         return;
     const uint64_t bytes = store_assignable_bytes(variable, shard->bytes);

@@ -34,12 +34,13 @@ void store_init(
     key_map_init(&store->names, memory);
 }
 
-static void
-drop_blocks(struct store *store, struct shard *shard, struct block **blocks, uint32_t count)
+static void drop_list(struct store *store, struct shard *shard, uint32_t list)
 {
+    struct block **blocks = shard->list[list];
+
     if (blocks == NULL)
         return;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < shard->block_count; i++) {
         for (struct block *block = blocks[i], *older; block != NULL; block = older) {
             assert(block->shard == shard);
             older = block->older;
@@ -55,16 +56,13 @@ drop_blocks(struct store *store, struct shard *shard, struct block **blocks, uin
 
 static void free_shard(struct store *store, struct shard *shard)
 {
-    const uint32_t slots = shard->variable->definition.function->slot_count;
-
     assert(shard->users == 0 && shard->views == 0);
     store_assigned_drop(store, shard);
-    drop_blocks(store, shard, shard->value, shard->block_count);
-    for (uint32_t i = 0; i < slots; i++)
-        drop_blocks(store, shard, shard->slot[i], shard->block_count);
-    assert(store->state_bytes >= shard->bytes * (1 + slots));
+    for (uint32_t i = 0; i < shard->list_count; i++)
+        drop_list(store, shard, i);
+    assert(store->state_bytes >= shard->bytes * shard->list_count);
     assert(store->shard_count > 0);
-    store->state_bytes -= shard->bytes * (1 + slots);
+    store->state_bytes -= shard->bytes * shard->list_count;
     store->shard_count--;
 }
 
@@ -152,43 +150,31 @@ static bool copy_name(struct store *store, struct variable *variable, const wire
     return true;
 }
 
-static struct block **take_blocks(struct store *store, uint32_t count)
-{
-    struct block **blocks = sized_pool_take(&store->bytes, count * sizeof(struct block *));
-
-    if (blocks != NULL)
-        memset(blocks, 0, count * sizeof(struct block *));
-    return blocks;
-}
-
 /* The shard of a placement, without its blocks' bytes. False: no memory. */
 static bool make_shard(
     struct store *store, struct variable *variable, struct placement *placement,
     struct shard *shard)
 {
     bool complete = true;
-    const uint32_t slots = variable->definition.function->slot_count;
 
     *shard = (struct shard){
         .id = placement->shard_id,
         .layout_epoch = placement->layout_epoch,
         .variable = variable,
-        .bytes = placement->bytes};
+        .bytes = placement->bytes,
+        .list_count = 1 + variable->definition.function->slot_count};
     const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);
     assert(element_bytes > 0);
     shard->row_bytes = placement->rows == 0 ? 0 : placement->bytes / placement->rows;
     shard->first_element = placement->first_row * (shard->row_bytes / element_bytes);
     shard->block_count =
         (uint32_t)((placement->bytes + store->block_bytes - 1) / store->block_bytes);
-    if (shard->block_count > 0) {
-        shard->value = take_blocks(store, shard->block_count);
-        complete = shard->value != NULL;
-        for (uint32_t i = 0; i < slots; i++) {
-            shard->slot[i] = take_blocks(store, shard->block_count);
-            complete = complete && shard->slot[i] != NULL;
-        }
+    for (uint32_t i = 0; shard->block_count > 0 && i < shard->list_count; i++) {
+        shard->list[i] =
+            sized_pool_take_zeroed(&store->bytes, shard->block_count * sizeof *shard->list[i]);
+        complete = complete && shard->list[i] != NULL;
     }
-    store->state_bytes += shard->bytes * (1 + slots);
+    store->state_bytes += shard->bytes * shard->list_count;
     store->shard_count++;
     placement->here = shard;
     complete = complete && store_assignable(store, shard);
@@ -318,14 +304,13 @@ static enum sumac_status check_room(
 /* What this variable, which may be half made, takes of the state by what is in use. */
 static uint64_t in_use_by(const struct variable *variable)
 {
-    const uint64_t lists = 1 + variable->definition.function->slot_count;
     uint64_t bytes = variable->own_bytes;
 
     for (uint32_t i = 0; i < variable->placement_count; i++) {
         const struct shard *shard = variable->placements[i].here;
         if (shard == NULL)
             continue;
-        bytes += shard->bytes * lists;
+        bytes += shard->bytes * shard->list_count;
         if (shard->unassigned != NULL)
             bytes += store_assignable_bytes(variable, shard->bytes);
     }
@@ -422,29 +407,26 @@ enum sumac_status store_add(
     return SUMAC_OK;
 }
 
-/* Give the bytes of one list (0: the value, else a slot) from `within` on their initial value, to
- * the end of the block or of the slice. Returns how many; 0: no memory. */
+/* Give the bytes of one list from `within` on their initial value, to the end of the block or of
+ * the slice. Returns how many; 0: no memory. */
 static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t list, uint64_t within)
 {
     const struct variable *variable = shard->variable;
-    struct block **blocks = list == 0 ? shard->value : shard->slot[list - 1];
     const uint32_t index = (uint32_t)(within / store->block_bytes);
     const uint64_t start = within % store->block_bytes;
 
+    assert(list < shard->list_count);
     assert(index < shard->block_count);
-    assert(list <= variable->definition.function->slot_count);
-    if (start == 0) {
-        blocks[index] = store_block_take(store, shard, index);
-        if (blocks[index] == NULL)
-            return 0;
-        blocks[index]->born = store->position;
-    }
-    uint8_t *data = blocks[index]->data + start;
-    uint64_t bytes = blocks[index]->bytes - start;
+    const struct block *block =
+        start == 0 ? store_block_make(store, shard, list, index) : shard->list[list][index];
+    if (block == NULL)
+        return 0;
+    uint8_t *data = block->data + start;
+    uint64_t bytes = block->bytes - start;
     if (bytes > FILL_SLICE_BYTES)
         bytes = FILL_SLICE_BYTES;
     const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);
-    if (list > 0) {
+    if (list != STORE_VALUE) {
         update_fill_slot(
             variable->definition.function, list - 1, variable->definition.dtype,
             bytes / element_bytes, data);
@@ -464,14 +446,13 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
 enum sumac_status store_fill(
     struct store *store, struct variable *variable, uint64_t bytes_max, struct sumac_error *error)
 {
-    const uint32_t lists = 1 + variable->definition.function->slot_count;
     uint64_t done = 0;
 
     assert(!variable->filled);
     assert(!variable->deleted);
     for (uint32_t i = 0; i < variable->placement_count; i++) {
         struct shard *shard = variable->placements[i].here;
-        while (shard != NULL && shard->fill_bytes < shard->bytes * lists) {
+        while (shard != NULL && shard->fill_bytes < shard->bytes * shard->list_count) {
             if (done >= bytes_max)
                 return SUMAC_OK;
             const uint64_t filled = fill_slice(

@@ -123,8 +123,8 @@ static float first_of(const struct block *block)
 static struct block *
 overwrite(struct store *store, struct shard *shard, uint32_t index, float value)
 {
-    const struct block *from;
-    struct block *block = store_block_write(store, &shard->value[index], ++store->position, &from);
+    struct block *block =
+        store_block_write(store, shard->list[STORE_VALUE][index], ++store->position);
 
     assert_non_null(block);
     for (uint32_t i = 0; i < block->bytes / sizeof value; i++)
@@ -142,9 +142,9 @@ static void a_variable_is_cut_into_blocks(void **state)
 
     const struct shard *shard = store_shard(&fixture->store, 3);
     assert_int_equal(shard->block_count, 3);
-    assert_int_equal(shard->value[2]->bytes, 32);
-    assert_number_equal(first_of(shard->value[2]), 1);
-    assert_number_equal(first_of(shard->slot[0][2]), 0);
+    assert_int_equal(shard->list[STORE_VALUE][2]->bytes, 32);
+    assert_number_equal(first_of(shard->list[STORE_VALUE][2]), 1);
+    assert_number_equal(first_of(shard->list[1][2]), 0);
     assert_int_equal(fixture->store.state_bytes, 3 * 160);
 }
 
@@ -169,10 +169,10 @@ static void slots_start_from_what_their_function_says(void **state)
 
     added->definition.function = adam;
     const struct shard *shard = store_shard(&fixture->store, 3);
-    assert_number_equal(first_of(shard->value[2]), 1); /* then */
-    assert_number_equal(first_of(shard->slot[0][2]), 0);
-    assert_number_equal(first_of(shard->slot[1][0]), 0.25);
-    assert_number_equal(first_of(shard->slot[1][2]), 0.25);
+    assert_number_equal(first_of(shard->list[STORE_VALUE][2]), 1); /* then */
+    assert_number_equal(first_of(shard->list[1][2]), 0);
+    assert_number_equal(first_of(shard->list[2][0]), 0.25);
+    assert_number_equal(first_of(shard->list[2][2]), 0.25);
 }
 
 /* Ten rows of four in one shard, or in two of six and four rows: the same random values. */
@@ -218,8 +218,10 @@ static void values_do_not_depend_on_the_split(void **state)
 
     const struct shard *second = store_shard(&fixture->store, 11);
     const struct shard *all = store_shard(&fixture->store, 20);
-    assert_memory_equal(second->value[0]->data, all->value[1]->data + 32, 32);
-    assert_memory_equal(second->value[0]->data + 32, all->value[2]->data, 32);
+    assert_memory_equal(
+        second->list[STORE_VALUE][0]->data, all->list[STORE_VALUE][1]->data + 32, 32);
+    assert_memory_equal(
+        second->list[STORE_VALUE][0]->data + 32, all->list[STORE_VALUE][2]->data, 32);
 }
 
 static void a_small_variable_takes_a_small_block(void **state)
@@ -364,7 +366,7 @@ static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state
 
     assert_null(store_shard(&fixture->store, 3));
     assert_null(store_find_by_name(&fixture->store, "v3"));
-    assert_number_equal(first_of(shard->value[0]), 1);
+    assert_number_equal(first_of(shard->list[STORE_VALUE][0]), 1);
     assert_int_equal(fixture->store.state_bytes, 160);
     store_let_go(&fixture->store, shard);
     assert_int_equal(fixture->store.state_bytes, 0);
@@ -378,7 +380,7 @@ static void without_a_reader_a_block_is_written_in_place(void **state)
 
     add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(&fixture->store, 3);
-    const struct block *before = shard->value[0];
+    const struct block *before = shard->list[STORE_VALUE][0];
 
     assert_ptr_equal(overwrite(&fixture->store, shard, 0, 7), before);
     assert_int_equal(fixture->store.view_bytes, 0);
@@ -402,14 +404,14 @@ static void a_view_sees_its_position_whatever_is_written(void **state)
     shard->views++;
     overwrite(store, shard, 0, 30);
 
-    assert_number_equal(first_of(store_block_at(shard, 0, early.position)), 10);
-    assert_number_equal(first_of(store_block_at(shard, 0, late.position)), 21);
-    assert_number_equal(first_of(shard->value[0]), 30);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 21);
+    assert_number_equal(first_of(shard->list[STORE_VALUE][0]), 30);
     assert_int_equal(store->view_bytes, 128);
     shard->views--;
     store_view_close(store, &late);
     assert_int_equal(store->view_bytes, 64);
-    assert_number_equal(first_of(store_block_at(shard, 0, early.position)), 10);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
     shard->views--;
     store_view_close(store, &early);
     assert_int_equal(store->view_bytes, 0);
@@ -436,7 +438,7 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
     assert_true(early.ended);
     assert_false(late.ended);
     assert_true(store->view_bytes <= 128);
-    assert_number_equal(first_of(store_block_at(shard, 0, late.position)), 10);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 10);
     shard->views -= 2;
     store_view_close(store, &early);
     store_view_close(store, &late);
@@ -448,7 +450,7 @@ static void lent_bytes_outlive_their_view_and_their_shard(void **state)
     struct store *store = &fixture->store;
     struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
-    struct block *lent = shard->value[0];
+    struct block *lent = shard->list[STORE_VALUE][0];
 
     store_block_lend(lent);
 

@@ -95,20 +95,19 @@ static bool depends(
 /* Make the block writable for bytes first … first + bytes - 1 of it. *from is where to read them.
  * NULL: no memory. */
 static struct block *open_block(
-    struct lane *lane, struct batch *batch, uint64_t position, struct block **place, bool whole,
+    struct lane *lane, struct batch *batch, uint64_t position, struct block *old, bool whole,
     const struct block **from)
 {
-    struct block *block = store_block_write(&lane->store, place, position, from);
+    struct block *block = store_block_write(&lane->store, old, position);
 
-    if (block == NULL || *from == block)
+    *from = old;
+    if (block == NULL || block == old)
         return block;
     if (!whole) {
-        memcpy(block->data, (*from)->data, block->bytes);
+        memcpy(block->data, old->data, block->bytes);
         batch->copied_bytes += block->bytes;
         *from = block;
     } else {
-        struct block *old = block->older;
-        assert(old == *from);
         assert(batch->held_count < batch->capacity);
         store_block_lend(old); /* its view may end before the slice has run */
         batch->held[batch->held_count++] = old;
@@ -127,13 +126,13 @@ static bool cut_block(
     const uint32_t index = (uint32_t)(at / lane->store.block_bytes);
     uint64_t within = at % lane->store.block_bytes;
     const uint64_t left = run->bytes - operation->byte;
-    const uint64_t room = shard->value[index]->bytes - within;
+    struct block *old = shard->list[STORE_VALUE][index];
+    const uint64_t room = old->bytes - within;
     const uint64_t end = within + (left < room ? left : room);
-    const bool whole = within == 0 && end == shard->value[index]->bytes;
+    const bool whole = within == 0 && end == old->bytes;
     const uint64_t element = sumac_dtype_bytes(prepared->dtype);
     const struct block *from;
-    struct block *block =
-        open_block(lane, batch, operation->position, &shard->value[index], whole, &from);
+    struct block *block = open_block(lane, batch, operation->position, old, whole, &from);
 
     assert(index < shard->block_count);
     assert(at + left <= shard->bytes);
@@ -154,7 +153,7 @@ static bool cut_block(
         slice->value_in = from->data + within;
         slice->gradient = cursor.chunk->data + cursor.offset;
         for (uint32_t i = 0; i < slice->function->slot_count; i++)
-            slice->slot_in[i] = slice->slot_out[i] = shard->slot[i][index]->data + within;
+            slice->slot_in[i] = slice->slot_out[i] = shard->list[1 + i][index]->data + within;
         within += bytes;
         operation->byte += bytes;
         cursor.offset += bytes;

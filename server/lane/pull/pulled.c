@@ -118,9 +118,9 @@ static bool add_run(
     while (bytes > 0) {
         const uint32_t index = (uint32_t)(at / lane->store.block_bytes);
         const uint64_t within = at % lane->store.block_bytes;
-        struct block *block = pull->active
-                                  ? store_block_at(piece->shard, index, pull->view.position)
-                                  : piece->shard->value[index];
+        struct block *block =
+            pull->active ? store_block_at(piece->shard, STORE_VALUE, index, pull->view.position)
+                         : piece->shard->list[STORE_VALUE][index];
         assert(index < piece->shard->block_count);
         assert(within < block->bytes);
         const uint64_t left = block->bytes - within;
