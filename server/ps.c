@@ -339,7 +339,7 @@ static void turn(struct ps *ps)
         return;
     const bool busy = compute_pool_jobs(ps->pool) > 0;
     const uint64_t due_us = tick_us(ps) < ps->redial_us ? tick_us(ps) : ps->redial_us;
-    if (ps->turns.first == NULL) {
+    if (ps->turns.waiting.first == NULL) {
         (void)rpc_poll(ps->poller, busy ? 0 : due_us);
         return;
     }

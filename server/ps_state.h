@@ -15,6 +15,7 @@
 
 #include "compute_pool.h"
 #include "lane.h"
+#include "list.h"
 #include "ps.h"
 #include "ps_core.h"
 #include "release_queue.h"
@@ -65,12 +66,12 @@ struct ps_link {
     uint64_t spoke_us; /* when it last said or was said something, once it is half closed */
     bool bulky;        /* its last message was of a long pull: the next one waits for its turn */
     bool waits;        /* … and is in the queue */
-    struct ps_link *next_waiting;
+    LINKS(struct ps_link) in_turns;
 };
 
 /* Streams that may go on with a long pull, in the order in which they became writable. */
 struct ps_turns {
-    struct ps_link *first, *last;
+    LIST(struct ps_link) waiting;
     uint32_t bulky; /* streams in a long pull */
 };
 

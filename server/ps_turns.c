@@ -26,41 +26,29 @@ bool ps_turns_wait(struct ps_turns *turns, struct ps_link *link)
     if (!link->bulky || turns->bulky == 1)
         return false;
     link->waits = true;
-    link->next_waiting = NULL;
-    if (turns->last != NULL)
-        turns->last->next_waiting = link;
-    else
-        turns->first = link;
-    turns->last = link;
+    LIST_APPEND(&turns->waiting, link, in_turns);
     return true;
+}
+
+static void leave(struct ps_turns *turns, struct ps_link *link)
+{
+    assert(link->waits);
+    LIST_REMOVE(&turns->waiting, link, in_turns);
+    link->waits = false;
 }
 
 struct ps_link *ps_turns_take(struct ps_turns *turns)
 {
-    struct ps_link *const link = turns->first;
+    struct ps_link *const link = turns->waiting.first;
 
-    if (link == NULL)
-        return NULL;
-    turns->first = link->next_waiting;
-    if (turns->first == NULL)
-        turns->last = NULL;
-    link->waits = false;
+    if (link != NULL)
+        leave(turns, link);
     return link;
 }
 
 void ps_turns_forget(struct ps_turns *turns, struct ps_link *link)
 {
     ps_turns_note(turns, link, false);
-    if (!link->waits)
-        return;
-    struct ps_link *before = NULL;
-    for (struct ps_link *at = turns->first; at != link; at = at->next_waiting)
-        before = at;
-    if (before != NULL)
-        before->next_waiting = link->next_waiting;
-    else
-        turns->first = link->next_waiting;
-    if (turns->last == link)
-        turns->last = before;
-    link->waits = false;
+    if (link->waits)
+        leave(turns, link);
 }
