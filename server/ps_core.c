@@ -52,8 +52,7 @@ struct lane *ps_core_lane(const struct ps_core *core) { return core->lane; }
 static void put(struct ps_core *core, const struct ps_message *message)
 {
     assert(core->queued < PS_MESSAGES_MAX);
-    core->queue[(core->first + core->queued) % PS_MESSAGES_MAX] = *message;
-    core->queued++;
+    core->queue[core->queued++] = *message;
 }
 
 static void put_kind(struct ps_core *core, enum ps_message_kind kind)
@@ -61,13 +60,28 @@ static void put_kind(struct ps_core *core, enum ps_message_kind kind)
     put(core, &(struct ps_message){.kind = kind});
 }
 
-static struct ps_message take(struct ps_core *core)
+/* Thousands of creates may wait, each for an order: a step brings so many on, and one at least. */
+static bool is_long(const struct ps_core *core)
 {
-    assert(core->queued > 0);
-    const struct ps_message message = core->queue[core->first];
-    core->first = (core->first + 1) % PS_MESSAGES_MAX;
+    return core->delivered > 0 &&
+           (core->delivered >= PS_DELIVERIES_MAX || lane_step_is_long(core->lane));
+}
+
+/* The first one, or, when the step is long enough, the first that cannot wait for the next, because
+ * it points to memory of this one. False: there is none. */
+static bool take(struct ps_core *core, struct ps_message *message)
+{
+    const bool only_lent = is_long(core);
+    uint32_t i = 0;
+
+    while (i < core->queued && only_lent && !ps_message_is_lent(&core->queue[i]))
+        i++;
+    if (i == core->queued)
+        return false;
+    *message = core->queue[i];
     core->queued--;
-    return message;
+    memmove(&core->queue[i], &core->queue[i + 1], (core->queued - i) * sizeof *core->queue);
+    return true;
 }
 
 /* ---- what they say: to each other into the queue, the rest to the driver ---- */
@@ -245,8 +259,10 @@ static void deliver(struct ps_core *core, const struct ps_message *message)
 
 static void drain(struct ps_core *core)
 {
-    while (core->queued > 0) {
-        const struct ps_message message = take(core);
+    struct ps_message message;
+
+    while (take(core, &message)) {
+        core->delivered++;
         deliver(core, &message);
     }
 }
@@ -299,7 +315,7 @@ static void start(struct ps_core *core, const struct lane_event *event)
 /* … and hears of a tick before it: the lane then knows whether the run has ended. */
 static void tick(struct ps_core *core, const struct lane_event *event)
 {
-    if (core->own_lost)
+    if (core->own_lost && core->queued == 0)
         dial_own(core);
     give_judge(core, &(struct judge_event){.kind = JUDGE_EVENT_TICK, .cpu_us = event->cpu_us});
     drain(core);
@@ -398,9 +414,12 @@ void ps_core_step(
     if (event->now_us > core->now_us)
         core->now_us = event->now_us;
     core->lane_began = core->judge_began = false;
+    core->delivered = 0;
     out_reset(&core->out);
     give(core, event);
     drain(core);
+    if (core->queued > 0 && !core->exited)
+        out_wake(&core->out, core->now_us);
     end_overflowed(core);
     *effects = (struct lane_effects){.items = core->out.items, .count = core->out.count};
 }

@@ -7,9 +7,10 @@
  *
  * The judge's stream to its own ps is as any other: dialled, opened, one order and one report on
  * their way at a time, told that it is writable when that is out; when it breaks it is dialled
- * again with the next tick. It stays in the process: each message on it waits in the queue, and a
- * step ends when the queue is empty. What a message points to is in the step's memory of the one
- * who said it, and lent until the next step.
+ * again with the next tick. It stays in the process: each message on it waits in the queue. What an
+ * order or a report points to is in the step's memory of the one who said it, and lent until the
+ * next step: no step ends before it is delivered. The word that it is out may wait, and does when
+ * the step has brought on as many as a step should: so the next order is the next event's.
  *
  * Pure like lane and judge: no clock, socket, lock or malloc.
  */

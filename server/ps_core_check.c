@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_core_check.c -- lane and judge, each for itself, and nothing on its way between them. */
+/* ps_core_check.c -- lane and judge, each for itself, and what is on its way between them. */
 #include "ps_core_check.h"
 
 #include "judge_check.h"
@@ -10,7 +10,10 @@ void ps_core_check(const struct ps_core *core, struct check *check)
 {
     if (lane_config(core->lane)->broken != 0)
         return;
-    check_same(check, core->queued, 0, "messages after a step", "the queue");
+    for (uint32_t i = 0; i < core->queued; i++) {
+        if (ps_message_is_lent(&core->queue[i]))
+            check_object(check, "message %u of the queue is gone with its step", i);
+    }
     lane_check(core->lane, check);
     if (core->judge != NULL)
         judge_check(core->judge, check);

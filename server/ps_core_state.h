@@ -22,6 +22,7 @@ enum ps_message_kind {
     PS_RUN_OVER, /* to the lane */
 };
 #define PS_MESSAGES_MAX 8u
+#define PS_DELIVERIES_MAX 128u /* of a step: four for each order, with its report */
 
 struct ps_message {
     enum ps_message_kind kind;
@@ -29,15 +30,22 @@ struct ps_message {
     const wire_peer_report *report; /* in what the lane does */
 };
 
+/* Does it point to what is gone with the next step? */
+static inline bool ps_message_is_lent(const struct ps_message *message)
+{
+    return message->order != NULL || message->report != NULL;
+}
+
 struct ps_core {
     const struct memory *memory;
     struct lane *lane;
     struct judge *judge; /* NULL but on ps 0 */
     uint32_t index;
     uint64_t now_us;
-    struct out out; /* what both say to the driver; on ps 0 only */
-    struct ps_message queue[PS_MESSAGES_MAX];
-    uint32_t first, queued;
+    struct out out;                           /* what both say to the driver; on ps 0 only */
+    struct ps_message queue[PS_MESSAGES_MAX]; /* the oldest first */
+    uint32_t queued;
+    uint32_t delivered;           /* of it, in the present step */
     bool lane_began, judge_began; /* of the present step: what follows joins it */
     bool own_lost;                /* ps 0's stream to itself: dialled again with the next tick */
     struct sumac_error own_error; /* why */

@@ -356,6 +356,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane->event = NULL;
 }
 
+bool lane_step_is_long(const struct lane *lane) { return !lane_has_time(lane); }
+
 uint64_t lane_cluster_id(const struct lane *lane) { return lane->cluster_id; }
 
 const struct lane_config *lane_config(const struct lane *lane) { return &lane->config; }

@@ -214,6 +214,9 @@ void lane_destroy(struct lane *lane);
  * them. */
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects);
 
+/* Has the last step, with what followed it, done as much as a step should? */
+bool lane_step_is_long(const struct lane *lane);
+
 /* 0: ps 0, which mints it, has not called yet. */
 uint64_t lane_cluster_id(const struct lane *lane);
 /* Lent for the lane's life, with the strings. */

@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "lane_state.h"
 #include "lane_talk.h"
+#include "ps_core_state.h"
 
 /* The only ps of a cluster that lists nobody, and what its calls were answered. */
 struct ps_0 {
@@ -200,6 +202,63 @@ static void a_call_that_is_given_up_concerns_no_ps_but_ps_0(void **state)
     assert_int_equal(effects.count, 0);
 }
 
+/* One call for as many variables as it may name: two orders for each, one after the other. */
+static void create_many(struct ps_0 *ps)
+{
+    static char names[WIRE_CREATE_VARIABLES_MAX][16];
+    static wire_variable variables[WIRE_CREATE_VARIABLES_MAX];
+    wire_variable *list[WIRE_CREATE_VARIABLES_MAX];
+    uint64_t shape[] = {1};
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+
+    function.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
+    for (uint32_t i = 0; i < WIRE_CREATE_VARIABLES_MAX; i++) {
+        (void)snprintf(names[i], sizeof names[i], "v%u", i);
+        variables[i] = (wire_variable)WIRE_VARIABLE_INIT;
+        variables[i].name = names[i];
+        variables[i].data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+        variables[i].shape = shape;
+        variables[i].n_shape = 1;
+        variables[i].function = &function;
+        list[i] = &variables[i];
+    }
+    request.session_id = (wire_bytes){sizeof ps->session, ps->session};
+    request.variables = list;
+    request.n_variables = WIRE_CREATE_VARIABLES_MAX;
+    call(ps, LANE_CALL_CREATE, &request.base);
+}
+
+/* Its own ps answers an order at once, and the judge has the next one ready. */
+static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    uint32_t steps = 1;
+    bool at_once = true;
+
+    join(&ps, 0);
+    create_many(&ps);
+    assert_int_equal(ps.replied, 1);
+
+    while (ps.replied == 1 && at_once) {
+        const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps.talk->now_us};
+        struct lane_effects effects;
+        assert_in_range(ps.talk->core->delivered, 1, PS_DELIVERIES_MAX + 2);
+        ps_core_step(ps.talk->core, &tick, &effects);
+        at_once = false;
+        for (uint32_t i = 0; i < effects.count; i++) {
+            note(&ps, &effects.items[i]);
+            at_once |= effects.items[i].kind == LANE_EFFECT_WAKE &&
+                       effects.items[i].at_us <= ps.talk->now_us;
+        }
+        steps++;
+    }
+
+    assert_int_equal(ps.replied, 2);
+    assert_int_equal(ps.talk->lane->store.variable_count, WIRE_CREATE_VARIABLES_MAX);
+    assert_in_range(steps, 4 * 2 * WIRE_CREATE_VARIABLES_MAX / (PS_DELIVERIES_MAX + 2), 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +267,7 @@ int main(void)
         talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
         talk_test(a_session_lives_by_what_the_lane_beside_reports),
         talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
+        talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
