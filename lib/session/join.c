@@ -240,13 +240,13 @@ leave_answered(struct session *session, const struct call *call, const wire_mess
     left(session);
 }
 
-/* What the leave was to do has been done when the session is closed, whoever's answer was lost. */
+/* What the leave was to do is done, whoever's answer was lost. */
 static bool
-is_closed(const struct session *session, const struct call *call, const struct sumac_error *error)
+is_heard(const struct session *session, const struct call *call, const struct sumac_error *error)
 {
     (void)call;
     (void)error;
-    return session->closed_seen;
+    return session->leave_heard;
 }
 
 static void
@@ -254,7 +254,8 @@ leave_failed(struct session *session, const struct call *call, const struct suma
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING);
-    if (session->closed_seen)
+    const bool is_over = session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED;
+    if (is_over && error->reason != SUMAC_REASON_SESSION_CLOSED) /* it does not count */
         left(session);
     else
         end_unanswered(session, "answer the leave", error);
@@ -266,7 +267,7 @@ static const struct call_kind leave_call = {
     .compose = compose_leave,
     .answered = leave_answered,
     .failed = leave_failed,
-    .gives_up = is_closed};
+    .gives_up = is_heard};
 
 static uint64_t third_of_lease_us(const struct session *session)
 {
@@ -406,12 +407,13 @@ void session_closed(struct session *session, const wire_closed *closed)
 {
     if (session->phase == PHASE_OVER)
         return;
-    session->closed_seen = true;
-    if (session->phase == PHASE_LEAVING)
-        return; /* our own doing, or as good: the leave's answer says the rest */
+    const struct close_cause cause = wire_close_cause_of(closed->cause);
+    if (session->phase == PHASE_LEAVING) { /* the leave's answer says the rest, and is asked for */
+        session->leave_heard |= cause.kind == WIRE_CLOSE_LEFT;
+        return;
+    }
     struct sumac_error error;
     char text[CLOSE_CAUSE_TEXT_BYTES];
-    const struct close_cause cause = wire_close_cause_of(closed->cause);
     if (closed->decided) {
         (void)fail(
             &error, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,

@@ -216,7 +216,7 @@ struct session {
     uint64_t last_call;   /* the number of the last try */
     bool renewing;
     bool leave_wanted, leave_done, leave_called;
-    bool closed_seen;
+    bool leave_heard; /* by ps 0, or the run ended well without it: its answer is not needed */
     uint64_t settling_us;
 
     struct link *links;

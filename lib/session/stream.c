@@ -175,7 +175,7 @@ static bool is_final(struct session *session, struct link *link, const struct su
     if (given == NULL || !is_reason_to_stop(given->reason))
         return false;
     if (session->phase == PHASE_LEAVING) {
-        session->closed_seen |= given->reason == SUMAC_REASON_RUN_ENDED;
+        session->leave_heard |= given->reason == SUMAC_REASON_RUN_ENDED;
         return true;
     }
     if (given->reason == SUMAC_REASON_WRONG_CLUSTER && is_known(session, link))

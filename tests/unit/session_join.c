@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_join.c -- how a session begins, leaves and ends. */
+/* session_join.c -- how a session begins and ends. */
 #include "session_talk.h"
 
 static void start(struct talk *talk, const struct session_config *config)
@@ -203,81 +203,6 @@ static void the_hello_says_who_is_meant_and_who_speaks(void **state)
     assert_int_equal(hello->session_id.len, 16);
     assert_int_equal(hello->session_id.data[0], 7);
     assert_int_equal(hello->generation, 1);
-    talk_close(&talk);
-}
-
-/* ---- leave */
-
-static void a_leave_waits_for_pushes_and_is_called_once_they_are_done(void **state)
-{
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 1);
-    talk_push_to(&talk, 1, 1);
-
-    talk_leave(&talk);
-    assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
-    talk_done(&talk, 0, 1);
-
-    const wire_message *message = talk_called(&talk, WIRE_SESSIONS_LEAVE);
-    assert_non_null(message);
-    const wire_leave_request *leave = (const wire_leave_request *)message;
-    assert_true(leave->done);
-    assert_int_equal(leave->last_sequence, 1);
-    talk_closed(&talk, 0, true, 1, 0); /* the settle that the leave brings about */
-    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
-    talk_left(&talk);
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_CLOSE_STREAM));
-    talk_close(&talk);
-}
-
-static void a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed(void **state)
-{
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-    talk_closed(&talk, 0, true, 0, 0);
-
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
-
-    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
-    talk_close(&talk);
-}
-
-static void a_leave_that_is_not_answered_ends_with_the_name_of_ps_0(void **state)
-{
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-    talk.now_us += (uint64_t)LOST_MS * 1000;
-
-    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_UNSPECIFIED);
-
-    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
-    assert_non_null(ended);
-    assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
-    assert_non_null(strstr(ended->error.text, "ps 0 at h0:2222 did not answer the leave"));
-    talk_close(&talk);
-}
-
-static void a_push_after_the_leave_is_refused(void **state)
-{
-    (void)state;
-    struct talk talk;
-
-    talk_open(&talk, 1);
-    talk_leave(&talk);
-
-    talk_push_to(&talk, 1, 1);
-
-    assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
     talk_close(&talk);
 }
 
@@ -730,10 +655,6 @@ int main(void)
         cmocka_unit_test(a_join_is_given_up_after_the_time_a_ps_may_be_away),
         cmocka_unit_test(a_join_opens_a_push_stream_to_every_ps_of_the_answer),
         cmocka_unit_test(the_hello_says_who_is_meant_and_who_speaks),
-        cmocka_unit_test(a_leave_waits_for_pushes_and_is_called_once_they_are_done),
-        cmocka_unit_test(a_leave_whose_answer_was_lost_is_over_when_the_session_is_closed),
-        cmocka_unit_test(a_leave_that_is_not_answered_ends_with_the_name_of_ps_0),
-        cmocka_unit_test(a_push_after_the_leave_is_refused),
         cmocka_unit_test(a_closed_session_knows_the_fate_of_each_push),
         cmocka_unit_test(a_session_being_settled_says_nothing_until_it_is_decided),
         cmocka_unit_test(a_settle_that_is_never_decided_is_not_waited_for),
