@@ -8,7 +8,9 @@
 
 #include "process_client.h"
 
-#define PATIENCE_US 60000000u /* of a client with a join */
+#define WAIT_US 60000000u /* for a ps, or the answer to a join */
+/* What would be tried after the wait is not tried any more. */
+#define PATIENCE_US (WAIT_US - SIM_BACKOFF_US_MAX)
 
 struct checker *checker_make(struct world *world)
 {
@@ -169,8 +171,8 @@ static bool is_out_of_reach(
     const struct world *world, const struct sim_session *life, const struct sumac_error *error)
 {
     return error->reason == SUMAC_REASON_PS_MISSING && life->joined &&
-           world->now_us >= life->joined_us + PATIENCE_US - 1000000u &&
-           !checker_was_calm(world, life, world->now_us - PATIENCE_US);
+           world->now_us >= life->joined_us + PATIENCE_US &&
+           !checker_was_calm(world, life, world->now_us - WAIT_US);
 }
 
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)

@@ -240,6 +240,8 @@ void checker_pulled(
 void checker_resumed(
     struct world *world, const struct sim_session *life, const wire_join_reply *reply);
 void checker_left(struct world *world, struct sim_session *life);
+/* Its client is told that it has left. */
+void checker_has_left(struct world *world, const struct sim_session *life);
 void checker_check_done(struct world *world);
 void checker_heard_acked(
     struct world *world, const struct stream *stream, const wire_push_request *request);

@@ -16,8 +16,8 @@
 #define SPEAKS_US (LEASE_US / 3 + 1000)
 /* What a lane hears is reported later, and counts from then on. */
 #define CLOSED_AFTER_US (LEASE_US - 1000)
-#define SLOW_US 1000000u  /* a message that takes longer is a cause of silence, too */
-#define RETRY_US 1001000u /* after a renewal that was lost, at most: the longest backoff */
+#define SLOW_US 1000000u /* a message that takes longer is a cause of silence, too */
+#define RETRY_US (SIM_BACKOFF_US_MAX + 1000u) /* after a renewal that was lost, at most */
 
 /* ---- what befalls a process */
 

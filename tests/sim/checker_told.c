@@ -62,6 +62,21 @@ void checker_left(struct world *world, struct sim_session *life)
         life->counts_as_done = true;
 }
 
+static bool has_ended_well(const struct world *world)
+{
+    for (uint32_t ps = 0; ps < world->ps_count; ps++)
+        if (world->ps[ps]->ending && world->ps[ps]->exit_code == 0)
+            return true;
+    return false;
+}
+
+/* A run that has ended well needs no leave of those that are still there. */
+void checker_has_left(struct world *world, const struct sim_session *life)
+{
+    if (!life->leave_heard && world->clients[life->client]->member && !has_ended_well(world))
+        checker_violation(world, "a member has left, and ps 0 has not heard of it");
+}
+
 void checker_check_done(struct world *world)
 {
     const struct checker *checker = world->checker;

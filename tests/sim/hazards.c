@@ -6,7 +6,8 @@
 #include "process_ps.h"
 #include "ps_effects.h"
 
-#define PASSES_MAX 12u /* takes of memory until one fails */
+#define PASSES_MAX 12u            /* takes of memory until one fails */
+#define SHORTAGE_US_MAX 10000000u /* nobody gives up within that time */
 
 static bool is_up(const struct world *world, uint32_t ps)
 {
@@ -54,6 +55,11 @@ void hazard_terminate_some_ps(struct world *world)
     ps_step(world, world->ps[index], &event);
 }
 
+static void relieve(struct world *world, const struct event *event)
+{
+    shortage_end(&world->shortages[event->number]);
+}
+
 void hazard_shorten_some(struct world *world)
 {
     const bool is_ps = world_chance(world, 60);
@@ -67,4 +73,5 @@ void hazard_shorten_some(struct world *world)
         fails = world_between(world, 2, world_chance(world, 10) ? 120 : 40);
     trace_say(world, "%s will get no memory, %u times", world->processes[index].name, fails);
     shortage_begin(&world->shortages[index], world_below(world, PASSES_MAX), fails);
+    world_after(world, SHORTAGE_US_MAX, index, relieve, index, NULL);
 }

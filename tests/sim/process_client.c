@@ -204,7 +204,7 @@ static void started(struct world *world, const struct event *event)
         .ps_count = world->ps_count,
         .ps_lost_ms = 60000,
         .chunk_bytes = world->chunk_bytes,
-        .backoff_ms_max = 1000,
+        .backoff_ms_max = SIM_BACKOFF_US_MAX / 1000,
         .broken = world->broken,
     };
 

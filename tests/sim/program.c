@@ -207,6 +207,7 @@ void program_effect(struct world *world, struct client *client, const struct ses
     case SESSION_EFFECT_LEFT:
         client->life->left = true;
         client->life->left_done = client->leaves_done;
+        checker_has_left(world, client->life);
         end(world, client);
         break;
     case SESSION_EFFECT_ENDED:

@@ -2,7 +2,7 @@
 /* shortage.h -- the memory of one process: the run's source, until some takes of it fail.
  *
  * A shortage begins after a few more takes, for one of them or for a stretch, so that any take of a
- * core may be the one.
+ * core may be the one. It ends after a while, whoever takes or not.
  */
 #ifndef SIM_SHORTAGE_H
 #define SIM_SHORTAGE_H
