@@ -124,7 +124,8 @@ static bool says_what_came(const struct sumac_error *error)
            strstr(error->text, "was not said") == NULL;
 }
 
-/* Whoever ends for want of a ps names it, and it is one that has crashed. */
+/* Whoever ends for want of a ps names it, and it is one that has crashed. Started again, for a
+ * session that it had not spoken to before it is of another cluster. */
 static bool is_of_a_loss(const struct world *world, const struct sumac_error *error)
 {
     bool named = false;
@@ -134,7 +135,8 @@ static bool is_of_a_loss(const struct world *world, const struct sumac_error *er
                 (world->ps[ps]->crashed && strstr(error->text, world->processes[ps].name) != NULL);
     return error->reason == SUMAC_REASON_SESSION_UNKNOWN ||
            (named &&
-            (error->reason == SUMAC_REASON_STATE_LOST || error->reason == SUMAC_REASON_PS_MISSING));
+            (error->reason == SUMAC_REASON_STATE_LOST || error->reason == SUMAC_REASON_PS_MISSING ||
+             error->reason == SUMAC_REASON_WRONG_CLUSTER));
 }
 
 /* Or finds a ps gone that it had not heard of it from. */
