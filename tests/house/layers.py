@@ -201,6 +201,19 @@ def functions_of(files):
     return re.findall(r"X\((\w+)\)", listed.group(1)) if listed else []
 
 
+def check_tags(files):
+    """The simulator links both cores: a debugger, and a reader, take a tag for one struct. The checks' sums are the checks' own."""
+    defined = {}
+    for path, text in files.items():
+        if not path.startswith(CORES) or re.search(r"_check\.[ch]$", path):
+            continue
+        code = code_of(text)
+        for match in re.finditer(r"^ *struct (\w+) \{", code, flags=re.M):
+            other = defined.setdefault(match.group(1), path)
+            if other != path:
+                complain(path, code.count("\n", 0, match.start(1)) + 1, f"struct {match.group(1)} is another one in {other}")
+
+
 def check_file(path, text, headers, functions):
     code = code_of(text)
     lines = code.split("\n")
@@ -241,6 +254,7 @@ def main():
     for path, text in files.items():
         check_file(path, text, headers, functions_of(files))
     check_assertions(files)
+    check_tags(files)
     if not files:
         complain(tree, 0, "there is no C here")
     print("\n".join(complaints or [*shares, f"{len(files)} files keep the rules."]))

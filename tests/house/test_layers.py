@@ -10,7 +10,7 @@ LAYERS = pathlib.Path(__file__).parent / "layers.py"
 PROTOS = LAYERS.with_name("protos.py")
 HEADERS = {  # enough of the house for an #include to mean something
     "lib/base/memory.h": "", "lib/rpc/rpc.h": "", "lib/session/session.h": "", "lib/session/rules.h": "",
-    "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/judge/judge_state.h": "", "server/ps.h": "",
+    "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/judge/judge_state.h": "struct judge_task {\n};", "server/ps.h": "",
     "server/ps_state.h": "", "lib/update/update.h": "#define UPDATE_FUNCTION_LIST(X) \\\n    X(ASSIGN) \\\n    X(ADAM)\n",
 }
 BROKEN = [  # a file, its text, and what is said about it
@@ -46,6 +46,7 @@ BROKEN = [  # a file, its text, and what is said about it
     ("cli/table.c", "\n" * 900, "901 lines, of at most 800"),
     ("cli/table.c", "\nint x(int a, int b, int c,\n    int d, int e, int f, int g)\n{\n}", "table.c:2: a function of 7 parameters, of at most 6"),
     ("server/store/blocks.c", "static int x(int a)\n{\n    return a;\n}\n\n" * 20, "server/store:0: 0 assertions in 20 functions"),
+    ("server/lane/list.c", "\nstruct judge_task {\n};", "list.c:2: struct judge_task is another one in server/judge/judge_state.h"),
     ("cli/table.c", "int x(int a)\n{\n" + "    a++;\n\n" * 35 + "}", "table.c:1: a function of 73 lines, of at most 70"),
 ]
 KEPT = [
