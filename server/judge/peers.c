@@ -541,8 +541,6 @@ void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report 
         judge_renewed(judge, &report->renewed[i]);
     for (size_t i = 0; i < report->n_assigned; i++)
         judge_assigned(judge, ps, report->assigned[i]);
-    if (report->n_lost > 0)
-        judge_state_lost(judge, report->lost[0]);
     if (report->answers != 0 && report->answers == peer->hello) {
         hear_hello(judge, ps, report);
         return;

@@ -133,7 +133,6 @@ struct lane_part {
     uint64_t bytes, received; /* as declared; so far */
     uint64_t first_us;
     double weight;
-    uint32_t round;
     bool eager, non_finite_allowed;
     uint64_t room_bytes;     /* what it takes of the session's grant */
     struct refusal *refusal; /* while it is REFUSED: then the session's list has it */
@@ -245,7 +244,6 @@ struct answer {
     struct answer *next;
     enum answer_kind kind;
     uint64_t sequence, record;
-    uint32_t round;
     bool voided;
     uint32_t version_count;
     uint64_t *versions;

@@ -471,26 +471,6 @@ static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
     world_free(world);
 }
 
-static void what_a_ps_has_learnt_of_a_lost_state_ends_the_run(void **state)
-{
-    (void)state;
-    struct world *world = world_new(2, 1); /* given */
-    char *lost[] = {(char *)"ps 1 lost its state, says worker 0"};
-    wire_peer_report report = WIRE_PEER_REPORT_INIT;
-
-    world_all_up(world);
-    report.ps_incarnation = 70;
-    report.lost = lost;
-    report.n_lost = 1;
-
-    world_report(world, 0, &report); /* when */
-    world_pass(world, SECOND);
-
-    assert_string_equal(world_told(world, 1, ORDER_END)->text, lost[0]); /* then */
-    assert_int_equal(world->exit_code, LANE_EXIT_PS_LOST);
-    world_free(world);
-}
-
 static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
 {
     (void)state;
@@ -533,7 +513,6 @@ int main(void)
         cmocka_unit_test(a_wait_for_a_ps_says_what_it_is_to_do),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),
-        cmocka_unit_test(what_a_ps_has_learnt_of_a_lost_state_ends_the_run),
         cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),
     };
 

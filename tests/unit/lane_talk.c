@@ -663,6 +663,7 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.weight = part->weight != 0 ? part->weight : 1;
     header.non_finite_allowed = part->non_finite_allowed;
     header.synchronous = part->synchronous;
+    header.round = part->round;
     header.checksum = part->checksum;
     header.n_functions = part->function != 0;
     header.functions = functions;

@@ -115,7 +115,7 @@ struct talk_part {
     uint32_t function; /* 0: the variable's own */
     uint64_t declared; /* bytes; 0: as many as there are */
     uint64_t based_on, checksum;
-    uint32_t layout_epoch;
+    uint32_t layout_epoch, round;
     bool non_finite_allowed, synchronous;
     double weight;
     wire_commit *commit; /* in the same message; NULL: none */

@@ -154,6 +154,11 @@ static void check_header(struct lane *lane, struct lane_part *part, const wire_p
             lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "push %" PRIu64 " is synchronous: ps %u applies asynchronous pushes only",
             part->sequence, lane->index);
+    } else if (header->round != 0) {
+        lane_part_refuse(
+            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "push %" PRIu64 " has given way %u times: ps %u asks nobody to give way",
+            part->sequence, header->round, lane->index);
     } else if (!isfinite(header->weight)) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
@@ -191,7 +196,6 @@ lane_part_create(struct lane *lane, struct lane_session *session, const wire_par
     part->bytes = header->bytes;
     part->first_us = lane->now_us;
     part->weight = header->weight;
-    part->round = header->round;
     part->eager = header->eager;
     part->non_finite_allowed = header->non_finite_allowed;
     part->checksum = header->checksum;

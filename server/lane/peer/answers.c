@@ -90,7 +90,6 @@ void lane_answer_staged(
     if (answer == NULL)
         return;
     answer->sequence = part->sequence;
-    answer->round = part->round;
     if (rule_holds(lane->config.broken, RULE_journal_before_staged))
         answer->record = part->record;
 }
@@ -201,7 +200,6 @@ static wire_staged *make_staged(struct lane *lane, const struct answer *answer)
         return NULL;
     *staged = (wire_staged)WIRE_STAGED_INIT;
     staged->sequence = answer->sequence;
-    staged->round = answer->round;
     return staged;
 }
 
