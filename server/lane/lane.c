@@ -338,8 +338,6 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     if (event->now_us > lane->now_us)
         lane->now_us = event->now_us;
     forgive_sleep(lane);
-    if (event->kind != LANE_EVENT_PULL)
-        lane_turn_finish_halves(lane);
     if (!lane->exited)
         handlers[event->kind](lane, event);
     else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)

@@ -211,12 +211,11 @@ struct lane_session {
     uint32_t voided_count, voided_capacity;
     struct lane_part *first, *last; /* by sequence, until they are over */
     uint32_t part_count;
-    struct lane_part *applying;  /* of them, the one whose turn it is */
-    struct operation operation;  /* that of `applying` */
-    struct lane_part *receiving; /* only without the rule generation */
-    uint64_t staged_bytes;       /* of its parts, as room.h counts them */
-    uint64_t answer_bytes;       /* of answers that wait for its push stream */
-    uint64_t pull_bytes;         /* of its pulls */
+    struct lane_part *applying; /* of them, the one whose turn it is */
+    struct operation operation; /* that of `applying` */
+    uint64_t staged_bytes;      /* of its parts, as room.h counts them */
+    uint64_t answer_bytes;      /* of answers that wait for its push stream */
+    uint64_t pull_bytes;        /* of its pulls */
     bool closing, closed, done;
     struct close_cause cause; /* with closing */
     uint64_t final;
@@ -400,8 +399,7 @@ struct lane {
     uint64_t common_pull_bytes;     /* and of sessions' beyond their shares (pull_room.c) */
     uint64_t grant_bytes;           /* of staging, for each session */
     struct pull_bounds pull_bounds;
-    uint32_t half_applied; /* sessions with a part that is applied in half */
-    bool any_hello;        /* ps 0 has spoken to this ps */
+    bool any_hello; /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */
     struct refused_joins
@@ -635,7 +633,6 @@ void lane_turn_retry_waiting(struct lane *lane);
 void lane_turn_computed(struct lane *lane, const struct lane_event *event);
 /* There may be memory for the operations that are stalled. */
 void lane_turn_retry_stalled(struct lane *lane);
-void lane_turn_finish_halves(struct lane *lane);
 /* Where the push is that a pull, or a part, waits for. */
 const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t sequence);
 /* For what, and for whom, a part that has its place waits. */
@@ -678,7 +675,8 @@ struct lane_pull *lane_pull_under_way(const struct lane_stream *stream);
 void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* To the end of its stream's list: the others' turn. */
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);
-bool lane_pull_is_ready(const struct lane_stream *stream, struct lane_pull *pull);
+bool lane_pull_is_ready(
+    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session);
 void lane_pull_attend_all(struct lane *lane);
 void lane_pull_describe_wait(

@@ -11,12 +11,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-static struct lane_part **receiving(struct lane *lane, struct lane_stream *stream)
-{
-    return rule_holds(lane->config.broken, RULE_generation) ? &stream->receiving
-                                                            : &stream->session->receiving;
-}
-
 static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 {
     lane_stream_fail(
@@ -105,19 +99,14 @@ static struct lane_part *
 begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
     struct lane_session *session = stream->session;
-    struct lane_part **slot = receiving(lane, stream);
 
     assert(header->first);
     assert(!session->closing);
-    if (*slot != NULL && !rule_holds(lane->config.broken, RULE_generation)) {
-        lane_part_destroy(lane, *slot);
-        *slot = NULL;
-    }
-    if (*slot != NULL || header->sequence == 0) {
+    if (stream->receiving != NULL || header->sequence == 0) {
         lane_stream_fail(
             lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            *slot == NULL ? "a part of push 0: pushes are numbered from 1"
-                          : "parts interleave on one stream");
+            stream->receiving == NULL ? "a part of push 0: pushes are numbered from 1"
+                                      : "parts interleave on one stream");
         return NULL;
     }
     const enum lane_part_state state = first_state(lane, session, header);
@@ -129,8 +118,8 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
         return NULL;
     }
     lane_part_move(part, state);
-    assert(*slot == NULL);
-    *slot = part;
+    assert(stream->receiving == NULL);
+    stream->receiving = part;
     if (state == PART_RECEIVING)
         lane_part_begin(lane, part, header);
     return part;
@@ -261,7 +250,7 @@ static void end(struct lane *lane, struct lane_stream *stream, struct lane_part 
     struct lane_session *session = stream->session;
 
     assert(part->session == session);
-    *receiving(lane, stream) = NULL;
+    stream->receiving = NULL;
     if (part->state == PART_RECEIVING)
         lane_part_check_whole(lane, part);
     if (part->state == PART_REFUSED && !keep_refusal(lane, stream, part))
@@ -282,7 +271,7 @@ static void end(struct lane *lane, struct lane_stream *stream, struct lane_part 
 static bool receive(
     struct lane *lane, struct lane_stream *stream, const wire_part *header, struct payload *payload)
 {
-    struct lane_part *part = header->first ? begin(lane, stream, header) : *receiving(lane, stream);
+    struct lane_part *part = header->first ? begin(lane, stream, header) : stream->receiving;
 
     if (stream->state == STREAM_ENDED)
         return false;

@@ -194,7 +194,8 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
         for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
             lane->work++;
-            if (lane_pull_is_ready(stream, pull) || lane->now_us < pull->started_us + WAIT_US_MIN)
+            if (lane_pull_is_ready(lane, stream, pull) ||
+                lane->now_us < pull->started_us + WAIT_US_MIN)
                 continue;
             if (reply->n_waits == PULL_WAITS_MAX + own_count) {
                 reply->waits_left_out++;

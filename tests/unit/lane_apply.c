@@ -240,19 +240,21 @@ static void without_one_operation_a_pull_sees_half_a_part(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
+    float ones[40];
 
+    for (uint32_t i = 0; i < 40; i++)
+        ones[i] = 1;
     config.broken = 1u << RULE_apply_in_one_operation;
     const uint64_t stream = begin_with(talk, &config), pull = talk_pull_stream(talk, 2);
-    const float values[] = {1, 1, 1, 1, 1, 1, 1, 1};
-    struct talk_part both = push_of(1, SMALL, values, 4);
-    both.shards = 2;
+    const struct talk_part sent = push_of(1, LARGE, ones, 40);
     talk_forget(talk);
-    talk->deaf = stream;
+    talk->holds_compute = true;
 
-    talk_part(talk, stream, &both);
-    talk_pull(talk, pull, 1, SMALL, 2, 0);
+    talk_part(talk, stream, &sent);
+    update_run(&talk->compute.slices[0]);
+    talk_pull(talk, pull, 1, LARGE, 1, 0);
 
-    assert_non_null(strstr(talk->text, "1 1 1 1 0 0 0 0"));
+    assert_non_null(strstr(talk->text, "1 1 1 1 1 1 1 1 0 0 0 0"));
 }
 
 /* A constant gradient moves the value by the rate each time, as long as the count is right. No

@@ -313,32 +313,6 @@ struct operation *lane_operation_retry(struct lane *lane)
     return go_on(lane, oldest);
 }
 
-bool lane_operation_half(struct lane *lane, struct operation *operation, struct lane_part *part)
-{
-    const uint32_t run_count = part->run_count;
-
-    assert(part->state == PART_APPLYING);
-    if (run_count < 2)
-        return false;
-    lane_operation_move(operation, OPERATION_RUNNING);
-    operation->position = ++lane->store.position;
-    operation->parts = operation->part = part;
-    operation->run = 0;
-    operation->byte = 0;
-    part->run_count = run_count / 2;
-    (void)run_inline(lane, operation);
-    part->run_count = run_count;
-    operation->part = part;
-    operation->run = run_count / 2;
-    return true;
-}
-
-void lane_operation_other_half(struct lane *lane, struct operation *operation)
-{
-    (void)run_inline(lane, operation);
-    complete(lane, operation);
-}
-
 void lane_operation_drop_all(struct lane *lane)
 {
     while (lane->operations != NULL) {

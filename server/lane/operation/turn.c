@@ -80,11 +80,6 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     if (!voided) {
         lane_part_move(part, PART_APPLYING);
         session->applying = part;
-        if (!rule_holds(lane->config.broken, RULE_apply_in_one_operation) &&
-            lane_operation_half(lane, &session->operation, part)) {
-            lane->half_applied++;
-            return false;
-        }
         if (!lane_operation_begin(lane, &session->operation, part))
             return false;
     }
@@ -183,29 +178,6 @@ void lane_turn_retry_stalled(struct lane *lane)
         if (operation != NULL)
             finish_operation(lane, operation);
     }
-}
-
-static void finish_half(struct lane *lane, struct lane_session *session)
-{
-    struct lane_part *part = session->applying;
-
-    if (part == NULL || session->operation.state != OPERATION_RUNNING)
-        return;
-    lane_operation_other_half(lane, &session->operation);
-    finish(lane, part);
-    lane_turn_take(lane, session);
-}
-
-void lane_turn_finish_halves(struct lane *lane)
-{
-    if (lane->half_applied == 0)
-        return;
-    lane->half_applied = 0;
-    for (struct lane_session *session = lane->sessions; session != NULL; session = session->next)
-        finish_half(lane, session);
-    for (struct lane_session *session = lane->closed_sessions; session != NULL;
-         session = session->next)
-        finish_half(lane, session);
 }
 
 const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t sequence)

@@ -51,8 +51,6 @@ static void free_session(struct lane *lane, struct lane_session *session)
 {
     lane_session_drop_parts(lane, session);
     assert(session->part_count == 0);
-    if (session->receiving != NULL)
-        lane_part_destroy(lane, session->receiving);
     lane_voided_drop(lane, session);
     for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
         if (stream->session != session)

@@ -22,23 +22,26 @@ bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
            pull->piece_count > PIECES_PER_ANSWER_MAX;
 }
 
-static bool is_readable(const struct shard *shard)
+/* Without the rule apply_in_one_operation: in the middle of one, too. */
+static bool is_readable(const struct lane *lane, const struct shard *shard)
 {
-    return !is_busy(shard) && shard->unassigned == NULL;
+    if (is_busy(shard) && rule_holds(lane->config.broken, RULE_apply_in_one_operation))
+        return false;
+    return shard->unassigned == NULL;
 }
 
 /* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL:
  * none. */
-static const struct shard *find_unready(struct lane_pull *pull)
+static const struct shard *find_unready(const struct lane *lane, struct lane_pull *pull)
 {
     if (pull->unready_piece < pull->piece_count) { /* most often it is that one still */
         const struct shard *shard = pull->pieces[pull->unready_piece].shard;
-        if (!is_readable(shard))
+        if (!is_readable(lane, shard))
             return shard;
     }
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         const struct shard *shard = pull->pieces[i].shard;
-        if (is_readable(shard))
+        if (is_readable(lane, shard))
             continue;
         pull->unready_piece = i;
         return shard;
@@ -53,11 +56,12 @@ static bool waits_for_push(const struct lane_stream *stream, const struct lane_p
     return stream->session != NULL && stream->session->mark < pull->after_sequence;
 }
 
-bool lane_pull_is_ready(const struct lane_stream *stream, struct lane_pull *pull)
+bool lane_pull_is_ready(
+    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
-    return !waits_for_push(stream, pull) && find_unready(pull) == NULL;
+    return !waits_for_push(stream, pull) && find_unready(lane, pull) == NULL;
 }
 
 /* Of a pull or a stream that may have been looked at already. */
@@ -446,7 +450,7 @@ void lane_pull_describe_wait(
             text_time_us(lane->now_us - session->heard_us).text);
         return;
     }
-    const struct shard *shard = find_unready(pull);
+    const struct shard *shard = find_unready(lane, pull);
     if (shard != NULL && is_busy(shard)) {
         (void)text_print_line(
             text, text_bytes,
@@ -523,7 +527,7 @@ static bool look_at(struct lane *lane, struct lane_stream *stream)
 {
     for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
         lane->work++;
-        if (lane_pull_is_ready(stream, pull))
+        if (lane_pull_is_ready(lane, stream, pull))
             continue;
         if (lane->now_us < pull->deadline_us) {
             note_due(lane, pull->deadline_us);

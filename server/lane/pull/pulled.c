@@ -45,7 +45,7 @@ static void fix(struct lane *lane, struct lane_pull *pull)
 /* May it be said? */
 static bool is_due(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
 {
-    if (!lane_pull_is_ready(stream, pull))
+    if (!lane_pull_is_ready(lane, stream, pull))
         return false;
     if (pull->error.status != SUMAC_OK)
         return true;
