@@ -180,7 +180,7 @@ static enum sumac_status take_port(
         return options->port <= 65535 ? SUMAC_OK
                                       : fail(
                                             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                                            "port %u is none: they end at 65535", options->port);
+                                            "port %u: ports end at 65535", options->port);
     }
     const uint32_t index = options->cluster->task_index;
     const char *const address = sumac_cluster_address(options->cluster, "ps", index);

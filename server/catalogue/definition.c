@@ -13,6 +13,8 @@
 #include "text.h"
 
 #define TEXT_BYTES 128
+#define NAMES_BYTES 128
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* ---- names ---- */
 
@@ -70,8 +72,8 @@ read_dtype(const wire_variable *message, struct definition *definition, struct s
     if (sumac_dtype_bytes(definition->dtype) == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s: data type %u is none; types are %s", message->name, (uint32_t)message->data_type,
-            dtype_list_print(known, sizeof known));
+            "%s: data type %u is not known; types are %s", message->name,
+            (uint32_t)message->data_type, dtype_list_print(known, sizeof known));
     return SUMAC_OK;
 }
 
@@ -162,16 +164,31 @@ write_shape(const struct definition *definition, struct arena *arena, wire_varia
     return true;
 }
 
+/* "0 (NONE), 1 (SUM), …": what a number that is not known might have been. */
+static const char *list_names(const char *const *names, uint32_t count, char text[NAMES_BYTES])
+{
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        at += text_print(text + at, NAMES_BYTES - at, "%s%u (%s)", i == 0 ? "" : ", ", i, names[i]);
+    return text;
+}
+
 /* ---- aggregation ---- */
+
+static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
 
 static enum sumac_status read_aggregation(
     const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
+    char known[NAMES_BYTES];
+
     definition->aggregation = (uint32_t)message->aggregation;
-    if (definition->aggregation > SUMAC__V1__AGGREGATION__AGGREGATION_ONLY_FIRST_REPLICA)
+    if (definition->aggregation >= COUNT(aggregations))
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED, "%s: aggregation %u is none",
-            message->name, definition->aggregation);
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+            "%s: aggregation %u is not known; aggregations are %s", message->name,
+            definition->aggregation, list_names(aggregations, COUNT(aggregations), known));
     if (definition->aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_MEAN &&
         !sumac_dtype_is_float(definition->dtype))
         return fail(
@@ -188,10 +205,8 @@ static bool same_aggregation(const struct definition *a, const struct definition
 
 static void print_aggregation(const struct definition *definition, char text[TEXT_BYTES])
 {
-    static const char *const names[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
-
-    assert(definition->aggregation < sizeof names / sizeof *names);
-    (void)text_print(text, TEXT_BYTES, "%s", names[definition->aggregation]);
+    assert(definition->aggregation < COUNT(aggregations));
+    (void)text_print(text, TEXT_BYTES, "%s", aggregations[definition->aggregation]);
 }
 
 static bool
@@ -204,14 +219,20 @@ write_aggregation(const struct definition *definition, struct arena *arena, wire
 
 /* ---- synchronization ---- */
 
+static const char *const synchronizations[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
+
 static enum sumac_status read_synchronization(
     const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
+    char known[NAMES_BYTES];
+
     definition->synchronization = (uint32_t)message->synchronization;
-    if (definition->synchronization > SUMAC__V1__SYNCHRONIZATION__SYNCHRONIZATION_ON_READ)
+    if (definition->synchronization >= COUNT(synchronizations))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-            "%s: synchronization %u is none", message->name, definition->synchronization);
+            "%s: synchronization %u is not known; synchronizations are %s", message->name,
+            definition->synchronization,
+            list_names(synchronizations, COUNT(synchronizations), known));
     return SUMAC_OK;
 }
 
@@ -222,10 +243,8 @@ static bool same_synchronization(const struct definition *a, const struct defini
 
 static void print_synchronization(const struct definition *definition, char text[TEXT_BYTES])
 {
-    static const char *const names[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
-
-    assert(definition->synchronization < sizeof names / sizeof *names);
-    (void)text_print(text, TEXT_BYTES, "%s", names[definition->synchronization]);
+    assert(definition->synchronization < COUNT(synchronizations));
+    (void)text_print(text, TEXT_BYTES, "%s", synchronizations[definition->synchronization]);
 }
 
 static bool write_synchronization(
@@ -277,7 +296,7 @@ static enum sumac_status read_function(
     if (definition->function == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-            "%s: update function %u is none", message->name, number);
+            "%s: update function %u is not known", message->name, number);
     enum sumac_status status = update_hyperparameters_read(
         definition->function, NULL, given, &definition->hyperparameters, error);
     if (status == SUMAC_OK)
@@ -351,17 +370,22 @@ static uint32_t differing_hyperparameter(const struct definition *a, const struc
 
 /* ---- initializer ---- */
 
+static const char *const initializers[] = {"zeros",   "ones",   "constant",
+                                           "uniform", "normal", "assigned"};
+
 static enum sumac_status read_initializer(
     const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
     const wire_initializer zeros = WIRE_INITIALIZER_INIT;
     const wire_initializer *given = message->initializer == NULL ? &zeros : message->initializer;
     const uint32_t kind = (uint32_t)given->kind;
+    char known[NAMES_BYTES];
 
-    if (kind > WIRE_INITIALIZER_ASSIGNED)
+    if (kind >= COUNT(initializers))
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED, "%s: initializer %u is none",
-            message->name, kind);
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
+            "%s: initializer %u is not known; initializers are %s", message->name, kind,
+            list_names(initializers, COUNT(initializers), known));
     const enum sumac_status status = initializer_check(given, definition->dtype, error);
     if (status != SUMAC_OK)
         return status;
@@ -383,13 +407,11 @@ static bool same_initializer(const struct definition *a, const struct definition
 
 static void print_initializer(const struct definition *definition, char text[TEXT_BYTES])
 {
-    static const char *const kinds[] = {"zeros",   "ones",   "constant",
-                                        "uniform", "normal", "assigned"};
-
-    assert(definition->initializer.kind < sizeof kinds / sizeof *kinds);
+    assert(definition->initializer.kind < COUNT(initializers));
     (void)text_print(
-        text, TEXT_BYTES, "%s(%.17g, %.17g, seed %" PRIu64 ")", kinds[definition->initializer.kind],
-        definition->initializer.a, definition->initializer.b, definition->initializer.seed);
+        text, TEXT_BYTES, "%s(%.17g, %.17g, seed %" PRIu64 ")",
+        initializers[definition->initializer.kind], definition->initializer.a,
+        definition->initializer.b, definition->initializer.seed);
 }
 
 static bool
@@ -413,7 +435,13 @@ write_initializer(const struct definition *definition, struct arena *arena, wire
 static enum sumac_status read_partitioner(
     const wire_variable *message, struct definition *definition, struct sumac_error *error)
 {
-    return placement_rule_read(message->partitioner, &definition->partitioner, error);
+    struct sumac_error cause = {0};
+    const enum sumac_status status =
+        placement_rule_read(message->partitioner, &definition->partitioner, &cause);
+
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    return fail(error, status, cause.reason, "%s: %s", message->name, cause.text);
 }
 
 static bool same_partitioner(const struct definition *a, const struct definition *b)

@@ -37,8 +37,9 @@ enum sumac_status placement_rule_read(
     if (kind > WIRE_PARTITIONER_MAX_SIZE)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
-            "partitioner kind %u is none; kinds are 0 to %u", kind,
-            (uint32_t)WIRE_PARTITIONER_MAX_SIZE);
+            "partitioner %u is not known; partitioners are 0 (none), 1 (fixed shards), 2 (min "
+            "size), 3 (max size)",
+            kind);
     struct placement_rule read = placement_rule_of(kind);
     if (kind == WIRE_PARTITIONER_FIXED_SHARDS)
         take_given(partitioner->num_shards, &read.num_shards);

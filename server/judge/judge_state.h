@@ -443,7 +443,6 @@ struct judge_session *judge_session_find_nonce(const struct judge *judge, const 
 struct judge_session *judge_session_add(struct judge *judge, const void *id);
 void judge_session_forget(struct judge *judge, struct judge_session *session);
 void judge_sessions_forget_oldest(struct judge *judge);
-uint32_t judge_sessions_open(const struct judge *judge); /* not settled yet */
 void judge_renewed(struct judge *judge, const wire_bytes *id);
 /* An open session, heard of now; else the call fails with SESSION_UNKNOWN, SESSION_CLOSED or
  * RUN_ENDED. */

@@ -249,16 +249,6 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
            lists * judge_voided_bytes_max(judge);
 }
 
-uint32_t judge_sessions_open(const struct judge *judge)
-{
-    uint32_t count = 0;
-
-    for (const struct judge_session *session = judge->sessions.first; session != NULL;
-         session = session->in_judge.next)
-        count += session->state != JUDGE_SESSION_SETTLED;
-    return count;
-}
-
 static bool is_open(const struct judge_session *session)
 {
     return session->state == JUDGE_SESSION_OPENING || session->state == JUDGE_SESSION_OPEN;

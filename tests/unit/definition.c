@@ -193,6 +193,46 @@ static void what_is_refused_is_not_read(void **state)
     assert_int_equal(definition.synchronization, 77);
 }
 
+/* One attribute of each sort with a number that no release has had. */
+static void what_is_not_known_is_refused_with_what_is(void **state)
+{
+    (void)state;
+    static const char *const said[] = {
+        "W: data type 99 is not known; types are 1 (bool) to 13 (float64)",
+        "W: aggregation 99 is not known; aggregations are 0 (NONE), 1 (SUM), 2 (MEAN), 3 "
+        "(ONLY_FIRST_REPLICA)",
+        "W: synchronization 99 is not known; synchronizations are 0 (AUTO), 1 (NONE), 2 "
+        "(ON_WRITE), 3 (ON_READ)",
+        "W: initializer 99 is not known; initializers are 0 (zeros), 1 (ones), 2 (constant), 3 "
+        "(uniform), 4 (normal), 5 (assigned)",
+        "W: partitioner 99 is not known; partitioners are 0 (none), 1 (fixed shards), 2 (min "
+        "size), 3 (max size)",
+    };
+
+    for (int attribute = 0; attribute < 5; attribute++) {
+        struct given given;
+        struct definition definition;
+        struct sumac_error error = {0};
+        wire_variable *const variable = give(&given);
+
+        if (attribute == 0)
+            variable->data_type = (Sumac__V1__DataType)99;
+        if (attribute == 1)
+            variable->aggregation = (Sumac__V1__Aggregation)99;
+        if (attribute == 2)
+            variable->synchronization = (Sumac__V1__Synchronization)99;
+        if (attribute == 3)
+            variable->initializer->kind = (Sumac__V1__Initializer__Kind)99;
+        if (attribute == 4)
+            variable->partitioner->kind = (Sumac__V1__Partitioner__Kind)99;
+
+        assert_int_equal(definition_read(variable, &definition, &error), SUMAC_INVALID_ARGUMENT);
+
+        error.text[strlen(said[attribute])] = '\0';
+        assert_string_equal(error.text, said[attribute]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +240,7 @@ int main(void)
         cmocka_unit_test(what_there_is_no_room_for_is_not_written),
         cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
         cmocka_unit_test(what_is_refused_is_not_read),
+        cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

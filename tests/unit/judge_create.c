@@ -337,7 +337,8 @@ static void what_a_variable_cannot_be_is_refused(void **state)
     assert_refused(&two, &definition, SUMAC_REASON_WRONG_DATA_TYPE, "data type (dtype) is not set");
     define(&definition, "w");
     definition.variable.data_type = (Sumac__V1__DataType)99;
-    assert_refused(&two, &definition, SUMAC_REASON_WRONG_DATA_TYPE, "data type 99 is none");
+    assert_refused(
+        &two, &definition, SUMAC_REASON_WRONG_DATA_TYPE, "data type 99 is not known; types are ");
     define(&definition, "w");
     definition.variable.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_INT32;
     definition.variable.function = NULL;

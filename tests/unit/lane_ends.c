@@ -146,6 +146,19 @@ static void a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend(vo
         "the configuration of ps 0 has h0:1 as ps 0 and as ps 1; give each ps its own address");
 }
 
+static void a_ps_has_the_id_of_the_cluster_from_ps_0s_hello(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting first = {0x1000, TALK_SECRET, 0, .worker = 3};
+
+    begin_configured(talk);
+    assert_int_equal(lane_cluster_id(talk->lane), 0);
+
+    greet(talk, &first);
+
+    assert_int_equal(lane_cluster_id(talk->lane), 0xC1);
+}
+
 /* As when its own configuration has it under another name as ps 1. */
 static void a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong(void **state)
 {
@@ -592,6 +605,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend),
         talk_test(a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend),
+        talk_test(a_ps_has_the_id_of_the_cluster_from_ps_0s_hello),
         talk_test(a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong),
         talk_test(a_ps_0_that_lists_other_members_is_a_configuration_to_mend),
         talk_test(a_ps_that_has_its_ps_0_compares_no_more),

@@ -644,6 +644,26 @@ static void an_order_given_twice_does_nothing_more(void **state)
     talk_expect(talk, "report 5\nreport 6\nreport 7\nreport 8\nreport 9\n");
 }
 
+static void an_order_for_a_view_is_answered_by_what_is_not_made_here(void **state)
+{
+    struct talk *const talk = *state;
+    Sumac__V1__Freeze freeze = SUMAC__V1__FREEZE__INIT;
+    Sumac__V1__Cut cut = SUMAC__V1__CUT__INIT;
+    Sumac__V1__Rollback rollback = SUMAC__V1__ROLLBACK__INIT;
+    wire_peer_order orders[3] = {WIRE_PEER_ORDER_INIT, WIRE_PEER_ORDER_INIT, WIRE_PEER_ORDER_INIT};
+
+    (void)begin(talk);
+    orders[0].freeze = &freeze;
+    orders[1].cut = &cut;
+    orders[2].rollback = &rollback;
+    for (int i = 0; i < 3; i++)
+        talk_order(talk, &orders[i]);
+
+    talk_expect(
+        talk, "report 5 error UNSUPPORTED\nreport 6 error UNSUPPORTED\nreport 7 error "
+              "UNSUPPORTED\n");
+}
+
 static void a_deleted_variable_stays_for_the_parts_that_name_it(void **state)
 {
     struct talk *const talk = *state;
@@ -708,6 +728,7 @@ int main(void)
         talk_test(no_more_sessions_are_opened_than_there_are_grants_for),
         talk_test(what_no_create_would_make_is_not_made_for_an_order),
         talk_test(an_order_given_twice_does_nothing_more),
+        talk_test(an_order_for_a_view_is_answered_by_what_is_not_made_here),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
     };

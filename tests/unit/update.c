@@ -86,10 +86,12 @@ static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
         assert_non_null(row);
         expect_name(&functions->values[i], "UPDATE_FUNCTION_", row->name);
     }
-    for (unsigned i = 1; i < names->n_values; i++)
-        expect_name(
-            &names->values[i], "HYPERPARAMETER_NAME_",
-            update_hyperparameter_name((uint32_t)names->values[i].value));
+    for (unsigned i = 1; i < names->n_values; i++) {
+        const uint32_t number = (uint32_t)names->values[i].value;
+        expect_name(&names->values[i], "HYPERPARAMETER_NAME_", update_hyperparameter_name(number));
+        assert_non_null(update_hyperparameter_symbol(number));
+        assert_non_null(update_hyperparameter_range(number));
+    }
 }
 
 /* The count is of the variable's own function alone: one with slots is applied to no other

@@ -82,15 +82,16 @@ static struct update_slice make_slice(
  * at GUARD; nothing beside them is written. */
 static void check_table(
     const struct loops *table, const struct update_function *function, enum sumac_dtype dtype,
-    const struct arrays *expected, bool spare)
+    bool nesterov, const struct arrays *expected, bool spare)
 {
     const size_t bytes = COUNT * sumac_dtype_bytes(dtype);
 
     for (size_t offset = GUARD; offset < GUARD + 4; offset++) {
         struct arrays *const in = make_arrays(dtype, offset);
         struct arrays *const out = spare ? make_arrays(dtype, offset) : in;
-        const struct update_slice slice = make_slice(function, dtype, in, out, offset);
+        struct update_slice slice = make_slice(function, dtype, in, out, offset);
 
+        slice.flag = nesterov;
         table->run[function->number][dtype](&slice);
 
         assert_memory_equal(out->value + offset, expected->value + GUARD, bytes);
@@ -104,17 +105,19 @@ static void check_table(
     }
 }
 
-static void check_function(const struct update_function *function, enum sumac_dtype dtype)
+static void
+check_function(const struct update_function *function, enum sumac_dtype dtype, bool nesterov)
 {
     struct arrays *const expected = make_arrays(dtype, GUARD);
-    const struct update_slice slice = make_slice(function, dtype, expected, expected, GUARD);
+    struct update_slice slice = make_slice(function, dtype, expected, expected, GUARD);
 
+    slice.flag = nesterov;
     loops_plain.run[function->number][dtype](&slice);
 
     const struct loops *table;
     for (uint32_t t = 0; (table = loops_at(t)) != NULL; t++) {
-        check_table(table, function, dtype, expected, false);
-        check_table(table, function, dtype, expected, true);
+        check_table(table, function, dtype, nesterov, expected, false);
+        check_table(table, function, dtype, nesterov, expected, true);
     }
     free(expected);
 }
@@ -127,7 +130,9 @@ static void every_table_gives_the_bits_of_the_plain_one(void **state)
     for (uint32_t f = 0; (function = update_at(f)) != NULL; f++)
         for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++)
             if ((function->dtypes >> dtype & 1u) != 0)
-                check_function(function, (enum sumac_dtype)dtype);
+                check_function(function, (enum sumac_dtype)dtype, false);
+    check_function(update_find(UPDATE_MOMENTUM), SUMAC_FLOAT32, true);
+    check_function(update_find(UPDATE_MOMENTUM), SUMAC_FLOAT64, true);
 }
 
 static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
