@@ -583,16 +583,6 @@ static void take_list(void *context, const wire_message *message)
             (void)client_learn(context, reply->variables[i]);
 }
 
-/* Every ps knows the catalogue: one that has answered, else ps 0. */
-static uint32_t knowing_ps(const struct sumac_client *client)
-{
-    assert(client->peer_count > 0);
-    for (uint32_t i = 0; client->reader && i < client->peer_count; i++)
-        if (client->peers[i].incarnation != 0)
-            return i;
-    return 0;
-}
-
 static enum sumac_status
 ask_for(struct sumac_client *client, const char *name, struct sumac_error *error)
 {
@@ -602,7 +592,7 @@ ask_for(struct sumac_client *client, const char *name, struct sumac_error *error
     request.n_names = 1;
     request.names = names;
     const struct client_call call = {
-        .ps = knowing_ps(client),
+        .any_ps = true,
         .service = WIRE_VARIABLES,
         .method = WIRE_VARIABLES_LIST,
         .request = &request.base,

@@ -16,136 +16,16 @@
 
 _Static_assert(SUMAC_CHUNK_BYTES_MAX == SESSION_CHUNK_BYTES_MAX, "the header says the same");
 
-/* ---- what the configuration says about this process */
-
-static bool is_member_job(const char *name)
-{
-    return strcmp(name, "chief") == 0 || strcmp(name, "worker") == 0;
-}
-
-/* Who takes part, and whether this process does. */
-struct roll {
-    const char **jobs;
-    uint32_t *indices;
-    uint32_t count;
-    bool partial; /* it was given as a map, which need not name all */
-};
-
-static uint32_t count_members(const struct sumac_cluster *cluster)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++)
-        if (is_member_job(cluster->jobs[i].name))
-            count += cluster->jobs[i].task_count;
-    return count;
-}
-
-static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
-{
-    const uint32_t count = count_members(cluster);
-
-    roll->jobs = calloc(count + 1, sizeof *roll->jobs);
-    roll->indices = calloc(count + 1, sizeof *roll->indices);
-    if (roll->jobs == NULL || roll->indices == NULL)
-        return false;
-    roll->partial = cluster != NULL && cluster->told_only_itself;
-    for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++) {
-        const struct sumac_job *job = &cluster->jobs[i];
-        roll->partial = roll->partial || job->sparse;
-        for (uint32_t t = 0; is_member_job(job->name) && t < job->task_count; t++) {
-            roll->jobs[roll->count] = job->name;
-            assert(roll->count < count);
-            roll->indices[roll->count++] = job->tasks[t].index;
-        }
-    }
-    assert(roll->count == count); /* each member is called once */
-    return true;
-}
-
-static enum sumac_status
-check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
-{
-    if (cluster == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a member needs a cluster configuration with its task; give one, or open an observer");
-    if (cluster->job_count == 0 && cluster->task_type == NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "no cluster is configured: start this program with `sumac run -- PROGRAM`, or set "
-            "TF_CONFIG, for example to {\"cluster\": {\"ps\": [\"HOST:PORT\"], \"worker\": "
-            "[\"HOST:PORT\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}");
-    const enum sumac_status status = sumac_cluster_check_task(cluster, error);
-    if (status != SUMAC_OK)
-        return status;
-    if (cluster->task_type == NULL || !is_member_job(cluster->task_type))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "task %s %" PRIu32 " is no member: only chief and worker tasks are; for a worker set "
-            "TF_CONFIG's task to {\"type\": \"worker\", \"index\": N}, a ps is started with `sumac "
-            "ps`, and who only reads opens an observer",
-            cluster->task_type == NULL ? "(none)" : cluster->task_type, cluster->task_index);
-    return SUMAC_OK;
-}
-
-void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster)
-{
-    assert(is_member_job(cluster->task_type));
-    const struct sumac_job *chiefs = sumac_cluster_job(cluster, "chief");
-    const struct sumac_job *workers = sumac_cluster_job(cluster, "worker");
-    const uint32_t chief_count = chiefs == NULL ? 0 : chiefs->task_count;
-    const bool is_chief = strcmp(cluster->task_type, "chief") == 0;
-    client->member_index = cluster->task_index + (is_chief ? 0 : chief_count);
-    if (!cluster->told_only_itself && (workers == NULL || !workers->sparse))
-        client->member_count = count_members(cluster);
-}
-
 /* ---- the session */
 
-static struct session *make_session(
-    struct sumac_client *client, const struct sumac_client_options *options,
-    const struct roll *roll)
+/* Or will not be. */
+static bool is_joined(void *context)
 {
-    assert(client->session == NULL);
-    const uint32_t count = client->peer_count;
-    const char **addresses = calloc(count, sizeof *addresses);
-    uint64_t *incarnations = calloc(count, sizeof *incarnations);
-    struct session *session = NULL;
-    for (uint32_t i = 0; addresses != NULL && incarnations != NULL && i < count; i++) {
-        addresses[i] = client->peers[i].address;
-        incarnations[i] = client->peers[i].incarnation;
-    }
-    const bool member = !options->reader && !options->observer;
-    if (member)
-        client_find_place(client, options->cluster);
-    const struct session_config config = {
-        .reader = options->reader,
-        .role = member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
-        .job = member ? options->cluster->task_type : "",
-        .task = member ? options->cluster->task_index : 0,
-        .local_replicas = options->local_replicas,
-        .members_jobs = roll->jobs,
-        .members_indices = roll->indices,
-        .member_count = roll->count,
-        .members_partial = roll->partial,
-        .ps_addresses = addresses,
-        .ps_count = count,
-        .cluster_id = client->cluster_id,
-        .epoch = client->epoch,
-        .ps_incarnations = incarnations,
-        .ps_lost_ms = client->timeout_ms,
-        .chunk_bytes = options->chunk_bytes};
-    if (addresses != NULL && incarnations != NULL)
-        session = session_create(&config, &memory_heap);
-    free(addresses);
-    free(incarnations);
-    return session;
+    const struct sumac_client *client = context;
+
+    assert(client_is_locked(client));
+    return client->joined || client->ended;
 }
-
-bool client_is_joined(const struct sumac_client *client) { return client->joined || client->ended; }
-
-static bool is_joined(void *context) { return client_is_joined(context); }
 
 static void say_joined(struct sumac_client *client)
 {
@@ -162,31 +42,9 @@ static void say_joined(struct sumac_client *client)
 enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error)
 {
     assert(client_is_locked(client));
-    assert(client->peer_count > 0); /* of no ps it would wait for ever */
-    const uint64_t started_us = client_now_us();
-    const uint64_t until_us = started_us + (uint64_t)client->timeout_ms * 1000;
+    assert(client->session != NULL);
     client_step(client, &(struct session_event){.kind = SESSION_EVENT_START});
-    bool grew;
-    const enum sumac_status found =
-        client_search(client, CLIENT_SEARCH_JOINED, until_us, &grew, error);
-    if (found != SUMAC_OK)
-        return found;
-    while (!is_joined(client)) {
-        const uint64_t now_us = client_now_us();
-        if (now_us >= until_us)
-            return fail(
-                error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-                "ps 0 at %s did not answer the join within %s; it waits for every ps of the "
-                "cluster",
-                client->peers[0].address, text_time_ms(client->timeout_ms).text);
-        const uint64_t report_us = now_us + REPORT_US;
-        if (!client_wait(client, is_joined, client, report_us < until_us ? report_us : until_us))
-            client_log(
-                client,
-                "waiting for ps 0 at %s to open the session at every ps, for %s; gives up in %s",
-                client->peers[0].address, text_time_us(client_now_us() - started_us).text,
-                client_time_until(until_us).text);
-    }
+    (void)client_wait(client, is_joined, client, NEVER_US);
     if (!client->ended) {
         say_joined(client);
         return SUMAC_OK;
@@ -194,22 +52,6 @@ enum sumac_status client_join(struct sumac_client *client, struct sumac_error *e
     if (error != NULL)
         *error = client->end;
     return client->end.status;
-}
-
-static enum sumac_status open_session(
-    struct sumac_client *client, const struct sumac_client_options *options,
-    struct sumac_error *error)
-{
-    assert(client->session == NULL);
-    struct roll roll = {.count = 0};
-    if (call_roll(options->cluster, &roll))
-        client->session = make_session(client, options, &roll);
-    free(roll.jobs);
-    free(roll.indices);
-    if (client->session == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a session");
-    return client_join(client, error);
 }
 
 /* ---- open and close */
@@ -234,7 +76,6 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
     assert(client->timeout_ms > 0);
     client->reader = options->reader;
-    client->member = !options->reader && !options->observer;
     client_name(client, options);
     client->log = options->log != NULL ? options->log : client_log_to_stderr;
     client->log_context = options->log != NULL ? options->log_context : client;
@@ -255,7 +96,7 @@ static enum sumac_status open_in(
     enum sumac_status status = SUMAC_OK;
 
     if (!options->reader && !options->observer)
-        status = check_member(options->cluster, error);
+        status = client_check_member(options->cluster, error);
     if (status != SUMAC_OK)
         return status;
     struct sumac_client *made = make(options);
@@ -263,9 +104,9 @@ static enum sumac_status open_in(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a client");
     client_lock(made);
-    status = client_discover(made, options, error);
+    status = client_make_session(made, options, error);
     if (status == SUMAC_OK)
-        status = open_session(made, options, error);
+        status = client_join(made, error);
     assert(status != SUMAC_OK || made->joined);
     client_unlock(made);
     if (status == SUMAC_OK && !client_start_background(made))
@@ -407,9 +248,6 @@ void sumac_client_close(struct sumac_client *client)
     drop_transfers(client);
     session_destroy(session);
     client_forget_variables(client);
-    for (uint32_t i = 0; i < client->peer_count; i++)
-        free(client->peers[i].address);
-    free(client->peers);
     free(client->payload);
     pthread_cond_destroy(&client->happened);
     pthread_cond_destroy(&client->quiet);

@@ -3,7 +3,7 @@
  * turns at them. Private to lib/client.
  *
  *   client.c     open, leave, close          stream.c     the session's effects: streams, calls
- *   discover.c   which ps, and are they up?  unary.c      one call, waited for
+ *   configured.c what is configured          unary.c      one call, waited for
  *   lock.c       who holds the lock          catalogue.c  create, find, delete
  *   poll.c       who polls, and wakes the session
  *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
@@ -30,7 +30,6 @@
 #include "text.h"
 
 #define REPORT_US 5000000u /* how often a wait for a ps says so */
-#define CALL_RETRY_MS 25u  /* between two tries to reach a ps that is not up */
 #define TRANSFER_BYTES_MAX ((size_t)1 << 30)
 #define NEVER_US UINT64_MAX
 
@@ -41,11 +40,10 @@ struct stream_slot {
 };
 
 struct peer {
-    char *address;                   /* owned; "" when unknown */
+    const char *address;             /* the session's; "" when unknown */
     struct rpc_channel *channels[2]; /* for pushes; for pulls, leases and all else. NULL: not yet */
     struct stream_slot streams[2];
-    uint64_t incarnation; /* from List; 0: unknown */
-    uint64_t heard_us;    /* 0: never */
+    uint64_t heard_us; /* 0: never */
 };
 
 struct variable_shard {
@@ -111,13 +109,13 @@ struct sumac_client {
     uint32_t waiters; /* user threads in client_wait */
     uint64_t used_us; /* when the last of them left */
     struct rpc_poller *poller;
-    struct session *session; /* NULL while opening */
-    bool stepping;           /* its effects are being carried out, which live until its next step */
-    uint64_t wake_us;        /* when the session wants its tick */
+    struct session *session;
+    bool stepping;    /* its effects are being carried out, which live until its next step */
+    uint64_t wake_us; /* when the session wants its tick */
     uint64_t random_state;
     bool joined, left, ended;
     struct sumac_error end;
-    struct peer *peers;
+    struct peer peers[SESSION_PS_MAX];
     uint32_t peer_count;
     struct call_tag *calls;     /* of the session, under way */
     LIST(struct unary) unaries; /* that threads wait for */
@@ -128,13 +126,12 @@ struct sumac_client {
     LIST(struct transfer) live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
     uint32_t payload_capacity;
-    double staleness_mean;      /* of the latest pushes; below 0: of none yet */
-    uint64_t cluster_id, epoch; /* from List */
+    double staleness_mean; /* of the latest pushes; below 0: of none yet */
     uint32_t timeout_ms;
     uint32_t member_index, member_count; /* as in the facts */
     unsigned forks;                      /* process.c: what its process's count was, ... */
     int64_t process;                     /* ... and its number */
-    bool reader, member;
+    bool reader;
     char who[128]; /* "worker 0" */
     void (*log)(void *context, const char *line);
     void *log_context;
@@ -197,14 +194,14 @@ void client_hang_up(struct sumac_client *client);
 /* unary.c -- with the lock held */
 /* Called with the lock held, for the answer: lent until it returns. */
 typedef void client_take(void *context, const wire_message *reply);
-/* One unary call to a ps, until it is answered or the client's timeout is over. */
+/* One unary call to ps 0, until it is answered or the client's timeout is over. */
 struct client_call {
-    uint32_t ps;
+    bool any_ps; /* to any ps, as in struct session_call; likewise needs_session and once */
     const wire_service *service;
     unsigned method;
     const wire_message *request;
-    bool needs_session, once; /* as in struct session_call */
-    bool waits_for_others;    /* it is answered when every ps has done its part */
+    bool needs_session, once;
+    bool waits_for_others; /* it is answered when every ps has done its part */
     client_take *take;
     void *context;
 };
@@ -219,34 +216,22 @@ const char *
 client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);
 
 /* client.c -- with the lock held */
-/* Is the join over, one way or the other? */
-bool client_is_joined(const struct sumac_client *client);
-/* Wait for the join, which waits for every ps; say now and then who is missing. */
+/* Wait until the session is open: it says now and then who is missing, and sees to it that this
+ * ends. */
 enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error);
+
+/* configured.c */
+/* The session that these options ask for. Fails  INVALID_ARGUMENT: the configuration has no ps, or
+ * not the address of each. */
+enum sumac_status client_make_session(
+    struct sumac_client *client, const struct sumac_client_options *options,
+    struct sumac_error *error);
+/* Fails  INVALID_ARGUMENT: what the cluster says of this process is no member's. */
+enum sumac_status
+client_check_member(const struct sumac_cluster *cluster, struct sumac_error *error);
 /* The chief is the first member, the workers come after it. A list that may lack some of them tells
  * no count. */
 void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster);
-
-/* discover.c */
-enum sumac_status client_discover(
-    struct sumac_client *client, const struct sumac_client_options *options,
-    struct sumac_error *error);
-/* How long a search goes on: until every ps has answered, until any has, until ps 0 has, or until
- * the join is answered. */
-enum client_search {
-    CLIENT_SEARCH_ALL,
-    CLIENT_SEARCH_ANY,
-    CLIENT_SEARCH_FIRST,
-    CLIENT_SEARCH_JOINED
-};
-/* Ask every ps that is known and has not answered yet. `*grew`: there are more of them than
- * that. */
-enum sumac_status client_search(
-    struct sumac_client *client, enum client_search until, uint64_t until_us, bool *grew,
-    struct sumac_error *error);
-enum sumac_status
-client_set_peers(struct sumac_client *client, uint32_t count, struct sumac_error *error);
-bool client_set_address(struct sumac_client *client, uint32_t ps, const char *address);
 
 /* catalogue.c */
 /* Learn a variable, or what is new about one. NULL: no memory. */

@@ -48,7 +48,7 @@ void client_name(struct sumac_client *client, const struct sumac_client_options 
 {
     const struct sumac_cluster *cluster = options->cluster;
 
-    if (client->member && cluster != NULL)
+    if (!options->reader && !options->observer && cluster != NULL)
         (void)text_print_line(
             client->who, sizeof client->who, "%s %" PRIu32, cluster->task_type,
             cluster->task_index);

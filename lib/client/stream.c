@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 
@@ -140,40 +141,15 @@ struct call_tag {
     struct rpc_call *call;
     uint64_t number; /* the session's */
     uint32_t ps;
-    const wire_service *service;
-    unsigned method;
     bool answered;
 };
-
-/* The session will speak of the ps that the answer names: they have their places before. */
-static enum sumac_status
-learn_peers(struct sumac_client *client, const wire_join_reply *reply, struct sumac_error *error)
-{
-    const size_t count = reply->n_ps_addresses;
-
-    if (count == 0 || count > SESSION_PS_MAX)
-        return SUMAC_OK; /* the session refuses it */
-    enum sumac_status status = client_set_peers(client, (uint32_t)count, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
-        if (!client_set_address(client, i, reply->ps_addresses[i]))
-            status = fail(
-                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-                "no memory for the address of ps %u", (unsigned)i);
-    return status;
-}
 
 static void call_answered(struct rpc_call *call, const struct wire_received *received)
 {
     struct call_tag *tag = rpc_call_user(call);
-    struct sumac_error error;
     struct session_event event = {
         .kind = SESSION_EVENT_CALL_ANSWERED, .call = tag->number, .reply = received->message};
 
-    if (tag->service == WIRE_SESSIONS && tag->method == WIRE_SESSIONS_JOIN &&
-        learn_peers(tag->client, (const wire_join_reply *)received->message, &error) != SUMAC_OK) {
-        event.kind = SESSION_EVENT_CALL_FAILED;
-        event.error = &error;
-    }
     tag->answered = true;
     tag->client->peers[tag->ps].heard_us = client_now_us();
     client_step(tag->client, &event);
@@ -216,12 +192,7 @@ static bool make_call(struct sumac_client *client, const struct session_effect *
     struct call_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
         *tag = (struct call_tag){
-            .next = client->calls,
-            .client = client,
-            .number = effect->call,
-            .ps = effect->ps,
-            .service = effect->service,
-            .method = effect->method};
+            .next = client->calls, .client = client, .number = effect->call, .ps = effect->ps};
     if (channel == NULL || tag == NULL ||
         rpc_channel_call(
             channel, effect->service, effect->method, effect->request, effect->at_us, false,
@@ -244,6 +215,28 @@ static void cancel_call(struct sumac_client *client, uint64_t number)
 }
 
 /* ---- effects */
+
+static void hang_up_on(struct peer *peer)
+{
+    for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
+        rpc_channel_close(peer->channels[lane]);
+        peer->channels[lane] = NULL;
+        peer->streams[lane].call = NULL;
+    }
+}
+
+static void do_addresses(struct sumac_client *client, const struct session_effect *effect)
+{
+    assert(effect->address_count > 0);
+    assert(effect->address_count <= SESSION_PS_MAX);
+    client->peer_count = effect->address_count;
+    for (uint32_t i = 0; i < effect->address_count; i++) {
+        struct peer *peer = &client->peers[i];
+        if (peer->address != NULL && strcmp(peer->address, effect->addresses[i]) != 0)
+            hang_up_on(peer);
+        peer->address = effect->addresses[i];
+    }
+}
 
 static void do_close_stream(struct sumac_client *client, const struct session_effect *effect)
 {
@@ -327,13 +320,17 @@ static void do_ended(struct sumac_client *client, const struct sumac_error *erro
         if (!transfer->over)
             transfer_fail(transfer, error);
     client_fail_calls(client, error);
-    client_log(client, "the session ended: %s", error->text);
+    if (client->joined) /* else the open, or the join, that comes to nothing says so */
+        client_log(client, "the session ended: %s", error->text);
 }
 
 /* False: it could not be begun. */
 static bool do_effect(struct sumac_client *client, const struct session_effect *effect)
 {
     switch (effect->kind) {
+    case SESSION_EFFECT_ADDRESSES:
+        do_addresses(client, effect);
+        break;
     case SESSION_EFFECT_CALL:
         return make_call(client, effect);
     case SESSION_EFFECT_CANCEL_CALL:
@@ -406,11 +403,6 @@ void client_step(struct sumac_client *client, struct session_event *event)
 void client_hang_up(struct sumac_client *client)
 {
     assert(client_is_locked(client));
-    for (uint32_t i = 0; i < client->peer_count; i++)
-        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
-            struct peer *peer = &client->peers[i];
-            rpc_channel_close(peer->channels[lane]);
-            peer->channels[lane] = NULL;
-            peer->streams[lane].call = NULL;
-        }
+    for (uint32_t i = 0; i < SESSION_PS_MAX; i++)
+        hang_up_on(&client->peers[i]);
 }

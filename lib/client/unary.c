@@ -14,6 +14,7 @@ struct unary {
     LINKS(struct unary) links; /* in the client's list */
     struct sumac_client *client;
     const struct client_call *call;
+    uint32_t ps; /* that was asked */
     bool over;
     struct sumac_error error; /* status OK: it was answered */
 };
@@ -51,6 +52,7 @@ void client_answered(const struct session_effect *effect)
 
     assert(!unary->over);
     unary->over = true;
+    unary->ps = effect->ps;
     unary->error = effect->error;
     if (effect->error.status == SUMAC_OK)
         unary->call->take(unary->call->context, effect->reply);
@@ -74,7 +76,7 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
 {
     char peer[192];
     const struct sumac_error *given = &unary->error;
-    const uint32_t ps = unary->call->ps;
+    const uint32_t ps = unary->ps;
 
     assert(given->status != SUMAC_OK); /* that would be no failure */
     if (given->reason == SUMAC_REASON_UNSPECIFIED && client->ended)
@@ -107,7 +109,7 @@ client_call(struct sumac_client *client, const struct client_call *call, struct 
     struct unary unary = {.client = client, .call = call};
     const struct session_call wanted = {
         .token = (uintptr_t)&unary,
-        .ps = call->ps,
+        .any_ps = call->any_ps,
         .service = call->service,
         .method = call->method,
         .request = call->request,

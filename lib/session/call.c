@@ -89,16 +89,11 @@ static struct call *find(const struct session *session, uint64_t number)
     return call;
 }
 
-void call_answered(struct session *session, const struct session_event *event)
+static bool is_made_again(
+    const struct session *session, const struct call *call, const struct sumac_error *error)
 {
-    struct call *call = find(session, event->call);
-
-    if (call == NULL)
-        return;
-    call->number = 0;
-    const struct call over = *call;
-    drop(session, call);
-    over.kind->answered(session, &over, event->reply);
+    return call->kind->is_made_again == NULL ? is_worth_retrying(error)
+                                             : call->kind->is_made_again(session, call, error);
 }
 
 /* This try has failed: another one is due, or it has for good. */
@@ -108,8 +103,8 @@ static void fail_try(struct session *session, struct call *call, const struct su
 
     call->number = 0;
     call->undone = false;
-    if (is_worth_retrying(error) && session->now_us + wait_us < call->until_us &&
-        (call->kind->gives_up == NULL || !call->kind->gives_up(session, call, error))) {
+    call->why = *error;
+    if (session->now_us + wait_us < call->until_us && is_made_again(session, call, error)) {
         call->due_us = session->now_us + wait_us;
         effect_wake(session, call->due_us);
         return;
@@ -117,6 +112,23 @@ static void fail_try(struct session *session, struct call *call, const struct su
     const struct call over = *call;
     drop(session, call);
     over.kind->failed(session, &over, error);
+}
+
+void call_answered(struct session *session, const struct session_event *event)
+{
+    struct call *call = find(session, event->call);
+
+    if (call == NULL)
+        return;
+    struct sumac_error why;
+    if (call->kind->accepts != NULL && !call->kind->accepts(session, call, event->reply, &why)) {
+        fail_try(session, call, &why);
+        return;
+    }
+    call->number = 0;
+    const struct call over = *call;
+    drop(session, call);
+    over.kind->answered(session, &over, event->reply);
 }
 
 void call_failed(struct session *session, const struct session_event *event)
@@ -185,15 +197,35 @@ void calls_forget(struct session *session)
     }
 }
 
+void calls_drop(struct session *session, const struct call_kind *kind)
+{
+    for (struct call *call = session->live_calls.first, *next; call != NULL; call = next) {
+        next = call->links.next;
+        if (call->kind == kind)
+            drop(session, call);
+    }
+}
+
+const struct call *
+call_of_kind(const struct session *session, const struct call_kind *kind, uint32_t ps)
+{
+    const struct call *call = session->live_calls.first;
+
+    while (call != NULL && (call->kind != kind || call->wanted.ps != ps))
+        call = call->links.next;
+    return call;
+}
+
 /* ---- the caller's */
 
 static void answer(
-    struct session *session, uint64_t token, const wire_message *reply,
+    struct session *session, const struct session_call *wanted, const wire_message *reply,
     const struct sumac_error *error)
 {
     assert((reply == NULL) != (error == NULL));
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_ANSWERED);
-    effect->token = token;
+    effect->token = wanted->token;
+    effect->ps = wanted->ps;
     effect->reply = reply;
     if (error != NULL)
         effect->error = *error;
@@ -209,28 +241,39 @@ static const wire_message *lend_request(struct session *session, const struct ca
 static void
 was_answered(struct session *session, const struct call *call, const wire_message *reply)
 {
-    answer(session, call->wanted.token, reply, NULL);
+    answer(session, &call->wanted, reply, NULL);
 }
 
 static void
 has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
-    answer(session, call->wanted.token, NULL, error);
+    answer(session, &call->wanted, NULL, error);
 }
 
 /* A ps that says that the time is over goes by the time that the request names. */
-static bool is_made_once(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
+static bool
+may_go_well(const struct session *session, const struct call *call, const struct sumac_error *error)
 {
     (void)session;
-    return call->wanted.once || error->reason == SUMAC_REASON_TIMED_OUT;
+    return is_worth_retrying(error) && !call->wanted.once &&
+           error->reason != SUMAC_REASON_TIMED_OUT;
 }
 
 static const struct call_kind given = {
     .compose = lend_request,
     .answered = was_answered,
     .failed = has_failed,
-    .gives_up = is_made_once};
+    .is_made_again = may_go_well};
+
+/* Every ps knows the catalogue: one that has answered, else ps 0. */
+static uint32_t knowing_ps(const struct session *session)
+{
+    assert(session->phase >= PHASE_OPEN);
+    for (uint32_t ps = 0; session->config.reader && ps < session->link_count; ps++)
+        if (session->links[ps].found)
+            return ps;
+    return 0;
+}
 
 static bool may_accept(
     const struct session *session, const struct session_call *wanted, struct sumac_error *error)
@@ -273,10 +316,12 @@ void call_accept(struct session *session, const struct session_call *wanted)
                 "no memory for a call to ps %" PRIu32, wanted->ps);
     }
     if (call == NULL) {
-        answer(session, wanted->token, NULL, &error);
+        answer(session, wanted, NULL, &error);
         return;
     }
     call->wanted = *wanted;
+    if (wanted->any_ps)
+        call->wanted.ps = knowing_ps(session);
     session->given_calls++;
     try_call(session, call);
 }
@@ -285,9 +330,9 @@ void calls_end(struct session *session)
 {
     assert(session->phase == PHASE_OVER);
     while (session->live_calls.first != NULL) {
-        const uint64_t token = session->live_calls.first->wanted.token;
+        const struct session_call wanted = session->live_calls.first->wanted;
         drop(session, session->live_calls.first);
-        if (token != 0)
-            answer(session, token, NULL, &session->end);
+        if (wanted.token != 0)
+            answer(session, &wanted, NULL, &session->end);
     }
 }

@@ -58,62 +58,8 @@ static const wire_message *compose_join(struct session *session, const struct ca
     join->n_members = config->member_count;
     join->members = members;
     join->members_partial = config->members_partial;
-    join->cluster_id = config->cluster_id;
+    join->cluster_id = session->cluster_id;
     return &join->base;
-}
-
-static bool make_links(struct session *session, uint32_t count)
-{
-    assert(session->links == NULL);
-    assert(count > 0);
-    session->links = memory_take(&session->memory, count * sizeof *session->links);
-    if (session->links == NULL) {
-        session->exhausted = true;
-        return false;
-    }
-    memset(session->links, 0, count * sizeof *session->links);
-    session->link_count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        session->links[i].ps = i;
-        session->links[i].unreached_us = session->now_us;
-    }
-    return true;
-}
-
-/* A reader's session is open at once, and has no streams until it pulls. */
-static void open_reader(struct session *session)
-{
-    assert(session->config.reader);
-    if (!make_links(session, session->config.ps_count))
-        return;
-    session->cluster_id = session->config.cluster_id;
-    session->epoch = session->config.epoch;
-    for (uint32_t i = 0; session->config.ps_incarnations != NULL && i < session->link_count; i++)
-        session->links[i].incarnation = session->config.ps_incarnations[i];
-    session->phase = PHASE_OPEN;
-    (void)effect_add(session, SESSION_EFFECT_JOINED);
-}
-
-/* The addresses that the configuration leaves open are the answer's. */
-static void keep_addresses(struct session *session, const wire_join_reply *reply)
-{
-    assert(session->link_count > 0);
-    const struct session_config *config = &session->config;
-    const size_t count = reply->n_ps_addresses;
-    const char **addresses = arena_take(&session->texts, (count + 1) * sizeof *addresses);
-    for (size_t i = 0; addresses != NULL && i < count; i++) {
-        const bool given = i < config->ps_count && config->ps_addresses[i][0] != '\0';
-        const char *text = given ? config->ps_addresses[i] : reply->ps_addresses[i];
-        char *copy = arena_take(&session->texts, strlen(text) + 1);
-        if (copy == NULL)
-            return;
-        memcpy(copy, text, strlen(text) + 1);
-        addresses[i] = copy;
-    }
-    if (addresses == NULL)
-        return;
-    session->config.ps_addresses = addresses;
-    session->config.ps_count = (uint32_t)count;
 }
 
 static void joined(struct session *session, const struct call *call, const wire_message *message)
@@ -131,9 +77,9 @@ static void joined(struct session *session, const struct call *call, const wire_
         session_end(session, &error, NULL);
         return;
     }
-    if (!make_links(session, (uint32_t)reply->n_ps_addresses))
+    find_end(session);
+    if (!links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
         return;
-    keep_addresses(session, reply);
     memcpy(session->session_id, reply->session_id.data, sizeof session->session_id);
     session->cluster_id = reply->cluster_id;
     session->epoch = reply->epoch;
@@ -156,15 +102,15 @@ static void joined(struct session *session, const struct call *call, const wire_
     links_check(session);
 }
 
-static uint64_t patience_us(const struct session *session)
+uint64_t patience_us(const struct session *session)
 {
     assert(session->config.ps_lost_ms > 0);
     return (uint64_t)session->config.ps_lost_ms * 1000;
 }
 
 /* Whoever was tried in vain for so long is told by its address. */
-static void end_unanswered(
-    struct session *session, const char *what_it_did_not, const struct sumac_error *error)
+static struct sumac_error name_unanswered(
+    const struct session *session, const char *what_it_did_not, const struct sumac_error *error)
 {
     struct sumac_error named = *error;
 
@@ -173,15 +119,20 @@ static void end_unanswered(
             &named, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "ps 0 at %s did not %s within %s (%.200s)", ps_address(session, 0), what_it_did_not,
             text_time_ms(session->config.ps_lost_ms).text, error->text);
-    session_end(session, &named, NULL);
+    return named;
 }
 
+/* Of a ps that this client misses, too, it knows more than ps 0 says. */
 static void
 join_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
+    struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
+
     (void)call;
     assert(session->phase == PHASE_JOINING);
-    end_unanswered(session, "open a session", error);
+    if (named.reason == SUMAC_REASON_PS_MISSING)
+        (void)find_missing(session, &named);
+    session_end(session, &named, NULL);
 }
 
 static const struct call_kind join_call = {
@@ -191,17 +142,19 @@ static const struct call_kind join_call = {
     .answered = joined,
     .failed = join_failed};
 
-void join_start(struct session *session)
+void join_begin(struct session *session)
 {
-    if (session->phase != PHASE_NEW)
-        return;
+    assert(session->phase == PHASE_FINDING);
     if (session->config.reader) {
-        open_reader(session);
+        find_end(session);
+        session->phase = PHASE_OPEN;
+        (void)effect_add(session, SESSION_EFFECT_JOINED);
         return;
     }
     session->phase = PHASE_JOINING;
+    session->patience_until_us = session->now_us + patience_us(session);
     mint_nonce(session);
-    call_begin(session, &join_call, 0, session->now_us + patience_us(session));
+    call_begin(session, &join_call, 0, session->patience_until_us);
 }
 
 static const wire_message *compose_leave(struct session *session, const struct call *call)
@@ -241,12 +194,11 @@ leave_answered(struct session *session, const struct call *call, const wire_mess
 }
 
 /* What the leave was to do is done, whoever's answer was lost. */
-static bool
-is_heard(const struct session *session, const struct call *call, const struct sumac_error *error)
+static bool is_to_leave_again(
+    const struct session *session, const struct call *call, const struct sumac_error *error)
 {
     (void)call;
-    (void)error;
-    return session->leave_heard;
+    return is_worth_retrying(error) && !session->leave_heard;
 }
 
 static void
@@ -255,10 +207,12 @@ leave_failed(struct session *session, const struct call *call, const struct suma
     (void)call;
     assert(session->phase == PHASE_LEAVING);
     const bool is_over = session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED;
-    if (is_over && error->reason != SUMAC_REASON_SESSION_CLOSED) /* it does not count */
+    if (is_over && error->reason != SUMAC_REASON_SESSION_CLOSED) { /* it does not count */
         left(session);
-    else
-        end_unanswered(session, "answer the leave", error);
+        return;
+    }
+    const struct sumac_error named = name_unanswered(session, "answer the leave", error);
+    session_end(session, &named, NULL);
 }
 
 static const struct call_kind leave_call = {
@@ -267,7 +221,7 @@ static const struct call_kind leave_call = {
     .compose = compose_leave,
     .answered = leave_answered,
     .failed = leave_failed,
-    .gives_up = is_heard};
+    .is_made_again = is_to_leave_again};
 
 static uint64_t third_of_lease_us(const struct session *session)
 {
@@ -329,12 +283,11 @@ static void renewed(struct session *session, const struct call *call, const wire
     end_renewal(session);
 }
 
-static bool
-is_not_open(const struct session *session, const struct call *call, const struct sumac_error *error)
+static bool is_to_renew_again(
+    const struct session *session, const struct call *call, const struct sumac_error *error)
 {
     (void)call;
-    (void)error;
-    return session->phase != PHASE_OPEN;
+    return is_worth_retrying(error) && session->phase == PHASE_OPEN;
 }
 
 static const wire_message *compose_renew(struct session *session, const struct call *call)
@@ -358,7 +311,7 @@ static const struct call_kind renew_call = {
     .compose = compose_renew,
     .answered = renewed,
     .failed = renew_failed,
-    .gives_up = is_not_open};
+    .is_made_again = is_to_renew_again};
 
 static void renew(struct session *session)
 {

@@ -17,7 +17,8 @@ static const char *keep_text(struct session *session, const char *text)
     return copy;
 }
 
-static const char **keep_texts(struct session *session, const char *const *texts, uint32_t count)
+const char *const *
+session_keep_texts(struct session *session, const char *const *texts, uint32_t count)
 {
     const char **copies = arena_take(&session->texts, (count + 1) * sizeof *copies);
 
@@ -44,16 +45,10 @@ static bool keep_config(struct session *session, const struct session_config *co
 
     *kept = *config;
     kept->job = keep_text(session, config->job);
-    kept->members_jobs = keep_texts(session, config->members_jobs, config->member_count);
+    kept->members_jobs = session_keep_texts(session, config->members_jobs, config->member_count);
     kept->members_indices = keep_bytes(
         session, config->members_indices, config->member_count * sizeof *config->members_indices);
-    kept->ps_addresses = keep_texts(session, config->ps_addresses, config->ps_count);
-    if (config->ps_incarnations != NULL) {
-        kept->ps_incarnations = keep_bytes(
-            session, config->ps_incarnations, config->ps_count * sizeof *config->ps_incarnations);
-        if (kept->ps_incarnations == NULL)
-            return false;
-    }
+    kept->ps_addresses = session_keep_texts(session, config->ps_addresses, config->ps_count);
     kept->local_replicas = config->local_replicas == 0 ? 1 : config->local_replicas;
     kept->ps_lost_ms = config->ps_lost_ms == 0 ? 60000 : config->ps_lost_ms;
     kept->backoff_ms_max = config->backoff_ms_max == 0 ? 2000 : config->backoff_ms_max;
@@ -132,6 +127,7 @@ static void tick(struct session *session)
         session->wake_us = NEVER;
     pulls_check(session);
     calls_check(session);
+    find_check(session);
     streams_check(session);
     if (session->phase != PHASE_OVER)
         lease_check(session);
@@ -175,7 +171,7 @@ static void handle(struct session *session, const struct session_event *event)
 {
     switch (event->kind) {
     case SESSION_EVENT_START:
-        join_start(session);
+        find_begin(session);
         break;
     case SESSION_EVENT_CALL:
         call_accept(session, event->wanted_call);

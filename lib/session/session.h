@@ -32,6 +32,7 @@ enum session_lane { SESSION_PUSH_STREAM, SESSION_PULL_STREAM };
 
 struct session_config {
     bool reader;     /* no join: pulls only */
+    bool any_ps;     /* of a reader: one ps that answers is enough to begin with */
     uint32_t role;   /* WIRE_ROLE_… */
     const char *job; /* borrowed for the session's life; "" for none */
     uint32_t task;
@@ -41,15 +42,12 @@ struct session_config {
     const uint32_t *members_indices;
     uint32_t member_count;
     bool members_partial;            /* there may be others beside them */
-    const char *const *ps_addresses; /* as configured; the join's answer adds those that are not */
+    const char *const *ps_addresses; /* as configured; what the ps say adds those that are not */
     uint32_t ps_count;
-    uint64_t cluster_id;             /* 0: any; a reader's, from List */
-    uint64_t epoch;                  /* a reader's, from List */
-    const uint64_t *ps_incarnations; /* a reader's, may be NULL */
-    uint32_t ps_lost_ms;             /* not 0: until the join's answer says */
-    uint32_t chunk_bytes;            /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
-    uint32_t backoff_ms_max;         /* 0: 2000 */
-    uint32_t broken;                 /* rules.h */
+    uint32_t ps_lost_ms;     /* not 0: until the join's answer says */
+    uint32_t chunk_bytes;    /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
+    uint32_t backoff_ms_max; /* 0: 2000 */
+    uint32_t broken;         /* rules.h */
 };
 
 /* What a push or a pull has for one ps, in the order of the caller's tensors. */
@@ -89,6 +87,7 @@ struct session_pull {
 struct session_call {
     uint64_t token; /* the caller's name for it, not 0 */
     uint32_t ps;
+    bool any_ps; /* in place of `ps`, what each of them knows: of a reader one that has answered */
     const wire_service *service;
     unsigned method;
     const wire_message *request; /* borrowed until ANSWERED */
@@ -98,7 +97,7 @@ struct session_call {
 };
 
 enum session_event_kind {
-    SESSION_EVENT_START,           /* join (or, of a reader, open streams as they are needed) */
+    SESSION_EVENT_START,           /* find the ps, then join (a reader is open then) */
     SESSION_EVENT_CALL_ANSWERED,   /* call, reply */
     SESSION_EVENT_CALL_FAILED,     /* call, error */
     SESSION_EVENT_PUSH,            /* push */
@@ -137,6 +136,8 @@ struct session_event {
 };
 
 enum session_effect_kind {
+    SESSION_EFFECT_ADDRESSES, /* addresses, address_count: where the ps listen from here on; what
+                                 was opened to another address before is closed */
     SESSION_EFFECT_CALL, /* call, ps, service, method, request, at_us: make this unary call, which
                             ends at that time */
     SESSION_EFFECT_CANCEL_CALL,  /* call: what becomes of it is not asked any more */
@@ -149,7 +150,7 @@ enum session_effect_kind {
     SESSION_EFFECT_PUSHED,   /* token, error (status OK: applied everywhere), versions (in the order
                               of the pieces) */
     SESSION_EFFECT_PULLED,   /* token, error, versions (in the order of the pieces) */
-    SESSION_EFFECT_ANSWERED, /* token, error (status OK: reply, which is the event's) */
+    SESSION_EFFECT_ANSWERED, /* token, ps, error (status OK: reply, which is the event's) */
     SESSION_EFFECT_LEFT,     /* the session is over, in good order */
     SESSION_EFFECT_ENDED,    /* error: closed, unknown or a ps lost, and what was in flight has been
                               answered PUSHED …; or no memory, and nothing more is said of that */
@@ -183,6 +184,8 @@ struct session_effect {
     const wire_pull_request *pull_request;
     const struct session_bytes *payload;
     uint32_t payload_count;
+    const char *const *addresses; /* lent for the session's life */
+    uint32_t address_count;
     const char *text;
 };
 

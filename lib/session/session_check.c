@@ -283,6 +283,10 @@ static void check_wake(struct sums *sums)
         }
     for (const struct pull *pull = session->first_pull; pull != NULL; pull = pull->next)
         check_due(sums, "the end of a pull", pull->deadline_us);
+    if (session->phase == PHASE_FINDING || session->phase == PHASE_JOINING)
+        check_due(sums, "a line about who is missing", session->report_us);
+    if (session->phase == PHASE_FINDING)
+        check_due(sums, "the end of the wait for the ps", session->patience_until_us);
     if (session->stopping_until_us != 0)
         check_due(sums, "the end of the session", session->stopping_until_us);
     if (session->phase == PHASE_OPEN && !session->config.reader && !session->renewing)

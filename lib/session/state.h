@@ -3,6 +3,7 @@
  * deed on it:
  *
  *   session.c  create, destroy, one event in
+ *   find.c     which ps there are, before there is a session
  *   join.c     join, lease, leave, the end
  *   call.c     unary calls: made when due, answered, made again, given up
  *   stream.c   opened, lost, greeted, given up
@@ -115,8 +116,12 @@ struct call_kind {
     /* For good: the error that the last try came to. */
     void (*failed)(
         struct session *session, const struct call *call, const struct sumac_error *error);
-    /* Is it not made again after this error, though others are? NULL: it is. */
-    bool (*gives_up)(
+    /* Is it an answer, or as good as none, for the reason given? NULL: it is one. */
+    bool (*accepts)(
+        const struct session *session, const struct call *call, const wire_message *reply,
+        struct sumac_error *why);
+    /* Is it made again after this error? NULL: if it is_worth_retrying. */
+    bool (*is_made_again)(
         const struct session *session, const struct call *call, const struct sumac_error *error);
 };
 
@@ -128,6 +133,7 @@ struct call {
     uint64_t due_us; /* of the next one; NEVER: one is under way */
     uint64_t until_us;
     uint32_t failures;
+    struct sumac_error why;     /* of the last one; status OK: none yet */
     bool undone;                /* the try was not begun */
     struct session_call wanted; /* the caller's; of the session's own the ps and what is called */
 };
@@ -151,6 +157,8 @@ struct link {
     uint32_t ps;
     struct link *next_touched;
     bool touched;
+    bool found;           /* it has said who it is */
+    uint64_t cluster_id;  /* as it said; 0: none yet */
     uint64_t incarnation; /* 0: not known yet */
     struct stream streams[2];
     uint64_t heard_us;     /* an answer came, or a message went out */
@@ -181,7 +189,15 @@ struct link {
     uint32_t cancels_due;
 };
 
-enum phase { PHASE_NEW, PHASE_JOINING, PHASE_OPEN, PHASE_SETTLING, PHASE_LEAVING, PHASE_OVER };
+enum phase {
+    PHASE_NEW,
+    PHASE_FINDING,
+    PHASE_JOINING,
+    PHASE_OPEN,
+    PHASE_SETTLING,
+    PHASE_LEAVING,
+    PHASE_OVER
+};
 
 struct slot {
     struct push *push; /* NULL: done, if its sequence is in the window */
@@ -203,7 +219,10 @@ struct session {
     uint64_t now_us;
     uint64_t wake_us; /* asked for and not come yet */
     enum phase phase;
-    struct sumac_error end; /* why it is over */
+    uint64_t began_us;
+    uint64_t patience_until_us; /* of FINDING, then of JOINING */
+    uint64_t report_us;         /* the next line about who is missing */
+    struct sumac_error end;     /* why it is over */
     struct sumac_error stopping;
     uint64_t stopping_until_us; /* some ps was terminated, as `stopping` says; 0: none */
 
@@ -261,6 +280,11 @@ void *step_take(struct session *session, size_t bytes);
 void link_touch(struct session *session, struct link *link);
 uint32_t backoff_ms(const struct session *session, uint32_t failures);
 
+/* session.c */
+/* As long as the session lives; NULL: no memory. */
+const char *const *
+session_keep_texts(struct session *session, const char *const *texts, uint32_t count);
+
 /* call.c */
 /* From now on, until it is answered, fails for good or the time is over. */
 void call_begin(
@@ -277,9 +301,26 @@ void call_accept(struct session *session, const struct session_call *wanted);
  * without a word, they are nobody's. */
 void calls_end(struct session *session);
 void calls_forget(struct session *session);
+/* The session's own of that kind are over, without a word. */
+void calls_drop(struct session *session, const struct call_kind *kind);
+/* The one of that kind to that ps; NULL: there is none. */
+const struct call *
+call_of_kind(const struct session *session, const struct call_kind *kind, uint32_t ps);
 /* May the same call, made again, come to something else? The remedy is told by the reason; without
  * one, by the status. */
 bool is_worth_retrying(const struct sumac_error *error);
+
+/* find.c */
+void find_begin(struct session *session);
+/* Says who is missing when that is due, or gives up. */
+void find_check(struct session *session);
+/* Nobody is asked any more. */
+void find_end(struct session *session);
+/* The first that has not said who it is, and why; false: all have. */
+bool find_missing(const struct session *session, struct sumac_error *error);
+/* These are the ps from here on; where the configuration has an address, that counts. False: there
+ * is no memory. */
+bool links_learn(struct session *session, char *const *addresses, size_t count);
 
 /* stream.c */
 /* Where it listens, for a text. Lends  valid with the session. */
@@ -346,7 +387,9 @@ void compose_pulls(struct session *session, struct link *link);
 void pull_answer(struct session *session, struct link *link, const struct session_event *event);
 
 /* join.c */
-void join_start(struct session *session);
+/* The ps are found. */
+void join_begin(struct session *session);
+uint64_t patience_us(const struct session *session);
 void lease_check(struct session *session);
 void leave_when_done(struct session *session);
 void session_closed(struct session *session, const wire_closed *closed);

@@ -57,7 +57,9 @@ struct world {
     struct asked asked[TOKENS_MAX];
     struct peer peers[PS];
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the call of each method that is under way; 0: none */
+    uint64_t finds[PS];  /* the calls that ask who is who */
     uint64_t given_call; /* the last that was made for the caller; 0: none, or it is over */
+    bool found;          /* every ps has said who it is */
     bool ended, scarce;  /* there is no memory to open a stream or make a call */
 };
 
@@ -152,8 +154,16 @@ static void carry_out(struct world *world, const struct session_effect *effect)
     struct peer *peer = effect->ps < PS ? &world->peers[effect->ps] : NULL;
 
     switch (effect->kind) {
+    case SESSION_EFFECT_ADDRESSES:
+        MUST(effect->address_count <= PS);
+        break;
     case SESSION_EFFECT_CALL:
         MUST(effect->call > 0 && effect->at_us > world->now_us);
+        if (effect->service == WIRE_VARIABLES && !world->found) {
+            MUST(effect->ps < PS);
+            world->finds[effect->ps] = effect->call;
+            break;
+        }
         if (effect->service == WIRE_VARIABLES) {
             world->given_call = effect->call;
             break;
@@ -267,6 +277,19 @@ static void tick(struct world *world, uint64_t later_us)
 }
 
 /* ---- what the ps say */
+
+/* Who it is. */
+static void find(struct world *world, uint32_t ps)
+{
+    wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+    struct session_event event = {
+        .kind = SESSION_EVENT_CALL_ANSWERED, .call = world->finds[ps], .reply = &reply.base};
+
+    reply.cluster_id = CLUSTER_ID;
+    reply.epoch = 1;
+    reply.ps_incarnation = 100 + ps;
+    world_step(world, &event);
+}
 
 static void joined(struct world *world, struct input *input)
 {
@@ -654,6 +677,9 @@ static void begin(struct world *world)
     world->session = session_create(&config, &world->memory);
     MUST(world->session != NULL);
     world_step(world, &start);
+    for (uint32_t ps = PS; ps-- > 0;)
+        find(world, ps);
+    world->found = true;
 }
 
 static void end(struct world *world)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.c -- unary calls of ps 0: requests and replies that are lost, callers that give up while
+/* calls.c -- unary calls: requests and replies that are lost, callers that give up while
  * theirs is on its way. */
 #include <assert.h>
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static void request_arrived(struct world *world, const struct event *event)
     struct call *call = call_find(world, event->number);
 
     call->at_ps = true;
-    ps_call(world, 0, call, event->data);
+    ps_call(world, call->ps, call, event->data);
     letter_spoil(event->data);
 }
 
@@ -68,7 +68,7 @@ static void told_cancelled(struct world *world, const struct event *event)
     if (!call->at_ps || call->over_at_ps)
         return;
     call->over_at_ps = true;
-    ps_call_cancelled(world, 0, call);
+    ps_call_cancelled(world, call->ps, call);
 }
 
 /* ---- at the caller */
@@ -95,7 +95,7 @@ static void finish(struct world *world, struct call *call, struct outcome *outco
 static uint64_t passage_us(struct world *world, const struct call *call)
 {
     const uint64_t at_us = world->now_us + world_delay_us(world);
-    const uint64_t stalled_us = network_stalled_until_us(world, call->caller, 0);
+    const uint64_t stalled_us = network_stalled_until_us(world, call->caller, call->ps);
 
     checker_took(world, call->caller, at_us - world->now_us);
     return at_us < stalled_us ? stalled_us : at_us;
@@ -127,7 +127,7 @@ static void cancel(struct world *world, struct call *call)
     assert(!call->over_at_caller);
     call->over_at_caller = true;
     call->cancelled = true;
-    world_after(world, 4 * world_delay_us(world), 0, told_cancelled, call->id, NULL);
+    world_after(world, 4 * world_delay_us(world), call->ps, told_cancelled, call->id, NULL);
 }
 
 void call_cancel(struct world *world, uint32_t caller, uint64_t token)
@@ -198,12 +198,13 @@ static void come_again(struct world *world, const struct call *call, const wire_
 {
     struct call *again = call_add(world, call->caller, call->kind);
 
+    again->ps = call->ps;
     again->over_at_caller = again->cancelled = true;
     note_nonce(again, message);
     made(world, MADE_duplicate);
     world_at(
-        world, passage_us(world, again) + world_below(world, AGAIN_US_MAX), 0, request_arrived,
-        again->id, letter_make(world, message, NULL, 0));
+        world, passage_us(world, again) + world_below(world, AGAIN_US_MAX), again->ps,
+        request_arrived, again->id, letter_make(world, message, NULL, 0));
 }
 
 /* It says that its work is done, with pushes under way, and waits for nothing. */
@@ -223,31 +224,33 @@ void call_leave_behind(
         letter_make(world, &leave.base, NULL, 0));
 }
 
-struct call *call_make(
-    struct world *world, uint32_t caller, enum lane_call_kind kind, uint64_t token,
-    const wire_message *message)
+struct call *call_make(struct world *world, const struct call_wanted *wanted)
 {
-    struct call *call = call_add(world, caller, kind);
+    const wire_message *message = wanted->message;
+    struct call *call = call_add(world, wanted->caller, wanted->kind);
 
-    call->token = token;
+    call->ps = wanted->ps;
+    call->token = wanted->token;
     note_nonce(call, message);
-    if (!world->processes[0].running) {
+    if (!world->processes[wanted->ps].running) {
         const struct sumac_error nobody = {
-            .status = SUMAC_UNAVAILABLE, .text = "ps 0 is not there"};
+            .status = SUMAC_UNAVAILABLE, .text = "Connection refused"};
         unanswerable(world, call, &nobody);
         return call;
     }
-    world_after(world, DEADLINE_US, caller, run_out, call->id, NULL);
+    world_after(world, DEADLINE_US, call->caller, run_out, call->id, NULL);
     const bool lossy =
         !world->faults_over && (world_has(world, FAULT_DROP) || world_has(world, FAULT_JOIN));
     if (!lossy || world_chance(world, 90))
         world_at(
-            world, passage_us(world, call), 0, request_arrived, call->id,
+            world, passage_us(world, call), call->ps, request_arrived, call->id,
             letter_make(world, message, NULL, 0));
     else
-        world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
-    if (lossy && world_chance(world, kind == LANE_CALL_JOIN ? 35 : 15))
-        world_after(world, world_below(world, GIVES_UP_US_MAX), caller, give_up, call->id, NULL);
+        world_after(
+            world, world_below(world, GIVES_UP_US_MAX), call->caller, give_up, call->id, NULL);
+    if (lossy && world_chance(world, call->kind == LANE_CALL_JOIN ? 35 : 15))
+        world_after(
+            world, world_below(world, GIVES_UP_US_MAX), call->caller, give_up, call->id, NULL);
     if (lossy && world_chance(world, 6))
         come_again(world, call, message);
     return call;
@@ -259,12 +262,12 @@ void calls_process_gone(struct world *world, uint32_t process, const struct suma
 
     for (uint32_t i = 0; i < network->call_count; i++) {
         struct call *call = network->calls[i];
-        if (process == 0 && !call->over_at_ps && call->caller < SIM_PROCESSES) {
+        if (process == call->ps && !call->over_at_ps && call->caller < SIM_PROCESSES) {
             call->over_at_ps = true;
             unanswerable(world, call, why);
         } else if (call->caller == process && !call->over_at_caller) {
             call->over_at_caller = true;
-            world_after(world, world_delay_us(world), 0, told_cancelled, call->id, NULL);
+            world_after(world, world_delay_us(world), call->ps, told_cancelled, call->id, NULL);
         }
     }
 }

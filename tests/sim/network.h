@@ -58,6 +58,7 @@ struct letter {
 struct call {
     uint64_t id;
     enum lane_call_kind kind;
+    uint32_t ps; /* the index of the ps that is asked */
     uint32_t caller;
     uint32_t caller_life;
     uint64_t token;      /* the caller's name for it */
@@ -88,10 +89,14 @@ void network_close_at_ps(
     struct world *world, struct stream *stream, const struct sumac_error *error);
 void network_close_at_caller(struct world *world, struct stream *stream);
 
-/* A unary call of ps 0. */
-struct call *call_make(
-    struct world *world, uint32_t caller, enum lane_call_kind kind, uint64_t token,
-    const wire_message *message);
+/* A unary call. */
+struct call_wanted {
+    uint32_t caller, ps;
+    enum lane_call_kind kind;
+    uint64_t token; /* the caller's name for it */
+    const wire_message *message;
+};
+struct call *call_make(struct world *world, const struct call_wanted *wanted);
 /* Its caller asks no more. */
 void call_cancel(struct world *world, uint32_t caller, uint64_t token);
 void call_leave_behind(

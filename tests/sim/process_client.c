@@ -50,32 +50,36 @@ static void wake(struct world *world, struct client *client, uint64_t at_us)
     world_at(world, due_us, process_number(client), tick, client->index, NULL);
 }
 
-/* The request's type says which call it is. */
-static enum lane_call_kind kind_of(const wire_message *request)
+static enum lane_call_kind kind_of(const struct session_effect *effect)
 {
     static const struct {
-        const wire_type *request;
+        const wire_service *service;
+        unsigned method;
         enum lane_call_kind kind;
-    } kinds[] = {
-        {&sumac__v1__join_request__descriptor, LANE_CALL_JOIN},
-        {&sumac__v1__renew_request__descriptor, LANE_CALL_RENEW},
-        {&sumac__v1__leave_request__descriptor, LANE_CALL_LEAVE},
-        {&sumac__v1__create_request__descriptor, LANE_CALL_CREATE},
-        {&sumac__v1__delete_request__descriptor, LANE_CALL_DELETE},
-        {&sumac__v1__list_request__descriptor, LANE_CALL_LIST},
+    } calls[] = {
+#define X(SERVICE, METHOD, method_, what, bytes_max, who)                                          \
+    RPC_IF_CALL(what, {WIRE_##SERVICE, WIRE_##SERVICE##_##METHOD, LANE_CALL_##METHOD}, )
+        RPC_LIST(X)
+#undef X
     };
     size_t i = 0;
 
-    while (kinds[i].request != request->descriptor)
-        assert(++i < sizeof kinds / sizeof *kinds);
-    return kinds[i].kind;
+    while (calls[i].service != effect->service || calls[i].method != effect->method)
+        assert(++i < sizeof calls / sizeof *calls);
+    return calls[i].kind;
 }
 
 static void
 make_call(struct world *world, struct client *client, const struct session_effect *effect)
 {
-    call_make(
-        world, process_number(client), kind_of(effect->request), effect->call, effect->request);
+    const struct call_wanted wanted = {
+        .caller = process_number(client),
+        .ps = effect->ps,
+        .kind = kind_of(effect),
+        .token = effect->call,
+        .message = effect->request};
+
+    (void)call_make(world, &wanted);
 }
 
 static void
@@ -125,6 +129,8 @@ carry_out(struct world *world, struct client *client, const struct session_effec
     struct stream *stream;
 
     switch (effect->kind) {
+    case SESSION_EFFECT_ADDRESSES:
+        break; /* each ps stays where it is */
     case SESSION_EFFECT_CALL:
         make_call(world, client, effect);
         break;

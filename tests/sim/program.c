@@ -217,6 +217,7 @@ void program_effect(struct world *world, struct client *client, const struct ses
         checker_ended(world, client->life, &effect->error);
         end(world, client);
         break;
+    case SESSION_EFFECT_ADDRESSES:
     case SESSION_EFFECT_CALL:
     case SESSION_EFFECT_CANCEL_CALL:
     case SESSION_EFFECT_OPEN_STREAM:

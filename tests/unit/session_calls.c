@@ -192,7 +192,7 @@ static void a_reader_may_call_what_needs_no_session(void **state)
         .reader = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
 
     talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_start(&talk);
 
     ask(&talk, &(struct session_call){.token = 7, .ps = 1});
     assert_int_equal(asked(&talk)->ps, 1);

@@ -5,7 +5,7 @@
 static void start(struct talk *talk, const struct session_config *config)
 {
     talk_config(talk, config);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_start(talk);
 }
 
 /* ---- join */
@@ -423,7 +423,7 @@ static void a_lost_stream_asks_for_the_tick_at_which_its_ps_is_given_up(void **s
     const struct session_config config = talk_member(1);
 
     talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_start(&talk);
     talk_joined_with(&talk, 1, LEASE_MS / 9);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);

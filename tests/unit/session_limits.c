@@ -90,6 +90,8 @@ static bool open_exhausted(struct talk *talk)
 {
     talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
     bool is_over = ended_exhausted(talk);
+    talk_known(talk, 0);
+    is_over = is_over || ended_exhausted(talk);
     talk_joined(talk, 1);
     is_over = is_over || ended_exhausted(talk);
     talk_writable(talk, 0);

@@ -556,17 +556,11 @@ static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
 {
     (void)state;
     struct talk talk;
-    const uint64_t incarnations[] = {100};
     const struct session_config config = {
-        .reader = true,
-        .ps_addresses = talk_addresses,
-        .ps_count = 1,
-        .cluster_id = 42,
-        .epoch = 1,
-        .ps_incarnations = incarnations};
+        .reader = true, .ps_addresses = talk_addresses, .ps_count = 1};
 
     talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_start(&talk);
     assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
     assert_null(talk_find(&talk, SESSION_EFFECT_CALL));
     uint8_t into[4];

@@ -431,7 +431,7 @@ static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greete
     const struct session_config config = talk_member(2);
 
     talk_config(&talk, &config);
-    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_start(&talk);
     assert_false(session_room(talk.session, 0, 8, 1).known);
     talk_joined(&talk, 2);
     talk_hello(&talk, 1);

@@ -25,6 +25,7 @@ struct talk {
     uint64_t random;
     uint64_t generation[4][2]; /* of the streams that the session asked for last, by ps and lane */
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the last call of each method of Sessions */
+    uint64_t finds[4];                     /* the last that asked each ps who it is */
 };
 
 static const char *const talk_addresses[] = {"h0:2222", "h1:2222", "h2:2222", "h3:2222"};
@@ -35,6 +36,10 @@ static inline void talk_note(struct talk *talk, const struct session_effect *eff
         talk->generation[effect->ps][effect->lane] = effect->generation;
     if (effect->kind == SESSION_EFFECT_CALL && effect->service == WIRE_SESSIONS)
         talk->calls[effect->method] = effect->call;
+    if (effect->kind == SESSION_EFFECT_CALL && effect->service == WIRE_VARIABLES &&
+        effect->request->descriptor == &sumac__v1__list_request__descriptor &&
+        ((const wire_list_request *)effect->request)->after_id == UINT64_MAX)
+        talk->finds[effect->ps] = effect->call;
 }
 
 static inline void talk_step(struct talk *talk, struct session_event event)
@@ -144,6 +149,43 @@ static inline void talk_config(struct talk *talk, const struct session_config *c
     assert_non_null(talk->session);
 }
 
+static inline struct session_state talk_state(const struct talk *talk)
+{
+    struct session_state state;
+
+    session_read(talk->session, &state);
+    return state;
+}
+
+/* This ps says who it is. */
+static inline void talk_said(struct talk *talk, uint32_t ps, const wire_list_reply *reply)
+{
+    talk_step(
+        talk,
+        (struct session_event){
+            .kind = SESSION_EVENT_CALL_ANSWERED, .call = talk->finds[ps], .reply = &reply->base});
+}
+
+/* The same, as one of the cluster that the session is of. */
+static inline void talk_known(struct talk *talk, uint32_t ps)
+{
+    wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+
+    reply.cluster_id = 42;
+    reply.epoch = 1;
+    reply.ps = ps;
+    reply.ps_incarnation = 100 + ps;
+    talk_said(talk, ps, &reply);
+}
+
+/* Every ps is asked, and answers, ps 0 last: it is this that a join follows. */
+static inline void talk_start(struct talk *talk)
+{
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    for (uint32_t ps = talk_state(talk).ps_count; ps-- > 0;)
+        talk_known(talk, ps);
+}
+
 static inline struct session_config talk_member(uint32_t ps_count)
 {
     return (struct session_config){
@@ -184,7 +226,7 @@ static inline void talk_join_member(struct talk *talk, uint32_t ps_count)
     const struct session_config config = talk_member(ps_count);
 
     talk_config(talk, &config);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_start(talk);
     talk_joined(talk, ps_count);
 }
 
@@ -247,7 +289,7 @@ static inline void talk_hello(struct talk *talk, uint32_t ps)
 static inline void talk_open_with(struct talk *talk, const struct session_config *config)
 {
     talk_config(talk, config);
-    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_start(talk);
     talk_joined(talk, config->ps_count);
     for (uint32_t ps = 0; ps < config->ps_count; ps++) {
         talk_hello(talk, ps);
@@ -263,14 +305,6 @@ static inline void talk_open(struct talk *talk, uint32_t ps_count)
 }
 
 static inline void talk_close(struct talk *talk) { session_destroy(talk->session); }
-
-static inline struct session_state talk_state(const struct talk *talk)
-{
-    struct session_state state;
-
-    session_read(talk->session, &state);
-    return state;
-}
 
 static inline struct session_piece
 talk_piece(uint32_t ps, uint64_t shard, void *data, uint64_t bytes)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* configured.c -- what the configuration says: which ps there are, who takes part, and which of
+ * them this process is; and the session that is made of it. */
+#include "client_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+/* ---- the members, and this process among them */
+
+static bool is_member_job(const char *name)
+{
+    return strcmp(name, "chief") == 0 || strcmp(name, "worker") == 0;
+}
+
+/* Who takes part, and whether this process does. */
+struct roll {
+    const char **jobs;
+    uint32_t *indices;
+    uint32_t count;
+    bool partial; /* it was given as a map, which need not name all */
+};
+
+static uint32_t count_members(const struct sumac_cluster *cluster)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++)
+        if (is_member_job(cluster->jobs[i].name))
+            count += cluster->jobs[i].task_count;
+    return count;
+}
+
+static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
+{
+    const uint32_t count = count_members(cluster);
+
+    roll->jobs = calloc(count + 1, sizeof *roll->jobs);
+    roll->indices = calloc(count + 1, sizeof *roll->indices);
+    if (roll->jobs == NULL || roll->indices == NULL)
+        return false;
+    roll->partial = cluster != NULL && cluster->told_only_itself;
+    for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++) {
+        const struct sumac_job *job = &cluster->jobs[i];
+        roll->partial = roll->partial || job->sparse;
+        for (uint32_t t = 0; is_member_job(job->name) && t < job->task_count; t++) {
+            roll->jobs[roll->count] = job->name;
+            assert(roll->count < count);
+            roll->indices[roll->count++] = job->tasks[t].index;
+        }
+    }
+    assert(roll->count == count); /* each member is called once */
+    return true;
+}
+
+enum sumac_status
+client_check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    if (cluster == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a member needs a cluster configuration with its task; give one, or open an observer");
+    if (cluster->job_count == 0 && cluster->task_type == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "no cluster is configured: start this program with `sumac run -- PROGRAM`, or set "
+            "TF_CONFIG, for example to {\"cluster\": {\"ps\": [\"HOST:PORT\"], \"worker\": "
+            "[\"HOST:PORT\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}");
+    const enum sumac_status status = sumac_cluster_check_task(cluster, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (cluster->task_type == NULL || !is_member_job(cluster->task_type))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "task %s %" PRIu32 " is no member: only chief and worker tasks are; for a worker set "
+            "TF_CONFIG's task to {\"type\": \"worker\", \"index\": N}, a ps is started with `sumac "
+            "ps`, and who only reads opens an observer",
+            cluster->task_type == NULL ? "(none)" : cluster->task_type, cluster->task_index);
+    return SUMAC_OK;
+}
+
+void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster)
+{
+    assert(is_member_job(cluster->task_type));
+    const struct sumac_job *chiefs = sumac_cluster_job(cluster, "chief");
+    const struct sumac_job *workers = sumac_cluster_job(cluster, "worker");
+    const uint32_t chief_count = chiefs == NULL ? 0 : chiefs->task_count;
+    const bool is_chief = strcmp(cluster->task_type, "chief") == 0;
+    client->member_index = cluster->task_index + (is_chief ? 0 : chief_count);
+    if (!cluster->told_only_itself && (workers == NULL || !workers->sparse))
+        client->member_count = count_members(cluster);
+}
+
+/* ---- the ps */
+
+/* One address as two ps would be a ps that waits for itself. */
+static enum sumac_status
+check_addresses(const struct sumac_client_options *options, struct sumac_error *error)
+{
+    for (uint32_t second = 1; second < options->ps_count; second++)
+        for (uint32_t first = 0; first < second; first++) {
+            const char *a = options->ps_addresses[first], *b = options->ps_addresses[second];
+            if (a != NULL && b != NULL && strcmp(a, b) == 0)
+                return fail(
+                    error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                    "ps_addresses has %s as ps %" PRIu32 " and as ps %" PRIu32
+                    "; give each ps its own address",
+                    a, first, second);
+        }
+    return SUMAC_OK;
+}
+
+/* Where they listen, by index; borrowed. */
+struct ps_list {
+    const char *addresses[SESSION_PS_MAX];
+    uint32_t count;
+};
+
+static enum sumac_status
+list_ps(const struct sumac_client_options *options, struct ps_list *list, struct sumac_error *error)
+{
+    const struct sumac_job *job =
+        options->cluster != NULL ? sumac_cluster_job(options->cluster, "ps") : NULL;
+
+    list->count = job != NULL ? job->tasks[job->task_count - 1].index + 1 : options->ps_count;
+    if (list->count == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "the cluster has no ps; add a job ps to TF_CONFIG, or give a ps address");
+    if (list->count > SESSION_PS_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "the cluster has %" PRIu32 " ps, and %d are the most", list->count, SESSION_PS_MAX);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *address = job != NULL ? sumac_cluster_address(options->cluster, "ps", i)
+                                          : options->ps_addresses[i];
+        if (address == NULL || address[0] == '\0')
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "the address of ps %" PRIu32 " is missing in the configuration", i);
+        list->addresses[i] = address;
+    }
+    return job != NULL ? SUMAC_OK : check_addresses(options, error);
+}
+
+/* ---- the session */
+
+/* NULL: no memory. */
+static struct session *make_session(
+    struct sumac_client *client, const struct sumac_client_options *options,
+    const struct ps_list *ps, const struct roll *roll)
+{
+    const bool member = !options->reader && !options->observer;
+
+    assert(ps->count > 0);
+    assert(roll->jobs != NULL);
+    const struct session_config config = {
+        .reader = options->reader,
+        .any_ps = options->any_ps,
+        .role = member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
+        .job = member ? options->cluster->task_type : "",
+        .task = member ? options->cluster->task_index : 0,
+        .local_replicas = options->local_replicas,
+        .members_jobs = roll->jobs,
+        .members_indices = roll->indices,
+        .member_count = roll->count,
+        .members_partial = roll->partial,
+        .ps_addresses = ps->addresses,
+        .ps_count = ps->count,
+        .ps_lost_ms = client->timeout_ms,
+        .chunk_bytes = options->chunk_bytes};
+
+    if (member)
+        client_find_place(client, options->cluster);
+    return session_create(&config, &memory_heap);
+}
+
+enum sumac_status client_make_session(
+    struct sumac_client *client, const struct sumac_client_options *options,
+    struct sumac_error *error)
+{
+    struct ps_list ps;
+    struct roll roll = {.count = 0};
+    const enum sumac_status status = list_ps(options, &ps, error);
+
+    assert(client_is_locked(client));
+    assert(client->session == NULL);
+    if (status != SUMAC_OK)
+        return status;
+    if (call_roll(options->cluster, &roll))
+        client->session = make_session(client, options, &ps, &roll);
+    free(roll.jobs);
+    free(roll.indices);
+    if (client->session == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a session");
+    return SUMAC_OK;
+}

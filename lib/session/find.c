@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* find.c -- which ps there are, before there is a session: each that is known is asked for a List
+ * of no variables, which says who it is and who the others are.
+ *
+ * A reader waits for all of them, or (any_ps) for one. Who joins waits for ps 0, which waits for
+ * the others itself; they are asked on until the join is answered, so that both sides can say who
+ * is missing. Whoever is no member may know one ps alone: the first answer that names more of them
+ * gives the list. Every five seconds a line says who is missing, and why.
+ */
+#include "state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "text.h"
+
+#define REPORT_US 5000000u
+
+static const struct call_kind find_call;
+
+/* ---- the ps that are known */
+
+static bool make_links(struct session *session, uint32_t count)
+{
+    assert(count > 0);
+    assert(count <= SESSION_PS_MAX);
+    memory_give(&session->memory, session->links, session->link_count * sizeof *session->links);
+    session->link_count = 0;
+    session->links = memory_take(&session->memory, count * sizeof *session->links);
+    if (session->links == NULL) {
+        session->exhausted = true;
+        return false;
+    }
+    memset(session->links, 0, count * sizeof *session->links);
+    session->link_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        session->links[i].ps = i;
+        session->links[i].unreached_us = session->now_us;
+    }
+    return true;
+}
+
+/* Each that is configured has its link, and whoever makes the calls knows where it listens. */
+static bool begin_links(struct session *session)
+{
+    const struct session_config *config = &session->config;
+
+    if (!make_links(session, config->ps_count))
+        return false;
+    struct session_effect *effect = effect_add(session, SESSION_EFFECT_ADDRESSES);
+    effect->addresses = config->ps_addresses;
+    effect->address_count = config->ps_count;
+    return true;
+}
+
+bool links_learn(struct session *session, char *const *addresses, size_t count)
+{
+    struct session_config *config = &session->config;
+    const char **merged = step_take(session, count * sizeof *merged);
+
+    assert(count > 0);
+    assert(count <= SESSION_PS_MAX);
+    if (merged == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const bool configured = i < config->ps_count && config->ps_addresses[i][0] != '\0';
+        merged[i] = configured ? config->ps_addresses[i] : addresses[i];
+    }
+    const char *const *kept = session_keep_texts(session, merged, (uint32_t)count);
+    if (kept == NULL) {
+        session->exhausted = true;
+        return false;
+    }
+    config->ps_addresses = kept;
+    config->ps_count = (uint32_t)count;
+    return begin_links(session);
+}
+
+/* ---- who is missing */
+
+static const char *why_missing(const struct session *session, uint32_t ps)
+{
+    const struct call *call = call_of_kind(session, &find_call, ps);
+
+    if (call == NULL)
+        return "its address is not known";
+    return call->why.status == SUMAC_OK ? "no answer yet" : call->why.text;
+}
+
+/* link_count: nobody is. */
+static uint32_t first_missing(const struct session *session)
+{
+    uint32_t ps = 0;
+
+    while (ps < session->link_count && session->links[ps].found)
+        ps++;
+    return ps;
+}
+
+static void
+fail_missing(const struct session *session, uint32_t ps, const char *why, struct sumac_error *error)
+{
+    assert(!session->links[ps].found);
+    (void)fail(
+        error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+        "ps %" PRIu32 " at %s did not appear within %s (%.300s); start it, or correct its address",
+        ps, ps_address(session, ps), text_time_us(session->now_us - session->began_us).text, why);
+}
+
+bool find_missing(const struct session *session, struct sumac_error *error)
+{
+    const uint32_t ps = first_missing(session);
+
+    if (ps == session->link_count)
+        return false;
+    fail_missing(session, ps, why_missing(session, ps), error);
+    return true;
+}
+
+static void report(struct session *session)
+{
+    const uint64_t until_us = session->patience_until_us;
+    const struct text_time left =
+        text_time_left(until_us > session->now_us ? until_us - session->now_us : 0);
+
+    for (uint32_t ps = 0; ps < session->link_count; ps++)
+        if (!session->links[ps].found)
+            effect_log(
+                session, "waiting for ps %" PRIu32 " at %s: %s; gives up in %s", ps,
+                ps_address(session, ps), why_missing(session, ps), left.text);
+    if (first_missing(session) == session->link_count)
+        effect_log(
+            session,
+            "waiting for ps 0 at %s to open the session at every ps, for %s; gives up in %s",
+            ps_address(session, 0), text_time_us(session->now_us - session->began_us).text,
+            left.text);
+}
+
+void find_check(struct session *session)
+{
+    struct sumac_error error;
+
+    if (session->phase != PHASE_FINDING && session->phase != PHASE_JOINING)
+        return;
+    if (session->phase == PHASE_FINDING && session->now_us >= session->patience_until_us &&
+        find_missing(session, &error)) {
+        session_end(session, &error, NULL);
+        return;
+    }
+    if (session->now_us >= session->report_us) {
+        report(session);
+        session->report_us = session->now_us + REPORT_US;
+    }
+    effect_wake(session, session->report_us);
+    if (session->phase == PHASE_FINDING)
+        effect_wake(session, session->patience_until_us);
+}
+
+/* ---- asking */
+
+/* Of the others of who joins it is the join that gives up. */
+static void ask(struct session *session, uint32_t ps)
+{
+    const bool is_other = !session->config.reader && ps != 0;
+
+    assert(!session->links[ps].found);
+    if (session->config.ps_addresses[ps][0] != '\0')
+        call_begin(
+            session, &find_call, ps, session->began_us + (is_other ? 2 : 1) * patience_us(session));
+}
+
+static void ask_all(struct session *session)
+{
+    for (uint32_t ps = 0; ps < session->link_count && !session->exhausted; ps++)
+        ask(session, ps);
+}
+
+static const wire_message *compose(struct session *session, const struct call *call)
+{
+    wire_list_request *list = step_take(session, sizeof *list);
+
+    (void)call;
+    assert(session->phase == PHASE_FINDING || session->phase == PHASE_JOINING);
+    if (list == NULL)
+        return NULL;
+    *list = (wire_list_request)WIRE_LIST_REQUEST_INIT;
+    list->after_id = UINT64_MAX; /* no variables */
+    return &list->base;
+}
+
+/* While a cluster is started again its ps may be of two for a while. What counts is ps 0's. */
+static bool is_of_one_cluster(
+    const struct session *session, const struct call *call, const wire_message *message,
+    struct sumac_error *why)
+{
+    const struct link *first = &session->links[0];
+    const uint64_t its = ((const wire_list_reply *)message)->cluster_id;
+
+    if (call->wanted.ps == 0 || !first->found || first->cluster_id == 0 || its == 0 ||
+        its == first->cluster_id)
+        return true;
+    (void)fail(
+        why, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
+        "it is of cluster %016" PRIx64 ", and ps 0 of %016" PRIx64, its, first->cluster_id);
+    return false;
+}
+
+/* Those that answered earlier, and for another cluster, are asked again. */
+static void follow_ps_0(struct session *session)
+{
+    const uint64_t cluster_id = session->links[0].cluster_id;
+
+    assert(session->links[0].found);
+    for (uint32_t ps = 1; ps < session->link_count && !session->exhausted; ps++) {
+        struct link *link = &session->links[ps];
+        if (!link->found || link->cluster_id == 0 || link->cluster_id == cluster_id)
+            continue;
+        link->found = false;
+        ask(session, ps);
+    }
+}
+
+static bool is_enough(const struct session *session)
+{
+    uint32_t found = 0;
+
+    assert(session->link_count > 0);
+    if (!session->config.reader)
+        return session->links[0].found;
+    for (uint32_t ps = 0; ps < session->link_count; ps++)
+        found += session->links[ps].found;
+    return found == session->link_count || (session->config.any_ps && found > 0);
+}
+
+/* A member's list is its configuration's: ps 0 compares it. */
+static bool names_more(const struct session *session, const wire_list_reply *reply)
+{
+    return session->phase == PHASE_FINDING &&
+           (session->config.reader || session->config.role != WIRE_ROLE_MEMBER) &&
+           reply->n_ps_addresses > session->link_count && reply->n_ps_addresses <= SESSION_PS_MAX;
+}
+
+/* Which of them the one address belongs to is known only now: all are asked. */
+static void begin_anew(struct session *session, const wire_list_reply *reply)
+{
+    assert(reply->n_ps_addresses > session->link_count);
+    find_end(session);
+    session->config.ps_count = 0;
+    if (links_learn(session, reply->ps_addresses, reply->n_ps_addresses))
+        ask_all(session);
+}
+
+static void found(struct session *session, const struct call *call, const wire_message *message)
+{
+    const wire_list_reply *reply = (const wire_list_reply *)message;
+
+    assert(session->phase == PHASE_FINDING || session->phase == PHASE_JOINING);
+    if (names_more(session, reply)) {
+        begin_anew(session, reply);
+        return;
+    }
+    struct link *link = &session->links[call->wanted.ps];
+    assert(!link->found); /* nobody else asks */
+    link->found = true;
+    link->incarnation = reply->ps_incarnation;
+    link->cluster_id = reply->cluster_id;
+    link->heard_us = session->now_us;
+    if (link->ps == 0 || session->cluster_id == 0)
+        session->cluster_id = reply->cluster_id;
+    if (reply->epoch > session->epoch)
+        session->epoch = reply->epoch;
+    if (link->ps == 0 && reply->cluster_id != 0)
+        follow_ps_0(session);
+    if (session->phase == PHASE_FINDING && is_enough(session))
+        join_begin(session);
+}
+
+/* Whose run is over exits, and another one may be started in its place. */
+static bool
+may_appear(const struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)session;
+    (void)call;
+    return is_worth_retrying(error) || error->reason == SUMAC_REASON_STATE_LOST ||
+           error->reason == SUMAC_REASON_TERMINATED || error->reason == SUMAC_REASON_RUN_ENDED;
+}
+
+static void
+not_found(struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    const uint32_t ps = call->wanted.ps;
+    struct sumac_error named;
+
+    if (may_appear(session, call, error))
+        fail_missing(
+            session, ps, call->why.status == SUMAC_OK ? "no answer" : call->why.text, &named);
+    else if (error->reason != SUMAC_REASON_UNSPECIFIED)
+        (void)fail(
+            &named, error->status, error->reason, "ps %" PRIu32 " at %s: %s", ps,
+            ps_address(session, ps), error->text);
+    else
+        (void)fail(
+            &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            "what listens at %s, the address of ps %" PRIu32
+            ", is no ps (%.200s); check the addresses of job ps",
+            ps_address(session, ps), ps, error->text);
+    session_end(session, &named, NULL);
+}
+
+static const struct call_kind find_call = {
+    .service = WIRE_VARIABLES,
+    .method = WIRE_VARIABLES_LIST,
+    .compose = compose,
+    .accepts = is_of_one_cluster,
+    .answered = found,
+    .failed = not_found,
+    .is_made_again = may_appear};
+
+void find_end(struct session *session) { calls_drop(session, &find_call); }
+
+void find_begin(struct session *session)
+{
+    if (session->phase != PHASE_NEW)
+        return;
+    session->phase = PHASE_FINDING;
+    session->began_us = session->now_us;
+    session->patience_until_us = session->now_us + patience_us(session);
+    session->report_us = session->now_us + REPORT_US;
+    if (begin_links(session))
+        ask_all(session);
+    find_check(session);
+}

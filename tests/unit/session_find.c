@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_find.c -- which ps there are, before there is a session: who is asked, what is enough,
+ * who is missing. */
+#include "session_talk.h"
+
+static struct session_config of_role(uint32_t role, uint32_t ps_count)
+{
+    return (struct session_config){
+        .role = role,
+        .job = role == WIRE_ROLE_MEMBER ? "worker" : "",
+        .ps_addresses = talk_addresses,
+        .ps_count = ps_count};
+}
+
+static struct session_config reader(uint32_t ps_count, bool any_ps)
+{
+    struct session_config config = of_role(WIRE_ROLE_OBSERVER, ps_count);
+
+    config.reader = true;
+    config.any_ps = any_ps;
+    return config;
+}
+
+static void start(struct talk *talk, const struct session_config *config)
+{
+    talk_config(talk, config);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_START});
+}
+
+/* The list that this ps was asked for by the last event; NULL: it was not. */
+static const struct session_effect *asked(const struct talk *talk, uint32_t ps)
+{
+    for (uint32_t i = 0; i < talk->effects.count; i++)
+        if (talk->effects.items[i].kind == SESSION_EFFECT_CALL &&
+            talk->effects.items[i].service == WIRE_VARIABLES && talk->effects.items[i].ps == ps)
+            return &talk->effects.items[i];
+    return NULL;
+}
+
+static void refuse(struct talk *talk, uint32_t ps, struct sumac_error error)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_CALL_FAILED, .call = talk->finds[ps], .error = &error});
+}
+
+static void unreachable(struct talk *talk, uint32_t ps)
+{
+    refuse(
+        talk, ps, (struct sumac_error){.status = SUMAC_UNAVAILABLE, .text = "Connection refused"});
+}
+
+/* A ps of that cluster, which knows so many. */
+static void says(struct talk *talk, uint32_t ps, uint64_t cluster_id, uint32_t count)
+{
+    wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+
+    reply.cluster_id = cluster_id;
+    reply.epoch = 1;
+    reply.ps = ps;
+    reply.ps_incarnation = 100 + ps;
+    reply.n_ps_addresses = count;
+    reply.ps_addresses = (char **)(uintptr_t)talk_addresses;
+    talk_said(talk, ps, &reply);
+}
+
+/* The n-th line of the last event; NULL: there is none. */
+static const char *line(const struct talk *talk, uint32_t n)
+{
+    const struct session_effect *log = talk_nth(talk, SESSION_EFFECT_LOG, n);
+
+    return log == NULL ? NULL : log->text;
+}
+
+static const struct sumac_error *ended(const struct talk *talk)
+{
+    const struct session_effect *end = talk_find(talk, SESSION_EFFECT_ENDED);
+
+    assert_non_null(end);
+    return &end->error;
+}
+
+/* ---- who is asked */
+
+static void every_ps_is_asked_who_it_is_and_for_no_variables(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+
+    (void)state;
+    start(&talk, &config);
+
+    const struct session_effect *addresses = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
+    assert_int_equal(addresses->address_count, 2);
+    assert_string_equal(addresses->addresses[1], "h1:2222");
+    for (uint32_t ps = 0; ps < 2; ps++) {
+        assert_non_null(asked(&talk, ps));
+        assert_int_equal(asked(&talk, ps)->method, WIRE_VARIABLES_LIST);
+        const wire_list_request *list = (const wire_list_request *)asked(&talk, ps)->request;
+        assert_true(list->after_id == UINT64_MAX);
+    }
+    assert_null(talk_join(&talk));
+    talk_close(&talk);
+}
+
+static void a_ps_that_is_not_up_is_asked_again_after_a_while(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    start(&talk, &config);
+    unreachable(&talk, 0);
+    assert_null(asked(&talk, 0));
+    talk_tick_when_due(&talk);
+    assert_non_null(asked(&talk, 0));
+    assert_in_range(talk.now_us, 1000 + 10000, 1000 + 20000);
+    talk_close(&talk);
+}
+
+/* ---- what is enough */
+
+static void who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 3);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 1, 42, 3);
+    assert_null(talk_join(&talk));
+    says(&talk, 0, 42, 3);
+    assert_non_null(talk_join(&talk));
+    assert_int_equal(talk_join(&talk)->cluster_id, 42);
+    assert_null(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL));
+    unreachable(&talk, 2);
+    talk_tick_when_due(&talk);
+    const uint64_t last = asked(&talk, 2)->call;
+    talk_joined(&talk, 3);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, last);
+    talk_close(&talk);
+}
+
+static void a_reader_is_open_when_every_ps_has_answered(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, false);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    says(&talk, 1, 42, 2);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_state(&talk).cluster_id, 42);
+    assert_int_equal(talk_state(&talk).epoch, 1);
+    assert_null(talk_join(&talk));
+    talk_close(&talk);
+}
+
+static void of_any_ps_a_reader_waits_for_one(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, true);
+
+    (void)state;
+    start(&talk, &config);
+    const uint64_t other = asked(&talk, 0)->call;
+    says(&talk, 1, 42, 2);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, other);
+    talk_close(&talk);
+}
+
+/* ---- more of them than were known */
+
+/* The one address is of ps 1, say. */
+static void who_is_no_member_learns_the_others_from_the_first_that_names_them(void **state)
+{
+    struct talk talk;
+    static const char *const one[] = {"h1:2222"};
+    struct session_config config = of_role(WIRE_ROLE_OBSERVER, 1);
+
+    (void)state;
+    config.ps_addresses = one;
+    start(&talk, &config);
+    says(&talk, 0, 42, 3);
+
+    const struct session_effect *addresses = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
+    assert_int_equal(addresses->address_count, 3);
+    assert_string_equal(addresses->addresses[0], "h0:2222");
+    assert_string_equal(addresses->addresses[1], "h1:2222");
+    assert_null(talk_join(&talk));
+    for (uint32_t ps = 0; ps < 3; ps++)
+        assert_non_null(asked(&talk, ps));
+    says(&talk, 0, 42, 3);
+    assert_non_null(talk_join(&talk));
+    assert_int_equal(talk_join(&talk)->n_ps_addresses, 3);
+    talk_close(&talk);
+}
+
+/* What was asked under the old numbers is nobody's answer. */
+static void an_answer_that_comes_when_the_list_is_another_is_not_heard(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, true);
+
+    (void)state;
+    start(&talk, &config);
+    const uint64_t old = asked(&talk, 1)->call;
+    says(&talk, 0, 42, 3);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, old);
+    const wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+    talk_step(
+        &talk, (struct session_event){
+                   .kind = SESSION_EVENT_CALL_ANSWERED, .call = old, .reply = &reply.base});
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    talk_close(&talk);
+}
+
+/* ps 0 compares it with its own. */
+static void a_members_list_stays_its_configurations(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 3);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_ADDRESSES));
+    assert_int_equal(talk_join(&talk)->n_ps_addresses, 1);
+    talk_close(&talk);
+}
+
+/* ---- ps of two clusters */
+
+static void a_ps_of_another_cluster_than_ps_0s_is_not_found_yet(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, false);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+    says(&talk, 1, 41, 2);
+    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    talk_tick_when_due(&talk);
+    assert_non_null(asked(&talk, 1));
+    says(&talk, 1, 42, 2);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    talk_close(&talk);
+}
+
+static void who_answered_for_another_cluster_before_ps_0_did_is_asked_again(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, false);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 1, 41, 2);
+    says(&talk, 0, 42, 2);
+    assert_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_non_null(asked(&talk, 1));
+    says(&talk, 1, 42, 2);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_state(&talk).cluster_id, 42);
+    talk_close(&talk);
+}
+
+/* Its join would be refused by ps 0. */
+static void who_joins_goes_by_the_cluster_of_ps_0(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 1, 41, 2);
+    says(&talk, 0, 42, 2);
+
+    assert_int_equal(talk_join(&talk)->cluster_id, 42);
+    talk_close(&talk);
+}
+
+/* It has not heard of ps 0 yet. */
+static void a_ps_of_no_cluster_yet_is_found(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, false);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+    says(&talk, 1, 0, 2);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    talk_close(&talk);
+}
+
+/* ---- who is missing */
+
+static void who_is_missing_is_said_every_five_seconds_and_why(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 3);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 1, 42, 3);
+    unreachable(&talk, 2);
+    talk_tick_after(&talk, 4999);
+    assert_null(line(&talk, 0));
+    talk_tick_after(&talk, 1);
+
+    assert_string_equal(
+        line(&talk, 0), "waiting for ps 0 at h0:2222: no answer yet; gives up in 55 s");
+    assert_string_equal(
+        line(&talk, 1), "waiting for ps 2 at h2:2222: Connection refused; gives up in 55 s");
+    assert_null(line(&talk, 2));
+    says(&talk, 0, 42, 3);
+    talk_tick_after(&talk, 5000);
+    assert_string_equal(
+        line(&talk, 0), "waiting for ps 2 at h2:2222: Connection refused; gives up in 55 s");
+    assert_null(line(&talk, 1));
+    talk_close(&talk);
+}
+
+static void while_nobody_is_missing_the_join_is_waited_for(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 1);
+    talk_tick_after(&talk, 5000);
+
+    assert_string_equal(
+        line(&talk, 0),
+        "waiting for ps 0 at h0:2222 to open the session at every ps, for 5 s; gives up in 55 s");
+    talk_joined(&talk, 1);
+    talk_tick_after(&talk, 2000);
+    talk_tick_after(&talk, 3000);
+    assert_null(line(&talk, 0));
+    talk_close(&talk);
+}
+
+/* As long as nobody answers, a ps is asked; then it is named, with what the last try came to. */
+static void a_ps_that_does_not_appear_is_named_with_its_address_and_why(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, false);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+    unreachable(&talk, 1);
+    while (talk_find(&talk, SESSION_EFFECT_ENDED) == NULL) {
+        if (asked(&talk, 1) != NULL)
+            unreachable(&talk, 1);
+        else
+            talk_tick_after(&talk, 10);
+        assert_true(talk.now_us <= 1000 + 1000 * LOST_MS);
+    }
+
+    assert_int_equal(ended(&talk)->status, SUMAC_UNAVAILABLE);
+    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(ended(&talk)->text, "ps 1 at h1:2222 did not appear within "));
+    assert_non_null(
+        strstr(ended(&talk)->text, " s (Connection refused); start it, or correct its address"));
+    talk_close(&talk);
+}
+
+/* It was asked, and takes its time. */
+static void a_ps_that_never_answers_is_given_up_in_time(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    start(&talk, &config);
+    talk_tick_after(&talk, LOST_MS - 1);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(&talk, 1);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, talk.finds[0]);
+    assert_string_equal(
+        ended(&talk)->text, "ps 0 at h0:2222 did not appear within 60 s (no answer); start it, or "
+                            "correct its address");
+    talk_close(&talk);
+}
+
+/* The list that a ps gave lacks one: nobody can be asked. */
+static void a_ps_whose_address_nobody_knows_is_given_up_in_time(void **state)
+{
+    struct talk talk;
+    static const char *const addresses[] = {"h0:2222", ""};
+    struct session_config config = reader(2, false);
+
+    (void)state;
+    config.ps_addresses = addresses;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+    assert_null(asked(&talk, 1));
+    talk_tick_after(&talk, LOST_MS);
+
+    assert_string_equal(
+        ended(&talk)->text, "ps 1 at an unknown address did not appear within 60 s (its address is "
+                            "not known); start it, or correct its address");
+    talk_close(&talk);
+}
+
+static void a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+    unreachable(&talk, 1);
+    talk_tick_after(&talk, LOST_MS);
+
+    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_PS_MISSING);
+    assert_non_null(strstr(
+        ended(&talk)->text, "ps 1 at h1:2222 did not appear within 60 s (Connection refused)"));
+    talk_close(&talk);
+}
+
+/* ---- who answers otherwise */
+
+static void what_is_no_ps_is_said(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+
+    (void)state;
+    start(&talk, &config);
+    refuse(
+        &talk, 1, (struct sumac_error){.status = SUMAC_UNIMPLEMENTED, .text = "unknown service"});
+
+    assert_int_equal(ended(&talk)->status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_UNSUPPORTED);
+    assert_string_equal(
+        ended(&talk)->text, "what listens at h1:2222, the address of ps 1, is no ps (unknown "
+                            "service); check the addresses of job ps");
+    talk_close(&talk);
+}
+
+/* Its run is not the one that is joined: another ps is started in its place. */
+static void a_ps_that_exits_is_waited_for(void **state)
+{
+    static const enum sumac_reason reasons[] = {
+        SUMAC_REASON_STATE_LOST, SUMAC_REASON_TERMINATED, SUMAC_REASON_RUN_ENDED,
+        SUMAC_REASON_PS_MISSING, SUMAC_REASON_BUSY};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        struct talk talk;
+        const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+        start(&talk, &config);
+        refuse(&talk, 0, (struct sumac_error){.status = SUMAC_UNAVAILABLE, .reason = reasons[i]});
+        assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+        talk_tick_when_due(&talk);
+        assert_non_null(asked(&talk, 0));
+        talk_close(&talk);
+    }
+}
+
+static void a_ps_that_refuses_the_call_ends_it_with_its_reason(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    start(&talk, &config);
+    refuse(
+        &talk, 0,
+        (struct sumac_error){
+            .status = SUMAC_INVALID_ARGUMENT,
+            .reason = SUMAC_REASON_MALFORMED,
+            .text = "no such field"});
+
+    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_MALFORMED);
+    assert_string_equal(ended(&talk)->text, "ps 0 at h0:2222: no such field");
+    talk_close(&talk);
+}
+
+static void a_call_that_there_was_no_memory_for_is_made_later(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    start(&talk, &config);
+    talk_undone(&talk, SESSION_EFFECT_CALL);
+    talk_tick_when_due(&talk);
+
+    assert_non_null(asked(&talk, 0));
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_ps_is_asked_who_it_is_and_for_no_variables),
+        cmocka_unit_test(a_ps_that_is_not_up_is_asked_again_after_a_while),
+        cmocka_unit_test(who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined),
+        cmocka_unit_test(a_reader_is_open_when_every_ps_has_answered),
+        cmocka_unit_test(of_any_ps_a_reader_waits_for_one),
+        cmocka_unit_test(who_is_no_member_learns_the_others_from_the_first_that_names_them),
+        cmocka_unit_test(an_answer_that_comes_when_the_list_is_another_is_not_heard),
+        cmocka_unit_test(a_members_list_stays_its_configurations),
+        cmocka_unit_test(a_ps_of_another_cluster_than_ps_0s_is_not_found_yet),
+        cmocka_unit_test(who_answered_for_another_cluster_before_ps_0_did_is_asked_again),
+        cmocka_unit_test(who_joins_goes_by_the_cluster_of_ps_0),
+        cmocka_unit_test(a_ps_of_no_cluster_yet_is_found),
+        cmocka_unit_test(who_is_missing_is_said_every_five_seconds_and_why),
+        cmocka_unit_test(while_nobody_is_missing_the_join_is_waited_for),
+        cmocka_unit_test(a_ps_that_does_not_appear_is_named_with_its_address_and_why),
+        cmocka_unit_test(a_ps_that_never_answers_is_given_up_in_time),
+        cmocka_unit_test(a_ps_whose_address_nobody_knows_is_given_up_in_time),
+        cmocka_unit_test(
+            a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too),
+        cmocka_unit_test(what_is_no_ps_is_said),
+        cmocka_unit_test(a_ps_that_exits_is_waited_for),
+        cmocka_unit_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),
+        cmocka_unit_test(a_call_that_there_was_no_memory_for_is_made_later),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
