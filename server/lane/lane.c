@@ -128,8 +128,8 @@ void lane_destroy(struct lane *lane)
     if (lane == NULL)
         return;
     lane_operation_drop_all(lane);
-    while (lane->first_stream != NULL) {
-        const struct lane_event closed = {.stream = lane->first_stream->id};
+    while (lane->streams.first != NULL) {
+        const struct lane_event closed = {.stream = lane->streams.first->id};
         lane_stream_closed(lane, &closed);
     }
     lane_session_destroy_all(lane);
@@ -224,7 +224,8 @@ static void recorded(struct lane *lane, const struct lane_event *event)
     if (event->record <= lane->recorded)
         return;
     lane->recorded = event->record;
-    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next)
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next)
         lane_stream_attend(lane, stream);
 }
 
@@ -299,7 +300,7 @@ static void wake(struct lane *lane)
     uint64_t due = lane->now_us + patience_us(lane) / 4;
 
     due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
-    if (lane->store.unfilled.first != NULL || lane->attended != NULL || lane->turns_put_off)
+    if (lane->store.unfilled.first != NULL || lane->attended.first != NULL || lane->turns_put_off)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);

@@ -81,7 +81,8 @@ check_part(struct sums *sums, const struct lane_session *session, const struct l
 
     sums->parts++;
     sums->refusals += part->refusal != NULL;
-    for (const struct chunk *chunk = part->first_chunk; chunk != NULL; chunk = chunk->next) {
+    for (const struct chunk *chunk = part->chunks.first; chunk != NULL;
+         chunk = chunk->in_part.next) {
         sums->chunks++;
         if (chunk->used > chunk->bytes)
             check_object(
@@ -89,7 +90,7 @@ check_part(struct sums *sums, const struct lane_session *session, const struct l
                 part->sequence, session->task, chunk->used, chunk->bytes);
         last = chunk;
     }
-    if (part->session != session || part->last_chunk != last)
+    if (part->session != session || part->chunks.last != last)
         check_object(
             sums->check, "push %" PRIu64 " of %s: its session or its last chunk is another's",
             part->sequence, session->task);
@@ -116,8 +117,9 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
     uint64_t bytes = 0, after = session->mark;
     uint32_t count = 0;
 
-    for (const struct lane_part *part = session->first; part != NULL; part = part->next, count++) {
-        if (part->sequence <= after || part->prev != before) {
+    for (const struct lane_part *part = session->parts.first; part != NULL;
+         part = part->in_session.next, count++) {
+        if (part->sequence <= after || part->in_session.prev != before) {
             check_object(
                 sums->check, "%s: push %" PRIu64 " is in the list after push %" PRIu64,
                 session->task, part->sequence, after);
@@ -138,7 +140,7 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
     if (session->applying != applying)
         check_object(
             sums->check, "%s: the push that is being applied is not known as such", session->task);
-    if (session->last != before)
+    if (session->parts.last != before)
         check_object(sums->check, "%s: the last part is not the last of the list", session->task);
     check_same(sums->check, session->part_count, count, "parts", session->task);
     return bytes;
@@ -169,8 +171,8 @@ check_streams_of(struct sums *sums, const struct lane_session *session, uint64_t
     uint32_t places = 0;
     bool push_stream = session->push_stream == NULL;
 
-    for (const struct lane_stream *stream = sums->lane->first_stream; stream != NULL;
-         stream = stream->next) {
+    for (const struct lane_stream *stream = sums->lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (stream->session != session)
             continue;
         places += stream->place == PLACE_SESSION;
@@ -184,10 +186,11 @@ check_streams_of(struct sums *sums, const struct lane_session *session, uint64_t
                     session->task, stream->receiving->sequence, (int)stream->receiving->state);
             part_bytes += stream->receiving->room_bytes;
         }
-        for (const struct answer *answer = stream->first_answer; answer != NULL;
-             answer = answer->next)
+        for (const struct answer *answer = stream->answers.first; answer != NULL;
+             answer = answer->in_stream.next)
             answer_bytes += answer->room_bytes;
-        for (const struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next)
+        for (const struct lane_pull *pull = stream->pulls.first; pull != NULL;
+             pull = pull->in_stream.next)
             pull_bytes += pull->refused_room || session->closed ? 0 : pull->room_bytes;
     }
     if (!push_stream)
@@ -216,8 +219,8 @@ static void check_session(struct sums *sums, const struct lane_session *session,
             " said",
             session->task, session->acked_through, session->mark, session->clock,
             session->clock_said);
-    for (const struct lane_session *other = session->next; other != NULL && !closed;
-         other = other->next) {
+    for (const struct lane_session *other = session->in_lane.next; other != NULL && !closed;
+         other = other->in_lane.next) {
         if (memcmp(other->id, session->id, sizeof session->id) == 0)
             check_object(sums->check, "%s and %s have one id", session->task, other->task);
     }
@@ -231,16 +234,18 @@ static void check_sessions(struct sums *sums)
     const struct lane *lane = sums->lane;
     uint64_t closed = 0, waiting = 0;
 
-    for (const struct lane_session *session = lane->sessions;
-         session != NULL && sums->sessions <= lane->sessions_pool.used; session = session->next)
+    for (const struct lane_session *session = lane->sessions.first;
+         session != NULL && sums->sessions <= lane->sessions_pool.used;
+         session = session->in_lane.next)
         check_session(sums, session, false);
-    for (const struct lane_session *session = lane->closed_sessions;
-         session != NULL && sums->sessions <= lane->sessions_pool.used; session = session->next) {
+    for (const struct lane_session *session = lane->closed_sessions.first;
+         session != NULL && sums->sessions <= lane->sessions_pool.used;
+         session = session->in_lane.next) {
         check_session(sums, session, true);
         closed++;
     }
-    for (const struct lane_session *session = lane->first_waiting;
-         session != NULL && waiting <= sums->sessions; session = session->next_waiting)
+    for (const struct lane_session *session = lane->waiting.first;
+         session != NULL && waiting <= sums->sessions; session = session->in_line.next)
         waiting++;
     check_same(sums->check, lane->closed_count, closed, "closed sessions", "the lane");
     check_same(sums->check, waiting, sums->waiting, "sessions that wait for shards", "the lane");
@@ -249,11 +254,11 @@ static void check_sessions(struct sums *sums)
 
 /* ---- streams ---- */
 
-static bool has_stream(const struct lane_session *list, const struct lane_session *session)
+static bool is_behind(const struct lane_session *first, const struct lane_session *session)
 {
-    while (list != NULL && list != session)
-        list = list->next;
-    return list != NULL;
+    while (first != NULL && first != session)
+        first = first->in_lane.next;
+    return first != NULL;
 }
 
 static void
@@ -284,23 +289,23 @@ static void check_stream_lists(struct sums *sums, const struct lane_stream *stre
     const struct report *last_report = NULL;
     uint32_t answers = 0, pulls = 0;
 
-    for (const struct answer *answer = stream->first_answer; answer != NULL;
-         answer = answer->next, answers++)
+    for (const struct answer *answer = stream->answers.first; answer != NULL;
+         answer = answer->in_stream.next, answers++)
         last_answer = answer;
-    for (const struct lane_pull *pull = stream->first_pull; pull != NULL;
-         pull = pull->next, pulls++) {
-        if (pull->prev != last_pull || pulls > stream->pull_count)
+    for (const struct lane_pull *pull = stream->pulls.first; pull != NULL;
+         pull = pull->in_stream.next, pulls++) {
+        if (pull->in_stream.prev != last_pull || pulls > stream->pull_count)
             break;
         check_pull(sums, stream, pull);
         last_pull = pull;
     }
-    for (const struct report *report = stream->first_report; report != NULL;
-         report = report->next) {
+    for (const struct report *report = stream->reports.first; report != NULL;
+         report = report->in_stream.next) {
         sums->reports++;
         last_report = report;
     }
-    if (stream->last_answer != last_answer || stream->last_pull != last_pull ||
-        stream->last_report != last_report)
+    if (stream->answers.last != last_answer || stream->pulls.last != last_pull ||
+        stream->reports.last != last_report)
         check_object(
             sums->check,
             "stream %" PRIu64 ": its last answer, pull or report is not the last of the list",
@@ -324,23 +329,23 @@ static void check_stream(struct sums *sums, const struct lane_stream *stream)
         check_object(
             sums->check, "stream %" PRIu64 " is %s", stream->id,
             ended ? "at its end and has a place" : "open and has no place");
-    if (ended && (stream->receiving != NULL || stream->first_answer != NULL ||
-                  stream->first_pull != NULL || stream->first_report != NULL || stream->due != 0))
+    if (ended && (stream->receiving != NULL || stream->answers.first != NULL ||
+                  stream->pulls.first != NULL || stream->reports.first != NULL || stream->due != 0))
         check_object(
             sums->check, "stream %" PRIu64 " is at its end and has something to say", stream->id);
     if (stream->state != STREAM_GREETED && !ended &&
-        (session != NULL || stream->receiving != NULL || stream->first_pull != NULL))
+        (session != NULL || stream->receiving != NULL || stream->pulls.first != NULL))
         check_object(
             sums->check, "stream %" PRIu64 " has said no hello that was taken, and is served",
             stream->id);
     const bool waits_for_disk = !is_recorded(lane, lane->last_record);
-    if ((stream->due != 0 || stream->first_answer != NULL) && stream->writable &&
+    if ((stream->due != 0 || stream->answers.first != NULL) && stream->writable &&
         !stream->attended && stream->kind != LANE_STREAM_PEER && !waits_for_disk)
         check_object(
             sums->check, "stream %" PRIu64 " has something to say, and nobody looks after it",
             stream->id);
-    if (session != NULL && !has_stream(lane->sessions, session) &&
-        !has_stream(lane->closed_sessions, session))
+    if (session != NULL && !is_behind(lane->sessions.first, session) &&
+        !is_behind(lane->closed_sessions.first, session))
         check_object(
             sums->check, "stream %" PRIu64 " is of a session that is forgotten", stream->id);
     if (stream->place == PLACE_SESSION && (session == NULL || session->closed))
@@ -355,11 +360,11 @@ static void check_attended(struct sums *sums)
 {
     uint64_t marked = 0, listed = 0;
 
-    for (const struct lane_stream *stream = sums->lane->first_stream; stream != NULL;
-         stream = stream->next)
+    for (const struct lane_stream *stream = sums->lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next)
         marked += stream->attended;
-    for (const struct lane_stream *stream = sums->lane->attended;
-         stream != NULL && listed <= marked; stream = stream->next_attended) {
+    for (const struct lane_stream *stream = sums->lane->attended.first;
+         stream != NULL && listed <= marked; stream = stream->among_attended.next) {
         if (!stream->attended)
             check_object(
                 sums->check, "stream %" PRIu64 " is attended and does not say so", stream->id);
@@ -373,9 +378,9 @@ static void check_strangers(struct sums *sums)
     const struct lane_stream *before = NULL;
     uint64_t count = 0;
 
-    for (const struct lane_stream *stream = sums->lane->first_stranger;
-         stream != NULL && count <= sums->strangers; stream = stream->next_stranger) {
-        if (stream->previous_stranger != before || stream->place != PLACE_STRANGER) {
+    for (const struct lane_stream *stream = sums->lane->strangers.first;
+         stream != NULL && count <= sums->strangers; stream = stream->among_strangers.next) {
+        if (stream->among_strangers.prev != before || stream->place != PLACE_STRANGER) {
             check_object(sums->check, "the list of streams of strangers is broken");
             return;
         }
@@ -384,7 +389,7 @@ static void check_strangers(struct sums *sums)
         count++;
         before = stream;
     }
-    if (sums->lane->last_stranger != before)
+    if (sums->lane->strangers.last != before)
         check_object(sums->check, "the last stranger's stream is not the last of the list");
     check_same(sums->check, sums->lane->stranger_count, count, "streams of strangers", "the lane");
     check_same(sums->check, sums->strangers, count, "places of strangers", "the lane");
@@ -396,9 +401,9 @@ static void check_streams(struct sums *sums)
     const struct lane_stream *before = NULL;
     bool coordinator = lane->coordinator == NULL;
 
-    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
-         stream = stream->next) {
-        if (stream->prev != before) {
+    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        if (stream->in_lane.prev != before) {
             check_object(sums->check, "the list of streams is broken");
             return;
         }
@@ -419,7 +424,8 @@ static void check_streams(struct sums *sums)
 
 static bool has_shard(const struct operation *operation, const struct shard *shard)
 {
-    for (const struct lane_part *part = operation->parts; part != NULL; part = part->beside) {
+    for (const struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
             if (part->entries[i].shard == shard)
                 return true;
@@ -435,7 +441,8 @@ static void check_operation(struct sums *sums, const struct operation *operation
         check_object(
             sums->check, "operation %" PRIu64 " is in the list in state %d", operation->position,
             (int)operation->state);
-    for (const struct lane_part *part = operation->parts; part != NULL; part = part->beside) {
+    for (const struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next) {
         if (part->session->applying != part || part->state != PART_APPLYING)
             check_object(
                 sums->check, "%s: its vector work is not of the push that is being applied",
@@ -454,18 +461,19 @@ static void check_operations(struct sums *sums)
     const struct lane *lane = sums->lane;
     uint64_t stalled = 0, applying = 0;
 
-    for (const struct operation *operation = lane->operations;
-         operation != NULL && sums->operations <= sums->sessions; operation = operation->next) {
+    for (const struct operation *operation = lane->operations.first;
+         operation != NULL && sums->operations <= sums->sessions;
+         operation = operation->in_lane.next) {
         sums->operations++;
         stalled += operation->state == OPERATION_STALLED;
         sums->held += operation->held_count;
         check_operation(sums, operation);
     }
-    for (const struct lane_session *session = lane->sessions; session != NULL;
-         session = session->next)
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
         applying += session->applying != NULL;
-    for (const struct lane_session *session = lane->closed_sessions; session != NULL;
-         session = session->next)
+    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
+         session = session->in_lane.next)
         applying += session->applying != NULL;
     check_same(
         sums->check, lane->stalled_operations, stalled, "operations that are stalled", "the lane");
@@ -476,12 +484,12 @@ static void check_operations(struct sums *sums)
 /* A shard is busy while vector work is out for it, and no longer. */
 static void check_busy(struct sums *sums, const struct shard *shard)
 {
-    const struct operation *operation = sums->lane->operations;
+    const struct operation *operation = sums->lane->operations.first;
 
     if (!is_busy(shard))
         return;
     while (operation != NULL && !has_shard(operation, shard))
-        operation = operation->next;
+        operation = operation->in_lane.next;
     if (operation == NULL)
         check_object(
             sums->check, "the shard of %s is busy, and nothing works on it", shard->variable->name);

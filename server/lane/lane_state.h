@@ -24,6 +24,7 @@
 #include "close_cause.h"
 #include "histogram.h"
 #include "lane.h"
+#include "list.h"
 #include "out.h"
 #include "refused_joins.h"
 #include "room.h"
@@ -67,7 +68,7 @@
 #define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
 
 struct chunk {
-    struct chunk *next;
+    LINKS(struct chunk) in_part;
     uint8_t *data;
     uint32_t bytes, used;
 };
@@ -125,7 +126,8 @@ enum lane_part_state {
 };
 
 struct lane_part {
-    struct lane_part *next, *prev; /* of the session, by sequence, from STAGED or VOID on */
+    LINKS(struct lane_part) in_session; /* by sequence, from STAGED or VOID on */
+    LINKS(struct lane_part) in_operation;
     struct lane_session *session;
     enum lane_part_state state; /* lane_part_move changes it */
     uint64_t number;            /* unique: marks the shards it looks up */
@@ -143,11 +145,10 @@ struct lane_part {
     struct entry *entries;
     uint32_t function_count;
     struct part_function *functions;
-    struct chunk *first_chunk, *last_chunk;
+    LIST(struct chunk) chunks;
     uint64_t checksum;
     void *checksum_state;
-    uint64_t record;          /* of its staging */
-    struct lane_part *beside; /* the next one of its operation */
+    uint64_t record; /* of its staging */
 };
 
 enum operation_state {
@@ -157,13 +158,13 @@ enum operation_state {
     OPERATION_STALLED, /* nothing is out: it waits until bytes are RELEASED */
 };
 
-/* What runs at one position of the lane: the parts whose turn has come together, which today is
- * one. turn.c says when it begins, operation.c runs it. */
+/* What runs at one position of the lane: the parts whose turn has come together, of one session or
+ * of several. turn.c says when it begins, operation.c runs it. */
 struct operation {
-    struct operation *next;     /* of the lane's, while it is OUT or STALLED */
-    enum operation_state state; /* lane_operation_move changes it */
+    LINKS(struct operation) in_lane; /* while it is OUT or STALLED */
+    enum operation_state state;      /* lane_operation_move changes it */
     uint64_t position;
-    struct lane_part *parts;       /* a list by part->beside */
+    LIST(struct lane_part) parts;
     struct lane_part *part;        /* of them, the one that has yet to be cut into slices, … */
     uint32_t run;                  /* … from here on, … */
     uint64_t byte;                 /* … in that run */
@@ -200,7 +201,7 @@ struct session_counts {
 };
 
 struct lane_session {
-    struct lane_session *next;
+    LINKS(struct lane_session) in_lane;
     uint8_t id[16];
     uint32_t role;
     char task[STORE_TASK_TEXT_BYTES]; /* "worker 3" */
@@ -209,7 +210,7 @@ struct lane_session {
     uint64_t clock, clock_said;
     struct voided *voided; /* ascending; above acked_through */
     uint32_t voided_count, voided_capacity;
-    struct lane_part *first, *last; /* by sequence, until they are over */
+    LIST(struct lane_part) parts; /* by sequence, until they are over */
     uint32_t part_count;
     struct lane_part *applying; /* of them, the one whose turn it is */
     struct operation operation; /* that of `applying` */
@@ -225,7 +226,7 @@ struct lane_session {
     uint64_t close_number;     /* order to be answered as soon as there is memory for it; 0: none */
     uint64_t decide_number;    /* order to be answered when all up to `final` is applied; 0: none */
     bool waits_in_line;        /* for shards that are busy, or for the next step */
-    struct lane_session *next_waiting;
+    LINKS(struct lane_session) in_line;
     struct lane_stream *push_stream;
     uint32_t stream_count; /* of both kinds */
     bool has_generation;
@@ -240,11 +241,11 @@ struct lane_session {
 enum answer_kind { ANSWER_STAGED, ANSWER_REFUSED, ANSWER_DONE };
 
 struct answer {
-    struct answer *next;
-    enum answer_kind kind;
+    LINKS(struct answer) in_stream;
     uint64_t sequence, record;
-    bool voided;
+    enum answer_kind kind;
     uint32_t version_count;
+    bool voided;
     uint64_t *versions;
     uint64_t room_bytes; /* what it takes of the session's grant */
 };
@@ -265,7 +266,7 @@ struct pull_piece {
 };
 
 struct lane_pull {
-    struct lane_pull *next, *prev; /* of the stream */
+    LINKS(struct lane_pull) in_stream;
     uint64_t request;
     uint64_t after_sequence;
     uint64_t started_us, deadline_us;
@@ -288,7 +289,7 @@ struct lane_pull {
 };
 
 struct report {
-    struct report *next;
+    LINKS(struct report) in_stream;
     uint64_t answers;
     struct sumac_error error;
     bool is_close;
@@ -319,7 +320,7 @@ enum stream_due {
 };
 
 struct lane_stream {
-    struct lane_stream *next, *prev;
+    LINKS(struct lane_stream) in_lane;
     uint64_t id;
     enum lane_stream_kind kind;
     enum lane_stream_state state; /* lane_stream_move changes it */
@@ -328,16 +329,16 @@ struct lane_stream {
     struct lane_session *session;
     uint64_t generation;
     struct lane_part *receiving;
-    struct answer *first_answer, *last_answer;
+    LIST(struct answer) answers;
     uint32_t answer_count;
-    struct lane_pull *first_pull, *last_pull;
+    LIST(struct lane_pull) pulls;
     uint32_t pull_count;
     uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
-    struct report *first_report, *last_report;
+    LIST(struct report) reports;
     bool attended; /* in the list of those to look after at the end of the step */
-    struct lane_stream *next_attended;
+    LINKS(struct lane_stream) among_attended;
     enum place place;
-    struct lane_stream *next_stranger, *previous_stranger; /* by stranger_since_us */
+    LINKS(struct lane_stream) among_strangers; /* by stranger_since_us */
     uint64_t stranger_since_us;
 };
 
@@ -376,18 +377,18 @@ struct lane {
     struct lane_stream *coordinator; /* the stream that orders come on */
 
     struct id_map stream_map;
-    struct lane_stream *first_stream;
-    struct lane_stream *attended;
-    uint64_t work;       /* of this step, beside its arena; lane_has_time */
-    bool pulls_attended; /* all streams that have pulls are in that list */
-    bool turns_put_off;  /* some who wait in line had no time in this step */
-    struct lane_stream *first_stranger, *last_stranger; /* oldest first */
+    LIST(struct lane_stream) streams;
+    LIST(struct lane_stream) attended;  /* in the order of their due */
+    uint64_t work;                      /* of this step, beside its arena; lane_has_time */
+    bool pulls_attended;                /* all streams that have pulls are in that list */
+    bool turns_put_off;                 /* some who wait in line had no time in this step */
+    LIST(struct lane_stream) strangers; /* oldest first */
     uint32_t stranger_count, reader_streams;
-    struct lane_session *sessions, *closed_sessions; /* open ones; closed ones, newest first */
+    LIST(struct lane_session) sessions;        /* open ones */
+    LIST(struct lane_session) closed_sessions; /* newest first */
     uint32_t closed_count;
-    struct lane_session *first_waiting,
-        *last_waiting;            /* for busy shards or for time, in their turn */
-    struct operation *operations; /* newest first */
+    LIST(struct lane_session) waiting; /* for busy shards or for time, in their turn */
+    LIST(struct operation) operations; /* newest first */
     uint32_t stalled_operations;
     uint64_t last_part, last_job, last_batch;
     uint64_t last_record, recorded; /* made; on disk */
@@ -643,16 +644,20 @@ void lane_turn_describe_wait(
 void lane_operation_move(struct operation *operation, enum operation_state to);
 /* Does vector work of another operation go on for a shard of the part? */
 bool lane_operation_is_blocked(const struct lane_part *part);
-/* Run the part at the next position. True: it is over. False: its vector work is out, or it is
- * stalled. */
-bool lane_operation_begin(struct lane *lane, struct operation *operation, struct lane_part *part);
+/* Into one that has yet to begin: the part's turn has come, and nothing blocks it. */
+void lane_operation_add(struct operation *operation, struct lane_part *part);
+/* Out of one that is over. */
+void lane_operation_remove(struct operation *operation, struct lane_part *part);
+/* Run its parts at the next position, which it takes without any, too. True: it is over. False: its
+ * vector work is out, or it is stalled. */
+bool lane_operation_begin(struct lane *lane, struct operation *operation);
 /* What that COMPUTE was of goes on. The operation that is over with it, or NULL. */
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
 /* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */
 struct operation *lane_operation_retry(struct lane *lane);
 /* Only without the rule apply_in_one_operation: the first half of the runs (false: there is but
  * one), and the rest. */
-bool lane_operation_half(struct lane *lane, struct operation *operation, struct lane_part *part);
+bool lane_operation_half(struct lane *lane, struct operation *operation);
 void lane_operation_other_half(struct lane *lane, struct operation *operation);
 void lane_operation_drop_all(struct lane *lane);
 

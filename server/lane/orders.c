@@ -295,8 +295,8 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
     uint32_t open = 0;
 
     assert(lane->config.sessions_max > 0);
-    for (const struct lane_session *session = lane->sessions; session != NULL;
-         session = session->next)
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
         open++;
     if (open < lane->config.sessions_max)
         return SUMAC_OK;

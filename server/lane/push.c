@@ -38,13 +38,13 @@ first_state(const struct lane *lane, const struct lane_session *session, const w
 static bool can_follow(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
     const struct lane_session *session = stream->session;
-    const struct lane_part *before = session->last, *after = NULL;
+    const struct lane_part *before = session->parts.last, *after = NULL;
     const char *trouble = NULL;
     uint64_t other = session->mark;
 
     while (before != NULL && before->sequence > header->sequence) {
         after = before;
-        before = before->prev;
+        before = before->in_session.prev;
     }
     if (header->sequence <= session->mark)
         return true; /* a duplicate */

@@ -95,7 +95,7 @@ void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end)
  * committed. */
 static bool may_be_applied(const struct lane *lane, const struct lane_session *session)
 {
-    const struct lane_part *first = session->first;
+    const struct lane_part *first = session->parts.first;
 
     return first != NULL && (!lane->ended || session->push_stream != NULL ||
                              first->sequence <= session->commit_through);
@@ -108,13 +108,13 @@ static bool session_in_flight(const struct lane *lane, const struct lane_session
 
 static bool some_session_in_flight(const struct lane *lane)
 {
-    for (const struct lane_session *session = lane->sessions; session != NULL;
-         session = session->next) {
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
         if (session_in_flight(lane, session))
             return true;
     }
-    for (const struct lane_session *session = lane->closed_sessions; session != NULL;
-         session = session->next) {
+    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
+         session = session->in_lane.next) {
         if (session_in_flight(lane, session))
             return true;
     }
@@ -132,18 +132,18 @@ static bool in_flight(const struct lane *lane)
 {
     const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
 
-    if (lane->operations != NULL)
+    if (lane->operations.first != NULL)
         return true;
     if (!lost && some_session_in_flight(lane))
         return true;
-    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
-         stream = stream->next) {
+    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (stream->state == STREAM_ENDED)
             continue;
         if (!lost && stream->receiving != NULL && will_take_place(stream->receiving))
             return true;
-        if (stream->first_answer != NULL || (stream->due & DUE_CLOSED) != 0 ||
-            stream->first_report != NULL)
+        if (stream->answers.first != NULL || (stream->due & DUE_CLOSED) != 0 ||
+            stream->reports.first != NULL)
             return true;
         if (lane_pull_under_way(stream) != NULL)
             return true;

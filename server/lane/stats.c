@@ -80,9 +80,10 @@ static bool pack_sessions(struct lane *lane, wire_stats_reply *reply)
     reply->sessions = arena_take(&lane->arena, SESSIONS_SAID_MAX * sizeof *reply->sessions);
     if (reply->sessions == NULL)
         return false;
-    struct lane_session *const lists[] = {lane->sessions, lane->closed_sessions};
+    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (struct lane_session *session = lists[i]; session != NULL; session = session->next) {
+        for (struct lane_session *session = lists[i]; session != NULL;
+             session = session->in_lane.next) {
             lane->work += WORK_OF_A_SESSION;
             if (reply->n_sessions == SESSIONS_SAID_MAX) {
                 reply->sessions_left_out++;
@@ -132,13 +133,14 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
 {
     uint32_t said = 0;
 
-    for (const struct lane_session *session = lane->sessions; session != NULL;
-         session = session->next) {
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
         if (!lane_has_time(lane)) {
             reply->waits_left_out += session->part_count;
             continue;
         }
-        for (const struct lane_part *part = session->first; part != NULL; part = part->next) {
+        for (const struct lane_part *part = session->parts.first; part != NULL;
+             part = part->in_session.next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
             lane->work++;
             if (part->state == PART_APPLYING || lane->now_us < part->first_us + WAIT_US_MIN)
@@ -185,13 +187,14 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
         return false;
     for (uint32_t i = 0; i < own_count; i++)
         reply->waits[reply->n_waits++] = own[i];
-    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
-         stream = stream->next) {
+    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (!lane_has_time(lane)) {
             reply->waits_left_out += stream->pull_count;
             continue;
         }
-        for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        for (struct lane_pull *pull = stream->pulls.first; pull != NULL;
+             pull = pull->in_stream.next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
             lane->work++;
             if (lane_pull_is_ready(lane, stream, pull) ||

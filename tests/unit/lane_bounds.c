@@ -156,7 +156,7 @@ static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
     const uint64_t stream = begin_with(talk, &config);
     const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
     const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
-    const struct lane_session *const session = talk->lane->sessions;
+    const struct lane_session *const session = talk->lane->sessions.first;
 
     send(talk, stream, 1, 0);
     talk->deaf = stream;

@@ -393,8 +393,8 @@ static void ask_all(struct calls *calls)
 /* A name that there was no room for is not an empty one. */
 static void assert_nothing_is_nameless(const struct lane *lane)
 {
-    for (const struct lane_session *session = lane->sessions; session != NULL;
-         session = session->next)
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
         assert_memory_equal(session->task, "worker ", strlen("worker "));
     for (const struct variable *variable = lane->store.variables.first; variable != NULL;
          variable = variable->in_store.next)

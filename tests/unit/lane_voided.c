@@ -53,7 +53,7 @@ static void send_refused(struct talk *talk, uint64_t stream, uint64_t sequence, 
 
 static const struct lane_session *session_of(const struct talk *talk)
 {
-    return talk->lane->sessions;
+    return talk->lane->sessions.first;
 }
 
 /* Pushes 1, 3, 5 … are refused here, 2, 4, 6 … go elsewhere: what the client knows of is always
@@ -388,7 +388,7 @@ static void what_is_voided_of_closed_sessions_is_within_what_is_published(void *
     talk->lane->ps_count = 16;
     const uint64_t before = talk->bytes_taken;
     open_close_and_decide(talk, 1, 16 * LANE_VOIDED_PER_SESSION_MAX);
-    memcpy(oldest, talk->lane->closed_sessions->id, sizeof oldest);
+    memcpy(oldest, talk->lane->closed_sessions.first->id, sizeof oldest);
     assert_non_null(lane_session_find(talk->lane, oldest));
 
     for (uint8_t session = 2; session < 255; session++) /* when */
@@ -397,7 +397,8 @@ static void what_is_voided_of_closed_sessions_is_within_what_is_published(void *
     assert_true(talk->bytes_taken - before <= lane_sessions_bytes_max(talk->lane)); /* then */
     assert_true(talk->bytes_taken - before <= 4 * CLOSED_VOIDED_BYTES_MAX);
     assert_null(lane_session_find(talk->lane, oldest));
-    assert_int_equal(talk->lane->closed_sessions->voided_count, 16 * LANE_VOIDED_PER_SESSION_MAX);
+    assert_int_equal(
+        talk->lane->closed_sessions.first->voided_count, 16 * LANE_VOIDED_PER_SESSION_MAX);
 }
 
 /* Each with few: as many as there may be. */

@@ -166,9 +166,10 @@ static uint32_t pulls_that_wait(const struct talk *talk)
 {
     uint32_t count = 0;
 
-    for (const struct lane_stream *stream = talk->lane->first_stream; stream != NULL;
-         stream = stream->next) {
-        for (const struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next)
+    for (const struct lane_stream *stream = talk->lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        for (const struct lane_pull *pull = stream->pulls.first; pull != NULL;
+             pull = pull->in_stream.next)
             count += pull->error.status == SUMAC_OK;
     }
     return count;

@@ -111,7 +111,8 @@ static void complete(struct lane *lane, struct operation *operation)
     assert(operation->part == NULL);
     assert(operation->position > 0);
     assert(operation->position <= lane->store.position);
-    for (struct lane_part *part = operation->parts; part != NULL; part = part->beside)
+    for (struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next)
         complete_part(lane, part);
     lane_operation_move(operation, OPERATION_OVER);
 }
@@ -186,8 +187,9 @@ static uint32_t slices_wanted(const struct lane *lane, const struct operation *o
 {
     uint64_t wanted = 2 * SLICES_PER_BLOCK_MAX;
 
-    assert(operation->parts != NULL);
-    for (const struct lane_part *part = operation->parts; part != NULL; part = part->beside)
+    assert(operation->parts.first != NULL);
+    for (const struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next)
         wanted += 4 * (part->bytes / SLICE_BYTES) + 2ull * part->run_count +
                   part->bytes / lane->store.block_bytes;
     return wanted < SLICES_PER_OPERATION_MAX ? (uint32_t)wanted : SLICES_PER_OPERATION_MAX;
@@ -224,9 +226,9 @@ static void take_arrays(struct lane *lane, struct operation *operation)
 /* What others find of an operation that lasts longer than a step. */
 static void enlist(struct lane *lane, struct operation *operation)
 {
-    operation->next = lane->operations;
-    lane->operations = operation;
-    for (struct lane_part *part = operation->parts; part != NULL; part = part->beside) {
+    LIST_PREPEND(&lane->operations, operation, in_lane);
+    for (struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
             assert(!is_busy(part->entries[i].shard));
             work_of(part->entries[i].shard)->operation = operation;
@@ -236,30 +238,55 @@ static void enlist(struct lane *lane, struct operation *operation)
 
 static void strike_off(struct lane *lane, struct operation *operation)
 {
-    struct operation **link = &lane->operations;
-
-    assert(lane->operations != NULL);
-    while (*link != operation)
-        link = &(*link)->next;
-    *link = operation->next;
+    assert(lane->operations.first != NULL);
+    LIST_REMOVE(&lane->operations, operation, in_lane);
     release_held(lane, operation->held, &operation->held_count);
     give_arrays_back(lane, operation);
 }
 
-bool lane_operation_begin(struct lane *lane, struct operation *operation, struct lane_part *part)
+void lane_operation_add(struct operation *operation, struct lane_part *part)
 {
-    const bool is_large = part->bytes > inline_bytes(lane);
-
+    assert(operation->state == OPERATION_OVER);
     assert(part->state == PART_APPLYING);
-    assert(part->beside == NULL);
     assert(!lane_operation_is_blocked(part));
+    LIST_APPEND(&operation->parts, part, in_operation);
+}
+
+void lane_operation_remove(struct operation *operation, struct lane_part *part)
+{
+    assert(operation->state == OPERATION_OVER);
+    assert(operation->parts.first != NULL);
+    LIST_REMOVE(&operation->parts, part, in_operation);
+}
+
+static uint64_t bytes_of(const struct operation *operation)
+{
+    uint64_t bytes = 0;
+
+    for (const struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next)
+        bytes += part->bytes;
+    return bytes;
+}
+
+/* It has the next position, and nothing of it is done. */
+static void start(struct lane *lane, struct operation *operation)
+{
     lane_operation_move(operation, OPERATION_RUNNING);
     operation->position = ++lane->store.position;
-    operation->parts = operation->part = part;
+    operation->part = operation->parts.first;
     operation->run = 0;
     operation->byte = 0;
+}
+
+bool lane_operation_begin(struct lane *lane, struct operation *operation)
+{
+    const uint64_t bytes = bytes_of(operation);
+    const bool is_large = bytes > inline_bytes(lane);
+
+    start(lane, operation);
     if (!is_large) {
-        lane->work += part->bytes / WORK_VECTOR_BYTES;
+        lane->work += bytes / WORK_VECTOR_BYTES;
         (void)run_inline(lane, operation);
     }
     if (is_large || operation->part != NULL) {
@@ -287,11 +314,11 @@ static struct operation *go_on(struct lane *lane, struct operation *operation)
 
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job)
 {
-    struct operation *operation = lane->operations;
+    struct operation *operation = lane->operations.first;
 
     while (operation != NULL &&
            (operation->state != OPERATION_OUT || operation->compute.job != job))
-        operation = operation->next;
+        operation = operation->in_lane.next;
     if (operation == NULL)
         return NULL;
     assert(operation->compute.slice_count > 0);
@@ -301,27 +328,23 @@ struct operation *lane_operation_computed(struct lane *lane, uint64_t job)
 
 struct operation *lane_operation_retry(struct lane *lane)
 {
-    struct operation *oldest = NULL;
+    struct operation *oldest = lane->operations.last;
 
     assert(lane->stalled_operations > 0);
-    for (struct operation *at = lane->operations; at != NULL; at = at->next) {
-        if (at->state == OPERATION_STALLED)
-            oldest = at;
-    }
-    assert(oldest != NULL);
+    while (oldest->state != OPERATION_STALLED)
+        oldest = oldest->in_lane.prev;
     lane->stalled_operations--;
     return go_on(lane, oldest);
 }
 
 void lane_operation_drop_all(struct lane *lane)
 {
-    while (lane->operations != NULL) {
-        struct operation *operation = lane->operations;
-        struct lane_part *part = operation->parts;
+    while (lane->operations.first != NULL) {
+        struct operation *operation = lane->operations.first;
         strike_off(lane, operation);
         lane_operation_move(operation, OPERATION_OVER);
-        for (struct lane_part *next = part; part != NULL; part = next) {
-            next = part->beside;
+        for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
+            lane_operation_remove(operation, part);
             for (uint32_t i = 0; i < part->entry_count; i++)
                 work_of(part->entries[i].shard)->operation = NULL;
             lane_session_remove(part->session, part);

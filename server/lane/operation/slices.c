@@ -59,9 +59,9 @@ static struct cursor place_in_chunks(const struct run *run, uint64_t byte)
     struct cursor cursor = {.chunk = run->chunk, .offset = run->chunk_offset + byte};
 
     assert(cursor.chunk != NULL);
-    while (cursor.offset >= cursor.chunk->used && cursor.chunk->next != NULL) {
+    while (cursor.offset >= cursor.chunk->used && cursor.chunk->in_part.next != NULL) {
         cursor.offset -= cursor.chunk->used;
-        cursor.chunk = cursor.chunk->next;
+        cursor.chunk = cursor.chunk->in_part.next;
     }
     assert(cursor.offset < cursor.chunk->used);
     return cursor;
@@ -157,8 +157,8 @@ static bool cut_block(
         within += bytes;
         operation->byte += bytes;
         cursor.offset += bytes;
-        if (cursor.offset == cursor.chunk->used && cursor.chunk->next != NULL)
-            cursor = (struct cursor){.chunk = cursor.chunk->next};
+        if (cursor.offset == cursor.chunk->used && cursor.chunk->in_part.next != NULL)
+            cursor = (struct cursor){.chunk = cursor.chunk->in_part.next};
     }
     return true;
 }
@@ -195,7 +195,7 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
     assert(batch->capacity >= SLICES_PER_BLOCK_MAX);
     assert(operation->state == OPERATION_RUNNING);
     while (operation->part != NULL && fill_part(lane, batch, operation)) {
-        operation->part = operation->part->beside;
+        operation->part = operation->part->in_operation.next;
         operation->run = 0;
     }
 }

@@ -16,12 +16,12 @@
 /* Without the rule follow_previous: the first one, whatever was before it. */
 static struct lane_part *next_part(const struct lane *lane, const struct lane_session *session)
 {
-    struct lane_part *part = session->first;
+    struct lane_part *part = session->parts.first;
 
     if (!rule_holds(lane->config.broken, RULE_follow_previous))
         return part;
     while (part != NULL && part->previous != session->mark)
-        part = part->next;
+        part = part->in_session.next;
     return part;
 }
 
@@ -36,12 +36,7 @@ static void wait_in_line(struct lane *lane, struct lane_session *session)
     if (session->waits_in_line)
         return;
     session->waits_in_line = true;
-    session->next_waiting = NULL;
-    if (lane->last_waiting != NULL)
-        lane->last_waiting->next_waiting = session;
-    else
-        lane->first_waiting = session;
-    lane->last_waiting = session;
+    LIST_APPEND(&lane->waiting, session, in_line);
 }
 
 /* The end of a part's turn: it is applied, or it is passed over. */
@@ -80,8 +75,10 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     if (!voided) {
         lane_part_move(part, PART_APPLYING);
         session->applying = part;
-        if (!lane_operation_begin(lane, &session->operation, part))
+        lane_operation_add(&session->operation, part);
+        if (!lane_operation_begin(lane, &session->operation))
             return false;
+        lane_operation_remove(&session->operation, part);
     }
     finish(lane, part);
     return true;
@@ -90,7 +87,7 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
 /* The clock counts here when all that was committed before it was said is applied. */
 static void take_clock(struct lane_session *session)
 {
-    const struct lane_part *part = session->first;
+    const struct lane_part *part = session->parts.first;
 
     assert(session->clock <= session->clock_said);
     if (part != NULL && part->sequence <= session->commit_through)
@@ -135,30 +132,30 @@ void lane_turn_take(struct lane *lane, struct lane_session *session)
 
 void lane_turn_retry_waiting(struct lane *lane)
 {
-    struct lane_session *waiting = lane->first_waiting;
+    const struct lane_session *last = lane->waiting.last; /* who waits again is behind it */
 
-    lane->first_waiting = lane->last_waiting = NULL;
     lane->turns_put_off = false;
-    for (struct lane_session *session = waiting, *next; session != NULL; session = next) {
-        next = session->next_waiting;
+    for (struct lane_session *session = NULL; session != last;) {
+        session = lane->waiting.first;
         assert(session->waits_in_line);
+        LIST_REMOVE(&lane->waiting, session, in_line);
         session->waits_in_line = false;
         lane_turn_take(lane, session);
     }
 }
 
-/* Its shards are free, and its sessions may go on. */
+/* Its shards are free: those who waited for them go on, then its sessions. */
 static void finish_operation(struct lane *lane, struct operation *operation)
 {
     assert(operation->state == OPERATION_OVER);
-    for (struct lane_part *part = operation->parts, *next; part != NULL; part = next) {
+    for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
         struct lane_session *session = part->session;
-        next = part->beside;
+        lane_operation_remove(operation, part);
         finish(lane, part);
-        lane_pull_attend_all(lane);
-        lane_turn_retry_waiting(lane);
-        lane_turn_take(lane, session);
+        wait_in_line(lane, session);
     }
+    lane_pull_attend_all(lane);
+    lane_turn_retry_waiting(lane);
 }
 
 void lane_turn_computed(struct lane *lane, const struct lane_event *event)

@@ -215,13 +215,12 @@ void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part 
 
 static void free_chunks(struct lane *lane, struct lane_part *part)
 {
-    while (part->first_chunk != NULL) {
-        struct chunk *chunk = part->first_chunk;
-        part->first_chunk = chunk->next;
+    while (part->chunks.first != NULL) {
+        struct chunk *chunk = part->chunks.first;
+        LIST_REMOVE(&part->chunks, chunk, in_part);
         sized_pool_give(&lane->bytes, chunk->data, chunk->bytes);
         pool_give(&lane->chunks_pool, chunk);
     }
-    part->last_chunk = NULL;
 }
 
 void lane_part_empty(struct lane *lane, struct lane_part *part)
@@ -249,8 +248,8 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
 
 void lane_part_destroy(struct lane *lane, struct lane_part *part)
 {
-    assert(part->next == NULL);
-    assert(part->prev == NULL);
+    assert(part->in_session.next == NULL);
+    assert(part->in_session.prev == NULL);
     lane_part_move(part, PART_OVER);
     lane_part_empty(lane, part);
     pool_give(&lane->refusals_pool, part->refusal);

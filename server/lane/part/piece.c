@@ -260,12 +260,12 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
     }
     if (!lane_staging_align(lane, part, piece->bytes))
         return no_memory(lane, part);
-    assert(part->last_chunk != NULL);
-    assert(part->last_chunk->used % RUN_ALIGNMENT_BYTES == 0);
+    assert(part->chunks.last != NULL);
+    assert(part->chunks.last->used % RUN_ALIGNMENT_BYTES == 0);
     run = &part->runs[part->run_count++];
     *run = (struct run){
-        .chunk = part->last_chunk,
-        .chunk_offset = part->last_chunk->used,
+        .chunk = part->chunks.last,
+        .chunk_offset = part->chunks.last->used,
         .entry = entry,
         .function = piece->function,
         .offset = piece->offset_bytes,

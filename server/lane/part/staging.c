@@ -30,17 +30,13 @@ static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
         pool_give(&lane->chunks_pool, chunk);
         return false;
     }
-    if (part->last_chunk != NULL)
-        part->last_chunk->next = chunk;
-    else
-        part->first_chunk = chunk;
-    part->last_chunk = chunk;
+    LIST_APPEND(&part->chunks, chunk, in_part);
     return true;
 }
 
 bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
-    struct chunk *chunk = part->last_chunk;
+    struct chunk *chunk = part->chunks.last;
 
     assert(bytes > 0);
     if (chunk != NULL) {
@@ -78,7 +74,7 @@ static bool copy_to_chunk(
     struct lane_part *part, struct payload *payload, uint64_t bytes, enum sumac_dtype dtype)
 {
     const size_t element = sumac_dtype_bytes(dtype);
-    struct chunk *chunk = part->last_chunk;
+    struct chunk *chunk = part->chunks.last;
     uint8_t *out = chunk->data + chunk->used;
     size_t torn = 0; /* bytes of an element that began in the span before */
     bool finite = true;
@@ -114,11 +110,11 @@ bool lane_staging_copy(
 {
     assert(part->state == PART_RECEIVING);
     while (bytes > 0) {
-        struct chunk *chunk = part->last_chunk;
+        struct chunk *chunk = part->chunks.last;
         if (chunk == NULL || chunk->used == chunk->bytes) {
             if (!add_chunk(lane, part, bytes))
                 return false;
-            chunk = part->last_chunk;
+            chunk = part->chunks.last;
         }
         const uint64_t room = chunk->bytes - chunk->used;
         const uint64_t count = room < bytes ? room : bytes;

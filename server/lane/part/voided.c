@@ -91,13 +91,13 @@ struct voided *lane_voided_put(struct lane_session *session, uint64_t sequence)
  * part will come. */
 static void drop_useless(struct lane_session *session)
 {
-    const struct lane_part *part = session->first;
+    const struct lane_part *part = session->parts.first;
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < session->voided_count; i++) {
         const struct voided voided = session->voided[i];
         while (part != NULL && part->sequence < voided.sequence)
-            part = part->next;
+            part = part->in_session.next;
         const bool here =
             (part != NULL && part->sequence == voided.sequence) || voided.refusal != NULL;
         if (here || voided.sequence <= session->mark || voided.sequence > session->commit_through)

@@ -59,20 +59,19 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
     *answer = (struct answer){.kind = kind, .room_bytes = bytes};
     stream->session->answer_bytes += bytes;
     lane_staging_count(lane, lane->staged_bytes + bytes);
-    if (stream->last_answer != NULL)
-        stream->last_answer->next = answer;
-    else
-        stream->first_answer = answer;
-    stream->last_answer = answer;
+    LIST_APPEND(&stream->answers, answer, in_stream);
     stream->answer_count++;
     lane_stream_attend(lane, stream);
     return answer;
 }
 
-static void free_answer(struct lane *lane, struct lane_stream *stream, struct answer *answer)
+static void remove_answer(struct lane *lane, struct lane_stream *stream, struct answer *answer)
 {
     assert(stream->session->answer_bytes >= answer->room_bytes);
     assert(lane->staged_bytes >= answer->room_bytes);
+    assert(stream->answer_count > 0);
+    LIST_REMOVE(&stream->answers, answer, in_stream);
+    stream->answer_count--;
     stream->session->answer_bytes -= answer->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
     sized_pool_give(
@@ -158,13 +157,11 @@ void lane_answer_closed(struct lane *lane, struct lane_session *session)
 
 void lane_answers_drop(struct lane *lane, struct lane_stream *stream)
 {
-    while (stream->first_answer != NULL) {
-        struct answer *answer = stream->first_answer;
-        stream->first_answer = answer->next;
-        free_answer(lane, stream, answer);
+    while (stream->answers.first != NULL) {
+        struct answer *answer = stream->answers.first;
+        remove_answer(lane, stream, answer);
     }
-    stream->last_answer = NULL;
-    stream->answer_count = 0;
+    assert(stream->answer_count == 0);
 }
 
 static wire_closed *make_closed(struct lane *lane, const struct lane_session *session)
@@ -278,13 +275,13 @@ put(struct lane *lane, const struct lane_stream *stream, const struct answer *an
 /* Is the first one's record on disk? Those behind it wait with it. */
 static bool may_answer(const struct lane *lane, const struct lane_stream *stream)
 {
-    return stream->first_answer != NULL && is_recorded(lane, stream->first_answer->record);
+    return stream->answers.first != NULL && is_recorded(lane, stream->answers.first->record);
 }
 
 /* The session's end is said after all else, and when it is on disk itself. */
 static bool may_close(const struct lane *lane, const struct lane_stream *stream)
 {
-    return (stream->due & DUE_CLOSED) != 0 && stream->first_answer == NULL &&
+    return (stream->due & DUE_CLOSED) != 0 && stream->answers.first == NULL &&
            (stream->session == NULL || is_recorded(lane, stream->session->closed_record));
 }
 
@@ -301,18 +298,13 @@ static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer
     if (message->staged == NULL || message->refused == NULL || message->done == NULL)
         return;
     while (may_answer(lane, stream) && bytes < ANSWER_BYTES_MAX) {
-        struct answer *answer = stream->first_answer;
+        struct answer *answer = stream->answers.first;
         if (!put(lane, stream, answer, message))
             break;
         bytes += bytes_of(answer);
-        stream->first_answer = answer->next;
-        assert(stream->answer_count > 0);
-        stream->answer_count--;
-        free_answer(lane, stream, answer);
+        remove_answer(lane, stream, answer);
     }
-    if (stream->first_answer == NULL)
-        stream->last_answer = NULL;
-    assert((stream->first_answer == NULL) == (stream->answer_count == 0));
+    assert((stream->answers.first == NULL) == (stream->answer_count == 0));
 }
 
 /* What is due, as far as one message takes it. False: no memory. */

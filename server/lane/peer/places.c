@@ -38,16 +38,10 @@ static void link_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->place == PLACE_NONE);
     assert(stream->state != STREAM_ENDED);
-    assert(lane->last_stranger == NULL || lane->last_stranger->stranger_since_us <= lane->now_us);
+    assert(lane->strangers.last == NULL || lane->strangers.last->stranger_since_us <= lane->now_us);
     stream->place = PLACE_STRANGER;
     stream->stranger_since_us = lane->now_us;
-    stream->next_stranger = NULL;
-    stream->previous_stranger = lane->last_stranger;
-    if (lane->last_stranger != NULL)
-        lane->last_stranger->next_stranger = stream;
-    else
-        lane->first_stranger = stream;
-    lane->last_stranger = stream;
+    LIST_APPEND(&lane->strangers, stream, among_strangers);
     lane->stranger_count++;
 }
 
@@ -55,14 +49,7 @@ static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(lane->stranger_count > 0);
     assert(stream->place == PLACE_STRANGER);
-    if (stream->previous_stranger != NULL)
-        stream->previous_stranger->next_stranger = stream->next_stranger;
-    else
-        lane->first_stranger = stream->next_stranger;
-    if (stream->next_stranger != NULL)
-        stream->next_stranger->previous_stranger = stream->previous_stranger;
-    else
-        lane->last_stranger = stream->previous_stranger;
+    LIST_REMOVE(&lane->strangers, stream, among_strangers);
     lane->stranger_count--;
 }
 
@@ -73,7 +60,7 @@ void lane_place_enter(struct lane *lane, struct lane_stream *stream)
     assert(stream->place == PLACE_NONE);
     if (lane->stranger_count >= strangers_max)
         lane_stream_fail(
-            lane, lane->first_stranger, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            lane, lane->strangers.first, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%u streams have not said whose they are on ps %u, the most that are kept, and this is "
             "the oldest of them: say hello at once, or try again later",
             lane->stranger_count, lane->index);
@@ -184,22 +171,22 @@ static void end_stranger(struct lane *lane, struct lane_stream *stream)
 
 void lane_place_tick(struct lane *lane)
 {
-    while (lane->first_stranger != NULL && lane->now_us >= lane_place_due_us(lane) &&
+    while (lane->strangers.first != NULL && lane->now_us >= lane_place_due_us(lane) &&
            lane_has_time(lane)) {
         lane->work += WORK_OF_AN_ERROR;
-        end_stranger(lane, lane->first_stranger);
+        end_stranger(lane, lane->strangers.first);
     }
 }
 
 uint64_t lane_place_due_us(const struct lane *lane)
 {
-    return lane->first_stranger == NULL
+    return lane->strangers.first == NULL
                ? UINT64_MAX
-               : lane->first_stranger->stranger_since_us + (uint64_t)LANE_HELLO_MS_MAX * 1000;
+               : lane->strangers.first->stranger_since_us + (uint64_t)LANE_HELLO_MS_MAX * 1000;
 }
 
 void lane_place_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct lane_stream *at = lane->first_stranger; at != NULL; at = at->next_stranger)
+    for (struct lane_stream *at = lane->strangers.first; at != NULL; at = at->among_strangers.next)
         at->stranger_since_us += slept_us;
 }

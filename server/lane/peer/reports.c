@@ -115,13 +115,8 @@ static wire_peer_report *pack(struct lane *lane, struct report *report)
 
 static void put_in_line(struct lane *lane, struct lane_stream *stream, struct report *report)
 {
-    assert(report->next == NULL);
     assert(stream->state != STREAM_ENDED);
-    if (stream->last_report != NULL)
-        stream->last_report->next = report;
-    else
-        stream->first_report = report;
-    stream->last_report = report;
+    LIST_APPEND(&stream->reports, report, in_stream);
     lane_stream_attend(lane, stream);
 }
 
@@ -145,7 +140,7 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
 void lane_report_refusal(
     struct lane *lane, struct lane_stream *stream, uint64_t number, const struct sumac_error *error)
 {
-    struct report *report = stream->first_report != NULL ? NULL : pool_take(&lane->reports_pool);
+    struct report *report = stream->reports.first != NULL ? NULL : pool_take(&lane->reports_pool);
 
     assert(error->status != SUMAC_OK);
     if (report == NULL) { /* one that hears nothing of the last refusal is told no other */
@@ -193,12 +188,12 @@ void lane_reports_close_again(struct lane *lane)
 {
     struct lane_session *next = NULL;
 
-    for (struct lane_session *session = lane->sessions; session != NULL; session = next) {
-        next = session->next;
+    for (struct lane_session *session = lane->sessions.first; session != NULL; session = next) {
+        next = session->in_lane.next;
         if (session->close_number != 0)
             lane_report_close(lane, session);
     }
-    if (lane->coordinator != NULL && lane->coordinator->first_report != NULL)
+    if (lane->coordinator != NULL && lane->coordinator->reports.first != NULL)
         lane_stream_attend(lane, lane->coordinator);
 }
 
@@ -227,15 +222,16 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
 {
     size_t count = 0;
 
-    for (const struct lane_session *session = lane->sessions; session != NULL;
-         session = session->next)
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
         count += session->heard;
     if (count == 0)
         return false;
     message->renewed = arena_take(&lane->arena, count * sizeof *message->renewed);
     if (message->renewed == NULL)
         return false;
-    for (struct lane_session *session = lane->sessions; session != NULL; session = session->next) {
+    for (struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
         if (!session->heard)
             continue;
         session->heard = false;
@@ -285,7 +281,7 @@ static void send_alive(struct lane *lane, struct lane_stream *stream)
 
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
 {
-    struct report *report = stream->first_report;
+    struct report *report = stream->reports.first;
 
     assert(stream->writable);
     if (report == NULL || !is_recorded(lane, report->record)) {
@@ -300,18 +296,15 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
         return;
     send(lane, stream, message);
     stream->due = 0; /* any report is a sign of life */
-    stream->first_report = report->next;
-    if (stream->first_report == NULL)
-        stream->last_report = NULL;
+    LIST_REMOVE(&stream->reports, report, in_stream);
     free_report(lane, report);
 }
 
 void lane_reports_drop(struct lane *lane, struct lane_stream *stream)
 {
-    while (stream->first_report != NULL) {
-        struct report *report = stream->first_report;
-        stream->first_report = report->next;
+    while (stream->reports.first != NULL) {
+        struct report *report = stream->reports.first;
+        LIST_REMOVE(&stream->reports, report, in_stream);
         free_report(lane, report);
     }
-    stream->last_report = NULL;
 }

@@ -8,18 +8,18 @@
 
 #include "text.h"
 
-static struct lane_session *find_in(struct lane_session *list, const uint8_t id[16])
+static struct lane_session *find_from(struct lane_session *session, const uint8_t id[16])
 {
-    while (list != NULL && memcmp(list->id, id, sizeof list->id) != 0)
-        list = list->next;
-    return list;
+    while (session != NULL && memcmp(session->id, id, sizeof session->id) != 0)
+        session = session->in_lane.next;
+    return session;
 }
 
 struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16])
 {
-    struct lane_session *session = find_in(lane->sessions, id);
+    struct lane_session *session = find_from(lane->sessions.first, id);
 
-    return session != NULL ? session : find_in(lane->closed_sessions, id);
+    return session != NULL ? session : find_from(lane->closed_sessions.first, id);
 }
 
 struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open)
@@ -40,10 +40,7 @@ struct lane_session *lane_session_open(struct lane *lane, const wire_open_sessio
             session->task, sizeof session->task, "%s %u", open->task->job, open->task->index);
     else
         (void)text_print(session->task, sizeof session->task, "observer %" PRIu64, open->attempt);
-    struct lane_session **end = &lane->sessions;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = session;
+    LIST_APPEND(&lane->sessions, session, in_lane);
     return session;
 }
 
@@ -52,7 +49,8 @@ static void free_session(struct lane *lane, struct lane_session *session)
     lane_session_drop_parts(lane, session);
     assert(session->part_count == 0);
     lane_voided_drop(lane, session);
-    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (stream->session != session)
             continue;
         lane_answers_drop(lane, stream);
@@ -61,17 +59,23 @@ static void free_session(struct lane *lane, struct lane_session *session)
     pool_give(&lane->sessions_pool, session);
 }
 
+static void forget(struct lane *lane, struct lane_session *session)
+{
+    assert(session->closed);
+    assert(lane->closed_count > 0);
+    LIST_REMOVE(&lane->closed_sessions, session, in_lane);
+    lane->closed_count--;
+    free_session(lane, session);
+}
+
 void lane_session_destroy_all(struct lane *lane)
 {
-    struct lane_session **const lists[] = {&lane->sessions, &lane->closed_sessions};
-
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        while (*lists[i] != NULL) {
-            struct lane_session *session = *lists[i];
-            *lists[i] = session->next;
-            free_session(lane, session);
-        }
+    for (struct lane_session *session; (session = lane->sessions.first) != NULL;) {
+        LIST_REMOVE(&lane->sessions, session, in_lane);
+        free_session(lane, session);
     }
+    while (lane->closed_sessions.first != NULL)
+        forget(lane, lane->closed_sessions.first);
 }
 
 static uint64_t voided_bytes(const struct lane_session *session)
@@ -80,48 +84,33 @@ static uint64_t voided_bytes(const struct lane_session *session)
     return session->voided_capacity * sizeof *session->voided;
 }
 
-/* Of the closed ones before the newest the oldest that has no part left is forgotten: its client,
- * if there is one, is told to join again. Returns the bytes that were kept of what was voided;
- * forgotten says whether there was one. */
-static uint64_t forget_oldest(struct lane *lane, bool *forgotten)
-{
-    struct lane_session **oldest = NULL;
-
-    for (struct lane_session **link = &lane->closed_sessions->next; *link != NULL;
-         link = &(*link)->next) {
-        if ((*link)->first == NULL)
-            oldest = link;
-    }
-    *forgotten = oldest != NULL;
-    if (oldest == NULL)
-        return 0;
-    struct lane_session *session = *oldest;
-    const uint64_t bytes = voided_bytes(session);
-    *oldest = session->next;
-    assert(lane->closed_count > 0);
-    lane->closed_count--;
-    free_session(lane, session);
-    return bytes;
-}
-
+/* Of the closed ones before the newest the oldest that have no part left are forgotten: their
+ * clients, if there are any, are told to join again. */
 static void forget_beyond_bounds(struct lane *lane)
 {
+    struct lane_session *newest = lane->closed_sessions.first, *before;
     uint64_t bytes = 0;
-    bool forgotten = true;
 
-    for (const struct lane_session *session = lane->closed_sessions; session != NULL;
-         session = session->next)
-        bytes += voided_bytes(session);
-    while (forgotten &&
-           (lane->closed_count > CLOSED_SESSIONS_MAX || bytes > CLOSED_VOIDED_BYTES_MAX))
-        bytes -= forget_oldest(lane, &forgotten);
+    for (const struct lane_session *at = newest; at != NULL; at = at->in_lane.next)
+        bytes += voided_bytes(at);
+    for (struct lane_session *session = lane->closed_sessions.last; session != newest;
+         session = before) {
+        before = session->in_lane.prev;
+        if (lane->closed_count <= CLOSED_SESSIONS_MAX && bytes <= CLOSED_VOIDED_BYTES_MAX)
+            return;
+        if (session->parts.first != NULL)
+            continue;
+        bytes -= voided_bytes(session);
+        forget(lane, session);
+    }
 }
 
 /* What is left of it is to be said soon, and its places are others'. */
 static void estrange_streams(struct lane *lane, const struct lane_session *session)
 {
     assert(session->closed);
-    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (stream->session == session && stream->state != STREAM_ENDED)
             lane_place_estrange(lane, stream);
     }
@@ -129,20 +118,13 @@ static void estrange_streams(struct lane *lane, const struct lane_session *sessi
 
 void lane_session_end(struct lane *lane, struct lane_session *session)
 {
-    struct lane_session **link = &lane->sessions;
-
     assert(session->closed);
-    while (*link != NULL && *link != session)
-        link = &(*link)->next;
-    if (*link == NULL)
-        return;
     lane_pull_disown(lane, session);
     if (rule_holds(
             lane->config.broken, RULE_tell_closed_client)) /* a stream's end would tell it, too */
         estrange_streams(lane, session);
-    *link = session->next;
-    session->next = lane->closed_sessions;
-    lane->closed_sessions = session;
+    LIST_REMOVE(&lane->sessions, session, in_lane);
+    LIST_PREPEND(&lane->closed_sessions, session, in_lane);
     lane->closed_count++;
     forget_beyond_bounds(lane);
 }
@@ -163,10 +145,10 @@ void lane_session_heard(struct lane *lane, struct lane_session *session)
 
 struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence)
 {
-    struct lane_part *part = session->last;
+    struct lane_part *part = session->parts.last;
 
     while (part != NULL && part->sequence > sequence)
-        part = part->prev;
+        part = part->in_session.prev;
     return part != NULL && part->sequence == sequence ? part : NULL;
 }
 
@@ -174,24 +156,16 @@ void lane_session_insert(
     const struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     const bool whole = lane->config.broken == 0; /* no rule is missing */
-    struct lane_part *before = session->last;
+    struct lane_part *before = session->parts.last;
 
     assert(!whole || part->sequence > session->mark);
     assert(part->state == PART_STAGED || part->state == PART_VOID);
     while (before != NULL && before->sequence > part->sequence)
-        before = before->prev;
+        before = before->in_session.prev;
     assert(!whole || before == NULL || before->sequence < part->sequence);
-    part->prev = before;
-    part->next = before == NULL ? session->first : before->next;
-    assert(!whole || part->next == NULL || part->next->state != PART_APPLYING);
-    if (part->next != NULL)
-        part->next->prev = part;
-    else
-        session->last = part;
-    if (before != NULL)
-        before->next = part;
-    else
-        session->first = part;
+    LIST_INSERT(&session->parts, before, part, in_session);
+    const struct lane_part *after = part->in_session.next;
+    assert(!whole || after == NULL || after->state != PART_APPLYING);
     session->part_count++;
     assert(!whole || session->part_count <= PARTS_PER_SESSION_MAX);
 }
@@ -202,22 +176,14 @@ void lane_session_remove(struct lane_session *session, struct lane_part *part)
     assert(part->session == session);
     if (session->applying == part)
         session->applying = NULL;
-    if (part->prev != NULL)
-        part->prev->next = part->next;
-    else
-        session->first = part->next;
-    if (part->next != NULL)
-        part->next->prev = part->prev;
-    else
-        session->last = part->prev;
-    part->next = part->prev = NULL;
+    LIST_REMOVE(&session->parts, part, in_session);
     session->part_count--;
 }
 
 void lane_session_drop_parts(struct lane *lane, struct lane_session *session)
 {
-    while (session->first != NULL) {
-        struct lane_part *part = session->first;
+    while (session->parts.first != NULL) {
+        struct lane_part *part = session->parts.first;
         lane_session_remove(session, part);
         lane_part_destroy(lane, part);
     }
@@ -227,8 +193,8 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
 {
     uint64_t slowest = UINT64_MAX;
 
-    for (const struct lane_session *session = lane->sessions; session != NULL;
-         session = session->next) {
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
         assert(session->clock <= session->clock_said);
         if ((int)session->role == WIRE_ROLE_MEMBER && !session->closed && session->clock < slowest)
             slowest = session->clock;

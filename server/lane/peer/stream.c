@@ -37,7 +37,7 @@ bool lane_stream_has_pulls(const struct lane *lane, uint64_t id)
 {
     const struct lane_stream *stream = lane_stream_find(lane, id);
 
-    return stream != NULL && stream->first_pull != NULL;
+    return stream != NULL && stream->pulls.first != NULL;
 }
 
 void lane_stream_opened(struct lane *lane, const struct lane_event *event)
@@ -57,10 +57,7 @@ void lane_stream_opened(struct lane *lane, const struct lane_event *event)
     }
     stream->id = event->stream;
     stream->kind = event->stream_kind;
-    stream->next = lane->first_stream;
-    if (lane->first_stream != NULL)
-        lane->first_stream->prev = stream;
-    lane->first_stream = stream;
+    LIST_PREPEND(&lane->streams, stream, in_lane);
     lane_place_enter(lane, stream);
 }
 
@@ -70,8 +67,7 @@ void lane_stream_attend(struct lane *lane, struct lane_stream *stream)
     if (stream->attended)
         return;
     stream->attended = true;
-    stream->next_attended = lane->attended;
-    lane->attended = stream;
+    LIST_APPEND(&lane->attended, stream, among_attended);
 }
 
 void lane_stream_owe(struct lane *lane, struct lane_stream *stream, enum stream_due due)
@@ -109,8 +105,8 @@ void lane_stream_end(struct lane *lane, struct lane_stream *stream)
     }
     if (lane->coordinator == stream)
         lane->coordinator = NULL;
-    while (stream->first_pull != NULL)
-        lane_pull_destroy(lane, stream, stream->first_pull);
+    while (stream->pulls.first != NULL)
+        lane_pull_destroy(lane, stream, stream->pulls.first);
     lane_answers_drop(lane, stream);
     lane_reports_drop(lane, stream);
     assert(stream->place == PLACE_NONE);
@@ -149,20 +145,10 @@ void lane_stream_closed(struct lane *lane, const struct lane_event *event)
     lane_stream_end(lane, stream);
     assert(stream->state == STREAM_ENDED);
     assert(stream != lane->coordinator);
-    assert(stream->first_report == NULL);
-    for (struct lane_stream **link = &lane->attended; *link != NULL;
-         link = &(*link)->next_attended) {
-        if (*link == stream) {
-            *link = stream->next_attended;
-            break;
-        }
-    }
-    if (stream->prev != NULL)
-        stream->prev->next = stream->next;
-    else
-        lane->first_stream = stream->next;
-    if (stream->next != NULL)
-        stream->next->prev = stream->prev;
+    assert(stream->reports.first == NULL);
+    if (stream->attended)
+        LIST_REMOVE(&lane->attended, stream, among_attended);
+    LIST_REMOVE(&lane->streams, stream, in_lane);
     id_map_remove(&lane->stream_map, stream->id);
     pool_give(&lane->streams_pool, stream);
 }
@@ -370,25 +356,17 @@ static bool puts_off(const struct lane *lane, const struct lane_stream *stream)
 
 void lane_stream_flush(struct lane *lane)
 {
-    struct lane_stream *list = lane->attended, *oldest_first = NULL;
+    const struct lane_stream *last = lane->attended.last; /* new ones come behind it */
+    struct lane_stream *next = lane->attended.first;
 
-    lane->attended = NULL;
     lane->pulls_attended = false;
-    while (list != NULL) {
-        struct lane_stream *stream = list;
-        list = stream->next_attended;
-        stream->next_attended = oldest_first;
-        oldest_first = stream;
-    }
-    while (oldest_first != NULL) {
-        struct lane_stream *stream = oldest_first;
-        oldest_first = stream->next_attended;
+    while (next != NULL) {
+        struct lane_stream *stream = next;
+        next = stream == last ? NULL : stream->among_attended.next;
         assert(stream->attended);
-        if (puts_off(lane, stream)) {
-            stream->next_attended = lane->attended;
-            lane->attended = stream;
+        if (puts_off(lane, stream))
             continue;
-        }
+        LIST_REMOVE(&lane->attended, stream, among_attended);
         stream->attended = false;
         lane->work++;
         flush_one(lane, stream);

@@ -96,38 +96,25 @@ void lane_pull_open_view(struct lane *lane, struct lane_pull *pull)
 
 struct lane_pull *lane_pull_under_way(const struct lane_stream *stream)
 {
-    struct lane_pull *pull = stream->first_pull;
+    struct lane_pull *pull = stream->pulls.first;
 
     while (pull != NULL && !pull->active)
-        pull = pull->next;
+        pull = pull->in_stream.next;
     return pull;
 }
 
 static void unlink_pull(struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(stream->pull_count > 0);
-    if (pull->prev != NULL)
-        pull->prev->next = pull->next;
-    else
-        stream->first_pull = pull->next;
-    if (pull->next != NULL)
-        pull->next->prev = pull->prev;
-    else
-        stream->last_pull = pull->prev;
-    pull->next = pull->prev = NULL;
+    LIST_REMOVE(&stream->pulls, pull, in_stream);
     stream->pull_count--;
 }
 
 static void link_last(struct lane_stream *stream, struct lane_pull *pull)
 {
-    assert(pull->next == NULL);
+    assert(pull->in_stream.next == NULL);
     assert(stream->state == STREAM_GREETED);
-    pull->prev = stream->last_pull;
-    if (stream->last_pull != NULL)
-        stream->last_pull->next = pull;
-    else
-        stream->first_pull = pull;
-    stream->last_pull = pull;
+    LIST_APPEND(&stream->pulls, pull, in_stream);
     stream->pull_count++;
 }
 
@@ -296,7 +283,7 @@ static bool read_request(
 
 static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t request)
 {
-    for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
         if (pull->request == request) {
             lane_pull_destroy(lane, stream, pull);
             return;
@@ -362,18 +349,19 @@ void lane_pull_attend_all(struct lane *lane)
     if (lane->pulls_attended)
         return;
     lane->pulls_attended = true;
-    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        if (stream->first_pull != NULL)
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        if (stream->pulls.first != NULL)
             lane_stream_attend(lane, stream);
     }
 }
 
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session)
 {
-    for (const struct lane_stream *stream = lane->first_stream; stream != NULL;
-         stream = stream->next) {
+    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (stream->kind == LANE_STREAM_PULL && stream->session == session &&
-            stream->first_pull != NULL)
+            stream->pulls.first != NULL)
             return true;
     }
     return false;
@@ -383,10 +371,12 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (stream->kind != LANE_STREAM_PULL || stream->session != session)
             continue;
-        for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+        for (struct lane_pull *pull = stream->pulls.first; pull != NULL;
+             pull = pull->in_stream.next) {
             if (pull->after_sequence <= session->mark || pull->error.status != SUMAC_OK)
                 continue;
             (void)fail(
@@ -418,8 +408,10 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     if (!definition_is_assigned(&variable->definition) || variable->assigned)
         return;
     assert(!variable->deleted);
-    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
-        for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        for (struct lane_pull *pull = stream->pulls.first; pull != NULL;
+             pull = pull->in_stream.next) {
             if (!waits_for_creator(pull, variable))
                 continue;
             (void)fail(
@@ -493,7 +485,8 @@ void lane_pull_said(struct lane *lane, struct lane_stream *stream)
 
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct lane_stream *stream = lane->first_stream; stream != NULL; stream = stream->next) {
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
         if (stream->said_us != 0)
             stream->said_us += slept_us;
     }
@@ -525,7 +518,7 @@ static bool give_up_unread(struct lane *lane, struct lane_stream *stream)
  * have not been looked at. */
 static bool look_at(struct lane *lane, struct lane_stream *stream)
 {
-    for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
         lane->work++;
         if (lane_pull_is_ready(lane, stream, pull))
             continue;
@@ -551,12 +544,12 @@ void lane_pull_tick(struct lane *lane)
         lane->pull_look == 0 ? NULL : lane_stream_find(lane, lane->pull_look);
     if (stream == NULL) {
         lane->pull_due_next_us = UINT64_MAX;
-        stream = lane->first_stream;
+        stream = lane->streams.first;
     }
     while (stream != NULL && lane_has_time(lane)) {
         if (!give_up_unread(lane, stream) && !look_at(lane, stream))
             break;
-        stream = stream->next;
+        stream = stream->in_lane.next;
     }
     lane->pull_look = stream == NULL ? 0 : stream->id;
     lane->pull_due_us = stream == NULL ? lane->pull_due_next_us : lane->now_us;

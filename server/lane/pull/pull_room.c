@@ -188,13 +188,13 @@ void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct
 void lane_pull_disown(struct lane *lane, struct lane_session *session)
 {
     const uint64_t readers_max = lane->pull_bounds.readers_max;
-    struct lane_stream *stream = lane->first_stream;
+    struct lane_stream *stream = lane->streams.first;
 
     assert(session->closed);
     lane->reader_pull_bytes += session->pull_bytes;
     change_session(lane, session, 0);
-    for (; stream != NULL && lane->reader_pull_bytes > readers_max; stream = stream->next) {
-        if (stream->session != session || stream->first_pull == NULL)
+    for (; stream != NULL && lane->reader_pull_bytes > readers_max; stream = stream->in_lane.next) {
+        if (stream->session != session || stream->pulls.first == NULL)
             continue;
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,

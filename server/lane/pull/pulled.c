@@ -59,7 +59,7 @@ static struct lane_pull *choose(struct lane *lane, const struct lane_stream *str
 {
     const struct lane_pull *under_way = lane_pull_under_way(stream);
 
-    for (struct lane_pull *pull = stream->first_pull; pull != NULL; pull = pull->next) {
+    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
         lane->work++;
         const bool another = under_way != NULL && under_way != pull;
         if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
