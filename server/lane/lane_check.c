@@ -18,7 +18,7 @@ struct sums {
     struct store_sums store;
     uint64_t staged_bytes, chunks, parts, refusals, reports, sessions, streams, held;
     uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
-    uint64_t operations, waiting, strangers, readers, views;
+    uint64_t operations, applying, waiting, strangers, readers, views;
     uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
     const struct variable *deleted[DELETED_MAX];
     uint32_t deleted_count;
@@ -443,6 +443,7 @@ static void check_operation(struct sums *sums, const struct operation *operation
             (int)operation->state);
     for (const struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
+        sums->applying++;
         if (part->session->applying != part || part->state != PART_APPLYING)
             check_object(
                 sums->check, "%s: its vector work is not of the push that is being applied",
@@ -477,8 +478,7 @@ static void check_operations(struct sums *sums)
         applying += session->applying != NULL;
     check_same(
         sums->check, lane->stalled_operations, stalled, "operations that are stalled", "the lane");
-    check_same(
-        sums->check, applying, sums->operations, "pushes that are being applied", "the lane");
+    check_same(sums->check, applying, sums->applying, "pushes that are being applied", "the lane");
 }
 
 /* A shard is busy while vector work is out for it, and no longer. */

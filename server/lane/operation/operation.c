@@ -230,8 +230,9 @@ static void enlist(struct lane *lane, struct operation *operation)
     for (struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
-            assert(!is_busy(part->entries[i].shard));
-            work_of(part->entries[i].shard)->operation = operation;
+            struct shard_work *work = work_of(part->entries[i].shard);
+            assert(work->operation == NULL || work->operation == operation);
+            work->operation = operation;
         }
     }
 }
