@@ -22,7 +22,7 @@
 #define LANE_LANE_STATE_H
 
 #include "close_cause.h"
-#include "histogram.h"
+#include "counts.h"
 #include "lane.h"
 #include "list.h"
 #include "out.h"
@@ -194,11 +194,6 @@ static inline bool is_busy(const struct shard *shard)
 {
     return ((const struct shard_work *)(const void *)shard->of_user)->operation != NULL;
 }
-
-struct session_counts {
-    uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;
-    struct histogram staleness, push_us, pull_us;
-};
 
 struct lane_session {
     LINKS(struct lane_session) in_lane;

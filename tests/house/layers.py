@@ -10,6 +10,12 @@ import pathlib
 import re
 import sys
 
+# The rooms of server/lane, from the bottom, and what all of them stand on.
+LANE_ROOMS = ["server/lane/step", "server/lane/part", "server/lane/peer", "server/lane/operation", "server/lane/pull"]
+UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "lib/session/rules.h"]
+# Those of server/, from the bottom. Who calls a function goes down, or stays: so no two files of different rooms need each other.
+ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane", "server/judge", "server"]
+
 # A folder of the tree, and the folders whose headers its files may include beside their own.
 MAY_INCLUDE = {
     "lib/base": [],
@@ -22,12 +28,12 @@ MAY_INCLUDE = {
     "worker": ["lib/base", "lib/client", "lib/cluster"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
-    "server/lane": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "lib/session/rules.h"],
-    **{f"server/lane/{room}": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "server/lane",
-                              "lib/session/rules.h"] for room in ("part", "peer", "operation", "pull")},
-    "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/listing.h",
-                     "server/lane/refused_joins.h", "server/lane/end_status.h", "lib/session/rules.h"],
-    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/lane", "server/judge"],
+    **{room: [*UNDER_LANE, "server/lane/lane.h", "server/lane/lane_state.h", *LANE_ROOMS[:floor]]
+       for floor, room in enumerate(LANE_ROOMS)},
+    "server/lane": [*UNDER_LANE, *LANE_ROOMS],
+    "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
+                     "server/lane/step/refused_joins.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
+    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/lane", "server/lane/step/out.h", "server/judge"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "lib/update/update.h"],
     "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac"],
 }
@@ -201,6 +207,22 @@ def functions_of(files):
     return re.findall(r"X\((\w+)\)", listed.group(1)) if listed else []
 
 
+def check_rooms(files):
+    """A function that other files may call is defined with its name after the type, at the begin of a line."""
+    codes = {path: code_of(text) for path, text in files.items() if path.startswith("server/") and path.endswith(".c")}
+    room_of = {path: ROOMS.index(path.rpartition("/")[0]) for path in codes if path.rpartition("/")[0] in ROOMS}
+    homes = {}
+    for path in room_of:
+        for match in re.finditer(r"^(?!static|typedef|#)\w[^;{}()=]*?\b(\w+)\([^;{}]*\)\s*\n?\{", codes[path], flags=re.M):
+            homes[match.group(1)] = path
+    for path, room in room_of.items():
+        own = set(re.findall(r"^static [^;=]*?(\w+)\(", codes[path], flags=re.M))
+        for match in re.finditer(r"(?<![\w.>])(\w+)\(", codes[path]):
+            home = homes.get(match.group(1), path)
+            if room_of[home] > room and match.group(1) not in own and not path.endswith("_check.c"):
+                complain(path, codes[path].count("\n", 0, match.start()) + 1, f"{match.group(1)} is of {home}, above")
+
+
 def check_tags(files):
     """The simulator links both cores: a debugger, and a reader, take a tag for one struct. The checks' sums are the checks' own."""
     defined = {}
@@ -255,6 +277,7 @@ def main():
         check_file(path, text, headers, functions_of(files))
     check_assertions(files)
     check_tags(files)
+    check_rooms(files)
     if not files:
         complain(tree, 0, "there is no C here")
     print("\n".join(complaints or [*shares, f"{len(files)} files keep the rules."]))

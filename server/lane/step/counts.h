@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* histogram.h -- counts in buckets that double: bucket 0 holds 0, bucket i values in [2^(i-1),
- * 2^i). */
-#ifndef LANE_HISTOGRAM_H
-#define LANE_HISTOGRAM_H
+/* counts.h -- what is counted of pushes and pulls, for each session and for a whole ps. */
+#ifndef LANE_COUNTS_H
+#define LANE_COUNTS_H
 
 #include <stdint.h>
 
 #define HISTOGRAM_BUCKETS 48u
 
+/* Counts in buckets that double: bucket 0 holds 0, bucket i values in [2^(i-1), 2^i). */
 struct histogram {
     uint64_t counts[HISTOGRAM_BUCKETS];
     uint64_t count;
@@ -24,5 +24,10 @@ static inline void histogram_add(struct histogram *histogram, uint64_t value)
     histogram->count++;
     histogram->sum += (double)value;
 }
+
+struct session_counts {
+    uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;
+    struct histogram staleness, push_us, pull_us;
+};
 
 #endif
