@@ -123,6 +123,16 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     return NULL;
 }
 
+static void closed_stream(struct lane *lane, const struct lane_event *event)
+{
+    struct lane_stream *stream = lane_stream_find(lane, event->stream);
+
+    if (stream == NULL)
+        return;
+    lane_pull_drop_all(lane, stream);
+    lane_stream_closed(lane, stream);
+}
+
 void lane_destroy(struct lane *lane)
 {
     if (lane == NULL)
@@ -130,7 +140,7 @@ void lane_destroy(struct lane *lane)
     lane_operation_drop_all(lane);
     while (lane->streams.first != NULL) {
         const struct lane_event closed = {.stream = lane->streams.first->id};
-        lane_stream_closed(lane, &closed);
+        closed_stream(lane, &closed);
     }
     lane_session_destroy_all(lane);
     assert(lane->parts_pool.used == 0);
@@ -255,7 +265,7 @@ static void (*const handlers[])(struct lane *, const struct lane_event *) = {
     [LANE_EVENT_START] = started,
     [LANE_EVENT_STREAM_OPENED] = lane_stream_opened,
     [LANE_EVENT_STREAM_WRITABLE] = lane_stream_writable,
-    [LANE_EVENT_STREAM_CLOSED] = lane_stream_closed,
+    [LANE_EVENT_STREAM_CLOSED] = closed_stream,
     [LANE_EVENT_PUSH] = lane_push_request,
     [LANE_EVENT_PULL] = lane_pull_request,
     [LANE_EVENT_ORDER] = lane_order_received,
@@ -310,6 +320,57 @@ static void wake(struct lane *lane)
     out_wake(&lane->out, due);
 }
 
+static void flush_one(struct lane *lane, struct lane_stream *stream)
+{
+    assert(!stream->attended);
+    if (stream->state == STREAM_ENDED) {
+        lane_pull_drop_all(lane, stream);
+        return;
+    }
+    if (!stream->writable)
+        return;
+    switch (stream->kind) {
+    case LANE_STREAM_PUSH:
+        lane_answers_flush(lane, stream);
+        return;
+    case LANE_STREAM_PULL:
+        lane_pulled_flush(lane, stream);
+        return;
+    case LANE_STREAM_PEER:
+        lane_reports_flush(lane, stream);
+        return;
+    }
+}
+
+/* A step takes so long for what it says and no longer: thousands of pulls may wait for the same
+ * push. */
+static bool puts_off(const struct lane *lane, const struct lane_stream *stream)
+{
+    return !lane_has_time(lane) && stream->kind != LANE_STREAM_PEER &&
+           stream->state != STREAM_ENDED;
+}
+
+/* Everything that the writable streams have to say. */
+static void flush(struct lane *lane)
+{
+    if (lane->turns_taken) /* what pulls wait for may be there */
+        lane_pull_attend_all(lane);
+    lane->turns_taken = false;
+    const struct lane_stream *last = lane->attended.last; /* new ones come behind it */
+    struct lane_stream *next = lane->attended.first;
+    while (next != NULL) {
+        struct lane_stream *stream = next;
+        next = stream == last ? NULL : stream->among_attended.next;
+        assert(stream->attended);
+        if (puts_off(lane, stream))
+            continue;
+        LIST_REMOVE(&lane->attended, stream, among_attended);
+        stream->attended = false;
+        lane->work++;
+        flush_one(lane, stream);
+    }
+}
+
 /* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
 static void end_overflowed(struct lane *lane)
 {
@@ -343,9 +404,9 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
         handlers[event->kind](lane, event);
     else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);
-    lane_stream_flush(lane);
+    flush(lane);
     lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
-    lane_stream_flush(lane);
+    flush(lane);
     lane_shutdown_check(lane); /* … and exits when that is out */
     wake(lane);
     end_overflowed(lane);

@@ -375,7 +375,7 @@ struct lane {
     LIST(struct lane_stream) streams;
     LIST(struct lane_stream) attended;  /* in the order of their due */
     uint64_t work;                      /* of this step, beside its arena; lane_has_time */
-    bool pulls_attended;                /* all streams that have pulls are in that list */
+    bool turns_taken;                   /* in this step: what pulls wait for may be there */
     bool turns_put_off;                 /* some who wait in line had no time in this step */
     LIST(struct lane_stream) strangers; /* oldest first */
     uint32_t stranger_count, reader_streams;
@@ -463,10 +463,16 @@ static inline bool is_recorded(const struct lane *lane, uint64_t record)
     return record <= lane->recorded;
 }
 
+/* Is there no lease any more: the end settles all sessions, and so does an exit? */
+static inline bool lane_run_is_over(const struct lane *lane)
+{
+    return lane->exited || lane->ended || lane->terminating || lane->run_over;
+}
+
 /* stream.c: streams, what is said on them first, and their end */
 void lane_stream_opened(struct lane *lane, const struct lane_event *event);
 void lane_stream_writable(struct lane *lane, const struct lane_event *event);
-void lane_stream_closed(struct lane *lane, const struct lane_event *event);
+void lane_stream_closed(struct lane *lane, struct lane_stream *stream);
 struct lane_stream *lane_stream_find(const struct lane *lane, uint64_t id);
 /* Has the stream said hello, now or before, once? False: it was closed. */
 bool lane_stream_greeted(struct lane *lane, struct lane_stream *stream, const wire_hello *hello);
@@ -480,8 +486,6 @@ void lane_stream_fail(
     enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* From here on it delivers nothing, and what it was delivering is dropped. */
 void lane_stream_end(struct lane *lane, struct lane_stream *stream);
-/* Everything that the writable streams have to say. */
-void lane_stream_flush(struct lane *lane);
 wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream);
 
 /* places.c: how many streams there may be of each sort */
@@ -660,7 +664,8 @@ void lane_operation_drop_all(struct lane *lane);
 void lane_pull_request(struct lane *lane, const struct lane_event *event);
 /* More than one message? Then it needs a view. */
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
-void lane_pull_destroy(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
+/* The stream has ended. */
+void lane_pull_drop_all(struct lane *lane, struct lane_stream *stream);
 void lane_pull_end_session(struct lane *lane, struct lane_session *session);
 /* It is deleted: what its creator has not assigned yet nobody waits for. */
 void lane_pull_end_variable(struct lane *lane, const struct variable *variable);
@@ -752,8 +757,6 @@ void lane_shutdown_watch(struct lane *lane);
 /* "ps 1 waits for its first call from ps 0 at h0:2222; gives up in 35 s"; NULL: of ps 0, and of one
  * that waits for nothing. In the step's arena. */
 char *lane_shutdown_wait(struct lane *lane);
-/* Is there no lease any more: the end settles all sessions, and so does an exit? */
-bool lane_run_is_over(const struct lane *lane);
 void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Exit when nothing is in flight any more. */

@@ -479,6 +479,7 @@ decide(struct lane *lane, struct lane_session *session, const wire_decide_sessio
     if (session->commit_through < decided->final)
         session->commit_through = decided->final;
     assert(session->commit_through >= session->final);
+    lane_pull_disown(lane, session);
     lane_session_end(lane, session);
     session->closed_record = lane_record_write(lane, RECORD_CLOSE, session, decided->final);
     lane_turn_take(lane, session);

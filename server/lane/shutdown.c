@@ -16,11 +16,6 @@
 #include "listing.h"
 #include "text.h"
 
-bool lane_run_is_over(const struct lane *lane)
-{
-    return lane->exited || lane->ended || lane->terminating || lane->run_over;
-}
-
 /* Why the run ends was said by ps 0's judge when it ended it. */
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
 {

@@ -111,7 +111,7 @@ static void a_busy_shard_can_wait_and_others_go_on(void **state)
 
     talk->holds_compute = false;
     talk_expect(
-        talk, "done 1 [1]\npulled 2 [2] ...\ndone 2 [2]\n"
+        talk, "done 1 [1]\ndone 2 [2]\npulled 2 [2] ...\n"
               "pulled 2: 0 2 4 6 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 "
               "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39\n");
 }

@@ -125,7 +125,7 @@ void lane_turn_take(struct lane *lane, struct lane_session *session)
     }
     take_clock(session);
     if (any)
-        lane_pull_attend_all(lane);
+        lane->turns_taken = true;
     if (session->closed)
         answer_decided(lane, session);
 }
@@ -154,7 +154,7 @@ static void finish_operation(struct lane *lane, struct operation *operation)
         finish(lane, part);
         wait_in_line(lane, session);
     }
-    lane_pull_attend_all(lane);
+    lane->turns_taken = true;
     lane_turn_retry_waiting(lane);
 }
 

@@ -119,7 +119,6 @@ static void estrange_streams(struct lane *lane, const struct lane_session *sessi
 void lane_session_end(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
-    lane_pull_disown(lane, session);
     if (rule_holds(
             lane->config.broken, RULE_tell_closed_client)) /* a stream's end would tell it, too */
         estrange_streams(lane, session);

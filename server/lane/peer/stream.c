@@ -105,12 +105,11 @@ void lane_stream_end(struct lane *lane, struct lane_stream *stream)
     }
     if (lane->coordinator == stream)
         lane->coordinator = NULL;
-    while (stream->pulls.first != NULL)
-        lane_pull_destroy(lane, stream, stream->pulls.first);
+    if (stream->pulls.first != NULL) /* they are dropped when it is looked after */
+        lane_stream_attend(lane, stream);
     lane_answers_drop(lane, stream);
     lane_reports_drop(lane, stream);
     assert(stream->place == PLACE_NONE);
-    assert(stream->pull_count == 0);
     assert(stream->answer_count == 0);
     assert(stream->session == NULL || stream->session->push_stream != stream);
 }
@@ -135,17 +134,14 @@ static void tell_broken(struct lane *lane, const struct lane_stream *stream)
         lane->index, session->task, session->attempt, text_time_ms(lane->config.lease_ms).text);
 }
 
-void lane_stream_closed(struct lane *lane, const struct lane_event *event)
+void lane_stream_closed(struct lane *lane, struct lane_stream *stream)
 {
-    struct lane_stream *stream = lane_stream_find(lane, event->stream);
-
-    if (stream == NULL)
-        return;
     tell_broken(lane, stream);
     lane_stream_end(lane, stream);
     assert(stream->state == STREAM_ENDED);
     assert(stream != lane->coordinator);
     assert(stream->reports.first == NULL);
+    assert(stream->pull_count == 0);
     if (stream->attended)
         LIST_REMOVE(&lane->attended, stream, among_attended);
     LIST_REMOVE(&lane->streams, stream, in_lane);
@@ -327,48 +323,4 @@ bool lane_stream_greeted(struct lane *lane, struct lane_stream *stream, const wi
         return false;
     }
     return true;
-}
-
-static void flush_one(struct lane *lane, struct lane_stream *stream)
-{
-    assert(!stream->attended);
-    if (!stream->writable || stream->state == STREAM_ENDED)
-        return;
-    switch (stream->kind) {
-    case LANE_STREAM_PUSH:
-        lane_answers_flush(lane, stream);
-        return;
-    case LANE_STREAM_PULL:
-        lane_pulled_flush(lane, stream);
-        return;
-    case LANE_STREAM_PEER:
-        lane_reports_flush(lane, stream);
-        return;
-    }
-}
-
-/* A step takes so long for what it says and no longer: thousands of pulls may wait for the same
- * push. */
-static bool puts_off(const struct lane *lane, const struct lane_stream *stream)
-{
-    return !lane_has_time(lane) && stream->kind != LANE_STREAM_PEER;
-}
-
-void lane_stream_flush(struct lane *lane)
-{
-    const struct lane_stream *last = lane->attended.last; /* new ones come behind it */
-    struct lane_stream *next = lane->attended.first;
-
-    lane->pulls_attended = false;
-    while (next != NULL) {
-        struct lane_stream *stream = next;
-        next = stream == last ? NULL : stream->among_attended.next;
-        assert(stream->attended);
-        if (puts_off(lane, stream))
-            continue;
-        LIST_REMOVE(&lane->attended, stream, among_attended);
-        stream->attended = false;
-        lane->work++;
-        flush_one(lane, stream);
-    }
 }

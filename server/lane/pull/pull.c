@@ -137,10 +137,16 @@ static void free_pull(struct lane *lane, struct lane_stream *stream, struct lane
     sized_pool_give(&lane->bytes, pull, sizeof *pull);
 }
 
-void lane_pull_destroy(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
+static void destroy(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     unlink_pull(stream, pull);
     free_pull(lane, stream, pull);
+}
+
+void lane_pull_drop_all(struct lane *lane, struct lane_stream *stream)
+{
+    while (stream->pulls.first != NULL)
+        destroy(lane, stream, stream->pulls.first);
 }
 
 void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
@@ -159,7 +165,7 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
             histogram_add(&session->counts.pull_us, took_us);
         }
     }
-    lane_pull_destroy(lane, stream, pull);
+    destroy(lane, stream, pull);
 }
 
 static bool read_piece(
@@ -285,7 +291,7 @@ static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t reque
 {
     for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
         if (pull->request == request) {
-            lane_pull_destroy(lane, stream, pull);
+            destroy(lane, stream, pull);
             return;
         }
     }
@@ -346,9 +352,6 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
 
 void lane_pull_attend_all(struct lane *lane)
 {
-    if (lane->pulls_attended)
-        return;
-    lane->pulls_attended = true;
     for (struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
         if (stream->pulls.first != NULL)
@@ -518,6 +521,8 @@ static bool give_up_unread(struct lane *lane, struct lane_stream *stream)
  * have not been looked at. */
 static bool look_at(struct lane *lane, struct lane_stream *stream)
 {
+    if (stream->state == STREAM_ENDED)
+        return true;
     for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
         lane->work++;
         if (lane_pull_is_ready(lane, stream, pull))

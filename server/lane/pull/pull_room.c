@@ -201,5 +201,6 @@ void lane_pull_disown(struct lane *lane, struct lane_session *session)
             "session %s is closed on ps %u, and its pulls with those of readers without a session "
             "take %" PRIu64 " bytes, of at most %" PRIu64 ": pull again later, or join",
             session->task, lane->index, lane->reader_pull_bytes, readers_max);
+        lane_pull_drop_all(lane, stream);
     }
 }

@@ -323,6 +323,7 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a pull's answer", lane->index);
+        lane_pull_drop_all(lane, stream);
         return;
     }
     lane->work += copied_bytes(&message) / WORK_VECTOR_BYTES;
