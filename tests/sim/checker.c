@@ -262,6 +262,7 @@ struct sim_push *checker_push(struct world *world, struct sim_session *life)
     push->session = life;
     push->token = push->number + 1;
     checker->pushes[checker->push_count++] = push;
+    memcpy(push->versions_told, checker->versions_told, sizeof push->versions_told);
     return push;
 }
 
@@ -281,28 +282,6 @@ static enum fate fate_of(const struct sumac_error *error)
     if (error->status == SUMAC_UNAVAILABLE || error->reason >= SUMAC_REASON_PS_MISSING)
         return FATE_UNKNOWN;
     return FATE_REFUSED;
-}
-
-/* The versions a session is told of one row grow with its pushes; but a DONE that is said again has
- * present ones. */
-static void check_versions(struct world *world, const struct sim_push *push)
-{
-    const struct checker *checker = world->checker;
-
-    if (world_has(world, FAULT_DROP))
-        return;
-    for (uint32_t i = 0; i < checker->push_count; i++) {
-        const struct sim_push *other = checker->pushes[i];
-        if (other == push || other->fate != FATE_OK || other->session != push->session)
-            continue;
-        for (uint32_t a = 0; a < push->piece_count; a++)
-            for (uint32_t b = 0; b < other->piece_count; b++) {
-                if (push->pieces[a].shard_id != other->pieces[b].shard_id)
-                    continue;
-                if ((push->versions[a] < other->versions[b]) != (push->number < other->number))
-                    checker_violation(world, "a session's order is broken by its versions");
-            }
-    }
 }
 
 void checker_pushed(
@@ -340,7 +319,7 @@ void checker_pushed(
         return;
     }
     memcpy(push->versions, effect->versions, push->piece_count * sizeof push->versions[0]);
-    check_versions(world, push);
+    checker_versions_pushed(world, push);
 }
 
 bool checker_may_be_void(const struct world *world, const struct sim_push *push)
@@ -370,6 +349,7 @@ struct sim_pull *checker_pull(struct world *world, struct sim_session *life)
             pull->mine |= 1ull << i;
     }
     memcpy(pull->seen, checker->seen, sizeof pull->seen);
+    memcpy(pull->versions_told, checker->versions_told, sizeof pull->versions_told);
     return pull;
 }
 
@@ -400,6 +380,7 @@ static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps
         return; /* of another run, on a ps that has lost the state of this one */
     const uint64_t applied = values_examine(world, ps, &pull->snapshots[ps], false);
     checker->seen[ps] |= applied;
+    checker_versions_pulled(world, pull, ps);
     checker_shown(world, ps, applied);
     if ((with_part_on(world, pull->due, ps) & ~applied) != 0)
         checker_violation(world, "a pull lacks an acknowledged push");
@@ -446,9 +427,9 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
     for (uint32_t ps = 0; ps < world->ps_count; ps++) {
         if ((pull->asked >> ps & 1) == 0)
             continue;
-        for (uint32_t row = 0; row < 2; row++)
-            pull->snapshots[ps].versions[row] = effect->versions[pull->versions_at[ps][row]];
-        pull->snapshots[ps].has_versions = true;
+        for (enum sim_row row = 0; row < ROWS; row++)
+            if ((pull->snapshots[ps].has_version >> row & 1) != 0)
+                pull->snapshots[ps].versions[row] = effect->versions[pull->versions_at[ps][row]];
         check_pulled(world, pull, ps);
     }
 }

@@ -28,6 +28,19 @@
 
 enum variable { LEDGER, LAST, GRAD, SLOW, ADAM, SEED, VARIABLES };
 
+/* What a ps holds of them, a shard each. */
+enum sim_row {
+    ROW_LEDGER_0,
+    ROW_LEDGER_1,
+    ROW_GRAD_0,
+    ROW_GRAD_1,
+    ROW_LAST,
+    ROW_SLOW,
+    ROW_ADAM,
+    ROW_SEED,
+    ROWS
+};
+
 struct sim_shard {
     uint64_t id;
     uint32_t ps, layout_epoch;
@@ -98,6 +111,7 @@ struct sim_push {
     struct session_piece pieces[PIECES_MAX];
     uint32_t piece_count;
     uint64_t versions[PIECES_MAX];
+    uint64_t versions_told[SIM_PS_MAX][ROWS]; /* to anybody, before it was made */
     /* With records, at each ps: the least record that STAGED may wait for, and that of its turn. */
     uint64_t staged_after[SIM_PS_MAX], applied_record[SIM_PS_MAX];
     uint8_t *data; /* lent to the session */
@@ -112,8 +126,9 @@ struct snapshot {
     int64_t seed[SEED_COLUMNS];
     float slow[COLUMNS];
     double adam[COLUMNS];
-    uint64_t versions[2]; /* of the ledger's rows */
-    bool has_versions, has_seed, has_slots;
+    uint64_t versions[ROWS];
+    uint32_t has_version; /* bit per row */
+    bool has_seed, has_slots;
 };
 
 struct sim_pull {
@@ -126,7 +141,8 @@ struct sim_pull {
     uint64_t mine;             /* the session's own, likewise */
     uint64_t seen[SIM_PS_MAX]; /* what earlier pulls have seen there */
     struct snapshot snapshots[SIM_PS_MAX];
-    uint32_t versions_at[SIM_PS_MAX][2]; /* a piece of that row of the ledger */
+    uint32_t versions_at[SIM_PS_MAX][ROWS];   /* a piece of that row */
+    uint64_t versions_told[SIM_PS_MAX][ROWS]; /* to anybody, before it began */
     bool hurried, cancelled; /* it may end by its deadline; its client does not want it any more */
     uint32_t piece_count;
 };
@@ -142,7 +158,8 @@ struct checker {
     uint32_t life_count;
     struct sim_pull *pulls[256];
     uint32_t pull_count;
-    uint64_t seen[SIM_PS_MAX];    /* by pulls that are over */
+    uint64_t seen[SIM_PS_MAX]; /* by pulls that are over */
+    uint64_t versions_told[SIM_PS_MAX][ROWS];
     uint64_t applied[SIM_PS_MAX]; /* at the end */
     struct nonce_seen {
         uint8_t nonce[16], session_id[16];
@@ -274,6 +291,15 @@ void checker_replied(
 void checker_ps_crashed(struct world *world);
 void checker_terminated(struct world *world);
 void checker_ps_exited(struct world *world, struct ps *ps);
+
+/* checker_versions.c */
+/* Has the push something for that row? */
+bool checker_touches(const struct sim_push *push, uint32_t ps, enum sim_row row);
+void checker_versions_pulled(struct world *world, const struct sim_pull *pull, uint32_t ps);
+void checker_versions_examine(
+    struct world *world, uint32_t ps, const struct snapshot *snapshot, uint64_t applied);
+/* The push was answered OK. */
+void checker_versions_pushed(struct world *world, const struct sim_push *push);
 
 /* checker_values.c: what a snapshot says. Returns the pushes applied in it, a bit per column. */
 uint64_t

@@ -85,20 +85,6 @@ examine_order(struct world *world, uint32_t ps, const struct snapshot *snapshot,
             checker_violation(world, "a session's order is broken");
 }
 
-static void examine_versions(
-    struct world *world, uint32_t ps, const struct snapshot *snapshot, uint64_t applied)
-{
-    const struct checker *checker = world->checker;
-    uint64_t updates[2] = {0};
-
-    for (uint32_t i = 0; i < checker->push_count; i++)
-        for (uint32_t row = 0; row < 2; row++)
-            if ((applied >> i & 1) != 0 && (checker->pushes[i]->ledger[ps] >> row & 1) != 0)
-                updates[row]++;
-    if (snapshot->versions[0] != updates[0] || snapshot->versions[1] != updates[1])
-        checker_violation(world, "a version is not the number of updates");
-}
-
 uint64_t
 values_examine(struct world *world, uint32_t ps, const struct snapshot *snapshot, bool final)
 {
@@ -109,8 +95,7 @@ values_examine(struct world *world, uint32_t ps, const struct snapshot *snapshot
         if (examine_push(world, ps, snapshot, checker->pushes[i], final))
             applied |= 1ull << i;
     examine_order(world, ps, snapshot, applied);
-    if (snapshot->has_versions)
-        examine_versions(world, ps, snapshot, applied);
+    checker_versions_examine(world, ps, snapshot, applied);
     if (snapshot->has_slots)
         slots_examine(world, ps, snapshot, applied);
     for (uint32_t i = 0; snapshot->has_seed && i < SEED_COLUMNS; i++)

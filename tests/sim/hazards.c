@@ -52,6 +52,8 @@ void hazard_terminate_some_ps(struct world *world)
     made(world, index == 0 ? MADE_ps0_terminated : MADE_ps_terminated);
     trace_say(world, "%s is told to terminate", world->processes[index].name);
     checker_terminated(world);
+    if (world->ps[index]->told_end_us == 0)
+        world->ps[index]->told_end_us = world->now_us;
     ps_step(world, world->ps[index], &event);
 }
 

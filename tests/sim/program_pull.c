@@ -24,24 +24,31 @@ want(struct session_piece *pieces, uint32_t *count, const struct sim_shard *shar
     };
 }
 
-/* A row of the ledger, whole or in two ranges. */
+/* A row, and where its version will be. */
 static void want_row(
-    struct world *world, struct sim_pull *pull, uint32_t ps, uint32_t row,
-    struct session_piece *pieces)
+    struct world *world, struct sim_pull *pull, enum variable variable, uint32_t ps,
+    enum sim_row row, struct session_piece *pieces, void *data)
 {
-    const struct sim_shard *shard = checker_shard(world, LEDGER, ps, row);
-    uint8_t *data = (uint8_t *)pull->snapshots[ps].ledger[row];
+    static const uint32_t nth[ROWS] = {[ROW_LEDGER_1] = 1, [ROW_GRAD_1] = 1};
 
     pull->versions_at[ps][row] = pull->piece_count;
-    want(pieces, &pull->piece_count, shard, data);
-    if (!world_chance(world, 30))
-        return;
-    made(world, MADE_in_ranges);
+    pull->snapshots[ps].has_version |= 1u << row;
+    want(pieces, &pull->piece_count, checker_shard(world, variable, ps, nth[row]), data);
+}
+
+/* The piece that was wanted last, in two ranges. */
+static void split(struct world *world, struct sim_pull *pull, struct session_piece *pieces)
+{
+    struct session_piece *piece = &pieces[pull->piece_count - 1];
     const uint64_t first = world_between(world, 1, COLUMNS - 1) * sizeof(int64_t);
-    pieces[pull->piece_count - 1].bytes = first;
-    want(pieces, &pull->piece_count, shard, data + first);
-    pieces[pull->piece_count - 1].offset_bytes = first;
-    pieces[pull->piece_count - 1].bytes -= first;
+
+    made(world, MADE_in_ranges);
+    pieces[pull->piece_count] = *piece;
+    piece->bytes = first;
+    piece = &pieces[pull->piece_count++];
+    piece->data += first;
+    piece->offset_bytes = first;
+    piece->bytes -= first;
 }
 
 static void
@@ -51,19 +58,23 @@ want_ps(struct world *world, struct sim_pull *pull, uint32_t ps, struct session_
 
     pull->asked |= (uint8_t)(1u << ps);
     memset(snapshot, 0xee, sizeof *snapshot);
+    snapshot->has_version = 0;
+    for (uint32_t row = 0; row < 2; row++) {
+        want_row(world, pull, LEDGER, ps, ROW_LEDGER_0 + row, pieces, snapshot->ledger[row]);
+        if (world_chance(world, 30))
+            split(world, pull, pieces);
+    }
     for (uint32_t row = 0; row < 2; row++)
-        want_row(world, pull, ps, row, pieces);
-    for (uint32_t row = 0; row < 2; row++)
-        want(pieces, &pull->piece_count, checker_shard(world, GRAD, ps, row), snapshot->grad[row]);
-    want(pieces, &pull->piece_count, checker_shard(world, LAST, ps, 0), snapshot->last);
+        want_row(world, pull, GRAD, ps, ROW_GRAD_0 + row, pieces, snapshot->grad[row]);
+    want_row(world, pull, LAST, ps, ROW_LAST, pieces, snapshot->last);
     snapshot->has_slots = world->slotted && world_chance(world, 60);
     if (snapshot->has_slots) {
-        want(pieces, &pull->piece_count, checker_shard(world, SLOW, ps, 0), snapshot->slow);
-        want(pieces, &pull->piece_count, checker_shard(world, ADAM, ps, 0), snapshot->adam);
+        want_row(world, pull, SLOW, ps, ROW_SLOW, pieces, snapshot->slow);
+        want_row(world, pull, ADAM, ps, ROW_ADAM, pieces, snapshot->adam);
     }
     snapshot->has_seed = world->checker->seed_assigned;
     if (snapshot->has_seed)
-        want(pieces, &pull->piece_count, checker_shard(world, SEED, ps, 0), snapshot->seed);
+        want_row(world, pull, SEED, ps, ROW_SEED, pieces, snapshot->seed);
 }
 
 /* Whether it is over by then or not. */
