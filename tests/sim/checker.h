@@ -21,6 +21,7 @@
 #define COLUMNS 60u   /* pushes of one run */
 #define LIVES_MAX 24u /* sessions of one run */
 #define SEED_VALUE 7
+#define SIM_CALL_KINDS 8u
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
 #define SIM_SHARD_BYTES_MAX (COLUMNS * 8u)
@@ -67,6 +68,12 @@ enum defect {
 
 enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
 
+/* Of one thing, in vain and in a row. */
+struct tries {
+    uint32_t count;
+    uint64_t failed_us; /* the last one */
+};
+
 /* One life of a client. */
 struct sim_session {
     uint32_t number, client;
@@ -90,6 +97,9 @@ struct sim_session {
     bool excused;                                    /* its session ended, and might have */
     bool decided;                                    /* some ps was told where it ended */
     uint64_t sequence;                               /* of its last push */
+    struct tries streams[SIM_PS_MAX][2];             /* for pushes, for pulls */
+    struct tries calls[SIM_CALL_KINDS];
+    uint64_t pulled_us; /* when its last pull began */
 };
 
 #define SIM_RECORD_APPLIED 3 /* as records.c has it */
@@ -291,6 +301,15 @@ void checker_replied(
 void checker_ps_crashed(struct world *world);
 void checker_terminated(struct world *world);
 void checker_ps_exited(struct world *world, struct ps *ps);
+
+/* checker_again.c: of the stream that a client has to a ps now, and of the session's calls. */
+void checker_opens(struct world *world, const struct stream *stream);
+void checker_greeted(struct world *world, const struct stream *stream);
+void checker_lost(struct world *world, const struct stream *stream);
+void checker_calls(struct world *world, const struct call *call);
+/* `error` NULL: it was answered. */
+void checker_call_over(
+    struct world *world, const struct call *call, const struct sumac_error *error);
 
 /* checker_versions.c */
 /* Has the push something for that row? */

@@ -79,17 +79,19 @@ make_call(struct world *world, struct client *client, const struct session_effec
         .token = effect->call,
         .message = effect->request};
 
-    (void)call_make(world, &wanted);
+    checker_calls(world, call_make(world, &wanted));
 }
 
 static void
 open_stream(struct world *world, struct client *client, const struct session_effect *effect)
 {
     assert(effect->ps < world->ps_count);
-    client->streams[effect->ps][effect->lane] = network_open(
+    struct stream *stream = network_open(
         world, process_number(client), effect->ps,
         effect->lane == SESSION_PUSH_STREAM ? LANE_STREAM_PUSH : LANE_STREAM_PULL,
         effect->generation);
+    client->streams[effect->ps][effect->lane] = stream;
+    checker_opens(world, stream);
 }
 
 static struct stream *stream_of(struct client *client, const struct session_effect *effect)
@@ -311,6 +313,12 @@ void client_writable(struct world *world, struct stream *stream)
     client_step(world, client_of(world, stream->caller), &event);
 }
 
+/* What an older stream of it still delivers is nothing to a session. */
+static bool is_current(struct world *world, const struct stream *stream)
+{
+    return client_of(world, stream->caller)->streams[stream->ps][lane_of(stream)] == stream;
+}
+
 void client_message(struct world *world, struct stream *stream, struct letter *letter)
 {
     const struct wire_received *received = letter_open(world, letter);
@@ -333,6 +341,9 @@ void client_message(struct world *world, struct stream *stream, struct letter *l
         event.push_answer = (const wire_push_answer *)received->message;
     else
         event.pull_answer = (const wire_pull_answer *)received->message;
+    if (is_current(world, stream) &&
+        (push ? event.push_answer->greeting : event.pull_answer->greeting) != NULL)
+        checker_greeted(world, stream);
     client_step(world, client_of(world, stream->caller), &event);
 }
 
@@ -346,6 +357,8 @@ void client_lost(struct world *world, struct stream *stream)
         .error = &stream->error,
     };
 
+    if (is_current(world, stream))
+        checker_lost(world, stream);
     client_step(world, client_of(world, stream->caller), &event);
 }
 
@@ -363,6 +376,7 @@ void client_call_over(
 
     if (call->kind == LANE_CALL_RENEW)
         checker_client_renewed(world, client, reply == NULL ? error : NULL);
+    checker_call_over(world, call, reply == NULL ? error : NULL);
     client_step(world, client, &event);
 }
 
