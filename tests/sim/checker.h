@@ -62,6 +62,7 @@ enum defect {
     DEFECT_BEYOND_THE_END,
     DEFECT_WRONG_DATA_TYPE,
     DEFECT_TOO_LARGE,
+    DEFECT_CORRUPTED, /* on the way, after it was summed */
     DEFECTS,
     DEFECT_NO_MEMORY = DEFECTS, /* not the client's: a ps had no room for its part */
 };
@@ -114,6 +115,7 @@ struct sim_push {
     bool wide;
     bool slotted; /* to the variables with slots, and narrow to the others */
     bool in_runs; /* its column of the ledger in several pieces */
+    bool has_checksum;
     enum defect defect;
     uint32_t bad_ps;
     enum fate fate;

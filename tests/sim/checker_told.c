@@ -163,6 +163,8 @@ static enum sumac_reason reason_of(const struct world *world, const struct sim_p
         return reason_of_function(world, push);
     case DEFECT_TOO_LARGE:
         return SUMAC_REASON_PART_TOO_LARGE;
+    case DEFECT_CORRUPTED:
+        return SUMAC_REASON_MALFORMED;
     case DEFECT_NONE:
     case DEFECTS:
         break;
@@ -175,6 +177,7 @@ void checker_refused(
 {
     const char *name = world->processes[push->bad_ps].name;
 
+    made_if(world, MADE_corrupted, push->defect == DEFECT_CORRUPTED);
     if (world_was_short(world)) /* then its reason may be that, or have found no memory itself */
         return;
     if (error->reason != reason_of(world, push))

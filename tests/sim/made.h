@@ -32,6 +32,8 @@
     X(call_timed_out, "calls that met their deadline")                                             \
     X(slotted, "parts for slots")                                                                  \
     X(in_runs, "pieces in several runs")                                                           \
+    X(checked, "parts with a checksum")                                                            \
+    X(corrupted, "corrupted pushes")                                                               \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "checksums.h"
 #include "network_state.h"
 #include "process_ps.h"
 #include "session_check.h"
@@ -119,9 +120,10 @@ static void send(struct world *world, struct client *client, const struct sessio
         memcpy(copy, cargo[i].bytes.data, cargo[i].bytes.bytes);
         cargo[i].bytes.data = copy;
     }
-    const wire_message *message = effect->kind == SESSION_EFFECT_SEND_PUSH
-                                      ? &effect->push_request->base
-                                      : &effect->pull_request->base;
+    const wire_message *message =
+        effect->kind == SESSION_EFFECT_SEND_PUSH
+            ? &checksums_add(world, client, effect->ps, effect->push_request)->base
+            : &effect->pull_request->base;
     network_send(world, stream, WAY_TO_PS, message, cargo, effect->payload_count);
 }
 

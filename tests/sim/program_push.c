@@ -218,6 +218,7 @@ void program_push(struct world *world, struct client *client)
         push->defect = (enum defect)world_between(world, 1, DEFECTS - 1);
     push->slotted = push->defect == DEFECT_NONE && world->slotted && world_chance(world, 30);
     push->wide = push->wide && !push->slotted;
+    push->has_checksum = push->defect == DEFECT_CORRUPTED || world_chance(world, 15);
     push->in_runs =
         push->defect == DEFECT_NONE && !push->wide && !push->slotted && world_chance(world, 25);
     do
