@@ -157,7 +157,8 @@ static void heard(struct world *world, struct sim_session *life)
  * stream may not be. */
 void checker_heard_stream(struct world *world, const struct stream *stream)
 {
-    if (stream->ps != 0 || stream->kind == LANE_STREAM_PEER)
+    if (stream->ps != 0 || stream->kind == LANE_STREAM_PEER ||
+        stream->refused_for != SUMAC_REASON_UNSPECIFIED)
         return;
     const struct newest *newest = &world->checker->newest[0][stream->caller - SIM_PS_MAX];
     const bool old = newest->life == stream->caller_life && stream->generation < newest->generation;

@@ -5,6 +5,7 @@
 #include "checker.h"
 #include "process_client.h"
 #include "ps_effects.h"
+#include "strays.h"
 
 /* ---- staging stays within its bound */
 
@@ -304,6 +305,10 @@ void checker_effect(
     struct world *world, struct ps *ps, const struct stream *stream,
     const struct lane_effect *effect)
 {
+    if (stream != NULL && stream->refused_for != SUMAC_REASON_UNSPECIFIED) {
+        stray_effect(world, stream, effect);
+        return;
+    }
     for (uint32_t i = 0; i < effect->payload_count; i++)
         world->checker->lent[ps->index] += effect->payload[i].hold != 0;
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->end != NULL)

@@ -25,6 +25,10 @@
     X(left_undone, "leaves without done")                                                          \
     X(leave_behind, "leaves of members that die with pushes under way")                            \
     X(duplicate, "calls that came twice")                                                          \
+    X(stray_version, "hellos of another version")                                                  \
+    X(stray_cluster, "of another cluster")                                                         \
+    X(stray_no_id, "of half a session")                                                            \
+    X(stray_generation, "of an older stream")                                                      \
     X(commit_first, "commits that overtook a part")                                                \
     X(listed_page, "pages of lists")                                                               \
     X(listed, "lists")                                                                             \

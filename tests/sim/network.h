@@ -35,10 +35,12 @@ struct stream {
     uint32_t caller_life;
     uint64_t generation; /* the client's */
     struct channel channels[2];
-    bool at_ps;               /* the ps has been told of it, and not of its end */
-    bool at_caller;           /* the caller has not been told of its end */
-    bool over;                /* cut, or closed by an end */
-    struct sumac_error error; /* how it ended, for the caller */
+    bool at_ps;                    /* the ps has been told of it, and not of its end */
+    bool at_caller;                /* the caller has not been told of its end */
+    bool over;                     /* cut, or closed by an end */
+    struct sumac_error error;      /* how it ended, for the caller */
+    enum sumac_reason refused_for; /* its hello must be, and nobody hears of it (strays.h) */
+    enum made counts_as;
 };
 
 /* Bytes to send with a message: copied when they are out. hold 0: nobody waits for their release.

@@ -9,6 +9,7 @@
 #include "network_state.h"
 #include "process_ps.h"
 #include "session_check.h"
+#include "strays.h"
 
 static struct client *client_of(struct world *world, uint32_t process)
 {
@@ -93,6 +94,8 @@ open_stream(struct world *world, struct client *client, const struct session_eff
         effect->generation);
     client->streams[effect->ps][effect->lane] = stream;
     checker_opens(world, stream);
+    if (world_has(world, FAULT_DROP) && world_chance(world, 8))
+        stray_open(world, client, effect->ps);
 }
 
 static struct stream *stream_of(struct client *client, const struct session_effect *effect)
