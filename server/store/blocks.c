@@ -141,10 +141,16 @@ static void unchain(const struct block *block)
         newer->older = block->older;
 }
 
+static bool covers(const struct view *view, uint32_t list)
+{
+    return list == STORE_VALUE || view->scope == VIEW_OF_SLOTS_TOO;
+}
+
 static bool seen(const struct store *store, const struct block *block)
 {
     for (const struct view *view = store->views.first; view != NULL; view = view->in_store.next) {
-        if (view->position >= block->born && view->position < block->died)
+        if (view->position >= block->born && view->position < block->died &&
+            covers(view, block->list))
             return true;
     }
     return false;
@@ -180,11 +186,26 @@ static void end_oldest_view(struct store *store)
     free_unseen(store);
 }
 
-void store_view_open(struct store *store, struct view *view)
+void store_view_open(struct store *store, struct view *view, enum view_scope scope)
 {
     assert(store->views.last == NULL || store->views.last->position <= store->position);
-    *view = (struct view){.position = store->position};
+    *view = (struct view){.position = store->position, .scope = scope};
     LIST_APPEND(&store->views, view, in_store);
+}
+
+void store_view_cover(const struct view *view, struct shard *shard)
+{
+    assert(shard->views < shard->users);
+    shard->views++;
+    shard->slot_views += view->scope == VIEW_OF_SLOTS_TOO;
+}
+
+void store_view_uncover(const struct view *view, struct shard *shard)
+{
+    assert(shard->views > 0);
+    shard->views--;
+    shard->slot_views -= view->scope == VIEW_OF_SLOTS_TOO;
+    assert(shard->slot_views <= shard->views);
 }
 
 void store_view_close(struct store *store, struct view *view)
@@ -196,13 +217,27 @@ void store_view_close(struct store *store, struct view *view)
     free_unseen(store);
 }
 
+/* The newest view that reads such lists, or NULL. Only those of values alone are passed over. */
+static const struct view *newest_view(const struct store *store, uint32_t list)
+{
+    const struct view *view = store->views.last;
+
+    while (view != NULL && !covers(view, list))
+        view = view->in_store.prev;
+    return view;
+}
+
 /* Does a reader need what this present block holds? */
 static bool needed(const struct store *store, const struct block *block)
 {
+    const struct shard *shard = block->shard;
+
     if (block->lent > 0)
         return true;
-    return block->shard->views > 0 && store->views.last != NULL &&
-           store->views.last->position >= block->born;
+    if ((block->list == STORE_VALUE ? shard->views : shard->slot_views) == 0)
+        return false;
+    const struct view *newest = newest_view(store, block->list);
+    return newest != NULL && newest->position >= block->born;
 }
 
 /* What it takes is of the views' bound, not of the state's. */
@@ -235,6 +270,8 @@ struct block *store_block_write(struct store *store, struct block *block, uint64
     assert(block->died == 0);
     assert(*place_of(block) == block);
     assert(position >= block->born);
+    if (block->born == position && block->lent == 0)
+        return block; /* of this operation: a view as late as that is of other shards */
     while (store->views.first != NULL && needed(store, block) &&
            store->view_bytes + block->bytes > view_bytes_max(store))
         end_oldest_view(store);

@@ -6,8 +6,9 @@
  *          └─ list[1 + i]: | block 0 | block 1 | … | last |   last as needed; its slots, likewise
  *
  * A block knows its place – its shard, list and index – and the position it was born at. Long pulls
- * open a view of a position, and count nothing on its blocks. Before the lane overwrites a block
- * that an open view still sees, it takes a spare one and leaves the old one to the view:
+ * open a view of a position, and count nothing on its blocks. A view covers shards: their values,
+ * or, of one that shows them, their slots, too. Before the lane overwrites a block that an open
+ * view still sees, it takes a spare one and leaves the old one to the view:
  *
  *   list[0][3] ─► (born 90) ─older─► (born 41, died 90) ─older─► (born 7, died 41)
  *
@@ -74,10 +75,13 @@ struct variable {
 
 struct shard {
     uint64_t id;
-    uint32_t layout_epoch;
     struct variable *variable;
     uint64_t bytes, row_bytes;
-    uint64_t first_element;               /* in the whole variable */
+    uint64_t first_element; /* in the whole variable */
+    uint32_t layout_epoch;
+    uint32_t users;                       /* parts and pulls that name it; … */
+    uint32_t views;                       /* … of them, open views; … */
+    uint32_t slot_views;                  /* … of these, views of slots, too */
     uint32_t list_count;                  /* 1 + the slots of its variable's function */
     uint32_t block_count;                 /* of each list */
     struct block **list[STORE_LISTS_MAX]; /* (list_count, block_count) */
@@ -87,17 +91,18 @@ struct shard {
         *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
     uint64_t unassigned_count;
     uint64_t fill_bytes; /* of value and slots together, that have their initial value */
-    uint32_t users;      /* parts and pulls that name it */
-    uint32_t views;      /* of them, open views */
     char last_worker[STORE_TASK_TEXT_BYTES];
     uint64_t
         of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
 };
 
+enum view_scope { VIEW_OF_VALUES, VIEW_OF_SLOTS_TOO };
+
 /* A position held open for a reader. Owned by the pull. */
 struct view {
     LINKS(struct view) in_store; /* oldest first */
     uint64_t position;
+    enum view_scope scope;
     bool ended; /* its old blocks are gone: the reader must begin again */
 };
 
@@ -190,7 +195,11 @@ void store_block_drop(struct store *store, struct block *block);
  * back to the source. */
 void store_give_spare(struct store *store);
 
-void store_view_open(struct store *store, struct view *view);
+void store_view_open(struct store *store, struct view *view, enum view_scope scope);
+/* A shard that it reads, from before anything is written to it until the view is closed, or ended.
+ */
+void store_view_cover(const struct view *view, struct shard *shard);
+void store_view_uncover(const struct view *view, struct shard *shard);
 void store_view_close(struct store *store, struct view *view);
 
 #endif

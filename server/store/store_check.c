@@ -84,10 +84,10 @@ static void check_shard(
     sums->state_bytes += shard->bytes * shard->list_count;
     sums->users_mix += store_mix(shard) * shard->users;
     sums->views_mix += store_mix(shard) * shard->views;
-    if (shard->views > shard->users)
+    if (shard->slot_views > shard->views || shard->views > shard->users)
         check_object(
-            check, "variable %s: %u users and %u views of them", variable->name, shard->users,
-            shard->views);
+            check, "variable %s: %u users, %u views of them, and %u of these of slots",
+            variable->name, shard->users, shard->views, shard->slot_views);
     if ((store_shard(store, shard->id) == shard) == variable->deleted)
         check_object(
             check, "variable %s: shard %" PRIu64 " is %s by its number", variable->name, shard->id,
@@ -134,7 +134,8 @@ static bool is_seen(const struct store *store, const struct block *block)
 {
     const struct view *view = store->views.first;
 
-    while (view != NULL && (view->position < block->born || view->position >= block->died))
+    while (view != NULL && (view->position < block->born || view->position >= block->died ||
+                            (block->list != STORE_VALUE && view->scope == VIEW_OF_VALUES)))
         view = view->in_store.next;
     return view != NULL;
 }

@@ -16,7 +16,9 @@
 
 #define LONG 5u /* eight blocks of 32 KiB */
 #define SMALL 6u
-#define TWIN 7u /* two shards' worth of small variables, each a block that is written whole */
+#define TWIN 7u     /* two shards' worth of small variables, each a block that is written whole */
+#define SLOTTED 20u /* with a slot: three blocks each */
+#define SLOTTED_ELEMENTS 24576u
 #define ELEMENTS 65536u
 
 struct streams {
@@ -337,6 +339,109 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
 }
 
 /* Many pulls of many variables wait for one push. */
+/* ---- slots, whose blocks are kept for views and lent as those of values are ---- */
+
+/* A long pull of it is under way, whose view shows slots, too. */
+static const struct lane_pull *
+read_slots(struct talk *talk, uint64_t stream, uint64_t request, uint64_t id)
+{
+    talk->deaf = stream;
+    talk_pull(talk, stream, request, id, 1, 0);
+    struct lane_pull *pull = lane_pull_under_way(lane_stream_find(talk->lane, stream));
+    assert_non_null(pull);
+    pull->view.scope = VIEW_OF_SLOTS_TOO;
+    store_shard(&talk->lane->store, id)->slot_views++;
+    talk_forget(talk);
+    return pull;
+}
+
+static float first_of(const struct block *block)
+{
+    return *(const float *)(const void *)block->data;
+}
+
+/* a = 0.9 a + g, in a slot. */
+static void a_view_of_slots_sees_what_is_overwritten(struct talk *talk, uint32_t inline_bytes)
+{
+    const struct streams streams = begin(talk, inline_bytes, 0);
+    talk_variable(talk, SLOTTED, SLOTTED_ELEMENTS, UPDATE_MOMENTUM);
+    talk_forget(talk);
+    stage(talk, streams.push, 1, SLOTTED, SLOTTED_ELEMENTS);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    const struct shard *shard = store_shard(&talk->lane->store, SLOTTED);
+    const struct lane_pull *reader = read_slots(talk, streams.pull, 1, SLOTTED); /* given */
+
+    stage(
+        talk, streams.push, 2, SLOTTED,
+        SLOTTED_ELEMENTS); /* when: all of it, then some of a block */
+    talk_commit(talk, streams.push, 2, 0, 0);
+    talk_forget(talk);
+    stage(talk, streams.push, 3, SLOTTED, 4);
+    talk_commit(talk, streams.push, 3, 0, 0);
+
+    for (uint32_t i = 0; i < shard->block_count; i++) { /* then */
+        const struct block *seen = store_block_at(shard, 1, i, reader->view.position);
+        assert_number_equal(first_of(seen), 1);
+        assert_number_equal(first_of(shard->list[1][i]), i == 0 ? 0.9f * 1.9f + 1 : 1.9f);
+    }
+    assert_number_equal(((const float *)(const void *)shard->list[1][0]->data)[4], 1.9f);
+    talk->deaf = 0;
+    talk_writable(talk, streams.pull);
+    assert_int_equal(talk->pulled_bytes, SLOTTED_ELEMENTS * sizeof(float));
+    assert_int_equal(talk->lane->store.view_bytes, 0);
+}
+
+static void vector_work_leaves_slots_to_a_view_that_shows_them(void **state)
+{
+    a_view_of_slots_sees_what_is_overwritten(*state, 64);
+}
+
+static void so_does_what_is_applied_at_once(void **state)
+{
+    a_view_of_slots_sees_what_is_overwritten(*state, 1u << 20);
+}
+
+/* However much memory is left when the value's block has its successor, the slot's, which is on its
+ * way to a reader, has none: the part waits, and then all is as if it had not. */
+static void a_part_that_waits_for_a_slot_loses_nothing_of_the_value(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk, 1u << 20, 0);
+    uint32_t waited = 0;
+    talk_variable(talk, SLOTTED, SLOTTED_ELEMENTS, UPDATE_MOMENTUM);
+    talk_variable(talk, SLOTTED + 1, SLOTTED_ELEMENTS, UPDATE_MOMENTUM);
+
+    for (uint32_t takes = 0; takes < 8; takes++) {
+        const uint64_t sequence = 2 * takes + 1;
+        talk_forget(talk);
+        (void)read_slots(talk, streams.pull, sequence, SLOTTED); /* given */
+        struct shard *shard = store_shard(&talk->lane->store, SLOTTED);
+        struct hold *hold = pool_take(&talk->lane->holds_pool);
+        hold->block = shard->list[1][0];
+        store_block_lend(hold->block);
+        const struct lane_event released = {
+            .kind = LANE_EVENT_RELEASED, .hold = (uint64_t)(uintptr_t)hold};
+        stage(talk, streams.push, sequence, SLOTTED, SLOTTED_ELEMENTS);
+
+        no_more_memory(talk, takes); /* when */
+        talk_commit(talk, streams.push, sequence, 0, 0);
+        waited += talk->lane->stalled_operations;
+        talk_step(talk, &released);
+        talk->scarce = false;
+        talk->deaf = 0;
+        talk_writable(talk, streams.pull);
+        talk_forget(talk);
+        stage(talk, streams.push, sequence + 1, SLOTTED + 1, SLOTTED_ELEMENTS);
+        talk_commit(talk, streams.push, sequence + 1, 0, 0);
+
+        for (uint32_t list = 0; list < 2; list++) /* then */
+            assert_memory_equal(
+                shard->list[list][0]->data,
+                store_shard(&talk->lane->store, SLOTTED + 1)->list[list][0]->data, 32768);
+    }
+    assert_in_range(waited, 1, 7);
+}
+
 static void what_one_event_makes_be_said_takes_so_much_memory_at_a_time(void **state)
 {
     enum { pulls = 40, variables = 2000, first = 1000 };
@@ -380,6 +485,9 @@ int main(void)
         talk_test(a_ps_that_is_told_to_stop_waits_for_such_a_part),
         talk_test(after_any_number_of_blocks_a_part_that_was_taken_is_applied),
         talk_test(what_a_part_reads_is_kept_until_it_has_run),
+        talk_test(vector_work_leaves_slots_to_a_view_that_shows_them),
+        talk_test(so_does_what_is_applied_at_once),
+        talk_test(a_part_that_waits_for_a_slot_loses_nothing_of_the_value),
         talk_test(an_answer_that_there_is_no_memory_for_ends_its_stream),
         talk_test(what_one_event_makes_be_said_takes_so_much_memory_at_a_time),
         talk_test(a_report_that_there_is_no_memory_for_ends_ps_0s_stream),

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
-#include "store.h"
+#include "store_check.h"
 
 #define BLOCK_BYTES 64u
 #define ELEMENTS 40u /* float32: 160 bytes, blocks of 64, 64 and 32 */
@@ -119,17 +119,49 @@ static float first_of(const struct block *block)
     return *(const float *)(const void *)block->data;
 }
 
-/* Write `value` to every element of a block, as the next operation. */
+/* Write `value` to every element of a block of that list, as the operation at hand. */
 static struct block *
-overwrite(struct store *store, struct shard *shard, uint32_t index, float value)
+write_list(struct store *store, struct shard *shard, uint32_t list, uint32_t index, float value)
 {
-    struct block *block =
-        store_block_write(store, shard->list[STORE_VALUE][index], ++store->position);
+    struct block *block = store_block_write(store, shard->list[list][index], store->position);
 
     assert_non_null(block);
     for (uint32_t i = 0; i < block->bytes / sizeof value; i++)
         memcpy(block->data + i * sizeof value, &value, sizeof value);
     return block;
+}
+
+/* The value's, as the next operation. */
+static struct block *
+overwrite(struct store *store, struct shard *shard, uint32_t index, float value)
+{
+    store->position++;
+    return write_list(store, shard, STORE_VALUE, index, value);
+}
+
+static void
+open_view(struct store *store, struct view *view, enum view_scope scope, struct shard *shard)
+{
+    store_view_open(store, view, scope);
+    store_use(shard);
+    store_view_cover(view, shard);
+}
+
+static void close_view(struct store *store, struct view *view, struct shard *shard)
+{
+    store_view_uncover(view, shard);
+    store_view_close(store, view);
+    store_let_go(store, shard);
+}
+
+static void expect_consistent(const struct store *store)
+{
+    struct store_sums sums = {0};
+    struct check check = {.text = ""};
+
+    store_check(store, &sums, &check);
+    store_check_sums(store, &sums, &check);
+    assert_string_equal(check.text, "");
 }
 
 /* ---- variables ---- */
@@ -396,25 +428,151 @@ static void a_view_sees_its_position_whatever_is_written(void **state)
     struct shard *shard = store_shard(store, 3);
     overwrite(store, shard, 0, 10);
 
-    store_view_open(store, &early);
-    shard->views++;
+    open_view(store, &early, VIEW_OF_VALUES, shard);
     overwrite(store, shard, 0, 20);
     overwrite(store, shard, 0, 21); /* nobody saw 20: in place */
-    store_view_open(store, &late);
-    shard->views++;
+    open_view(store, &late, VIEW_OF_VALUES, shard);
     overwrite(store, shard, 0, 30);
 
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 21);
     assert_number_equal(first_of(shard->list[STORE_VALUE][0]), 30);
     assert_int_equal(store->view_bytes, 128);
-    shard->views--;
-    store_view_close(store, &late);
+    close_view(store, &late, shard);
     assert_int_equal(store->view_bytes, 64);
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
-    shard->views--;
-    store_view_close(store, &early);
+    close_view(store, &early, shard);
     assert_int_equal(store->view_bytes, 0);
+}
+
+/* Adam's m and v are lists like the value's: a view of slots sees all three as they were, and one
+ * of values has nobody keep slots for it. */
+static void a_view_covers_slots_if_it_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view of_values, of_slots;
+    (void)add(store, 3, ELEMENTS, UPDATE_ADAM);
+    struct shard *shard = store_shard(store, 3);
+    enum { M = 1, V = 2 };
+    open_view(store, &of_values, VIEW_OF_VALUES, shard); /* given */
+
+    store->position++; /* when */
+    (void)write_list(store, shard, M, 0, 10);
+    assert_int_equal(store->view_bytes, 0); /* then */
+    open_view(store, &of_slots, VIEW_OF_SLOTS_TOO, shard);
+    store->position++;
+    for (uint32_t list = 0; list < shard->list_count; list++)
+        (void)write_list(store, shard, list, 0, 20);
+
+    assert_int_equal(store->view_bytes, 3 * BLOCK_BYTES);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, of_slots.position)), 1);
+    assert_number_equal(first_of(store_block_at(shard, M, 0, of_slots.position)), 10);
+    assert_number_equal(first_of(store_block_at(shard, V, 0, of_slots.position)), 0);
+    assert_number_equal(first_of(shard->list[M][0]), 20);
+    expect_consistent(store);
+    close_view(store, &of_slots, shard);
+    assert_int_equal(store->view_bytes, BLOCK_BYTES); /* the value's, for the other view */
+    expect_consistent(store);
+    close_view(store, &of_values, shard);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+/* A later view of values does not make a slot's block that an earlier one of slots has seen the
+ * last of be kept. */
+static void a_slot_is_kept_for_views_of_slots_only(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view of_slots, of_values;
+    (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
+    struct shard *shard = store_shard(store, 3);
+    open_view(store, &of_slots, VIEW_OF_SLOTS_TOO, shard);
+    store->position++;
+    (void)write_list(store, shard, 1, 0, 10);
+    open_view(store, &of_values, VIEW_OF_VALUES, shard); /* given: at 10's position */
+    store->position++;
+
+    (void)write_list(store, shard, 1, 0, 20); /* when */
+
+    assert_int_equal(store->view_bytes, BLOCK_BYTES); /* then: what was there at first */
+    assert_number_equal(first_of(store_block_at(shard, 1, 0, of_slots.position)), 0);
+    expect_consistent(store);
+    close_view(store, &of_values, shard);
+    close_view(store, &of_slots, shard);
+}
+
+static void a_slot_is_kept_for_views_of_its_own_shard_only(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view of_values, of_slots;
+    (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
+    (void)add(store, 4, ELEMENTS, UPDATE_MOMENTUM);
+    struct shard *shard = store_shard(store, 3), *other = store_shard(store, 4);
+    open_view(store, &of_values, VIEW_OF_VALUES, shard); /* given */
+    open_view(store, &of_slots, VIEW_OF_SLOTS_TOO, other);
+    store->position++;
+
+    (void)write_list(store, shard, 1, 0, 10); /* when */
+
+    assert_int_equal(store->view_bytes, 0); /* then */
+    close_view(store, &of_slots, other);
+    close_view(store, &of_values, shard);
+}
+
+/* What comes in several pieces may be written while other shards are read at later positions. */
+static void an_operation_writes_again_to_what_it_has_made(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, late;
+    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    (void)add(store, 4, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3), *other = store_shard(store, 4);
+    open_view(store, &early, VIEW_OF_VALUES, shard);
+    struct block *made = overwrite(store, shard, 0, 10);
+    open_view(store, &late, VIEW_OF_VALUES, other); /* given */
+
+    assert_ptr_equal(write_list(store, shard, STORE_VALUE, 0, 20), made);
+
+    assert_int_equal(store->view_bytes, BLOCK_BYTES);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 1);
+    expect_consistent(store);
+    close_view(store, &late, other);
+    close_view(store, &early, shard);
+}
+
+/* Old blocks of every list leave their place's chain, wherever in it they are. */
+static void old_blocks_of_slots_are_freed_out_of_the_middle(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view views[3];
+    (void)add(store, 3, ELEMENTS, UPDATE_ADAM);
+    struct shard *shard = store_shard(store, 3);
+    store->view_bytes_max = 9 * BLOCK_BYTES;
+    for (int i = 0; i < 3; i++) { /* given: three old blocks in each list, seen by one view each */
+        open_view(store, &views[i], VIEW_OF_SLOTS_TOO, shard);
+        store->position++;
+        for (uint32_t list = 0; list < shard->list_count; list++)
+            (void)write_list(store, shard, list, 1, (float)(10 * i + 10));
+    }
+    assert_int_equal(store->view_bytes, 9 * BLOCK_BYTES);
+
+    close_view(store, &views[1], shard); /* when */
+
+    assert_int_equal(store->view_bytes, 6 * BLOCK_BYTES); /* then */
+    expect_consistent(store);
+    for (uint32_t list = 0; list < shard->list_count; list++) {
+        const float first = list == STORE_VALUE ? 1 : 0;
+        assert_number_equal(first_of(store_block_at(shard, list, 1, views[0].position)), first);
+        assert_number_equal(first_of(store_block_at(shard, list, 1, views[2].position)), 20);
+    }
+    close_view(store, &views[0], shard);
+    close_view(store, &views[2], shard);
+    assert_int_equal(store->view_bytes, 0);
+    expect_consistent(store);
 }
 
 static void the_oldest_view_is_ended_beyond_the_bound(void **state)
@@ -426,12 +584,10 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
     add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
     store->view_bytes_max = 128;
-    store_view_open(store, &early);
-    shard->views++;
+    open_view(store, &early, VIEW_OF_VALUES, shard);
     overwrite(store, shard, 0, 10);
     overwrite(store, shard, 1, 10);
-    store_view_open(store, &late);
-    shard->views++;
+    open_view(store, &late, VIEW_OF_VALUES, shard);
 
     overwrite(store, shard, 0, 20);
 
@@ -439,9 +595,8 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
     assert_false(late.ended);
     assert_true(store->view_bytes <= 128);
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 10);
-    shard->views -= 2;
-    store_view_close(store, &early);
-    store_view_close(store, &late);
+    close_view(store, &early, shard);
+    close_view(store, &late, shard);
 }
 
 static void lent_bytes_outlive_their_view_and_their_shard(void **state)
@@ -593,6 +748,11 @@ int main(void)
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
         store_test(without_a_reader_a_block_is_written_in_place),
         store_test(a_view_sees_its_position_whatever_is_written),
+        store_test(a_view_covers_slots_if_it_says_so),
+        store_test(a_slot_is_kept_for_views_of_slots_only),
+        store_test(a_slot_is_kept_for_views_of_its_own_shard_only),
+        store_test(an_operation_writes_again_to_what_it_has_made),
+        store_test(old_blocks_of_slots_are_freed_out_of_the_middle),
         store_test(the_oldest_view_is_ended_beyond_the_bound),
         store_test(lent_bytes_outlive_their_view_and_their_shard),
         store_test(a_shard_is_assigned_when_all_its_elements_are),

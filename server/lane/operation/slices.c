@@ -92,27 +92,72 @@ static bool depends(
     return false;
 }
 
-/* Make the block writable for bytes first … first + bytes - 1 of it. *from is where to read them.
- * NULL: no memory. */
-static struct block *open_block(
-    struct lane *lane, struct batch *batch, uint64_t position, struct block *old, bool whole,
-    const struct block **from)
+/* The blocks at one index of a shard that a run writes to: the value's, and those of the slots that
+ * its function keeps. */
+struct target {
+    struct shard *shard;
+    uint32_t index, list_count;
+    bool whole;                         /* every byte of them is written */
+    struct block *out[STORE_LISTS_MAX]; /* where to write, … */
+    struct block *in[STORE_LISTS_MAX];  /* … and where to read: the same, or the old one */
+};
+
+static void copy_old(struct batch *batch, struct target *target, uint32_t list)
 {
+    struct block *block = target->out[list];
+
+    memcpy(block->data, target->in[list]->data, block->bytes);
+    batch->copied_bytes += block->bytes;
+    target->in[list] = block;
+}
+
+/* False: no memory. */
+static bool open_block(
+    struct lane *lane, struct batch *batch, uint64_t position, struct target *target, uint32_t list)
+{
+    struct block *old = target->shard->list[list][target->index];
     struct block *block = store_block_write(&lane->store, old, position);
 
-    *from = old;
+    target->in[list] = old;
+    target->out[list] = block;
     if (block == NULL || block == old)
-        return block;
-    if (!whole) {
-        memcpy(block->data, old->data, block->bytes);
-        batch->copied_bytes += block->bytes;
-        *from = block;
-    } else {
-        assert(batch->held_count < batch->capacity);
-        store_block_lend(old); /* its view may end before the slice has run */
-        batch->held[batch->held_count++] = old;
+        return block != NULL;
+    if (!target->whole) {
+        copy_old(batch, target, list);
+        return true;
     }
-    return block;
+    assert(batch->held_count < batch->capacity);
+    store_block_lend(old); /* its view may end before the slice has run */
+    batch->held[batch->held_count++] = old;
+    return true;
+}
+
+/* False: no memory for one of them, and what the others held is in their place. */
+static bool
+open_target(struct lane *lane, struct batch *batch, uint64_t position, struct target *target)
+{
+    assert(target->list_count <= target->shard->list_count);
+    for (uint32_t list = 0; list < target->list_count; list++) {
+        if (open_block(lane, batch, position, target, list))
+            continue;
+        while (list-- > 0) {
+            if (target->out[list] != target->in[list])
+                copy_old(batch, target, list);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* What a slice reads and writes, from byte `within` of the target's blocks on. */
+static void aim(struct update_slice *slice, const struct target *target, uint64_t within)
+{
+    slice->value_out = target->out[STORE_VALUE]->data + within;
+    slice->value_in = target->in[STORE_VALUE]->data + within;
+    for (uint32_t i = 0; i + 1 < target->list_count; i++) {
+        slice->slot_out[i] = target->out[1 + i]->data + within;
+        slice->slot_in[i] = target->in[1 + i]->data + within;
+    }
 }
 
 /* The slices of one run within one block, from the operation's next byte on. False: no memory. */
@@ -126,17 +171,19 @@ static bool cut_block(
     const uint32_t index = (uint32_t)(at / lane->store.block_bytes);
     uint64_t within = at % lane->store.block_bytes;
     const uint64_t left = run->bytes - operation->byte;
-    struct block *old = shard->list[STORE_VALUE][index];
-    const uint64_t room = old->bytes - within;
+    const uint32_t block_bytes = shard->list[STORE_VALUE][index]->bytes;
+    const uint64_t room = block_bytes - within;
     const uint64_t end = within + (left < room ? left : room);
-    const bool whole = within == 0 && end == old->bytes;
     const uint64_t element = sumac_dtype_bytes(prepared->dtype);
-    const struct block *from;
-    struct block *block = open_block(lane, batch, operation->position, old, whole, &from);
+    struct target target = {
+        .shard = shard,
+        .index = index,
+        .list_count = 1 + prepared->function->slot_count,
+        .whole = within == 0 && end == block_bytes};
 
     assert(index < shard->block_count);
     assert(at + left <= shard->bytes);
-    if (block == NULL)
+    if (!open_target(lane, batch, operation->position, &target))
         return false;
     struct cursor cursor = place_in_chunks(run, operation->byte);
     while (within < end) {
@@ -149,11 +196,8 @@ static bool cut_block(
         struct update_slice *slice = &batch->slices[batch->count++];
         *slice = *prepared;
         slice->count = bytes / element;
-        slice->value_out = block->data + within;
-        slice->value_in = from->data + within;
         slice->gradient = cursor.chunk->data + cursor.offset;
-        for (uint32_t i = 0; i < slice->function->slot_count; i++)
-            slice->slot_in[i] = slice->slot_out[i] = shard->list[1 + i][index]->data + within;
+        aim(slice, &target, within);
         within += bytes;
         operation->byte += bytes;
         cursor.offset += bytes;
@@ -177,6 +221,7 @@ static bool fill_part(struct lane *lane, struct batch *batch, struct operation *
         const struct update_slice prepared = prepare(part, run);
         while (operation->byte < run->bytes) {
             if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||
+                batch->capacity - batch->held_count < STORE_LISTS_MAX ||
                 batch->copied_bytes > COPIED_BYTES_PER_STEP_MAX)
                 return false;
             if (!cut_block(lane, batch, operation, &prepared)) {

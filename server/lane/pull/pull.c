@@ -76,10 +76,8 @@ static void note_due(struct lane *lane, uint64_t due_us)
 static void close_view(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->active);
-    for (uint32_t i = 0; i < pull->piece_count; i++) {
-        assert(pull->pieces[i].shard->views > 0);
-        pull->pieces[i].shard->views--;
-    }
+    for (uint32_t i = 0; i < pull->piece_count; i++)
+        store_view_uncover(&pull->view, pull->pieces[i].shard);
     store_view_close(&lane->store, &pull->view);
     pull->active = false;
 }
@@ -88,9 +86,9 @@ void lane_pull_open_view(struct lane *lane, struct lane_pull *pull)
 {
     assert(!pull->active);
     assert(pull->error.status == SUMAC_OK);
+    store_view_open(&lane->store, &pull->view, VIEW_OF_VALUES);
     for (uint32_t i = 0; i < pull->piece_count; i++)
-        pull->pieces[i].shard->views++;
-    store_view_open(&lane->store, &pull->view);
+        store_view_cover(&pull->view, pull->pieces[i].shard);
     pull->active = true;
 }
 
