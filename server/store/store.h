@@ -65,6 +65,7 @@ struct variable {
     uint64_t record_bytes;        /* and of it what is on ps 0, and not here */
     uint32_t placement_count;
     uint32_t held_count;
+    uint32_t block_bytes;       /* of its shards' blocks, but the last of each list */
     uint32_t unassigned_shards; /* of them, not wholly assigned by its creator yet */
     bool published;
     bool deleted;
@@ -116,9 +117,9 @@ struct store {
     uint32_t variable_count, shard_count; /* published variables; shards here */
     uint32_t deleted_count;               /* deleted ones that somebody still uses */
     uint64_t position;                    /* operations run */
-    uint32_t block_bytes;
-    uint32_t ps;              /* whose store it is, for errors */
-    uint64_t state_bytes;     /* values and slots */
+    uint32_t block_bytes;                 /* of variables that are added from here on */
+    uint32_t ps;                          /* whose store it is, for errors */
+    uint64_t state_bytes;                 /* values and slots */
     uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them, … */
     uint64_t record_bytes;    /* and of it ps 0's records of them */
     uint64_t state_bytes_max; /* of both (store_bound_state) */
@@ -162,6 +163,22 @@ static inline struct shard *store_shard(const struct store *store, uint64_t shar
     return id_map_get(&store->shards, shard_id);
 }
 static inline void store_use(struct shard *shard) { shard->users++; }
+/* How many blocks a list of so many bytes has. */
+static inline uint64_t store_blocks_of(const struct variable *variable, uint64_t bytes)
+{
+    return (bytes + variable->block_bytes - 1) / variable->block_bytes;
+}
+/* Where a byte of a list is: in which block, and where in that. */
+struct block_byte {
+    uint32_t index, within;
+};
+static inline struct block_byte store_block_byte(const struct shard *shard, uint64_t at)
+{
+    const uint32_t block_bytes = shard->variable->block_bytes;
+
+    return (struct block_byte){
+        .index = (uint32_t)(at / block_bytes), .within = (uint32_t)(at % block_bytes)};
+}
 void store_let_go(struct store *store, struct shard *shard);
 
 /* assigned.c */

@@ -39,9 +39,8 @@ static void check_place(
     }
 }
 
-static void check_list(
-    const struct store *store, const struct shard *shard, uint32_t list, struct store_sums *sums,
-    struct check *check)
+static void
+check_list(const struct shard *shard, uint32_t list, struct store_sums *sums, struct check *check)
 {
     const struct variable *variable = shard->variable;
     uint64_t bytes = 0;
@@ -54,7 +53,7 @@ static void check_list(
             return;
         if (block->shard != shard || block->list != list || block->index != i)
             check_object(check, "variable %s: block %u is another place's", variable->name, i);
-        if (block->bytes > store->block_bytes)
+        if (block->bytes > variable->block_bytes)
             check_object(
                 check, "variable %s: block %u has %u bytes", variable->name, i, block->bytes);
         check_place(shard, block, sums, check);
@@ -94,7 +93,7 @@ static void check_shard(
             variable->deleted ? "deleted and found" : "not found");
     check_same(check, shard->list_count, 1 + slots, "lists of blocks", variable->name);
     for (uint32_t i = 0; shard->block_count > 0 && i < shard->list_count; i++)
-        check_list(store, shard, i, sums, check);
+        check_list(shard, i, sums, check);
     if (shard->unassigned == NULL)
         return;
     const uint64_t bytes = store_assignable_bytes(variable, shard->bytes);

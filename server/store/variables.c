@@ -167,8 +167,7 @@ static bool make_shard(
     assert(element_bytes > 0);
     shard->row_bytes = placement->rows == 0 ? 0 : placement->bytes / placement->rows;
     shard->first_element = placement->first_row * (shard->row_bytes / element_bytes);
-    shard->block_count =
-        (uint32_t)((placement->bytes + store->block_bytes - 1) / store->block_bytes);
+    shard->block_count = (uint32_t)store_blocks_of(variable, placement->bytes);
     for (uint32_t i = 0; shard->block_count > 0 && i < shard->list_count; i++) {
         shard->list[i] =
             sized_pool_take_zeroed(&store->bytes, shard->block_count * sizeof *shard->list[i]);
@@ -253,9 +252,8 @@ assignable_bytes_of(const struct variable *variable, const wire_variable *given,
 
 /* Sizes are rounded up to an eighth more at most (sized_pool.h): so are a shard's last blocks, and
  * its lists of blocks. */
-static uint64_t own_bytes_of(
-    const struct store *store, const struct variable *variable, const wire_variable *given,
-    uint32_t this_ps)
+static uint64_t
+own_bytes_of(const struct variable *variable, const wire_variable *given, uint32_t this_ps)
 {
     const uint64_t lists = 1 + variable->definition.function->slot_count;
     uint64_t bytes =
@@ -264,9 +262,8 @@ static uint64_t own_bytes_of(
     for (size_t i = 0; i < given->n_shards; i++) {
         if (given->shards[i]->ps != this_ps)
             continue;
-        const uint64_t blocks =
-            (given->shards[i]->bytes + store->block_bytes - 1) / store->block_bytes;
-        const uint64_t last = given->shards[i]->bytes % store->block_bytes;
+        const uint64_t blocks = store_blocks_of(variable, given->shards[i]->bytes);
+        const uint64_t last = given->shards[i]->bytes % variable->block_bytes;
         const uint64_t bits = store_assignable_bytes(variable, given->shards[i]->bytes);
         bytes += SHARD_OWN_BYTES + lists * (blocks * BLOCK_OWN_BYTES + 64 + last / 8) + bits / 8;
     }
@@ -284,7 +281,8 @@ static enum sumac_status check_room(
     uint64_t bytes = 0;
     for (size_t i = 0; i < given->n_shards; i++)
         bytes += given->shards[i]->ps == this_ps ? given->shards[i]->bytes : 0;
-    uint64_t bytes_max = (uint64_t)UINT32_MAX * store->block_bytes; /* a shard counts its blocks */
+    uint64_t bytes_max =
+        (uint64_t)UINT32_MAX * variable->block_bytes; /* a shard counts its blocks */
     if (store->state_bytes_max != 0 && store->state_bytes_max < bytes_max)
         bytes_max = store->state_bytes_max;
     const uint64_t taken = store->state_bytes + store->own_bytes;
@@ -383,7 +381,8 @@ enum sumac_status store_add(
         return refuse_memory(store, given->name, in_use_bytes, error);
     variable->id = given->variable_id;
     variable->definition = definition;
-    variable->own_bytes = own_bytes_of(store, variable, given, this_ps);
+    variable->block_bytes = store->block_bytes;
+    variable->own_bytes = own_bytes_of(variable, given, this_ps);
     known = check_room(store, variable, given, this_ps, error);
     if (known != SUMAC_OK) {
         sized_pool_give(&store->bytes, variable, sizeof *variable);
@@ -412,17 +411,17 @@ enum sumac_status store_add(
 static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t list, uint64_t within)
 {
     const struct variable *variable = shard->variable;
-    const uint32_t index = (uint32_t)(within / store->block_bytes);
-    const uint64_t start = within % store->block_bytes;
+    const struct block_byte first = store_block_byte(shard, within);
 
     assert(list < shard->list_count);
-    assert(index < shard->block_count);
-    const struct block *block =
-        start == 0 ? store_block_make(store, shard, list, index) : shard->list[list][index];
+    assert(first.index < shard->block_count);
+    const struct block *block = first.within == 0
+                                    ? store_block_make(store, shard, list, first.index)
+                                    : shard->list[list][first.index];
     if (block == NULL)
         return 0;
-    uint8_t *data = block->data + start;
-    uint64_t bytes = block->bytes - start;
+    uint8_t *data = block->data + first.within;
+    uint64_t bytes = block->bytes - first.within;
     if (bytes > FILL_SLICE_BYTES)
         bytes = FILL_SLICE_BYTES;
     const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);

@@ -364,6 +364,7 @@ static float first_of(const struct block *block)
 static void a_view_of_slots_sees_what_is_overwritten(struct talk *talk, uint32_t inline_bytes)
 {
     const struct streams streams = begin(talk, inline_bytes, 0);
+
     talk_variable(talk, SLOTTED, SLOTTED_ELEMENTS, UPDATE_MOMENTUM);
     talk_forget(talk);
     stage(talk, streams.push, 1, SLOTTED, SLOTTED_ELEMENTS);
@@ -408,6 +409,7 @@ static void a_part_that_waits_for_a_slot_loses_nothing_of_the_value(void **state
     struct talk *const talk = *state;
     const struct streams streams = begin(talk, 1u << 20, 0);
     uint32_t waited = 0;
+
     talk_variable(talk, SLOTTED, SLOTTED_ELEMENTS, UPDATE_MOMENTUM);
     talk_variable(talk, SLOTTED + 1, SLOTTED_ELEMENTS, UPDATE_MOMENTUM);
 

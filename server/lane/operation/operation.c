@@ -183,15 +183,19 @@ static bool advance(struct lane *lane, struct operation *operation)
     return false;
 }
 
-static uint32_t slices_wanted(const struct lane *lane, const struct operation *operation)
+static uint32_t slices_wanted(const struct operation *operation)
 {
     uint64_t wanted = 2 * SLICES_PER_BLOCK_MAX;
 
     assert(operation->parts.first != NULL);
     for (const struct lane_part *part = operation->parts.first; part != NULL;
-         part = part->in_operation.next)
-        wanted += 4 * (part->bytes / SLICE_BYTES) + 2ull * part->run_count +
-                  part->bytes / lane->store.block_bytes;
+         part = part->in_operation.next) {
+        wanted += 4 * (part->bytes / SLICE_BYTES);
+        for (uint32_t i = 0; i < part->run_count && wanted < SLICES_PER_OPERATION_MAX; i++) {
+            const struct shard *shard = part->entries[part->runs[i].entry].shard;
+            wanted += store_blocks_of(shard->variable, part->runs[i].bytes) + 1;
+        }
+    }
     return wanted < SLICES_PER_OPERATION_MAX ? (uint32_t)wanted : SLICES_PER_OPERATION_MAX;
 }
 
@@ -206,7 +210,7 @@ static void give_arrays_back(struct lane *lane, struct operation *operation)
 
 static void take_arrays(struct lane *lane, struct operation *operation)
 {
-    const uint32_t capacity = slices_wanted(lane, operation);
+    const uint32_t capacity = slices_wanted(operation);
     struct update_slice *slices = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *slices);
     struct block **held = sized_pool_take_reserved(&lane->bytes, capacity * sizeof *held);
 

@@ -168,20 +168,20 @@ static bool cut_block(
     const struct run *run = &operation->part->runs[operation->run];
     struct shard *shard = operation->part->entries[run->entry].shard;
     const uint64_t at = run->offset + operation->byte;
-    const uint32_t index = (uint32_t)(at / lane->store.block_bytes);
-    uint64_t within = at % lane->store.block_bytes;
+    const struct block_byte first = store_block_byte(shard, at);
     const uint64_t left = run->bytes - operation->byte;
-    const uint32_t block_bytes = shard->list[STORE_VALUE][index]->bytes;
+    const uint32_t block_bytes = shard->list[STORE_VALUE][first.index]->bytes;
+    uint64_t within = first.within;
     const uint64_t room = block_bytes - within;
     const uint64_t end = within + (left < room ? left : room);
     const uint64_t element = sumac_dtype_bytes(prepared->dtype);
     struct target target = {
         .shard = shard,
-        .index = index,
+        .index = first.index,
         .list_count = 1 + prepared->function->slot_count,
         .whole = within == 0 && end == block_bytes};
 
-    assert(index < shard->block_count);
+    assert(first.index < shard->block_count);
     assert(at + left <= shard->bytes);
     if (!open_target(lane, batch, operation->position, &target))
         return false;

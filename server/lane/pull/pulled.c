@@ -116,16 +116,16 @@ static bool add_run(
     uint64_t at = piece->offset + pull->next_byte;
 
     while (bytes > 0) {
-        const uint32_t index = (uint32_t)(at / lane->store.block_bytes);
-        const uint64_t within = at % lane->store.block_bytes;
+        const struct block_byte first = store_block_byte(piece->shard, at);
         struct block *block =
-            pull->active ? store_block_at(piece->shard, STORE_VALUE, index, pull->view.position)
-                         : piece->shard->list[STORE_VALUE][index];
-        assert(index < piece->shard->block_count);
-        assert(within < block->bytes);
-        const uint64_t left = block->bytes - within;
+            pull->active
+                ? store_block_at(piece->shard, STORE_VALUE, first.index, pull->view.position)
+                : piece->shard->list[STORE_VALUE][first.index];
+        assert(first.index < piece->shard->block_count);
+        assert(first.within < block->bytes);
+        const uint64_t left = block->bytes - first.within;
         const uint64_t run = left < bytes ? left : bytes;
-        if (!add_bytes(lane, message, block, block->data + within, (size_t)run))
+        if (!add_bytes(lane, message, block, block->data + first.within, (size_t)run))
             return false;
         at += run;
         bytes -= run;
@@ -135,9 +135,7 @@ static bool add_run(
 
 /* How many pieces, and at most how many runs, the next message has; *bytes is the bound, then what
  * it comes to. */
-static void measure(
-    const struct lane *lane, const struct lane_pull *pull, uint64_t *bytes, uint32_t *pieces,
-    uint32_t *runs)
+static void measure(const struct lane_pull *pull, uint64_t *bytes, uint32_t *pieces, uint32_t *runs)
 {
     uint64_t left = *bytes, next_byte = pull->next_byte;
 
@@ -148,7 +146,7 @@ static void measure(
         if (*pieces == PIECES_PER_ANSWER_MAX || (left == 0 && wanted > 0))
             break;
         const uint64_t taken = wanted < left ? wanted : left;
-        *runs += (uint32_t)(taken / lane->store.block_bytes) + 2;
+        *runs += (uint32_t)store_blocks_of(pull->pieces[i].shard->variable, taken) + 1;
         left -= taken;
         (*pieces)++;
         next_byte = 0;
@@ -182,7 +180,7 @@ compose(struct lane *lane, struct message *message, struct lane_pull *pull, uint
 {
     uint32_t pieces, runs;
 
-    measure(lane, pull, &bytes, &pieces, &runs);
+    measure(pull, &bytes, &pieces, &runs);
     message->answer->pieces = arena_take(&lane->arena, pieces * sizeof *message->answer->pieces);
     message->payload = arena_take(&lane->arena, runs * sizeof *message->payload);
     message->payload_capacity = runs;

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_views.c -- blocks that readers still see: what a view shows, what it keeps, and for how
+ * long. */
+#include "store_fixture.h"
+
+static void without_a_reader_a_block_is_written_in_place(void **state)
+{
+    struct fixture *fixture = *state;
+
+    add(&fixture->store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(&fixture->store, 3);
+    const struct block *before = shard->list[STORE_VALUE][0];
+
+    assert_ptr_equal(overwrite(&fixture->store, shard, 0, 7), before);
+    assert_int_equal(fixture->store.view_bytes, 0);
+}
+
+static void a_view_sees_its_position_whatever_is_written(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, late;
+
+    add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+    overwrite(store, shard, 0, 10);
+
+    open_view(store, &early, VIEW_OF_VALUES, shard);
+    overwrite(store, shard, 0, 20);
+    overwrite(store, shard, 0, 21); /* nobody saw 20: in place */
+    open_view(store, &late, VIEW_OF_VALUES, shard);
+    overwrite(store, shard, 0, 30);
+
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 21);
+    assert_number_equal(first_of(shard->list[STORE_VALUE][0]), 30);
+    assert_int_equal(store->view_bytes, 128);
+    close_view(store, &late, shard);
+    assert_int_equal(store->view_bytes, 64);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
+    close_view(store, &early, shard);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+/* Adam's m and v are lists like the value's: a view of slots sees all three as they were, and one
+ * of values has nobody keep slots for it. */
+static void a_view_covers_slots_if_it_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view of_values, of_slots;
+
+    (void)add(store, 3, ELEMENTS, UPDATE_ADAM);
+    struct shard *shard = store_shard(store, 3);
+    enum { M = 1, V = 2 };
+    open_view(store, &of_values, VIEW_OF_VALUES, shard); /* given */
+
+    store->position++; /* when */
+    (void)write_list(store, shard, M, 0, 10);
+    assert_int_equal(store->view_bytes, 0); /* then */
+    open_view(store, &of_slots, VIEW_OF_SLOTS_TOO, shard);
+    store->position++;
+    for (uint32_t list = 0; list < shard->list_count; list++)
+        (void)write_list(store, shard, list, 0, 20);
+
+    assert_int_equal(store->view_bytes, 3 * BLOCK_BYTES);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, of_slots.position)), 1);
+    assert_number_equal(first_of(store_block_at(shard, M, 0, of_slots.position)), 10);
+    assert_number_equal(first_of(store_block_at(shard, V, 0, of_slots.position)), 0);
+    assert_number_equal(first_of(shard->list[M][0]), 20);
+    expect_consistent(store);
+    close_view(store, &of_slots, shard);
+    assert_int_equal(store->view_bytes, BLOCK_BYTES); /* the value's, for the other view */
+    expect_consistent(store);
+    close_view(store, &of_values, shard);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+/* A later view of values does not make a slot's block that an earlier one of slots has seen the
+ * last of be kept. */
+static void a_slot_is_kept_for_views_of_slots_only(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view of_slots, of_values;
+
+    (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
+    struct shard *shard = store_shard(store, 3);
+    open_view(store, &of_slots, VIEW_OF_SLOTS_TOO, shard);
+    store->position++;
+    (void)write_list(store, shard, 1, 0, 10);
+    open_view(store, &of_values, VIEW_OF_VALUES, shard); /* given: at 10's position */
+    store->position++;
+
+    (void)write_list(store, shard, 1, 0, 20); /* when */
+
+    assert_int_equal(store->view_bytes, BLOCK_BYTES); /* then: what was there at first */
+    assert_number_equal(first_of(store_block_at(shard, 1, 0, of_slots.position)), 0);
+    expect_consistent(store);
+    close_view(store, &of_values, shard);
+    close_view(store, &of_slots, shard);
+}
+
+static void a_slot_is_kept_for_views_of_its_own_shard_only(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view of_values, of_slots;
+
+    (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
+    (void)add(store, 4, ELEMENTS, UPDATE_MOMENTUM);
+    struct shard *shard = store_shard(store, 3), *other = store_shard(store, 4);
+    open_view(store, &of_values, VIEW_OF_VALUES, shard); /* given */
+    open_view(store, &of_slots, VIEW_OF_SLOTS_TOO, other);
+    store->position++;
+
+    (void)write_list(store, shard, 1, 0, 10); /* when */
+
+    assert_int_equal(store->view_bytes, 0); /* then */
+    close_view(store, &of_slots, other);
+    close_view(store, &of_values, shard);
+}
+
+/* What comes in several pieces may be written while other shards are read at later positions. */
+static void an_operation_writes_again_to_what_it_has_made(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, late;
+
+    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    (void)add(store, 4, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3), *other = store_shard(store, 4);
+    open_view(store, &early, VIEW_OF_VALUES, shard);
+    struct block *made = overwrite(store, shard, 0, 10);
+    open_view(store, &late, VIEW_OF_VALUES, other); /* given */
+
+    assert_ptr_equal(write_list(store, shard, STORE_VALUE, 0, 20), made);
+
+    assert_int_equal(store->view_bytes, BLOCK_BYTES);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 1);
+    expect_consistent(store);
+    close_view(store, &late, other);
+    close_view(store, &early, shard);
+}
+
+/* Old blocks of every list leave their place's chain, wherever in it they are. */
+static void old_blocks_of_slots_are_freed_out_of_the_middle(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view views[3];
+
+    (void)add(store, 3, ELEMENTS, UPDATE_ADAM);
+    struct shard *shard = store_shard(store, 3);
+    store->view_bytes_max = 9 * BLOCK_BYTES;
+    for (int i = 0; i < 3; i++) { /* given: three old blocks in each list, seen by one view each */
+        open_view(store, &views[i], VIEW_OF_SLOTS_TOO, shard);
+        store->position++;
+        for (uint32_t list = 0; list < shard->list_count; list++)
+            (void)write_list(store, shard, list, 1, (float)(10 * i + 10));
+    }
+    assert_int_equal(store->view_bytes, 9 * BLOCK_BYTES);
+
+    close_view(store, &views[1], shard); /* when */
+
+    assert_int_equal(store->view_bytes, 6 * BLOCK_BYTES); /* then */
+    expect_consistent(store);
+    for (uint32_t list = 0; list < shard->list_count; list++) {
+        const float first = list == STORE_VALUE ? 1 : 0;
+        assert_number_equal(first_of(store_block_at(shard, list, 1, views[0].position)), first);
+        assert_number_equal(first_of(store_block_at(shard, list, 1, views[2].position)), 20);
+    }
+    close_view(store, &views[0], shard);
+    close_view(store, &views[2], shard);
+    assert_int_equal(store->view_bytes, 0);
+    expect_consistent(store);
+}
+
+static void the_oldest_view_is_ended_beyond_the_bound(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, late;
+
+    add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+    store->view_bytes_max = 128;
+    open_view(store, &early, VIEW_OF_VALUES, shard);
+    overwrite(store, shard, 0, 10);
+    overwrite(store, shard, 1, 10);
+    open_view(store, &late, VIEW_OF_VALUES, shard);
+
+    overwrite(store, shard, 0, 20);
+
+    assert_true(early.ended);
+    assert_false(late.ended);
+    assert_true(store->view_bytes <= 128);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 10);
+    close_view(store, &early, shard);
+    close_view(store, &late, shard);
+}
+
+static void lent_bytes_outlive_their_view_and_their_shard(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+    struct block *lent = shard->list[STORE_VALUE][0];
+
+    store_block_lend(lent);
+
+    struct block *fresh = overwrite(store, shard, 0, 20);
+    assert_ptr_not_equal(fresh, lent);
+    assert_number_equal(first_of(lent), 1);
+    store_block_lend(fresh);
+    store_delete(store, variable);
+    assert_number_equal(first_of(lent), 1);
+    assert_number_equal(first_of(fresh), 20);
+
+    store_block_released(store, lent);
+    store_block_released(store, fresh);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+/* A view keeps a small variable's small blocks beside a large one's large ones. */
+static void blocks_of_several_sizes_are_kept_and_freed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view view;
+
+    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    store->block_bytes = BLOCK_BYTES / 2;
+    struct variable *finer = add(store, 4, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *coarse = store_shard(store, 3), *fine = store_shard(store, 4);
+    open_view(store, &view, VIEW_OF_VALUES, fine);
+    store_use(coarse);
+    store_view_cover(&view, coarse); /* given */
+
+    (void)overwrite(store, coarse, 2, 10); /* when */
+    (void)overwrite(store, fine, 4, 10);
+    store_delete(store, finer);
+
+    assert_int_equal(store->view_bytes, 32 + BLOCK_BYTES / 2); /* then */
+    assert_number_equal(first_of(store_block_at(fine, STORE_VALUE, 4, view.position)), 1);
+    store_view_uncover(&view, coarse);
+    store_let_go(store, coarse);
+    close_view(store, &view, fine);
+    assert_int_equal(store->view_bytes, 0);
+    assert_int_equal(store->state_bytes, 160);
+    expect_consistent(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        store_test(without_a_reader_a_block_is_written_in_place),
+        store_test(a_view_sees_its_position_whatever_is_written),
+        store_test(a_view_covers_slots_if_it_says_so),
+        store_test(a_slot_is_kept_for_views_of_slots_only),
+        store_test(a_slot_is_kept_for_views_of_its_own_shard_only),
+        store_test(an_operation_writes_again_to_what_it_has_made),
+        store_test(old_blocks_of_slots_are_freed_out_of_the_middle),
+        store_test(the_oldest_view_is_ended_beyond_the_bound),
+        store_test(lent_bytes_outlive_their_view_and_their_shard),
+        store_test(blocks_of_several_sizes_are_kept_and_freed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
