@@ -8,10 +8,6 @@
 
 #include "process_client.h"
 
-#define WAIT_US 60000000u /* for a ps, or the answer to a join */
-/* What would be tried after the wait is not tried any more. */
-#define PATIENCE_US (WAIT_US - SIM_BACKOFF_US_MAX)
-
 struct checker *checker_make(struct world *world)
 {
     return world_take(world, sizeof(struct checker));
@@ -158,7 +154,7 @@ static bool is_too_late(
     return !holds_up_the_end &&
            (error->reason == SUMAC_REASON_RUN_ENDED || error->reason == SUMAC_REASON_TERMINATED ||
             (gone && error->reason == SUMAC_REASON_PS_MISSING) ||
-            (!life->joined && world->now_us >= life->began_us + PATIENCE_US));
+            (!life->joined && world->now_us >= life->began_us + SIM_PATIENCE_US));
 }
 
 /* For want of memory; a ps that has none to keep why it refused a part says so. */
@@ -173,8 +169,8 @@ static bool is_out_of_reach(
     const struct world *world, const struct sim_session *life, const struct sumac_error *error)
 {
     return error->reason == SUMAC_REASON_PS_MISSING && life->joined &&
-           world->now_us >= life->joined_us + PATIENCE_US &&
-           !checker_was_calm(world, life, world->now_us - WAIT_US);
+           world->now_us >= life->joined_us + SIM_PATIENCE_US &&
+           !checker_was_calm(world, life, world->now_us - SIM_WAIT_US);
 }
 
 void checker_ended(struct world *world, struct sim_session *life, const struct sumac_error *error)

@@ -65,22 +65,25 @@ static bool is_its_own(enum lane_call_kind kind)
     return kind == LANE_CALL_JOIN || kind == LANE_CALL_RENEW || kind == LANE_CALL_LEAVE;
 }
 
+/* One that was tried for as long as it may be is over, and the next one is another. */
 void checker_calls(struct world *world, const struct call *call)
 {
-    const struct sim_session *life = world->clients[call->caller - SIM_PS_MAX]->life;
+    struct sim_session *life = world->clients[call->caller - SIM_PS_MAX]->life;
+    struct tries *tries = &life->calls[call->kind];
 
-    if (is_its_own(call->kind) && is_early(world, &life->calls[call->kind]))
+    assert((uint32_t)call->kind < SIM_CALL_KINDS);
+    if (tries->count == 0 || world->now_us >= tries->began_us + SIM_PATIENCE_US)
+        *tries = (struct tries){.began_us = world->now_us};
+    if (is_its_own(call->kind) && is_early(world, tries))
         checker_violation(world, "a call is made again too soon");
 }
 
-void checker_call_over(
-    struct world *world, const struct call *call, const struct sumac_error *error)
+void checker_call_over(struct world *world, const struct call *call, bool is_answered)
 {
     struct sim_session *life = world->clients[call->caller - SIM_PS_MAX]->life;
 
-    assert((uint32_t)call->kind < SIM_CALL_KINDS);
-    if (error == NULL || error->status == SUMAC_DEADLINE_EXCEEDED) /* the next one is another */
-        life->calls[call->kind] = (struct tries){0};
+    if (is_answered)
+        life->calls[call->kind].count = 0;
     else
         failed(world, &life->calls[call->kind]);
 }

@@ -381,7 +381,7 @@ void client_call_over(
 
     if (call->kind == LANE_CALL_RENEW)
         checker_client_renewed(world, client, reply == NULL ? error : NULL);
-    checker_call_over(world, call, reply == NULL ? error : NULL);
+    checker_call_over(world, call, reply != NULL);
     client_step(world, client, &event);
 }
 

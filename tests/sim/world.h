@@ -29,9 +29,12 @@
 #define SIM_SECONDS_MAX 900u  /* likewise */
 #define SIM_LEASE_MS 10000u
 #define SIM_BACKOFF_US_MAX 1000000u /* until what a client has tried is tried again */
-#define SIM_SESSIONS_OPEN_MAX 8u    /* at one time */
-#define SIM_GRANT_BYTES 3400u       /* of staging, to each session at each ps: a part or two */
-#define SIM_START_US 5000000000u    /* no clock begins at 0 */
+#define SIM_WAIT_US 60000000u       /* of a client, for a ps or an answer */
+/* What would be tried after the wait is not tried any more. */
+#define SIM_PATIENCE_US (SIM_WAIT_US - SIM_BACKOFF_US_MAX)
+#define SIM_SESSIONS_OPEN_MAX 8u /* at one time */
+#define SIM_GRANT_BYTES 3400u    /* of staging, to each session at each ps: a part or two */
+#define SIM_START_US 5000000000u /* no clock begins at 0 */
 
 enum fault {
     FAULT_DROP = 1,         /* connections are cut, unary calls lost */
