@@ -18,6 +18,7 @@
 #define LINEAR_CLASSES 8u
 #define CARVED_BYTES_MAX 4096u /* classes up to this share slabs */
 #define CLASS_BYTES_MAX (8u << 20)
+#define GIVEN_AT_ONCE_MAX 8u /* spare pieces beyond their bound, by who takes a fresh one */
 
 struct link {
     struct link *next;
@@ -45,6 +46,16 @@ static uint32_t class_of(size_t bytes, size_t *rounded)
     const size_t steps = (bytes + step - 1) / step; /* 9 … 16 */
     *rounded = steps * step;
     return LINEAR_CLASSES + doubling * LINEAR_CLASSES + (uint32_t)(steps - 9);
+}
+
+/* The bytes of a class beyond the linear ones. */
+static size_t bytes_of(uint32_t class)
+{
+    const uint32_t doubling = (class - LINEAR_CLASSES) / LINEAR_CLASSES;
+    const size_t steps = (class - LINEAR_CLASSES) % LINEAR_CLASSES + 9;
+
+    assert(class >= LINEAR_CLASSES);
+    return steps * ((size_t)UNIT_BYTES << doubling);
 }
 
 size_t sized_pool_bytes(size_t bytes)
@@ -108,6 +119,25 @@ void sized_pool_trim(struct sized_pool *pool)
     pool->spare_bytes = 0;
 }
 
+size_t sized_pool_shrink(struct sized_pool *pool)
+{
+    uint32_t class = SIZED_POOL_CLASSES;
+
+    while (class -- > SIZED_POOL_SLAB_CLASSES) {
+        struct link *free = pool->free[class];
+        if (free == NULL)
+            continue;
+        const size_t bytes = bytes_of(class);
+        assert(pool->spare_bytes >= bytes);
+        pool->free[class] = free->next;
+        pool->spare_bytes -= bytes;
+        give_to_source(pool, free, bytes);
+        return bytes;
+    }
+    assert(pool->spare_bytes == 0);
+    return 0;
+}
+
 void sized_pool_deinit(struct sized_pool *pool) { sized_pool_trim(pool); }
 
 static void put_free(struct link **first, void *data)
@@ -130,12 +160,25 @@ static bool fits(const struct sized_pool *pool, uint64_t bytes, uint64_t reserve
 
 bool sized_pool_is_full(const struct sized_pool *pool) { return !fits(pool, MEMORY_SLAB_BYTES, 0); }
 
-/* What is spare goes first when it is beyond its bound (that has sunk, or other sizes are wanted),
- * or takes the place of what is wanted. */
+/* What is spare goes first: some of it where it is beyond its bound, that has sunk, and as much as
+ * is wanted where it takes the place of what is. */
+static void make_room(struct sized_pool *pool, uint64_t bytes, uint64_t reserve_bytes)
+{
+    uint32_t given = 0;
+
+    while (!fits(pool, bytes, reserve_bytes) ||
+           (pool->spare_bytes > pool->spare_bytes_max && given < GIVEN_AT_ONCE_MAX)) {
+        if (sized_pool_shrink(pool) == 0)
+            break;
+        given++;
+    }
+    if (!fits(pool, bytes, reserve_bytes))
+        sized_pool_trim(pool);
+}
+
 static void *take_fresh(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
 {
-    if (pool->spare_bytes > pool->spare_bytes_max || !fits(pool, bytes, reserve_bytes))
-        sized_pool_trim(pool);
+    make_room(pool, bytes, reserve_bytes);
     if (!fits(pool, bytes, reserve_bytes))
         return NULL;
     void *data = memory_take(pool->memory, bytes);

@@ -43,6 +43,9 @@ void sized_pool_init(
     struct sized_pool *pool, const struct memory *memory, uint64_t spare_bytes_max);
 /* Give what is spare to the source: when it had no more, others need it too. */
 void sized_pool_trim(struct sized_pool *pool);
+/* Give one spare piece to the source, of the largest that there are. Returns its bytes; 0: nothing
+ * large is spare. */
+size_t sized_pool_shrink(struct sized_pool *pool);
 /* Everything has been given back. */
 void sized_pool_deinit(struct sized_pool *pool);
 /* 64-byte aligned, not zeroed; NULL when the source has no more, or the bound is reached. */

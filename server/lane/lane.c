@@ -252,6 +252,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
     assert(!lane->exited);
     if (lane->turns_put_off) /* first of all: it has waited */
         lane_turn_retry_waiting(lane);
+    lane_orders_reclaim(lane);
     lane_orders_fill(lane);
     lane_reports_close_again(lane);
     lane_pull_tick(lane);
@@ -310,7 +311,8 @@ static void wake(struct lane *lane)
     uint64_t due = lane->now_us + patience_us(lane) / 4;
 
     due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
-    if (lane->store.unfilled.first != NULL || lane->attended.first != NULL || lane->turns_put_off)
+    if (lane->store.unfilled.first != NULL || store_is_leaving(&lane->store) ||
+        lane->attended.first != NULL || lane->turns_put_off)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -408,6 +410,7 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
     flush(lane);
     lane_shutdown_check(lane); /* … and exits when that is out */
+    lane_orders_reclaim(lane);
     wake(lane);
     end_overflowed(lane);
     assert(lane->stranger_count + lane->reader_streams <= lane->stream_map.count);

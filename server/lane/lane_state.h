@@ -40,6 +40,7 @@
 #define WORK_PER_STEP_MAX 8192u
 #define WORK_ARENA_BYTES 256u  /* of messages, that make one */
 #define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
+#define WORK_GIVEN_BYTES 1024u /* that are given back to the system */
 #define WORK_OF_A_PART 4u
 #define WORK_OF_AN_ERROR 16u /* its sentence */
 #define STEP_MEMORY_BYTES_MAX                                                                      \
@@ -707,6 +708,8 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event);
 void lane_order_received(struct lane *lane, const struct lane_event *event);
 /* New variables get their values a slice at a time. */
 void lane_orders_fill(struct lane *lane);
+/* What was deleted is given back, as far as the step has time. */
+void lane_orders_reclaim(struct lane *lane);
 
 /* reports.c: what ps 0 is told */
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error);

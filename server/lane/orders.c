@@ -346,8 +346,15 @@ static void give_up_adding(struct lane *lane, struct variable *variable, struct 
 
     assert(!variable->filled);
     store_delete(&lane->store, variable);
+    lane_orders_reclaim(lane);
     sized_pool_trim(&lane->store.bytes); /* the answer itself needs memory */
     lane_report_answer(lane, number, error);
+}
+
+void lane_orders_reclaim(struct lane *lane)
+{
+    while (store_is_leaving(&lane->store) && lane_has_time(lane))
+        lane->work += 1 + store_reclaim(&lane->store) / WORK_GIVEN_BYTES;
 }
 
 void lane_orders_fill(struct lane *lane)
@@ -355,7 +362,7 @@ void lane_orders_fill(struct lane *lane)
     struct sumac_error error;
     struct variable *variable = lane->store.unfilled.first;
 
-    if (variable == NULL)
+    if (variable == NULL || lane->store.leaving.first != NULL)
         return;
     assert(!variable->filled);
     assert(!variable->deleted);

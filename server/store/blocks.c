@@ -73,7 +73,7 @@ static uint64_t bytes_beside_pool(const struct store *store)
 
 /* Old blocks and the spare ones that come of them share one bound. What new variables find beside
  * them is the state's. */
-static void share_bound(struct store *store)
+void store_share_bound(struct store *store)
 {
     const uint64_t max = view_bytes_max(store);
     struct sized_pool *pool = &store->bytes;
@@ -83,7 +83,8 @@ static void share_bound(struct store *store)
         return;
     const uint64_t beside = bytes_beside_pool(store);
     const uint64_t left = store->state_bytes_max > beside ? store->state_bytes_max - beside : 0;
-    pool->held_bytes_max = left + SIZED_POOL_EMPTY_BYTES_MAX + store->view_bytes;
+    pool->held_bytes_max =
+        left + SIZED_POOL_EMPTY_BYTES_MAX + store->view_bytes + store->leaving_bytes;
     pool->reserve_bytes = pool->spare_bytes_max;
 }
 
@@ -92,25 +93,19 @@ void store_bound_state(struct store *store, uint64_t state_bytes_max)
     const uint64_t most = UINT64_MAX / 4; /* sums of it don't wrap around */
 
     store->state_bytes_max = state_bytes_max < most ? state_bytes_max : most;
-    share_bound(store);
+    store_share_bound(store);
 }
 
 uint64_t store_state_bytes(const struct store *store)
 {
     const struct sized_pool *pool = &store->bytes;
     const uint64_t used = store->state_bytes + store->own_bytes;
-    const uint64_t other = pool->spare_bytes + store->view_bytes + SIZED_POOL_EMPTY_BYTES_MAX;
+    const uint64_t other =
+        pool->spare_bytes + store->view_bytes + store->leaving_bytes + SIZED_POOL_EMPTY_BYTES_MAX;
     const uint64_t beside = bytes_beside_pool(store);
     const uint64_t held = beside + (pool->held_bytes > other ? pool->held_bytes - other : 0);
 
     return held > used ? held : used;
-}
-
-void store_give_spare(struct store *store)
-{
-    share_bound(store);
-    if (store->bytes.spare_bytes > store->bytes.spare_bytes_max)
-        sized_pool_trim(&store->bytes);
 }
 
 static void unlink_old(struct store *store, struct block *block)
@@ -119,7 +114,7 @@ static void unlink_old(struct store *store, struct block *block)
     assert(block->died != 0);
     LIST_REMOVE(&store->old_blocks, block, among_old);
     store->view_bytes -= block->bytes;
-    share_bound(store);
+    store_share_bound(store);
 }
 
 static void link_old(struct store *store, struct block *block)
@@ -127,7 +122,7 @@ static void link_old(struct store *store, struct block *block)
     assert(block->died != 0);
     LIST_PREPEND(&store->old_blocks, block, among_old);
     store->view_bytes += block->bytes;
-    share_bound(store);
+    store_share_bound(store);
 }
 
 /* Take an old block out of its place's chain. */

@@ -65,8 +65,9 @@ struct variable {
     uint64_t record_bytes;        /* and of it what is on ps 0, and not here */
     uint32_t placement_count;
     uint32_t held_count;
-    uint32_t block_bytes;       /* of its shards' blocks, but the last of each list */
-    uint32_t unassigned_shards; /* of them, not wholly assigned by its creator yet */
+    uint32_t here_count, leaving_count; /* of them, made and not left; left and not given back */
+    uint32_t block_bytes;               /* of its shards' blocks, but the last of each list */
+    uint32_t unassigned_shards;         /* of them, not wholly assigned by its creator yet */
     bool published;
     bool deleted;
     bool filled;         /* every shard here has its initial value */
@@ -75,7 +76,9 @@ struct variable {
 };
 
 struct shard {
+    LINKS(struct shard) among_leaving;
     uint64_t id;
+    uint32_t placement; /* its number in the variable */
     struct variable *variable;
     uint64_t bytes, row_bytes;
     uint64_t first_element; /* in the whole variable */
@@ -91,7 +94,8 @@ struct shard {
     uint64_t
         *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
     uint64_t unassigned_count;
-    uint64_t fill_bytes; /* of value and slots together, that have their initial value */
+    uint64_t fill_bytes; /* of value and slots together, that have got their initial value; of one
+                          * that leaves, that are left */
     char last_worker[STORE_TASK_TEXT_BYTES];
     uint64_t
         of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
@@ -116,6 +120,8 @@ struct store {
     LIST(struct variable) unfilled;       /* of them, likewise */
     uint32_t variable_count, shard_count; /* published variables; shards here */
     uint32_t deleted_count;               /* deleted ones that somebody still uses */
+    LIST(struct shard) leaving;           /* deleted, and nobody uses them */
+    uint64_t leaving_bytes;               /* what they, and their variables, hold */
     uint64_t position;                    /* operations run */
     uint32_t block_bytes;                 /* of variables that are added from here on */
     uint32_t ps;                          /* whose store it is, for errors */
@@ -153,7 +159,8 @@ enum sumac_status store_add(
 enum sumac_status store_fill(
     struct store *store, struct variable *variable, uint64_t bytes_max, struct sumac_error *error);
 void store_publish(struct store *store, struct variable *variable);
-/* New parts and pulls no longer find it; what is used by older ones stays until they let go. */
+/* New parts and pulls no longer find it; what is used by older ones stays until they let go. What
+ * nobody uses counts no more, and leaves. */
 void store_delete(struct store *store, struct variable *variable);
 struct variable *store_find(const struct store *store, uint64_t variable_id);
 struct variable *store_find_by_name(const struct store *store, const char *name);
@@ -180,6 +187,19 @@ static inline struct block_byte store_block_byte(const struct shard *shard, uint
         .index = (uint32_t)(at / block_bytes), .within = (uint32_t)(at % block_bytes)};
 }
 void store_let_go(struct store *store, struct shard *shard);
+
+/* leaving.c */
+
+/* Of a deleted variable, or one that could not be made: what nobody uses leaves. */
+void store_leave(struct store *store, struct variable *variable);
+void store_leave_shard(struct store *store, struct shard *shard);
+/* Is there something to be given back to the source? */
+static inline bool store_is_leaving(const struct store *store)
+{
+    return store->leaving.first != NULL || store->bytes.spare_bytes > store->bytes.spare_bytes_max;
+}
+/* Give back a piece of it, a block at most. Returns its bytes. */
+uint64_t store_reclaim(struct store *store);
 
 /* assigned.c */
 
@@ -208,9 +228,9 @@ static inline void store_block_lend(struct block *block) { block->lent++; }
 void store_block_released(struct store *store, struct block *block);
 /* A block that nobody lends or sees any more, present or old. */
 void store_block_drop(struct store *store, struct block *block);
-/* The state has grown or shrunk, and with it what readers may keep: what is spare beyond that goes
- * back to the source. */
-void store_give_spare(struct store *store);
+/* The state has grown or shrunk, and with it what readers may keep: what is spare beyond that
+ * leaves. */
+void store_share_bound(struct store *store);
 
 void store_view_open(struct store *store, struct view *view, enum view_scope scope);
 /* A shard that it reads, from before anything is written to it until the view is closed, or ended.

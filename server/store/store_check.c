@@ -185,6 +185,40 @@ static void check_views(const struct store *store, struct store_sums *sums, stru
         check_object(check, "the newest view is not the last of the list");
 }
 
+static bool is_first_of_variable(const struct store *store, const struct shard *shard)
+{
+    const struct shard *first = store->leaving.first;
+
+    while (first->variable != shard->variable)
+        first = first->among_leaving.next;
+    return first == shard;
+}
+
+/* What leaves is nobody's, and its bytes are counted until they are given back. */
+static void check_leaving(const struct store *store, struct store_sums *sums, struct check *check)
+{
+    uint64_t bytes = 0;
+
+    for (const struct shard *shard = store->leaving.first; shard != NULL;
+         shard = shard->among_leaving.next) {
+        const struct variable *variable = shard->variable;
+        if (shard->users > 0 || variable->placements[shard->placement].here != NULL)
+            check_object(check, "variable %s: a shard of it leaves and is used", variable->name);
+        if (variable->here_count == 0 && is_first_of_variable(store, shard))
+            bytes += variable->own_bytes;
+        bytes += shard->fill_bytes;
+        for (uint64_t at = 0; at < shard->fill_bytes;) {
+            const uint64_t list = at / shard->bytes;
+            const struct block *block =
+                shard->list[list][at % shard->bytes / shard->variable->block_bytes];
+            check_place(shard, block, sums, check);
+            sums->lent += block->lent;
+            at += block->bytes;
+        }
+    }
+    check_same(check, store->leaving_bytes, bytes, "bytes that leave", "the store");
+}
+
 void store_check(const struct store *store, struct store_sums *sums, struct check *check)
 {
     const struct variable *before = NULL;
@@ -216,6 +250,7 @@ void store_check(const struct store *store, struct store_sums *sums, struct chec
     check_same(
         check, store->shards.count, sums->shards - deleted_shards, "shards by number", "the store");
     check_views(store, sums, check);
+    check_leaving(store, sums, check);
     check_old(store, sums, check);
 }
 

@@ -34,89 +34,12 @@ void store_init(
     key_map_init(&store->names, memory);
 }
 
-static void drop_list(struct store *store, struct shard *shard, uint32_t list)
-{
-    struct block **blocks = shard->list[list];
-
-    if (blocks == NULL)
-        return;
-    for (uint32_t i = 0; i < shard->block_count; i++) {
-        for (struct block *block = blocks[i], *older; block != NULL; block = older) {
-            assert(block->shard == shard);
-            older = block->older;
-            block->older = NULL;
-            if (block->died == 0)
-                store_block_drop(store, block);
-            else
-                block->shard = NULL; /* old: it goes when its reader lets go */
-        }
-    }
-    sized_pool_give(&store->bytes, blocks, shard->block_count * sizeof *blocks);
-}
-
-static void free_shard(struct store *store, struct shard *shard)
-{
-    assert(shard->users == 0 && shard->views == 0);
-    store_assigned_drop(store, shard);
-    for (uint32_t i = 0; i < shard->list_count; i++)
-        drop_list(store, shard, i);
-    assert(store->state_bytes >= shard->bytes * shard->list_count);
-    assert(store->shard_count > 0);
-    store->state_bytes -= shard->bytes * shard->list_count;
-    store->shard_count--;
-}
-
-static void free_variable(struct store *store, struct variable *variable)
-{
-    assert(store->own_bytes >= variable->own_bytes);
-    assert(store->deleted_count >= variable->deleted);
-    store->own_bytes -= variable->own_bytes;
-    store->record_bytes -= variable->record_bytes;
-    sized_pool_give(
-        &store->bytes, variable->shards, variable->held_count * sizeof *variable->shards);
-    sized_pool_give(
-        &store->bytes, variable->placements,
-        variable->placement_count * sizeof *variable->placements);
-    if (variable->name != NULL)
-        sized_pool_give(&store->bytes, variable->name, strlen(variable->name) + 1);
-    store->deleted_count -= variable->deleted;
-    sized_pool_give(&store->bytes, variable, sizeof *variable);
-}
-
-static void mark_deleted(struct store *store, struct variable *variable)
-{
-    assert(!variable->deleted);
-    variable->deleted = true;
-    store->deleted_count++;
-}
-
-/* Free the shards of a deleted variable that nobody uses, and with the last one the variable. */
-static void free_unused(struct store *store, struct variable *variable)
-{
-    bool used = false;
-
-    for (uint32_t i = 0; i < variable->placement_count; i++) {
-        struct placement *placement = &variable->placements[i];
-        if (placement->here == NULL)
-            continue;
-        if (placement->here->users > 0) {
-            used = true;
-            continue;
-        }
-        free_shard(store, placement->here);
-        placement->here = NULL;
-    }
-    if (!used)
-        free_variable(store, variable);
-    store_give_spare(store);
-}
-
 void store_let_go(struct store *store, struct shard *shard)
 {
     assert(shard->users > 0);
     shard->users--;
     if (shard->users == 0 && shard->variable->deleted)
-        free_unused(store, shard->variable);
+        store_leave_shard(store, shard);
 }
 
 void store_deinit(struct store *store)
@@ -124,8 +47,10 @@ void store_deinit(struct store *store)
     for (struct variable *variable = store->variables.first, *next; variable != NULL;
          variable = next) {
         next = variable->in_store.next;
-        free_unused(store, variable);
+        store_leave(store, variable);
     }
+    while (store_is_leaving(store))
+        (void)store_reclaim(store);
     while (store->old_blocks.first != NULL) { /* lent, and never released */
         struct block *block = store->old_blocks.first;
         LIST_REMOVE(&store->old_blocks, block, among_old);
@@ -159,6 +84,7 @@ static bool make_shard(
 
     *shard = (struct shard){
         .id = placement->shard_id,
+        .placement = (uint32_t)(placement - variable->placements),
         .layout_epoch = placement->layout_epoch,
         .variable = variable,
         .bytes = placement->bytes,
@@ -175,6 +101,7 @@ static bool make_shard(
     }
     store->state_bytes += shard->bytes * shard->list_count;
     store->shard_count++;
+    variable->here_count++;
     placement->here = shard;
     complete = complete && store_assignable(store, shard);
     return complete && id_map_put(&store->shards, shard->id, shard);
@@ -342,8 +269,9 @@ static void unmake(struct store *store, struct variable *variable)
         if (variable->placements[i].here != NULL)
             id_map_remove(&store->shards, variable->placements[i].shard_id);
     }
-    mark_deleted(store, variable);
-    free_unused(store, variable);
+    variable->deleted = true;
+    store->deleted_count++;
+    store_leave(store, variable);
 }
 
 /* So that it is found. False: no memory. */
@@ -402,7 +330,7 @@ enum sumac_status store_add(
     variable->record_bytes = VARIABLE_RECORD_BYTES + strlen(variable->name) +
                              variable->placement_count * PLACEMENT_RECORD_BYTES;
     store->record_bytes += variable->record_bytes;
-    store_give_spare(store);
+    store_share_bound(store);
     return SUMAC_OK;
 }
 
@@ -494,8 +422,9 @@ void store_delete(struct store *store, struct variable *variable)
     }
     assert(store->variable_count >= variable->published);
     store->variable_count -= variable->published;
-    mark_deleted(store, variable);
-    free_unused(store, variable);
+    variable->deleted = true;
+    store->deleted_count++;
+    store_leave(store, variable);
 }
 
 struct variable *store_find(const struct store *store, uint64_t variable_id)

@@ -270,6 +270,56 @@ static void much_is_asked_for_at_once(void **state)
     assert_steps_were_short(talk);
 }
 
+/* A block given back to the system takes a tenth of a millisecond. */
+static void a_large_variable_is_deleted(void **state)
+{
+    enum { blocks = 64 };
+    struct talk *const talk = *state;
+    struct lane_config config = ample_config();
+    uint64_t bytes;
+
+    config.view_bytes_max = 1;
+    talk_start(talk, &config);
+    talk_variable(talk, VARIABLE, blocks * STORE_BLOCK_BYTES / 4, UPDATE_ASSIGN_ADD);
+    (void)go_on(talk);
+    talk_variable(talk, VARIABLE + 1, 4, UPDATE_ASSIGN_ADD);
+    bytes = talk->bytes_taken;
+    assert_true(bytes > (uint64_t)blocks * STORE_BLOCK_BYTES);
+    talk->most_work = 0;
+
+    talk_delete(talk, VARIABLE);
+    assert_true(times_said(talk, "report ") == 1); /* answered at once, … */
+    assert_true(bytes - talk->bytes_taken < bytes / 2);
+    const uint32_t steps = go_on(talk); /* … and given back after it */
+
+    assert_true(bytes - talk->bytes_taken >= (uint64_t)blocks * STORE_BLOCK_BYTES);
+    assert_in_range(steps, 2, blocks);
+    assert_steps_were_short(talk);
+}
+
+/* What is filled anew takes the place of what leaves: no more is held than the state may. */
+static void what_is_created_after_a_delete_waits_for_what_leaves(void **state)
+{
+    enum { blocks = 16 };
+    struct talk *const talk = *state;
+    struct lane_config config = ample_config();
+
+    config.view_bytes_max = 1;
+    config.state_bytes_max = (blocks + 4) * (uint64_t)STORE_BLOCK_BYTES;
+    talk_start(talk, &config);
+    talk_variable(talk, VARIABLE, blocks * STORE_BLOCK_BYTES / 4, UPDATE_ASSIGN_ADD);
+    (void)go_on(talk);
+    talk_forget(talk);
+    talk_delete(talk, VARIABLE);
+
+    talk_variable(talk, VARIABLE + 1, blocks * STORE_BLOCK_BYTES / 4, UPDATE_ASSIGN_ADD);
+    talk->most_bytes_taken = talk->bytes_taken;
+    (void)go_on(talk);
+
+    assert_true(store_find(&talk->lane->store, VARIABLE + 1)->filled);
+    assert_true(talk->most_bytes_taken <= config.state_bytes_max + 2 * SIZED_POOL_EMPTY_BYTES_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +328,8 @@ int main(void)
         talk_test(many_pulls_time_out_at_once),
         talk_test(many_streams_say_no_hello_in_time),
         talk_test(much_is_asked_for_at_once),
+        talk_test(a_large_variable_is_deleted),
+        talk_test(what_is_created_after_a_delete_waits_for_what_leaves),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

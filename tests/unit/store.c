@@ -118,6 +118,14 @@ static void values_do_not_depend_on_the_split(void **state)
         second->list[STORE_VALUE][0]->data + 32, all->list[STORE_VALUE][2]->data, 32);
 }
 
+/* And all that leaves with it is given back. */
+static void delete_wholly(struct store *store, struct variable *variable)
+{
+    store_delete(store, variable);
+    while (store_is_leaving(store))
+        (void)store_reclaim(store);
+}
+
 static void a_small_variable_takes_a_small_block(void **state)
 {
     struct fixture *fixture = *state;
@@ -128,7 +136,7 @@ static void a_small_variable_takes_a_small_block(void **state)
 
     add(&store, 1, 64, UPDATE_SGD);
 
-    assert_true(fixture->bytes_taken - before < 300000); /* pools and slabs, and no 1 MiB block */
+    assert_true(fixture->bytes_taken - before < 400000); /* pools and slabs, and no 1 MiB block */
     store_deinit(&store);
 }
 
@@ -242,7 +250,7 @@ static void shards_without_rows_take_of_the_state(void **state)
     assert_int_equal(
         store_add(&fixture->store, &given, 0, &one_more, &error), SUMAC_RESOURCE_EXHAUSTED);
     for (uint32_t i = 0; i < variables; i++)
-        store_delete(&fixture->store, added[i]);
+        delete_wholly(&fixture->store, added[i]);
 
     assert_int_equal(fixture->store.own_bytes, 0);
     assert_true(fixture->bytes_taken - before < taken / 3); /* the map of shards stays */
@@ -264,6 +272,48 @@ static void a_deleted_variable_is_not_found_and_stays_for_its_users(void **state
     assert_int_equal(fixture->store.state_bytes, 160);
     store_let_go(&fixture->store, shard);
     assert_int_equal(fixture->store.state_bytes, 0);
+}
+
+/* A block at a time, from the last one, of the last slot, on; and meanwhile it counts no more. */
+static void what_is_deleted_is_given_back_a_block_at_a_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ADAM);
+    const uint64_t bytes = store->state_bytes;
+    const uint32_t blocks = 3 * variable->shards[0].block_count;
+    uint32_t pieces = 0;
+
+    store_delete(store, variable);
+
+    assert_int_equal(store->state_bytes + store->own_bytes, 0);
+    assert_true(store->leaving_bytes > bytes);
+    for (uint64_t left = bytes; store_is_leaving(store); pieces++) {
+        const uint64_t given = store_reclaim(store);
+        assert_in_range(given, 1, store->block_bytes);
+        left -= given;
+    }
+    assert_int_equal(pieces, blocks);
+    assert_int_equal(store->leaving_bytes, 0);
+}
+
+/* Each goes when its last user lets go, and looks at no other. */
+static void a_shard_leaves_for_itself(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct variable *variable = add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+
+    store_use(shard);
+    store_delete(store, variable);
+    assert_false(store_is_leaving(store));
+    assert_int_equal(store->deleted_count, 1);
+
+    store_let_go(store, shard);
+
+    assert_ptr_equal(store->leaving.first, shard);
+    assert_int_equal(store->deleted_count, 0);
 }
 
 /* Runs of elements that begin and end anywhere, some of them twice. */
@@ -338,12 +388,12 @@ make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t ap
             memcpy(text, error.text, sizeof text);
         else if (store_fill(store, made[count++], UINT64_MAX, &error) != SUMAC_OK) {
             memcpy(text, error.text, sizeof text);
-            store_delete(store, made[--count]);
+            delete_wholly(store, made[--count]);
         }
     }
     for (uint64_t i = 0; i < count; i++)
         if (i % apart != 0)
-            store_delete(store, made[i]);
+            delete_wholly(store, made[i]);
     return text;
 }
 
@@ -369,7 +419,7 @@ static void what_lies_between_small_variables_is_of_the_state(void **state)
     assert_true(full > 0);
     assert_true(in_use < STATE * 3 / 4);
     while (store.variables.first != NULL)
-        store_delete(&store, store.variables.first);
+        delete_wholly(&store, store.variables.first);
     assert_true(fixture->bytes_taken <= SIZED_POOL_EMPTY_BYTES_MAX + 65536); /* and the maps */
     assert_true(store_state_bytes(&store) <= 65536);
     add(&store, id, (3 << 20) / sizeof(float), UPDATE_SGD);
@@ -389,6 +439,8 @@ int main(void)
         store_test(shards_without_rows_take_of_the_state),
         store_test(what_lies_between_small_variables_is_of_the_state),
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
+        store_test(what_is_deleted_is_given_back_a_block_at_a_time),
+        store_test(a_shard_leaves_for_itself),
         store_test(a_shard_is_assigned_when_all_its_elements_are),
         store_test(what_is_never_assigned_leaves_nothing_behind),
         store_test(what_is_to_be_assigned_is_within_the_bound_of_the_state),

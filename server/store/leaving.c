@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaving.c -- what was deleted is given back a block at a time.
+ *
+ * To give a block of 1 MiB back to the system takes a tenth of a millisecond, and a variable may
+ * have millions of them. So what is deleted, and used by nobody, counts no more at once, and its
+ * blocks go with the steps that follow, from the last one made to the first. What they hold until
+ * then is beside the bound of the state, and new variables wait for it before they are filled: so
+ * no more is held than was before.
+ */
+#include "store.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* It is in nobody's use: of all that is known of it, its memory alone is left. */
+static void leave_variable(struct store *store, struct variable *variable)
+{
+    assert(variable->here_count == 0);
+    assert(store->own_bytes >= variable->own_bytes);
+    assert(store->deleted_count >= variable->deleted);
+    store->own_bytes -= variable->own_bytes;
+    store->leaving_bytes += variable->own_bytes;
+    store->record_bytes -= variable->record_bytes;
+    store->deleted_count -= variable->deleted;
+}
+
+static void free_variable(struct store *store, struct variable *variable)
+{
+    assert(variable->here_count == 0);
+    assert(variable->leaving_count == 0);
+    assert(store->leaving_bytes >= variable->own_bytes);
+    store->leaving_bytes -= variable->own_bytes;
+    sized_pool_give(
+        &store->bytes, variable->shards, variable->held_count * sizeof *variable->shards);
+    sized_pool_give(
+        &store->bytes, variable->placements,
+        variable->placement_count * sizeof *variable->placements);
+    if (variable->name != NULL)
+        sized_pool_give(&store->bytes, variable->name, strlen(variable->name) + 1);
+    sized_pool_give(&store->bytes, variable, sizeof *variable);
+}
+
+void store_leave_shard(struct store *store, struct shard *shard)
+{
+    struct variable *variable = shard->variable;
+
+    assert(shard->users == 0 && shard->views == 0);
+    assert(variable->placements[shard->placement].here == shard);
+    assert(store->state_bytes >= shard->bytes * shard->list_count);
+    assert(store->shard_count > 0);
+    store_assigned_drop(store, shard);
+    store->state_bytes -= shard->bytes * shard->list_count;
+    store->leaving_bytes += shard->fill_bytes;
+    store->shard_count--;
+    variable->placements[shard->placement].here = NULL;
+    LIST_APPEND(&store->leaving, shard, among_leaving);
+    variable->leaving_count++;
+    if (--variable->here_count == 0)
+        leave_variable(store, variable);
+    store_share_bound(store);
+}
+
+void store_leave(struct store *store, struct variable *variable)
+{
+    if (variable->here_count == 0) {
+        leave_variable(store, variable);
+        free_variable(store, variable);
+        store_share_bound(store);
+        return;
+    }
+    for (uint32_t i = 0, left = variable->here_count; left > 0; i++) {
+        struct shard *here = variable->placements[i].here;
+        left -= here != NULL;
+        if (here != NULL && here->users == 0)
+            store_leave_shard(store, here);
+    }
+}
+
+/* A place's present block, and the old ones behind it, which go when their readers let go. */
+static void drop_blocks(struct store *store, const struct shard *shard, struct block **place)
+{
+    for (struct block *block = *place, *older; block != NULL; block = older) {
+        assert(block->shard == shard);
+        older = block->older;
+        block->older = NULL;
+        if (block->died == 0)
+            store_block_drop(store, block);
+        else
+            block->shard = NULL;
+    }
+    *place = NULL;
+}
+
+static void free_shard(struct store *store, struct shard *shard)
+{
+    struct variable *variable = shard->variable;
+
+    assert(shard->fill_bytes == 0);
+    assert(variable->leaving_count > 0);
+    for (uint32_t i = 0; i < shard->list_count; i++)
+        sized_pool_give(&store->bytes, shard->list[i], shard->block_count * sizeof *shard->list[i]);
+    LIST_REMOVE(&store->leaving, shard, among_leaving);
+    if (--variable->leaving_count == 0 && variable->here_count == 0)
+        free_variable(store, variable);
+}
+
+/* The block that was made last. */
+static uint64_t free_block(struct store *store, struct shard *shard)
+{
+    const uint64_t list = (shard->fill_bytes - 1) / shard->bytes;
+    const uint64_t index = (shard->fill_bytes - 1) % shard->bytes / shard->variable->block_bytes;
+    const uint64_t left = list * shard->bytes + index * shard->variable->block_bytes;
+    const uint64_t bytes = shard->fill_bytes - left;
+
+    assert(list < shard->list_count && index < shard->block_count);
+    assert(store->leaving_bytes >= bytes);
+    drop_blocks(store, shard, &shard->list[list][index]);
+    shard->fill_bytes = left;
+    store->leaving_bytes -= bytes;
+    return bytes;
+}
+
+uint64_t store_reclaim(struct store *store)
+{
+    struct shard *shard = store->leaving.first;
+    uint64_t bytes = 0;
+
+    assert(store_is_leaving(store));
+    if (store->bytes.spare_bytes > store->bytes.spare_bytes_max)
+        return sized_pool_shrink(&store->bytes);
+    if (shard->fill_bytes > 0)
+        bytes = free_block(store, shard);
+    if (shard->fill_bytes == 0)
+        free_shard(store, shard);
+    store_share_bound(store);
+    return bytes;
+}
