@@ -333,7 +333,7 @@ struct sim_pull *checker_pull(struct world *world, struct sim_session *life)
         return NULL;
     struct sim_pull *pull = world_take(world, sizeof *pull);
     pull->session = life;
-    life->pulled_us = world->now_us;
+    life->pulled_us = pull->began_us = world->now_us;
     pull->token = checker->pull_count + 1;
     checker->pulls[checker->pull_count++] = pull;
     for (uint32_t i = 0; i < checker->push_count; i++) {
@@ -387,6 +387,18 @@ static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps
         checker_violation(world, "a pull lacks what an earlier one has seen");
 }
 
+/* A reader keeps no ps in sight: it waits in vain for one that is gone. */
+static bool may_time_out(const struct world *world, const struct sim_pull *pull)
+{
+    const struct checker *checker = world->checker;
+    const bool gone = checker->ps_exited || checker->state_lost || checker->terminated;
+
+    if (!world->clients[pull->session->client]->reader)
+        return pull->hurried;
+    return gone || world_was_short(world) ||
+           !checker_was_calm(world, pull->session, pull->began_us);
+}
+
 void checker_pulled(struct world *world, struct sim_pull *pull, const struct session_effect *effect)
 {
     trace_say(
@@ -402,7 +414,7 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         checker_violation(world, "a pull is answered without its versions");
         return;
     }
-    if (effect->error.reason == SUMAC_REASON_TIMED_OUT && !pull->hurried)
+    if (effect->error.reason == SUMAC_REASON_TIMED_OUT && !may_time_out(world, pull))
         checker_violation(world, "a pull is never answered");
     made_if(world, MADE_pull_timed_out, effect->error.reason == SUMAC_REASON_TIMED_OUT);
     made_if(world, MADE_pull_cancelled, effect->error.status == SUMAC_CANCELLED);
@@ -421,6 +433,7 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         return;
     }
     pull->answered = true;
+    made_if(world, MADE_reader_pulled, world->clients[pull->session->client]->reader);
     for (uint32_t ps = 0; ps < world->ps_count; ps++) {
         if ((pull->asked >> ps & 1) == 0)
             continue;

@@ -155,6 +155,7 @@ struct sim_pull {
     struct snapshot snapshots[SIM_PS_MAX];
     uint32_t versions_at[SIM_PS_MAX][ROWS];   /* a piece of that row */
     uint64_t versions_told[SIM_PS_MAX][ROWS]; /* to anybody, before it began */
+    uint64_t began_us;
     bool hurried, cancelled; /* it may end by its deadline; its client does not want it any more */
     uint32_t piece_count;
 };

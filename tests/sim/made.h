@@ -38,6 +38,8 @@
     X(in_runs, "pieces in several runs")                                                           \
     X(checked, "parts with a checksum")                                                            \
     X(corrupted, "corrupted pushes")                                                               \
+    X(reader, "readers without a session")                                                         \
+    X(reader_pulled, "their pulls")                                                                \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \

@@ -206,6 +206,7 @@ static void started(struct world *world, const struct event *event)
     struct client *client = world->clients[event->number];
     struct process *process = &world->processes[process_number(client)];
     const struct session_config config = {
+        .reader = client->reader,
         .role = client->member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
         .job = client->member ? "worker" : "",
         .task = client->member ? client->task : 0,
@@ -257,13 +258,16 @@ struct client *client_make(struct world *world, uint32_t index)
     client->index = index;
     const bool twin = world->twin && index + 1 == world->client_count;
     client->member = index < world->member_count || twin;
+    client->reader = !client->member && world_chance(world, 40);
     client->task = twin ? world_below(world, world->member_count) : index;
     client->pushes_left = world_between(world, 1, world->pushes_max);
     client->pulls_left = world_has(world, FAULT_PULLS) ? 4 : world_below(world, 2);
+    client->pulls_left += client->reader ? 2 : 0;
     client->window = world_between(world, 1, 4);
     world->processes[process_of_client(index)] = (struct process){
         .name = twin             ? "twin"
                 : client->member ? names[index]
+                : client->reader ? "reader"
                                  : "observer",
         .wake_us = UINT64_MAX};
     uint64_t late_us = world_chance(world, 30) ? world_below(world, 20 * world->delay_us_max) : 0;

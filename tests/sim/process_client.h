@@ -21,6 +21,7 @@ enum phase {
 struct client {
     uint32_t index;
     bool member;
+    bool reader; /* it has no session */
     uint32_t task;
     uint64_t clock_offset_us;
     struct session *session;
@@ -37,6 +38,7 @@ struct client {
     uint32_t list_limit;          /* of a page; 0: as many as an answer takes */
     bool scratched;               /* the variable of its own is there */
     uint32_t pushes_left, pulls_left;
+    uint32_t looks_left; /* of a reader, for what there is */
     uint32_t window;
     uint32_t pushes_open, pulls_open;
     uint64_t tokens;

@@ -12,6 +12,8 @@
 #define CREATE_RETRY_US 200000u
 #define SEED_RETRY_US 2000000u
 #define DRAIN_POLL_US 300000u
+#define LOOK_US 500000u
+#define LOOKS 60u
 
 static uint32_t process_number(const struct client *client)
 {
@@ -84,6 +86,44 @@ static void created(struct world *world, struct client *client, const struct ses
     if (!reply->assign && client->variable == VARIABLES)
         world->checker->seed_assigned = true;
     create_after(world, client, 0);
+}
+
+/* ---- reading, without a session */
+
+static bool all_known(const struct world *world)
+{
+    const struct sim_variable *variables = world->checker->variables;
+    bool known = true;
+
+    for (uint32_t i = 0; i < SEED; i++)
+        known = known && (variables[i].known || (i >= SLOW && !world->slotted));
+    return known;
+}
+
+/* What it is to read may never be created. */
+static void look(struct world *world, const struct event *event)
+{
+    struct client *client = world->clients[event->number];
+
+    if (client->phase != PHASE_CREATING)
+        return;
+    if (!all_known(world) && client->looks_left-- > 0) {
+        world_after(world, LOOK_US, process_number(client), look, client->index, NULL);
+        return;
+    }
+    if (!all_known(world))
+        client->pulls_left = 0;
+    client->phase = PHASE_WORKING;
+    act_later(world, client);
+}
+
+static void begin_to_read(struct world *world, struct client *client)
+{
+    made(world, MADE_reader);
+    client->phase = PHASE_CREATING;
+    client->pushes_left = 0;
+    client->looks_left = LOOKS;
+    world_after(world, 0, process_number(client), look, client->index, NULL);
 }
 
 /* ---- what it does next */
@@ -182,6 +222,10 @@ void program_effect(struct world *world, struct client *client, const struct ses
 
     switch (effect->kind) {
     case SESSION_EFFECT_JOINED:
+        if (client->reader) {
+            begin_to_read(world, client);
+            break;
+        }
         session_read(client->session, &state);
         checker_joined(world, client->life, &state);
         client->phase = PHASE_CREATING;

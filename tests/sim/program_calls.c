@@ -173,7 +173,7 @@ void program_call(struct world *world, struct client *client)
 {
     if (client->calling != 0 || !world_chance(world, 6))
         return;
-    if (world_chance(world, 50))
+    if (client->reader || world_chance(world, 50))
         begin_list(world, client);
     else if (client->scratched)
         delete_scratch(world, client);

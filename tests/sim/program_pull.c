@@ -10,6 +10,7 @@
 
 #define PULL_TIMEOUT_MS 250000u
 #define HURRY_MS_MAX 300u
+#define READER_TIMEOUT_MS 40000u
 
 static void
 want(struct session_piece *pieces, uint32_t *count, const struct sim_shard *shard, void *data)
@@ -87,6 +88,15 @@ static void cancel(struct world *world, const struct event *event)
     client_step(world, event->data, &forget);
 }
 
+/* A reader does not hear which ps are gone. */
+static uint32_t
+timeout_ms(struct world *world, const struct client *client, const struct sim_pull *pull)
+{
+    if (client->reader)
+        return READER_TIMEOUT_MS;
+    return pull->hurried ? world_between(world, 1, HURRY_MS_MAX) : PULL_TIMEOUT_MS;
+}
+
 void program_pull(struct world *world, struct client *client)
 {
     struct sim_pull *pull = checker_pull(world, client->life);
@@ -99,8 +109,8 @@ void program_pull(struct world *world, struct client *client)
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         if ((chosen >> ps & 1) != 0)
             want_ps(world, pull, ps, pieces);
-    pull->own = world_chance(world, 75);
-    pull->hurried = world_chance(world, 8);
+    pull->own = !client->reader && world_chance(world, 75);
+    pull->hurried = !client->reader && world_chance(world, 8);
     trace_say(
         world, "%s pulls from ps set %x%s: pull %" PRIu64,
         world->processes[process_of_client(client->index)].name, pull->asked,
@@ -110,7 +120,7 @@ void program_pull(struct world *world, struct client *client)
         .pieces = pieces,
         .piece_count = pull->piece_count,
         .after_own_pushes = pull->own,
-        .timeout_ms = pull->hurried ? world_between(world, 1, HURRY_MS_MAX) : PULL_TIMEOUT_MS,
+        .timeout_ms = timeout_ms(world, client, pull),
     };
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &wanted};
     client->pulls_open++;
