@@ -244,10 +244,30 @@ was_answered(struct session *session, const struct call *call, const wire_messag
     answer(session, &call->wanted, reply, NULL);
 }
 
+/* A list is of the cluster that the session is of, or of none: variables of two would be mixed. */
+static bool is_of_this_cluster(
+    const struct session *session, const struct call *call, const wire_message *message,
+    struct sumac_error *why)
+{
+    const wire_list_reply *reply = (const wire_list_reply *)message;
+    const struct link *link = &session->links[call->wanted.ps];
+
+    if (message->descriptor != &sumac__v1__list_reply__descriptor)
+        return true;
+    const struct ps_identity it = {
+        .cluster_id = reply->cluster_id,
+        .epoch = reply->epoch != 0 ? reply->epoch : session->epoch,
+        .incarnation = reply->ps_incarnation != 0 ? reply->ps_incarnation : link->incarnation};
+    return link_is_same(session, link, &it, why);
+}
+
+/* Whose ps has lost its state has lost its session, too. */
 static void
 has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
     answer(session, &call->wanted, NULL, error);
+    if (error->reason == SUMAC_REASON_STATE_LOST && session->phase == PHASE_OPEN)
+        session_end(session, error, NULL);
 }
 
 /* A ps that says that the time is over goes by the time that the request names. */
@@ -261,6 +281,7 @@ may_go_well(const struct session *session, const struct call *call, const struct
 
 static const struct call_kind given = {
     .compose = lend_request,
+    .accepts = is_of_this_cluster,
     .answered = was_answered,
     .failed = has_failed,
     .is_made_again = may_go_well};

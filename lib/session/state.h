@@ -338,6 +338,16 @@ void stream_hello(
     const struct session *session, const struct link *link, enum session_lane lane,
     wire_hello *hello);
 void streams_close(struct session *session);
+/* What a ps says of itself. */
+struct ps_identity {
+    uint64_t cluster_id; /* 0: none yet */
+    uint64_t epoch, incarnation;
+};
+/* Whose state is gone, or went back, is no longer the ps that this session's pushes were applied
+ * to: false, and the error says so. */
+bool link_is_same(
+    const struct session *session, const struct link *link, const struct ps_identity *it,
+    struct sumac_error *error);
 /* This ps was restarted, and its state is lost. */
 void fail_restarted(
     const struct session *session, const struct link *link, struct sumac_error *error);

@@ -274,34 +274,31 @@ void stream_hello(
     }
 }
 
-/* Whose state is gone, or went back, is no longer the ps that this session's pushes were applied
- * to. */
-static bool is_same_ps(struct session *session, struct link *link, const wire_greeting *greeting)
+bool link_is_same(
+    const struct session *session, const struct link *link, const struct ps_identity *it,
+    struct sumac_error *error)
 {
-    assert(greeting != NULL);
-    struct sumac_error error;
-    const bool other_cluster = session->cluster_id != 0 && greeting->cluster_id != 0 &&
-                               greeting->cluster_id != session->cluster_id;
+    const bool other_cluster =
+        session->cluster_id != 0 && it->cluster_id != 0 && it->cluster_id != session->cluster_id;
+
+    assert(link->ps < session->link_count);
     if (other_cluster && !is_known(session, link)) {
         (void)fail(
-            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64
             "; check the addresses of job ps",
-            link->ps, ps_address(session, link->ps), greeting->cluster_id, session->cluster_id);
-    } else if (
-        other_cluster ||
-        (link->incarnation != 0 && greeting->ps_incarnation != link->incarnation)) {
-        fail_restarted(session, link, &error);
-    } else if (session->epoch != 0 && greeting->epoch != session->epoch) {
+            link->ps, ps_address(session, link->ps), it->cluster_id, session->cluster_id);
+    } else if (other_cluster || (link->incarnation != 0 && it->incarnation != link->incarnation)) {
+        fail_restarted(session, link, error);
+    } else if (session->epoch != 0 && it->epoch != session->epoch) {
         (void)fail(
-            &error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+            error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
             "ps %" PRIu32 " at %s went back to epoch %" PRIu64
             " and this session is of epoch %" PRIu64 "; start the run again",
-            link->ps, ps_address(session, link->ps), greeting->epoch, session->epoch);
+            link->ps, ps_address(session, link->ps), it->epoch, session->epoch);
     } else {
         return true;
     }
-    session_end(session, &error, NULL);
     return false;
 }
 
@@ -329,8 +326,16 @@ bool stream_greeted(
     struct session *session, struct link *link, enum session_lane lane,
     const wire_greeting *greeting)
 {
-    if (!is_same_ps(session, link, greeting))
+    const struct ps_identity it = {
+        .cluster_id = greeting->cluster_id,
+        .epoch = greeting->epoch,
+        .incarnation = greeting->ps_incarnation};
+    struct sumac_error error;
+
+    if (!link_is_same(session, link, &it, &error)) {
+        session_end(session, &error, NULL);
         return false;
+    }
     struct stream *stream = &link->streams[lane];
     stream->failures = 0;
     link->incarnation = greeting->ps_incarnation;

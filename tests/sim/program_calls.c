@@ -193,15 +193,14 @@ static bool is_known(const struct world *world, const wire_variable *listed)
     return false;
 }
 
-/* What had been created when the list was asked for is in it, in the order of the ids, unless ps 0
- * was restarted meanwhile: that is another cluster. */
+/* What had been created when the list was asked for is in it, in the order of the ids. */
 static void listed(struct world *world, struct client *client, const wire_list_reply *reply)
 {
     struct session_state state;
 
     session_read(client->session, &state);
     if (reply->cluster_id != state.cluster_id)
-        return;
+        checker_violation(world, "a list is of another cluster than the session");
     made(world, client->list_limit == 0 ? MADE_listed : MADE_listed_page);
     if (client->list_limit != 0 && reply->n_variables > client->list_limit)
         checker_violation(world, "a page has more variables than were asked for");

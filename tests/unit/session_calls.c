@@ -206,6 +206,104 @@ static void a_reader_may_call_what_needs_no_session(void **state)
     talk_close(&talk);
 }
 
+/* What the ps says of itself. */
+static void answer_as(struct talk *talk, uint64_t cluster_id, uint64_t epoch, uint64_t incarnation)
+{
+    wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+
+    reply.cluster_id = cluster_id;
+    reply.epoch = epoch;
+    reply.ps_incarnation = incarnation;
+    talk_step(
+        talk,
+        (struct session_event){
+            .kind = SESSION_EVENT_CALL_ANSWERED, .call = asked(talk)->call, .reply = &reply.base});
+}
+
+/* It was asked again, say, and ps 0 was restarted between: variables of two clusters are no list.
+ * The caller hears before its session ends. */
+static void a_list_of_a_ps_that_was_restarted_ends_the_session(void **state)
+{
+    static const struct {
+        uint64_t cluster_id, epoch, incarnation;
+        const char *text;
+    } cases[] = {
+        {41, 1, 100, "ps 0 at h0:2222 was restarted and its state is lost; start the run again"},
+        {42, 1, 999, "ps 0 at h0:2222 was restarted and its state is lost; start the run again"},
+        {42, 2, 100,
+         "ps 0 at h0:2222 went back to epoch 2 and this session is of epoch 1; start the run "
+         "again"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct talk talk;
+        talk_open(&talk, 1);
+        ask(&talk, &(struct session_call){.token = 7});
+        answer_as(&talk, cases[i].cluster_id, cases[i].epoch, cases[i].incarnation);
+
+        const struct session_effect *answered = talk_find(&talk, SESSION_EFFECT_ANSWERED);
+        const struct session_effect *end = talk_find(&talk, SESSION_EFFECT_ENDED);
+        assert_non_null(answered);
+        assert_true(answered < end);
+        assert_int_equal(answered->error.reason, SUMAC_REASON_STATE_LOST);
+        assert_string_equal(answered->error.text, cases[i].text);
+        assert_int_equal(end->error.reason, SUMAC_REASON_STATE_LOST);
+        talk_close(&talk);
+    }
+}
+
+static void a_readers_session_ends_so_too(void **state)
+{
+    struct talk talk;
+    const struct session_config config = {
+        .reader = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
+
+    (void)state;
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    ask(&talk, &(struct session_call){.token = 7, .any_ps = true});
+    answer_as(&talk, 42, 1, 999);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_STATE_LOST);
+    talk_close(&talk);
+}
+
+static void a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none(void **state)
+{
+    struct talk talk;
+
+    (void)state;
+    talk_open(&talk, 1);
+    ask(&talk, &(struct session_call){.token = 7});
+    answer_as(&talk, 42, 1, 100);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_OK);
+    ask(&talk, &(struct session_call){.token = 8});
+    answer_as(&talk, 0, 0, 0);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ANSWERED)->error.status, SUMAC_OK);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_close(&talk);
+}
+
+/* What every ps knows is asked of one that was there. */
+static void of_any_ps_a_reader_asks_one_that_has_answered(void **state)
+{
+    struct talk talk;
+    const struct session_config config = {
+        .reader = true, .any_ps = true, .job = "", .ps_addresses = talk_addresses, .ps_count = 2};
+
+    (void)state;
+    talk_config(&talk, &config);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
+    talk_known(&talk, 1);
+    ask(&talk, &(struct session_call){.token = 7, .any_ps = true});
+
+    assert_int_equal(asked(&talk)->ps, 1);
+    answer_as(&talk, 42, 1, 101);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ANSWERED)->ps, 1);
+    talk_close(&talk);
+}
+
 static void calls_end_with_the_session(void **state)
 {
     (void)state;
@@ -261,6 +359,10 @@ int main(void)
         cmocka_unit_test(a_call_that_is_not_answered_is_cancelled_when_its_time_is_over),
         cmocka_unit_test(a_call_to_be_made_once_is_not_made_again),
         cmocka_unit_test(a_reader_may_call_what_needs_no_session),
+        cmocka_unit_test(a_list_of_a_ps_that_was_restarted_ends_the_session),
+        cmocka_unit_test(a_readers_session_ends_so_too),
+        cmocka_unit_test(a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none),
+        cmocka_unit_test(of_any_ps_a_reader_asks_one_that_has_answered),
         cmocka_unit_test(calls_end_with_the_session),
         cmocka_unit_test(so_many_calls_are_under_way_and_no_more),
     };
