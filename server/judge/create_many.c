@@ -128,27 +128,47 @@ static wire_create_reply *pack(struct judge *judge, const struct judge_list *lis
     return reply;
 }
 
-/* The first that is not published yet; NULL: none, or one is gone. */
+/* NULL: it is gone. */
+static struct judge_variable *
+at(const struct judge *judge, const struct judge_list *list, uint32_t i)
+{
+    assert(i < list->count);
+    struct judge_variable *variable = judge_variable_by_id(judge, list->ids[i]);
+    return variable == NULL || variable->state == JUDGE_VARIABLE_DELETING ? NULL : variable;
+}
+
+/* From where it was on, the first that is not published yet; NULL: none, or one is gone. Each is
+ * looked at once: what is deleted after it was published the answer finds. */
 static struct judge_variable *awaited(const struct judge *judge, struct judge_list *list)
 {
-    for (list->at = 0; list->at < list->count; list->at++) {
-        struct judge_variable *variable = judge_variable_by_id(judge, list->ids[list->at]);
-        if (variable == NULL || variable->state == JUDGE_VARIABLE_DELETING)
-            return NULL;
-        if (variable->state != JUDGE_VARIABLE_PUBLISHED)
+    for (; list->at < list->count; list->at++) {
+        struct judge_variable *variable = at(judge, list, list->at);
+        if (variable == NULL || variable->state != JUDGE_VARIABLE_PUBLISHED)
             return variable;
     }
     return NULL;
 }
 
+/* count: all are there. */
+static uint32_t first_gone(const struct judge *judge, const struct judge_list *list)
+{
+    uint32_t i = 0;
+
+    while (i < list->count && at(judge, list, i) != NULL)
+        i++;
+    return i;
+}
+
 static void answer(struct judge *judge, uint64_t call, const struct judge_list *list)
 {
-    if (list->at < list->count) {
+    const uint32_t gone = first_gone(judge, list);
+
+    if (gone < list->count) {
         judge_fail(
             judge, call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
             "variable number %u of the %u of this create was deleted, or could not be made, while "
             "the others were: create them again",
-            list->at + 1, list->count);
+            gone + 1, list->count);
         return;
     }
     const wire_create_reply *reply = pack(judge, list);
