@@ -324,14 +324,13 @@ static void start_join(
     struct judge_task *task)
 {
     assert((task != NULL) == (request->role == SUMAC__V1__ROLE__ROLE_MEMBER));
-    struct judge_session *session = judge_session_add(judge, judge->random);
+    struct judge_session *session = judge_session_add(judge, judge->random, request->nonce.data);
     if (session == NULL) {
         judge_fail(
             judge, event->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory for another session");
         return;
     }
-    memcpy(session->nonce, request->nonce.data, JUDGE_ID_BYTES);
     session->role = (uint32_t)request->role;
     session->state = JUDGE_SESSION_WAITING;
     session->join_call = event->call;

@@ -79,6 +79,7 @@ struct judge *judge_create(const struct lane_config *config, const struct memory
     judge->peers = take_zeroed(memory, peers_bytes);
     key_map_init(&judge->tasks_by_key, memory);
     key_map_init(&judge->sessions_by_id, memory);
+    key_map_init(&judge->sessions_by_nonce, memory);
     key_map_init(&judge->variables_by_name, memory);
     id_map_init(&judge->variables_by_id, memory);
     if (judge_effects_init(judge) && judge->peers != NULL)
@@ -110,6 +111,7 @@ void judge_destroy(struct judge *judge)
     judge_effects_deinit(judge);
     memory_give(judge->memory, judge->peers, peers_bytes);
     key_map_deinit(&judge->tasks_by_key);
+    key_map_deinit(&judge->sessions_by_nonce);
     key_map_deinit(&judge->sessions_by_id);
     key_map_deinit(&judge->variables_by_name);
     id_map_deinit(&judge->variables_by_id);

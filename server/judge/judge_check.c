@@ -127,6 +127,8 @@ static void check_sessions(const struct sums *sums)
         check_session(sums, session);
     check_same(sums->check, judge->sessions_pool.used, listed, "sessions", "the judge");
     check_same(sums->check, judge->sessions_by_id.count, listed, "sessions by id", "the judge");
+    check_same(
+        sums->check, judge->sessions_by_nonce.count, listed, "sessions by nonce", "the judge");
 }
 
 /* ---- orders ---- */

@@ -128,7 +128,7 @@ enum judge_session_state {
 
 struct judge_session {
     LINKS(struct judge_session) in_judge;
-    struct key_entry by_id;
+    struct key_entry by_id, by_nonce;
     uint8_t id[JUDGE_ID_BYTES];
     uint8_t nonce[JUDGE_ID_BYTES];
     enum judge_session_state state;
@@ -323,7 +323,8 @@ struct judge {
                                     goes on above it */
     uint64_t lists_looked_at;
     LIST(struct judge_session) sessions;
-    struct key_map sessions_by_id; /* every message of a session looks here */
+    struct key_map sessions_by_id;    /* every message of a session looks here, … */
+    struct key_map sessions_by_nonce; /* … and every join here */
 
     LIST(struct judge_variable) variables;
     struct key_map variables_by_name;
@@ -440,7 +441,8 @@ uint32_t judge_tasks_forgettable(struct judge *judge);
 struct judge_session *
 judge_session_find(const struct judge *judge, const uint8_t *id, size_t bytes);
 struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce);
-struct judge_session *judge_session_add(struct judge *judge, const void *id);
+/* NULL: no memory. */
+struct judge_session *judge_session_add(struct judge *judge, const void *id, const uint8_t *nonce);
 void judge_session_forget(struct judge *judge, struct judge_session *session);
 void judge_sessions_forget_oldest(struct judge *judge);
 void judge_renewed(struct judge *judge, const wire_bytes *id);

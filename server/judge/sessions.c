@@ -181,14 +181,30 @@ struct judge_session *judge_session_find(const struct judge *judge, const uint8_
 
 struct judge_session *judge_session_find_nonce(const struct judge *judge, const uint8_t *nonce)
 {
-    struct judge_session *session = judge->sessions.first;
-
-    while (session != NULL && memcmp(session->nonce, nonce, JUDGE_ID_BYTES) != 0)
-        session = session->in_judge.next;
-    return session;
+    return key_map_get(&judge->sessions_by_nonce, nonce, JUDGE_ID_BYTES);
 }
 
-struct judge_session *judge_session_add(struct judge *judge, const void *id)
+static struct key_entry entry_of(struct judge_session *session, const uint8_t *key)
+{
+    return (struct key_entry){.key = key, .key_bytes = JUDGE_ID_BYTES, .value = session};
+}
+
+/* So that it is found. False: no memory. */
+static bool enlist(struct judge *judge, struct judge_session *session)
+{
+    session->by_id = entry_of(session, session->id);
+    session->by_nonce = entry_of(session, session->nonce);
+    if (!key_map_put(&judge->sessions_by_id, &session->by_id))
+        return false;
+    if (!key_map_put(&judge->sessions_by_nonce, &session->by_nonce)) {
+        key_map_remove(&judge->sessions_by_id, &session->by_id);
+        return false;
+    }
+    LIST_APPEND(&judge->sessions, session, in_judge);
+    return true;
+}
+
+struct judge_session *judge_session_add(struct judge *judge, const void *id, const uint8_t *nonce)
 {
     struct judge_session *session = pool_take(&judge->sessions_pool);
 
@@ -196,14 +212,11 @@ struct judge_session *judge_session_add(struct judge *judge, const void *id)
         return NULL;
     assert(judge_session_find(judge, id, JUDGE_ID_BYTES) == NULL);
     memcpy(session->id, id, JUDGE_ID_BYTES);
-    session->by_id =
-        (struct key_entry){.key = session->id, .key_bytes = JUDGE_ID_BYTES, .value = session};
-    if (!key_map_put(&judge->sessions_by_id, &session->by_id)) {
-        pool_give(&judge->sessions_pool, session);
-        return NULL;
-    }
-    LIST_APPEND(&judge->sessions, session, in_judge);
-    return session;
+    memcpy(session->nonce, nonce, JUDGE_ID_BYTES);
+    if (enlist(judge, session))
+        return session;
+    pool_give(&judge->sessions_pool, session);
+    return NULL;
 }
 
 void judge_session_forget(struct judge *judge, struct judge_session *session)
@@ -214,6 +227,7 @@ void judge_session_forget(struct judge *judge, struct judge_session *session)
     assert(session->leave_call == 0);
     LIST_REMOVE(&judge->sessions, session, in_judge);
     key_map_remove(&judge->sessions_by_id, &session->by_id);
+    key_map_remove(&judge->sessions_by_nonce, &session->by_nonce);
     judge_voided_drop(judge, &session->voided);
     pool_give(&judge->sessions_pool, session);
 }
@@ -245,7 +259,8 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
 
     return (sessions_max + JUDGE_SETTLED_MAX) * sizeof(struct judge_session) +
            judge->tasks_pool.used * sizeof(struct judge_task) +
-           (sessions_max + JUDGE_SETTLED_MAX + judge->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
+           (2 * (sessions_max + JUDGE_SETTLED_MAX) + judge->tasks_pool.used) *
+               ID_MAP_ENTRY_BYTES_MAX +
            lists * judge_voided_bytes_max(judge);
 }
 
