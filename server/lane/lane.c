@@ -142,6 +142,7 @@ void lane_destroy(struct lane *lane)
         const struct lane_event closed = {.stream = lane->streams.first->id};
         closed_stream(lane, &closed);
     }
+    lane_pull_reclaim_all(lane);
     lane_session_destroy_all(lane);
     assert(lane->parts_pool.used == 0);
     assert(lane->refusals_pool.used == 0);
@@ -312,7 +313,7 @@ static void wake(struct lane *lane)
 
     due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
     if (lane->store.unfilled.first != NULL || store_is_leaving(&lane->store) ||
-        lane->attended.first != NULL || lane->turns_put_off)
+        lane->leaving_pulls.first != NULL || lane->attended.first != NULL || lane->turns_put_off)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -410,6 +411,7 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
     flush(lane);
     lane_shutdown_check(lane); /* … and exits when that is out */
+    lane_pull_reclaim(lane);
     lane_orders_reclaim(lane);
     wake(lane);
     end_overflowed(lane);

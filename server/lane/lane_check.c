@@ -261,11 +261,9 @@ static bool is_behind(const struct lane_session *first, const struct lane_sessio
     return first != NULL;
 }
 
-static void
-check_pull(struct sums *sums, const struct lane_stream *stream, const struct lane_pull *pull)
+/* `reader`: the room that it takes is one's without a session. */
+static void check_pull(struct sums *sums, const struct lane_pull *pull, bool reader)
 {
-    const bool reader = stream->session == NULL || stream->session->closed;
-
     sums->pull_bytes += pull->room_bytes;
     sums->refused_pull_bytes += pull->refused_room ? pull->room_bytes : 0;
     sums->reader_pull_bytes += !pull->refused_room && reader ? pull->room_bytes : 0;
@@ -296,7 +294,7 @@ static void check_stream_lists(struct sums *sums, const struct lane_stream *stre
          pull = pull->in_stream.next, pulls++) {
         if (pull->in_stream.prev != last_pull || pulls > stream->pull_count)
             break;
-        check_pull(sums, stream, pull);
+        check_pull(sums, pull, stream->session == NULL || stream->session->closed);
         last_pull = pull;
     }
     for (const struct report *report = stream->reports.first; report != NULL;
@@ -413,6 +411,9 @@ static void check_streams(struct sums *sums)
     }
     if (!coordinator)
         check_object(sums->check, "the stream that orders come on is gone, or has not its place");
+    for (const struct lane_pull *pull = lane->leaving_pulls.first; pull != NULL;
+         pull = pull->in_stream.next)
+        check_pull(sums, pull, true);
     check_attended(sums);
     check_strangers(sums);
     check_same(sums->check, lane->reader_streams, sums->readers, "streams of readers", "the lane");

@@ -42,7 +42,9 @@
 #define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
 #define WORK_GIVEN_BYTES 1024u /* that are given back to the system */
 #define WORK_OF_A_PART 4u
-#define WORK_OF_AN_ERROR 16u /* its sentence */
+#define PIECES_PER_WORK 16u     /* of pulls, that are looked at or let go of, */
+#define PIECES_READ_PER_WORK 2u /* … and that are read */
+#define WORK_OF_AN_ERROR 16u    /* its sentence */
 #define STEP_MEMORY_BYTES_MAX                                                                      \
     (8 * FLUSHED_BYTES_MAX) /* of memory: that, the event's own doing, an answer, rounding up */
 #define PIECES_PER_ANSWER_MAX 4096u
@@ -374,11 +376,12 @@ struct lane {
 
     struct id_map stream_map;
     LIST(struct lane_stream) streams;
-    LIST(struct lane_stream) attended;  /* in the order of their due */
-    uint64_t work;                      /* of this step, beside its arena; lane_has_time */
-    bool turns_taken;                   /* in this step: what pulls wait for may be there */
-    bool turns_put_off;                 /* some who wait in line had no time in this step */
-    LIST(struct lane_stream) strangers; /* oldest first */
+    LIST(struct lane_stream) attended;    /* in the order of their due */
+    uint64_t work;                        /* of this step, beside its arena; lane_has_time */
+    bool turns_taken;                     /* in this step: what pulls wait for may be there */
+    bool turns_put_off;                   /* some who wait in line had no time in this step */
+    LIST(struct lane_pull) leaving_pulls; /* of no stream: they let go of what they read */
+    LIST(struct lane_stream) strangers;   /* oldest first */
     uint32_t stranger_count, reader_streams;
     LIST(struct lane_session) sessions;        /* open ones */
     LIST(struct lane_session) closed_sessions; /* newest first */
@@ -682,11 +685,11 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
 /* To the end of its stream's list: the others' turn. */
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);
 bool lane_pull_is_ready(
-    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session);
 void lane_pull_attend_all(struct lane *lane);
 void lane_pull_describe_wait(
-    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
     size_t text_bytes);
 /* pull_room.c: what pulls take while they wait or are under way, of a bound that is shared out */
 struct pull_bounds lane_pull_bounds(const struct lane_config *config);
@@ -698,9 +701,16 @@ bool lane_pull_take_room(
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
 bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull);
 void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
+/* From here on a reader's, whosever it was. */
+void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 /* The session is closed: its pulls are those of a reader without one, and streams whose pulls find
  * no room as such end. */
 void lane_pull_disown(struct lane *lane, struct lane_session *session);
+/* pull_leaving.c: it is over, and in no stream any more */
+void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
+/* Those that are left, as far as the step has time. */
+void lane_pull_reclaim(struct lane *lane);
+void lane_pull_reclaim_all(struct lane *lane);
 void lane_pulled_flush(struct lane *lane, struct lane_stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);
 

@@ -320,6 +320,61 @@ static void what_is_created_after_a_delete_waits_for_what_leaves(void **state)
     assert_true(talk->most_bytes_taken <= config.state_bytes_max + 2 * SIZED_POOL_EMPTY_BYTES_MAX);
 }
 
+/* Of so many pieces, of one variable over and over. */
+static void pull_much_quietly(struct talk *talk, uint64_t stream, uint64_t number, uint32_t count)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece **pieces = calloc(count, sizeof *pieces);
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    struct lane_effects effects;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .now_us = talk->now_us,
+        .stream = stream,
+        .pull_request = &request};
+
+    assert_non_null(pieces);
+    piece.shard_id = VARIABLE;
+    for (uint32_t i = 0; i < count; i++)
+        pieces[i] = &piece;
+    request.request = number;
+    request.after_sequence = 1;
+    request.pieces = pieces;
+    request.n_pieces = count;
+    lane_step(talk->lane, &event, &effects);
+    free(pieces);
+}
+
+/* Half a million pieces: to let go of them takes several milliseconds. */
+static void a_stream_with_many_pulls_goes(void **state)
+{
+    enum { pulls = 16, pieces = 32768 };
+    struct talk *const talk = *state;
+    struct lane_config config = ample_config();
+    uint32_t steps = 1;
+
+    config.pulls_bytes_max = 256u << 20;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    for (uint32_t i = 1; i <= pulls; i++)
+        pull_much_quietly(talk, stream, i, pieces);
+    const uint64_t room = talk->lane->pull_bytes;
+    assert_int_equal(store_shard(&talk->lane->store, VARIABLE)->users, pulls * pieces);
+    talk->most_work = 0;
+
+    talk_hang_up(talk, stream);
+    assert_in_range(talk->lane->pull_bytes, room / 4, room - 1); /* what is left counts, … */
+    assert_int_equal(talk->lane->sessions.first->pull_bytes, 0); /* … and not as the session's */
+    steps += go_on(talk);
+
+    assert_int_equal(talk->lane->pull_bytes, 0);
+    assert_int_equal(store_shard(&talk->lane->store, VARIABLE)->users, 0);
+    assert_in_range(steps, pulls * pieces / PIECES_PER_WORK / WORK_PER_STEP_MAX, pulls);
+    assert_steps_were_short(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +383,7 @@ int main(void)
         talk_test(many_pulls_time_out_at_once),
         talk_test(many_streams_say_no_hello_in_time),
         talk_test(much_is_asked_for_at_once),
+        talk_test(a_stream_with_many_pulls_goes),
         talk_test(a_large_variable_is_deleted),
         talk_test(what_is_created_after_a_delete_waits_for_what_leaves),
     };

@@ -32,21 +32,21 @@ static bool is_readable(const struct lane *lane, const struct shard *shard)
 
 /* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL:
  * none. */
-static const struct shard *find_unready(const struct lane *lane, struct lane_pull *pull)
+static const struct shard *find_unready(struct lane *lane, struct lane_pull *pull)
 {
     if (pull->unready_piece < pull->piece_count) { /* most often it is that one still */
         const struct shard *shard = pull->pieces[pull->unready_piece].shard;
         if (!is_readable(lane, shard))
             return shard;
     }
-    for (uint32_t i = 0; i < pull->piece_count; i++) {
-        const struct shard *shard = pull->pieces[i].shard;
-        if (is_readable(lane, shard))
-            continue;
-        pull->unready_piece = i;
-        return shard;
-    }
-    return NULL;
+    uint32_t i = 0;
+    while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
+        i++;
+    lane->work += i / PIECES_PER_WORK;
+    if (i == pull->piece_count)
+        return NULL;
+    pull->unready_piece = i;
+    return pull->pieces[i].shard;
 }
 
 /* A session that has been forgotten was closed, and its waiting pulls were answered then. */
@@ -56,8 +56,7 @@ static bool waits_for_push(const struct lane_stream *stream, const struct lane_p
     return stream->session != NULL && stream->session->mark < pull->after_sequence;
 }
 
-bool lane_pull_is_ready(
-    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
+bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
@@ -76,6 +75,7 @@ static void note_due(struct lane *lane, uint64_t due_us)
 static void close_view(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->active);
+    lane->work += pull->piece_count / PIECES_PER_WORK;
     for (uint32_t i = 0; i < pull->piece_count; i++)
         store_view_uncover(&pull->view, pull->pieces[i].shard);
     store_view_close(&lane->store, &pull->view);
@@ -123,22 +123,12 @@ void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull)
     link_last(stream, pull);
 }
 
-static void free_pull(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
-{
-    assert(pull->piece_count <= pull->piece_capacity);
-    lane_pull_give_room(lane, stream->session, pull);
-    if (pull->active)
-        close_view(lane, pull);
-    for (uint32_t i = 0; i < pull->piece_count; i++)
-        store_let_go(&lane->store, pull->pieces[i].shard);
-    sized_pool_give(&lane->bytes, pull->pieces, pull->piece_capacity * sizeof *pull->pieces);
-    sized_pool_give(&lane->bytes, pull, sizeof *pull);
-}
-
 static void destroy(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     unlink_pull(stream, pull);
-    free_pull(lane, stream, pull);
+    if (pull->active)
+        close_view(lane, pull);
+    lane_pull_leave(lane, stream->session, pull);
 }
 
 void lane_pull_drop_all(struct lane *lane, struct lane_stream *stream)
@@ -278,6 +268,7 @@ static bool read_request(
             lane->index, lane->bytes.held_bytes, lane->bytes.held_bytes_max);
         return true;
     }
+    lane->work += request->n_pieces / PIECES_READ_PER_WORK;
     for (size_t i = 0; i < request->n_pieces; i++) {
         if (!read_piece(lane, pull, request->pieces[i], &pull->error))
             break;
@@ -427,7 +418,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
 }
 
 void lane_pull_describe_wait(
-    const struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
     size_t text_bytes)
 {
     const struct lane_session *session = stream->session;

@@ -185,6 +185,15 @@ void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct
         change_session(lane, session, session->pull_bytes - pull->room_bytes);
 }
 
+void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
+{
+    if (pull->refused_room || is_reader(session))
+        return;
+    assert(session->pull_bytes >= pull->room_bytes);
+    change_session(lane, session, session->pull_bytes - pull->room_bytes);
+    lane->reader_pull_bytes += pull->room_bytes;
+}
+
 void lane_pull_disown(struct lane *lane, struct lane_session *session)
 {
     const uint64_t readers_max = lane->pull_bounds.readers_max;

@@ -36,6 +36,7 @@ static void fix(struct lane *lane, struct lane_pull *pull)
     pull->fixed = true;
     pull->position = lane->store.position;
     pull->record = lane->last_record;
+    lane->work += pull->piece_count / PIECES_PER_WORK;
     for (uint32_t i = 0; i < pull->piece_count; i++)
         pull->pieces[i].version = pull->pieces[i].shard->version;
     if (lane_pull_is_long(lane, pull) || !is_recorded(lane, pull->record))
