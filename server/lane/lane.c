@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane.c -- one event in, its effects out: who handles which event, and what is done at the end of
  * every step. */
-#include "lane_state.h"
+#include "handlers.h"
 
 #include <assert.h>
 #include <string.h>
@@ -26,26 +26,20 @@ static void init_pools(struct lane *lane)
         store_bound_state(&lane->store, lane->config.state_bytes_max);
     sized_pool_init(&lane->bytes, memory, lane->config.staging_bytes_max);
     lane_session_bound_pool(lane);
-    pool_init(&lane->streams_pool, memory, sizeof(struct lane_stream), 16);
-    pool_init(&lane->sessions_pool, memory, sizeof(struct lane_session), 8);
-    pool_init(&lane->parts_pool, memory, sizeof(struct lane_part), 64);
-    pool_init(&lane->chunks_pool, memory, sizeof(struct chunk), 64);
-    pool_init(&lane->refusals_pool, memory, sizeof(struct refusal), 8);
-    pool_init(&lane->reports_pool, memory, sizeof(struct report), 16);
-    pool_init(&lane->holds_pool, memory, sizeof(struct hold), 64);
-    id_map_init(&lane->stream_map, memory);
 }
 
-static void deinit_pools(struct lane *lane)
+static bool init_rooms(struct lane *lane)
 {
-    id_map_deinit(&lane->stream_map);
-    pool_deinit(&lane->holds_pool);
-    pool_deinit(&lane->reports_pool);
-    pool_deinit(&lane->refusals_pool);
-    pool_deinit(&lane->chunks_pool);
-    pool_deinit(&lane->parts_pool);
-    pool_deinit(&lane->sessions_pool);
-    pool_deinit(&lane->streams_pool);
+    return lane_part_init(lane) && lane_peer_init(lane) && lane_turn_init(lane) &&
+           lane_pull_init(lane);
+}
+
+static void deinit_all(struct lane *lane)
+{
+    lane_pull_deinit(lane);
+    lane_turn_deinit(lane);
+    lane_peer_deinit(lane);
+    lane_part_deinit(lane);
     sized_pool_deinit(&lane->bytes);
     store_deinit(&lane->store);
     arena_deinit(&lane->strings);
@@ -110,14 +104,12 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->ps_count = config->ps_count;
     lane->epoch = FIRST_EPOCH;
     lane->grant_bytes = config->staging_bytes_max / config->sessions_max;
-    lane->pull_bounds = lane_pull_bounds(config);
     lane->coordinator_heard_us = lane->last_step_us = config->started_us;
     lane->report_us = (uint64_t)config->report_ms * 1000;
     lane->report_due_us = config->started_us + lane->report_us;
-    lane->renew_due_us = config->started_us + (uint64_t)config->lease_ms * 1000 / 4;
-    lane->pull_due_us = lane->pull_due_next_us = lane->wake_us = UINT64_MAX;
+    lane->wake_us = UINT64_MAX;
     init_pools(lane);
-    if (out_init(&lane->out, memory, &lane->arena) && copy_config(lane))
+    if (init_rooms(lane) && out_init(&lane->out, memory, &lane->arena) && copy_config(lane))
         return lane;
     lane_destroy(lane);
     return NULL;
@@ -133,10 +125,8 @@ static void closed_stream(struct lane *lane, const struct lane_event *event)
     lane_stream_closed(lane, stream);
 }
 
-void lane_destroy(struct lane *lane)
+static void empty(struct lane *lane)
 {
-    if (lane == NULL)
-        return;
     lane_operation_drop_all(lane);
     while (lane->streams.first != NULL) {
         const struct lane_event closed = {.stream = lane->streams.first->id};
@@ -144,12 +134,17 @@ void lane_destroy(struct lane *lane)
     }
     lane_pull_reclaim_all(lane);
     lane_session_destroy_all(lane);
-    assert(lane->parts_pool.used == 0);
-    assert(lane->refusals_pool.used == 0);
-    assert(lane->streams_pool.used == 0);
-    assert(lane->staged_bytes == 0);
-    assert(lane->pull_bytes == 0);
-    deinit_pools(lane);
+    assert(lane->attended.first == NULL);
+    assert(lane->coordinator == NULL);
+}
+
+void lane_destroy(struct lane *lane)
+{
+    if (lane == NULL)
+        return;
+    if (lane->pulls != NULL) /* all rooms are there */
+        empty(lane);
+    deinit_all(lane);
     memory_give(lane->memory, lane, sizeof *lane);
 }
 
@@ -251,7 +246,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
 {
     (void)event;
     assert(!lane->exited);
-    if (lane->turns_put_off) /* first of all: it has waited */
+    if (lane_turn_is_put_off(lane)) /* first of all: it has waited */
         lane_turn_retry_waiting(lane);
     lane_orders_reclaim(lane);
     lane_orders_fill(lane);
@@ -311,9 +306,9 @@ static void wake(struct lane *lane)
 {
     uint64_t due = lane->now_us + patience_us(lane) / 4;
 
-    due = earlier(earlier(due, lane->pull_due_us), lane_place_due_us(lane));
+    due = earlier(earlier(due, lane_pull_due_us(lane)), lane_place_due_us(lane));
     if (lane->store.unfilled.first != NULL || store_is_leaving(&lane->store) ||
-        lane->leaving_pulls.first != NULL || lane->attended.first != NULL || lane->turns_put_off)
+        lane->attended.first != NULL || lane_turn_is_put_off(lane))
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -415,8 +410,6 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane_orders_reclaim(lane);
     wake(lane);
     end_overflowed(lane);
-    assert(lane->stranger_count + lane->reader_streams <= lane->stream_map.count);
-    assert(lane->refused_pull_bytes + lane->reader_pull_bytes <= lane->pull_bytes);
     *effects = (struct lane_effects){.items = lane->out.items, .count = lane->out.count};
     lane->event = NULL;
 }

@@ -7,7 +7,7 @@
  * randomness are fields of events. One event never works much longer than a millisecond, whatever a
  * peer asks: vector work above LANE_INLINE_BYTES is an effect, COMPUTE, that the driver runs in
  * slices while it keeps delivering events; long pulls go out a message at a time, and lists of
- * variables a page at a time; and what a step does is counted (lane_has_time, lane_state.h), so
+ * variables a page at a time; and what a step does is counted (lane_has_time, step.h), so
  * that the rest goes on with the next event, for which a WAKE asks at once.
  *
  * Its neighbour on ps 0 is the judge (judge.h). A lane hears of it by orders and tells it by

@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "lane_state.h"
+#include "operation_state.h"
+#include "part_state.h"
+#include "peer_state.h"
+#include "pull_state.h"
 #include "store_check.h"
 
 #define DELETED_MAX 64u /* deleted variables that are told from each other */
@@ -199,7 +202,7 @@ check_streams_of(struct sums *sums, const struct lane_session *session, uint64_t
     check_same(sums->check, session->staged_bytes, part_bytes, "staged bytes", session->task);
     check_same(sums->check, session->answer_bytes, answer_bytes, "bytes of answers", session->task);
     check_same(sums->check, session->pull_bytes, pull_bytes, "bytes of pulls", session->task);
-    const uint64_t share = sums->lane->pull_bounds.share_max;
+    const uint64_t share = sums->lane->pulls->bounds.share_max;
     sums->common_pull_bytes += pull_bytes > share ? pull_bytes - share : 0;
     sums->staged_bytes += part_bytes + answer_bytes;
 }
@@ -235,21 +238,21 @@ static void check_sessions(struct sums *sums)
     uint64_t closed = 0, waiting = 0;
 
     for (const struct lane_session *session = lane->sessions.first;
-         session != NULL && sums->sessions <= lane->sessions_pool.used;
+         session != NULL && sums->sessions <= lane->peers->sessions.used;
          session = session->in_lane.next)
         check_session(sums, session, false);
     for (const struct lane_session *session = lane->closed_sessions.first;
-         session != NULL && sums->sessions <= lane->sessions_pool.used;
+         session != NULL && sums->sessions <= lane->peers->sessions.used;
          session = session->in_lane.next) {
         check_session(sums, session, true);
         closed++;
     }
-    for (const struct lane_session *session = lane->waiting.first;
+    for (const struct lane_session *session = lane->turns->waiting.first;
          session != NULL && waiting <= sums->sessions; session = session->in_line.next)
         waiting++;
-    check_same(sums->check, lane->closed_count, closed, "closed sessions", "the lane");
+    check_same(sums->check, lane->peers->closed_count, closed, "closed sessions", "the lane");
     check_same(sums->check, waiting, sums->waiting, "sessions that wait for shards", "the lane");
-    check_same(sums->check, lane->sessions_pool.used, sums->sessions, "sessions", "the lane");
+    check_same(sums->check, lane->peers->sessions.used, sums->sessions, "sessions", "the lane");
 }
 
 /* ---- streams ---- */
@@ -376,7 +379,7 @@ static void check_strangers(struct sums *sums)
     const struct lane_stream *before = NULL;
     uint64_t count = 0;
 
-    for (const struct lane_stream *stream = sums->lane->strangers.first;
+    for (const struct lane_stream *stream = sums->lane->peers->strangers.first;
          stream != NULL && count <= sums->strangers; stream = stream->among_strangers.next) {
         if (stream->among_strangers.prev != before || stream->place != PLACE_STRANGER) {
             check_object(sums->check, "the list of streams of strangers is broken");
@@ -387,9 +390,10 @@ static void check_strangers(struct sums *sums)
         count++;
         before = stream;
     }
-    if (sums->lane->strangers.last != before)
+    if (sums->lane->peers->strangers.last != before)
         check_object(sums->check, "the last stranger's stream is not the last of the list");
-    check_same(sums->check, sums->lane->stranger_count, count, "streams of strangers", "the lane");
+    check_same(
+        sums->check, sums->lane->peers->stranger_count, count, "streams of strangers", "the lane");
     check_same(sums->check, sums->strangers, count, "places of strangers", "the lane");
 }
 
@@ -411,14 +415,16 @@ static void check_streams(struct sums *sums)
     }
     if (!coordinator)
         check_object(sums->check, "the stream that orders come on is gone, or has not its place");
-    for (const struct lane_pull *pull = lane->leaving_pulls.first; pull != NULL;
+    for (const struct lane_pull *pull = lane->pulls->leaving.first; pull != NULL;
          pull = pull->in_stream.next)
         check_pull(sums, pull, true);
     check_attended(sums);
     check_strangers(sums);
-    check_same(sums->check, lane->reader_streams, sums->readers, "streams of readers", "the lane");
-    check_same(sums->check, lane->stream_map.count, sums->streams, "streams by number", "the lane");
-    check_same(sums->check, lane->streams_pool.used, sums->streams, "streams", "the lane");
+    check_same(
+        sums->check, lane->peers->reader_streams, sums->readers, "streams of readers", "the lane");
+    check_same(
+        sums->check, lane->peers->by_id.count, sums->streams, "streams by number", "the lane");
+    check_same(sums->check, lane->peers->streams.used, sums->streams, "streams", "the lane");
 }
 
 /* ---- vector work ---- */
@@ -450,7 +456,7 @@ static void check_operation(struct sums *sums, const struct operation *operation
                 sums->check, "%s: its vector work is not of the push that is being applied",
                 whose(part));
         for (uint32_t i = 0; i < part->entry_count; i++) {
-            if (work_of(part->entries[i].shard)->operation != operation)
+            if (work_of(part->entries[i].shard)->busy.operation != operation)
                 check_object(
                     sums->check, "%s: the shard of %s is being updated and not busy", whose(part),
                     part->entries[i].shard->variable->name);
@@ -463,7 +469,7 @@ static void check_operations(struct sums *sums)
     const struct lane *lane = sums->lane;
     uint64_t stalled = 0, applying = 0;
 
-    for (const struct operation *operation = lane->operations.first;
+    for (const struct operation *operation = lane->turns->operations.first;
          operation != NULL && sums->operations <= sums->sessions;
          operation = operation->in_lane.next) {
         sums->operations++;
@@ -478,14 +484,14 @@ static void check_operations(struct sums *sums)
          session = session->in_lane.next)
         applying += session->applying != NULL;
     check_same(
-        sums->check, lane->stalled_operations, stalled, "operations that are stalled", "the lane");
+        sums->check, lane->turns->stalled, stalled, "operations that are stalled", "the lane");
     check_same(sums->check, applying, sums->applying, "pushes that are being applied", "the lane");
 }
 
 /* A shard is busy while vector work is out for it, and no longer. */
 static void check_busy(struct sums *sums, const struct shard *shard)
 {
-    const struct operation *operation = sums->lane->operations.first;
+    const struct operation *operation = sums->lane->turns->operations.first;
 
     if (!is_busy(shard))
         return;
@@ -517,7 +523,7 @@ static void check_store(struct sums *sums)
     if (sums->store.views_mix != sums->views_mix)
         check_object(sums->check, "a shard has other views than the long pulls that read it");
     check_same(
-        sums->check, lane->holds_pool.used + sums->held, sums->store.lent,
+        sums->check, lane->pulls->holds.used + sums->held, sums->store.lent,
         "spans of blocks that are lent", "the lane");
 }
 
@@ -533,18 +539,18 @@ static void check_pools(struct sums *sums)
         "bytes of staging that may be spare", "the lane");
     check_same(sums->check, lane->pull_bytes, sums->pull_bytes, "bytes of pulls", "the lane");
     check_same(
-        sums->check, lane->refused_pull_bytes, sums->refused_pull_bytes, "bytes of refused pulls",
+        sums->check, lane->pulls->refused_bytes, sums->refused_pull_bytes, "bytes of refused pulls",
         "the lane");
     check_same(
-        sums->check, lane->reader_pull_bytes, sums->reader_pull_bytes, "bytes of readers' pulls",
+        sums->check, lane->pulls->reader_bytes, sums->reader_pull_bytes, "bytes of readers' pulls",
         "the lane");
     check_same(
-        sums->check, lane->common_pull_bytes, sums->common_pull_bytes,
+        sums->check, lane->pulls->common_bytes, sums->common_pull_bytes,
         "bytes of pulls beyond the shares", "the lane");
-    check_same(sums->check, lane->parts_pool.used, sums->parts, "parts", "the lane");
-    check_same(sums->check, lane->chunks_pool.used, sums->chunks, "chunks", "the lane");
-    check_same(sums->check, lane->refusals_pool.used, sums->refusals, "refusals", "the lane");
-    check_same(sums->check, lane->reports_pool.used, sums->reports, "reports", "the lane");
+    check_same(sums->check, lane->parts->parts.used, sums->parts, "parts", "the lane");
+    check_same(sums->check, lane->parts->chunks.used, sums->chunks, "chunks", "the lane");
+    check_same(sums->check, lane->parts->refusals.used, sums->refusals, "refusals", "the lane");
+    check_same(sums->check, lane->peers->reports.used, sums->reports, "reports", "the lane");
 }
 
 void lane_check(const struct lane *lane, struct check *check)

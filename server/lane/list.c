@@ -2,7 +2,7 @@
 /* list.c -- the catalogue as this ps has it: published variables, with the versions of the shards
  * it holds itself, in answers of less than 1 MiB.
  */
-#include "lane_state.h"
+#include "handlers.h"
 
 #include <assert.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * own lane is one as the others: the stream that its judge's orders come on is the only one that it
  * obeys.
  */
-#include "lane_state.h"
+#include "handlers.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,6 +15,8 @@
 #include "error.h"
 #include "listing.h"
 #include "text.h"
+
+#define FILL_BYTES_PER_STEP 262144u
 
 /* An address that is longer than what a resolver takes is none. */
 static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)

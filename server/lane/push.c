@@ -6,7 +6,7 @@
  * once it is here whole: what was received of it when its stream ends is dropped, and its client
  * sends it again.
  */
-#include "lane_state.h"
+#include "handlers.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -282,9 +282,7 @@ static bool receive(
         return false;
     }
     assert(part->session == stream->session);
-    if (lane->marking != part->number && part->entry_count > 0)
-        lane_piece_mark_again(part);
-    lane->marking = part->number;
+    lane_piece_mark(lane, part);
     for (size_t i = 0; i < header->n_pieces; i++)
         take_piece(lane, part, header->pieces[i], payload);
     if (header->last)

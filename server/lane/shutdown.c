@@ -7,7 +7,7 @@
  * anything. When a ps is lost the run's state is, and no part is finished for its sake: its commit
  * may never come.
  */
-#include "lane_state.h"
+#include "handlers.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,6 +15,8 @@
 
 #include "listing.h"
 #include "text.h"
+
+#define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
 
 /* Why the run ends was said by ps 0's judge when it ended it. */
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
@@ -127,7 +129,7 @@ static bool in_flight(const struct lane *lane)
 {
     const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
 
-    if (lane->operations.first != NULL)
+    if (lane_operation_is_any(lane))
         return true;
     if (!lost && some_session_in_flight(lane))
         return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats.c -- what a ps is doing, in numbers: since its start, per session, and what it waits
  * for. */
-#include "lane_state.h"
+#include "handlers.h"
 
 #include <assert.h>
 
@@ -10,7 +10,6 @@
 #define SESSIONS_SAID_MAX 1000u
 #define CONNECTION_BYTES 32768u /* about 18 KiB of gRPC's, and of the heap's, as measured */
 #define CALL_BYTES 40960u /* about 12 KiB likewise; 36 with 8 KiB of headers that are all short */
-#define WAIT_US_MIN 1000000u /* a shorter wait is how pulling works */
 #define WORK_OF_A_SESSION 8u /* three histograms */
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
@@ -143,7 +142,7 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
              part = part->in_session.next) {
             char text[SUMAC_ERROR_TEXT_BYTES];
             lane->work++;
-            if (part->state == PART_APPLYING || lane->now_us < part->first_us + WAIT_US_MIN)
+            if (part->state == PART_APPLYING || lane->now_us < part->first_us + WAIT_SAID_US_MIN)
                 continue;
             if (said == PART_WAITS_MAX) {
                 reply->waits_left_out++;
@@ -187,27 +186,7 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
         return false;
     for (uint32_t i = 0; i < own_count; i++)
         reply->waits[reply->n_waits++] = own[i];
-    for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        if (!lane_has_time(lane)) {
-            reply->waits_left_out += stream->pull_count;
-            continue;
-        }
-        for (struct lane_pull *pull = stream->pulls.first; pull != NULL;
-             pull = pull->in_stream.next) {
-            char text[SUMAC_ERROR_TEXT_BYTES];
-            lane->work++;
-            if (lane_pull_is_ready(lane, stream, pull) ||
-                lane->now_us < pull->started_us + WAIT_US_MIN)
-                continue;
-            if (reply->n_waits == PULL_WAITS_MAX + own_count) {
-                reply->waits_left_out++;
-                continue;
-            }
-            lane_pull_describe_wait(lane, stream, pull, text, sizeof text);
-            reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
-        }
-    }
+    lane_pull_say_waits(lane, reply, PULL_WAITS_MAX + own_count);
     say_parts(lane, reply);
     return true;
 }

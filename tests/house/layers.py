@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "worker": ["lib/base", "lib/client", "lib/cluster"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
-    **{room: [*UNDER_LANE, "server/lane/lane.h", "server/lane/lane_state.h", *LANE_ROOMS[:floor]]
+    **{room: [*UNDER_LANE, "server/lane/lane.h", *LANE_ROOMS[:floor]]
        for floor, room in enumerate(LANE_ROOMS)},
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
     "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
@@ -114,6 +114,8 @@ def check_include(path, line, included, headers):
     folder = folder_of(path)
     if any(folder_of(where) == folder for where in meant):
         return
+    if included.endswith("_state.h") and any(folder_of(where) in LANE_ROOMS for where in meant) and not path.endswith("_check.c"):
+        complain(path, line, f"{included} is what one room keeps for itself")
     for where in meant:
         parent = where.rpartition("/")[0]
         if not any(may in (where, parent) or may + "/sumac" == parent for may in MAY_INCLUDE[folder]):

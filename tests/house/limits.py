@@ -44,7 +44,7 @@ def ordinal(number):
 
 def rows():
     """The beginnings of the rows that follow from the code."""
-    ps, rpc, lane = "server/ps_state.h", "lib/rpc/server.h", "server/lane/lane_state.h"
+    ps, rpc, lane = "server/ps_state.h", "lib/rpc/server.h", "server/lane/part/part.h"
     calls, most, each = (number_of(ps, name) for name in ("PS_CALLS_MIN", "PS_LINKS_MAX", "PS_CALLS_PER_SESSION"))
     streams, sessions = calls // 2, number_of(ps, "PS_SESSIONS_MIN")
     method, newcomers, ending = (number_of(rpc, f"SERVER_{name}_DIVISOR") for name in ("METHOD", "NEWCOMERS", "ENDING"))
@@ -64,7 +64,7 @@ def rows():
     pieces = spaced(number_of("server/lane/lane.h", "LANE_PIECES_PER_PART_MAX"))
     yield f"| pieces, functions of a part | {pieces}, {number_of(lane, 'FUNCTIONS_PER_PART_MAX')} |"
     yield f"| pieces of a pull | {pieces} |"
-    yield f"| pulls of a stream at a time | {number_of(lane, 'PULLS_PER_STREAM_MAX')}, and"
+    yield f"| pulls of a stream at a time | {number_of('server/lane/peer/peer.h', 'PULLS_PER_STREAM_MAX')}, and"
     yield f"| time to say hello; to take answers of a pull | {number_of('server/lane/lane.h', 'LANE_HELLO_MS_MAX') // 1000} s; "
 
 

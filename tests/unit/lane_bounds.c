@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "peer_state.h"
+#include "pull_state.h"
 #include "lane_talk.h"
 
 #define VARIABLE 5u
@@ -412,12 +413,12 @@ static void a_closed_session_has_no_room_for_pulls_of_its_own(void **state)
     }
 
     assert_int_equal(talk->lane->pull_bytes, 56 * PULL_BYTES);
-    assert_int_equal(talk->lane->reader_pull_bytes, 56 * PULL_BYTES);
-    assert_int_equal(talk->lane->common_pull_bytes, 0);
+    assert_int_equal(talk->lane->pulls->reader_bytes, 56 * PULL_BYTES);
+    assert_int_equal(talk->lane->pulls->common_bytes, 0);
     for (uint32_t i = 0; i < 10; i++)
         talk_hang_up(talk, streams[i]);
     assert_int_equal(talk->lane->pull_bytes, 0);
-    assert_int_equal(talk->lane->reader_pull_bytes, 0);
+    assert_int_equal(talk->lane->pulls->reader_bytes, 0);
 }
 
 /* One of 65 536 pieces that are not there takes as much as any. */

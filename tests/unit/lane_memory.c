@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
-#include "lane_state.h"
+#include "operation_state.h"
+#include "part_state.h"
+#include "pull_state.h"
 #include "lane_talk.h"
 
 #define LONG 5u /* eight blocks of 32 KiB */
@@ -418,7 +420,7 @@ static void a_part_that_waits_for_a_slot_loses_nothing_of_the_value(void **state
         talk_forget(talk);
         (void)read_slots(talk, streams.pull, sequence, SLOTTED); /* given */
         struct shard *shard = store_shard(&talk->lane->store, SLOTTED);
-        struct hold *hold = pool_take(&talk->lane->holds_pool);
+        struct hold *hold = pool_take(&talk->lane->pulls->holds);
         hold->block = shard->list[1][0];
         store_block_lend(hold->block);
         const struct lane_event released = {
@@ -427,7 +429,7 @@ static void a_part_that_waits_for_a_slot_loses_nothing_of_the_value(void **state
 
         no_more_memory(talk, takes); /* when */
         talk_commit(talk, streams.push, sequence, 0, 0);
-        waited += talk->lane->stalled_operations;
+        waited += talk->lane->turns->stalled;
         talk_step(talk, &released);
         talk->scarce = false;
         talk->deaf = 0;

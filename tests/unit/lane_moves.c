@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "operation_state.h"
 #include "moves.h"
 
 static void move_part(uint32_t from, uint32_t to)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "operation_state.h"
 #include "lane_talk.h"
 
 #define VARIABLE 5u
@@ -41,7 +41,7 @@ static struct two stage(void **state, uint32_t inline_bytes)
         two.streams[i] = talk_push_stream(two.talk, (uint8_t)(i + 1), 1);
         talk_part(two.talk, two.streams[i], &part);
     }
-    two.operation = &two.talk->lane->sessions.first->operation;
+    two.operation = operation_of(two.talk->lane->sessions.first);
     talk_forget(two.talk);
     return two;
 }
@@ -94,7 +94,7 @@ static void parts_of_two_sessions_are_applied_at_one_position(void **state)
     assert_true(rounds >= 2);
     assert_int_equal(lane->store.position, 1);
     assert_elements_are(two.talk, 2);
-    assert_null(lane->operations.first);
+    assert_null(lane->turns->operations.first);
     talk_expect(two.talk, "done 1 [2]\ndone 1 [2]\n");
     assert_int_equal(lane->sessions.first->mark, 1);
     assert_int_equal(lane->sessions.last->mark, 1);

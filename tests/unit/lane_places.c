@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "peer_state.h"
 #include "lane_talk.h"
 
 #define STREAMS 16u /* 4 strangers, 8 readers, 4 of sessions: 2 for each, which is the least */

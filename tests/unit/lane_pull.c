@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
-#include "lane_state.h"
+#include "pull_state.h"
 #include "lane_talk.h"
 
 #define LONG 5u /* 40 float32: five blocks of 32 bytes; more than one message of 48 bytes */

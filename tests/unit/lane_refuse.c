@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "part_state.h"
 #include "lane_talk.h"
 
 #define XXH_INLINE_ALL

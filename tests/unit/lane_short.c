@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "peer_state.h"
+#include "pull_state.h"
 #include "judge_state.h"
 #include "lane_talk.h"
 #include "ps_core_state.h"
@@ -167,7 +168,7 @@ static void converse_pulls(void **state, shortage *run_short, uint32_t limit)
         assert_true(was_said(talk, "pulled 3 error "));
     }
     assert_int_equal(talk->lane->store.view_bytes, 0);
-    assert_int_equal(talk->lane->holds_pool.used, 0); /* what was not sent is not lent */
+    assert_int_equal(talk->lane->pulls->holds.used, 0); /* what was not sent is not lent */
     assert_int_equal(talk_teardown(state), 0);
 }
 

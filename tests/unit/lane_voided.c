@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
-#include "lane_state.h"
+#include "handlers.h"
+#include "part_state.h"
+#include "peer_state.h"
 #include "lane_talk.h"
 
 #define VARIABLE 5u
@@ -211,7 +213,7 @@ static void a_stream_that_ends_while_they_are_said_again_takes_no_part(void **st
     say_hello_and_begin(talk, again, many + 1);
 
     talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
-    assert_int_equal(talk->lane->parts_pool.used, 0);
+    assert_int_equal(talk->lane->parts->parts.used, 0);
     assert_int_equal(session_of(talk)->staged_bytes, 0);
 }
 
@@ -329,7 +331,7 @@ static void a_decision_that_voids_more_than_all_ps_remember_is_refused(void **st
 
     order_decide(talk, 1, 2 * LANE_VOIDED_PER_SESSION_MAX);
     assert_memory_equal(talk->text, "report 7\n", 9);
-    assert_int_equal(talk->lane->closed_count, 1);
+    assert_int_equal(talk->lane->peers->closed_count, 1);
 }
 
 /* The order is answered later, and whole. */
@@ -344,7 +346,7 @@ static void a_close_is_reported_when_there_is_memory_for_it(void **state)
     talk->deaf =
         talk->coordinator; /* given: reports that nobody takes have used up what there was */
     talk->out_of_memory = true;
-    while (talk->lane->reports_pool.free != NULL)
+    while (talk->lane->peers->reports.free != NULL)
         talk_open(talk, 1);
     talk_close(talk, 1);
     talk->deaf = 0;
@@ -412,7 +414,7 @@ static void closed_sessions_of_which_little_is_voided_are_remembered(void **stat
     for (uint8_t session = 1; session < 255; session++)
         open_close_and_decide(talk, session, 8);
 
-    assert_int_equal(talk->lane->closed_count, 254);
+    assert_int_equal(talk->lane->peers->closed_count, 254);
 }
 
 /* What is committed is applied, however many sessions are closed meanwhile. */
@@ -445,7 +447,7 @@ static void a_closed_session_with_a_part_to_apply_is_not_forgotten(void **state)
     talk->holds_compute = false;
     talk_compute(talk);
 
-    assert_true(talk->lane->closed_count < 249); /* others were forgotten */
+    assert_true(talk->lane->peers->closed_count < 249); /* others were forgotten */
     assert_int_equal(lane_peek(talk->lane, 5, (uint8_t *)held, sizeof held), sizeof held);
     assert_number_equal(held[0], 2);
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "pull_state.h"
 #include "lane_talk.h"
 
 #define VARIABLE 5u

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "lane_state.h"
+#include "peer_state.h"
 #include "lane_talk.h"
 #include "ps_core_state.h"
 
@@ -103,7 +103,7 @@ static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(voi
 static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost(void **state)
 {
     struct ps_0 ps = begin(state, 1);
-    struct pool *const reports = &ps.talk->lane->reports_pool;
+    struct pool *const reports = &ps.talk->lane->peers->reports;
     void *kept[64];
     uint32_t taken = 0;
 

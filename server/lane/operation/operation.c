@@ -35,6 +35,11 @@ void lane_operation_move(struct operation *operation, enum operation_state to)
     operation->state = to;
 }
 
+bool lane_operation_is_any(const struct lane *lane)
+{
+    return lane->turns->operations.first != NULL;
+}
+
 bool lane_operation_is_blocked(const struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
@@ -99,7 +104,7 @@ static void complete_part(struct lane *lane, struct lane_part *part)
         }
         shard->version++;
         shard->step_count += part->entries[i].counted;
-        work_of(shard)->operation = NULL;
+        work_of(shard)->busy.operation = NULL;
         memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
     }
     count_push(lane, part);
@@ -151,7 +156,7 @@ static bool give_out(struct lane *lane, struct operation *operation)
         .slices = operation->compute.slices,
         .held = operation->held,
         .capacity = operation->capacity,
-        .number = ++lane->last_batch};
+        .number = ++lane->turns->last_batch};
 
     assert(operation->capacity > 0);
     assert(operation->held_count == 0);
@@ -160,7 +165,7 @@ static bool give_out(struct lane *lane, struct operation *operation)
         return false;
     operation->held_count = batch.held_count;
     operation->compute.slice_count = batch.count;
-    operation->compute.job = ++lane->last_job;
+    operation->compute.job = ++lane->turns->last_job;
     out_add(&lane->out, LANE_EFFECT_COMPUTE)->compute = &operation->compute;
     return true;
 }
@@ -179,7 +184,7 @@ static bool advance(struct lane *lane, struct operation *operation)
     if (operation->part == NULL)
         return true;
     lane_operation_move(operation, OPERATION_STALLED);
-    lane->stalled_operations++;
+    lane->turns->stalled++;
     return false;
 }
 
@@ -230,21 +235,21 @@ static void take_arrays(struct lane *lane, struct operation *operation)
 /* What others find of an operation that lasts longer than a step. */
 static void enlist(struct lane *lane, struct operation *operation)
 {
-    LIST_PREPEND(&lane->operations, operation, in_lane);
+    LIST_PREPEND(&lane->turns->operations, operation, in_lane);
     for (struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
             struct shard_work *work = work_of(part->entries[i].shard);
-            assert(work->operation == NULL || work->operation == operation);
-            work->operation = operation;
+            assert(work->busy.operation == NULL || work->busy.operation == operation);
+            work->busy.operation = operation;
         }
     }
 }
 
 static void strike_off(struct lane *lane, struct operation *operation)
 {
-    assert(lane->operations.first != NULL);
-    LIST_REMOVE(&lane->operations, operation, in_lane);
+    assert(lane->turns->operations.first != NULL);
+    LIST_REMOVE(&lane->turns->operations, operation, in_lane);
     release_held(lane, operation->held, &operation->held_count);
     give_arrays_back(lane, operation);
 }
@@ -319,7 +324,7 @@ static struct operation *go_on(struct lane *lane, struct operation *operation)
 
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job)
 {
-    struct operation *operation = lane->operations.first;
+    struct operation *operation = lane->turns->operations.first;
 
     while (operation != NULL &&
            (operation->state != OPERATION_OUT || operation->compute.job != job))
@@ -333,25 +338,25 @@ struct operation *lane_operation_computed(struct lane *lane, uint64_t job)
 
 struct operation *lane_operation_retry(struct lane *lane)
 {
-    struct operation *oldest = lane->operations.last;
+    struct operation *oldest = lane->turns->operations.last;
 
-    assert(lane->stalled_operations > 0);
+    assert(lane->turns->stalled > 0);
     while (oldest->state != OPERATION_STALLED)
         oldest = oldest->in_lane.prev;
-    lane->stalled_operations--;
+    lane->turns->stalled--;
     return go_on(lane, oldest);
 }
 
 void lane_operation_drop_all(struct lane *lane)
 {
-    while (lane->operations.first != NULL) {
-        struct operation *operation = lane->operations.first;
+    while (lane->turns->operations.first != NULL) {
+        struct operation *operation = lane->turns->operations.first;
         strike_off(lane, operation);
         lane_operation_move(operation, OPERATION_OVER);
         for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
             lane_operation_remove(operation, part);
             for (uint32_t i = 0; i < part->entry_count; i++)
-                work_of(part->entries[i].shard)->operation = NULL;
+                work_of(part->entries[i].shard)->busy.operation = NULL;
             lane_session_remove(part->session, part);
             lane_part_destroy(lane, part);
         }

@@ -7,7 +7,7 @@
  * An answer, a report, or a pull that reveals what a record says waits in its stream until the
  * record is on disk. Without records nothing waits: the last one is 0, and so is what is on disk.
  */
-#include "lane_state.h"
+#include "operation_state.h"
 
 #include <assert.h>
 #include <string.h>

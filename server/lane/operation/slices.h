@@ -4,7 +4,7 @@
 #ifndef LANE_SLICES_H
 #define LANE_SLICES_H
 
-#include "lane_state.h"
+#include "operation_state.h"
 
 #define SLICES_PER_BLOCK_MAX                                                                       \
     32u /* a block's cuts at SLICE_BYTES, and at the ends of a few chunks */

@@ -6,12 +6,35 @@
  * commit. If a shard that it touches is busy, or the step is long enough, its session waits in a
  * queue, so that nobody waits for ever.
  */
-#include "lane_state.h"
+#include "operation_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
 #include "text.h"
+
+bool lane_turn_init(struct lane *lane)
+{
+    struct turns *turns = memory_take(lane->memory, sizeof *turns);
+
+    assert(lane->turns == NULL);
+    if (turns == NULL)
+        return false;
+    *turns = (struct turns){.stalled = 0};
+    lane->turns = turns;
+    return true;
+}
+
+void lane_turn_deinit(struct lane *lane)
+{
+    if (lane->turns != NULL) {
+        assert(lane->turns->operations.first == NULL);
+        memory_give(lane->memory, lane->turns, sizeof *lane->turns);
+    }
+    lane->turns = NULL;
+}
+
+bool lane_turn_is_put_off(const struct lane *lane) { return lane->turns->put_off; }
 
 /* Without the rule follow_previous: the first one, whatever was before it. */
 static struct lane_part *next_part(const struct lane *lane, const struct lane_session *session)
@@ -36,7 +59,7 @@ static void wait_in_line(struct lane *lane, struct lane_session *session)
     if (session->waits_in_line)
         return;
     session->waits_in_line = true;
-    LIST_APPEND(&lane->waiting, session, in_line);
+    LIST_APPEND(&lane->turns->waiting, session, in_line);
 }
 
 /* The end of a part's turn: it is applied, or it is passed over. */
@@ -75,10 +98,10 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     if (!voided) {
         lane_part_move(part, PART_APPLYING);
         session->applying = part;
-        lane_operation_add(&session->operation, part);
-        if (!lane_operation_begin(lane, &session->operation))
+        lane_operation_add(operation_of(session), part);
+        if (!lane_operation_begin(lane, operation_of(session)))
             return false;
-        lane_operation_remove(&session->operation, part);
+        lane_operation_remove(operation_of(session), part);
     }
     finish(lane, part);
     return true;
@@ -115,7 +138,7 @@ void lane_turn_take(struct lane *lane, struct lane_session *session)
         if (part == NULL || !is_committed(session, part))
             break;
         if (!lane_has_time(lane)) {
-            lane->turns_put_off = true;
+            lane->turns->put_off = true;
             wait_in_line(lane, session);
             break;
         }
@@ -132,13 +155,13 @@ void lane_turn_take(struct lane *lane, struct lane_session *session)
 
 void lane_turn_retry_waiting(struct lane *lane)
 {
-    const struct lane_session *last = lane->waiting.last; /* who waits again is behind it */
+    const struct lane_session *last = lane->turns->waiting.last; /* who waits again is behind it */
 
-    lane->turns_put_off = false;
+    lane->turns->put_off = false;
     for (struct lane_session *session = NULL; session != last;) {
-        session = lane->waiting.first;
+        session = lane->turns->waiting.first;
         assert(session->waits_in_line);
-        LIST_REMOVE(&lane->waiting, session, in_line);
+        LIST_REMOVE(&lane->turns->waiting, session, in_line);
         session->waits_in_line = false;
         lane_turn_take(lane, session);
     }
@@ -169,8 +192,7 @@ void lane_turn_computed(struct lane *lane, const struct lane_event *event)
 
 void lane_turn_retry_stalled(struct lane *lane)
 {
-    for (uint32_t tries = lane->stalled_operations; tries > 0 && lane->stalled_operations > 0;
-         tries--) {
+    for (uint32_t tries = lane->turns->stalled; tries > 0 && lane->turns->stalled > 0; tries--) {
         struct operation *operation = lane_operation_retry(lane);
         if (operation != NULL)
             finish_operation(lane, operation);

@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "lane_state.h"
+#include "part_state.h"
 
 void *lane_checksum_begin(struct lane *lane)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* part.c -- one part: made at its header, refused at the first thing that is wrong with it, emptied
  * when it is done. */
-#include "lane_state.h"
+#include "part_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -26,6 +26,37 @@ static const uint32_t moves[] = {
     [PART_APPLYING] = TO(PART_OVER),
     [PART_OVER] = 0,
 };
+
+bool lane_part_init(struct lane *lane)
+{
+    struct parts *parts = memory_take(lane->memory, sizeof *parts);
+
+    assert(lane->parts == NULL);
+    if (parts == NULL)
+        return false;
+    *parts = (struct parts){.last = 0};
+    pool_init(&parts->parts, lane->memory, sizeof(struct lane_part), 64);
+    pool_init(&parts->chunks, lane->memory, sizeof(struct chunk), 64);
+    pool_init(&parts->refusals, lane->memory, sizeof(struct refusal), 8);
+    lane->parts = parts;
+    return true;
+}
+
+void lane_part_deinit(struct lane *lane)
+{
+    struct parts *parts = lane->parts;
+
+    if (parts == NULL)
+        return;
+    assert(parts->parts.used == 0);
+    assert(parts->refusals.used == 0);
+    assert(lane->staged_bytes == 0);
+    pool_deinit(&parts->refusals);
+    pool_deinit(&parts->chunks);
+    pool_deinit(&parts->parts);
+    memory_give(lane->memory, parts, sizeof *parts);
+    lane->parts = NULL;
+}
 
 void lane_part_move(struct lane_part *part, enum lane_part_state to)
 {
@@ -184,13 +215,13 @@ static void check_header(struct lane *lane, struct lane_part *part, const wire_p
 struct lane_part *
 lane_part_create(struct lane *lane, struct lane_session *session, const wire_part *header)
 {
-    struct lane_part *part = pool_take(&lane->parts_pool);
+    struct lane_part *part = pool_take(&lane->parts->parts);
 
     assert(header->sequence > 0);
     if (part == NULL)
         return NULL;
     part->session = session;
-    part->number = ++lane->last_part;
+    part->number = ++lane->parts->last;
     part->sequence = header->sequence;
     part->previous = header->previous;
     part->bytes = header->bytes;
@@ -219,7 +250,7 @@ static void free_chunks(struct lane *lane, struct lane_part *part)
         struct chunk *chunk = part->chunks.first;
         LIST_REMOVE(&part->chunks, chunk, in_part);
         sized_pool_give(&lane->bytes, chunk->data, chunk->bytes);
-        pool_give(&lane->chunks_pool, chunk);
+        pool_give(&lane->parts->chunks, chunk);
     }
 }
 
@@ -252,9 +283,59 @@ void lane_part_destroy(struct lane *lane, struct lane_part *part)
     assert(part->in_session.prev == NULL);
     lane_part_move(part, PART_OVER);
     lane_part_empty(lane, part);
-    pool_give(&lane->refusals_pool, part->refusal);
-    pool_give(&lane->parts_pool, part);
+    pool_give(&lane->parts->refusals, part->refusal);
+    pool_give(&lane->parts->parts, part);
 }
+
+/* ---- its place among those of its session ---- */
+
+struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence)
+{
+    struct lane_part *part = session->parts.last;
+
+    while (part != NULL && part->sequence > sequence)
+        part = part->in_session.prev;
+    return part != NULL && part->sequence == sequence ? part : NULL;
+}
+
+void lane_session_insert(
+    const struct lane *lane, struct lane_session *session, struct lane_part *part)
+{
+    const bool whole = lane->config.broken == 0; /* no rule is missing */
+    struct lane_part *before = session->parts.last;
+
+    assert(!whole || part->sequence > session->mark);
+    assert(part->state == PART_STAGED || part->state == PART_VOID);
+    while (before != NULL && before->sequence > part->sequence)
+        before = before->in_session.prev;
+    assert(!whole || before == NULL || before->sequence < part->sequence);
+    LIST_INSERT(&session->parts, before, part, in_session);
+    const struct lane_part *after = part->in_session.next;
+    assert(!whole || after == NULL || after->state != PART_APPLYING);
+    session->part_count++;
+    assert(!whole || session->part_count <= PARTS_PER_SESSION_MAX);
+}
+
+void lane_session_remove(struct lane_session *session, struct lane_part *part)
+{
+    assert(session->part_count > 0);
+    assert(part->session == session);
+    if (session->applying == part)
+        session->applying = NULL;
+    LIST_REMOVE(&session->parts, part, in_session);
+    session->part_count--;
+}
+
+void lane_session_drop_parts(struct lane *lane, struct lane_session *session)
+{
+    while (session->parts.first != NULL) {
+        struct lane_part *part = session->parts.first;
+        lane_session_remove(session, part);
+        lane_part_destroy(lane, part);
+    }
+}
+
+/* ---- refused ---- */
 
 /* A text that begins with the push that it is about, without that. */
 static const char *
@@ -295,7 +376,7 @@ void lane_part_refuse_as(struct lane *lane, struct lane_part *part, const struct
     assert(part->state < PART_STAGED && part->state != PART_DUPLICATE);
     if (part->state != PART_RECEIVING)
         return; /* for the first thing that is wrong with it */
-    part->refusal = pool_take(&lane->refusals_pool);
+    part->refusal = pool_take(&lane->parts->refusals);
     if (part->refusal != NULL)
         part->refusal->error = *error;
     /* Without memory to say why, its stream goes, and the client sends again. */

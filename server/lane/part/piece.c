@@ -6,7 +6,7 @@
  * several messages, with another one's messages between them, may find its marks gone; it then sets
  * all of them again, once per message.
  */
-#include "lane_state.h"
+#include "part_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -38,26 +38,35 @@ grown(struct lane *lane, void *array, uint32_t count, uint32_t *capacity, size_t
     return fresh;
 }
 
-void lane_piece_mark_again(struct lane_part *part)
+static void mark_again(struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
         assert(part->entries[i].shard->users > 0);
-        struct shard_work *work = work_of(part->entries[i].shard);
-        work->touched_by = part->number;
-        work->touched_index = i;
+        struct shard_touch *touch = touch_of(part->entries[i].shard);
+        touch->by = part->number;
+        touch->index = i;
     }
+}
+
+void lane_piece_mark(struct lane *lane, struct lane_part *part)
+{
+    assert(part->state < PART_STAGED);
+    assert(part->number <= lane->parts->last);
+    if (lane->parts->marking != part->number && part->entry_count > 0)
+        mark_again(part);
+    lane->parts->marking = part->number;
 }
 
 /* The entry of this shard in the part, a new one the first time. UINT32_MAX: no memory. */
 static uint32_t
 entry_of(struct lane *lane, struct lane_part *part, struct shard *shard, uint64_t based_on)
 {
-    struct shard_work *work = work_of(shard);
+    struct shard_touch *touch = touch_of(shard);
 
-    if (work->touched_by == part->number) {
-        assert(work->touched_index < part->entry_count);
-        assert(part->entries[work->touched_index].shard == shard);
-        return work->touched_index;
+    if (touch->by == part->number) {
+        assert(touch->index < part->entry_count);
+        assert(part->entries[touch->index].shard == shard);
+        return (uint32_t)touch->index;
     }
     if (part->entry_count == part->entry_capacity) {
         struct entry *entries =
@@ -69,8 +78,8 @@ entry_of(struct lane *lane, struct lane_part *part, struct shard *shard, uint64_
     const uint32_t index = part->entry_count++;
     part->entries[index] = (struct entry){.shard = shard, .based_on = based_on};
     store_use(shard);
-    work->touched_by = part->number;
-    work->touched_index = index;
+    touch->by = part->number;
+    touch->index = index;
     return index;
 }
 
@@ -80,7 +89,7 @@ void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece
 
     assert(part->state == PART_DUPLICATE);
     if (shard == NULL || part->sequence > part->session->mark ||
-        work_of(shard)->touched_by == part->number)
+        touch_of(shard)->by == part->number)
         return;
     if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES) &&
         entry_of(lane, part, shard, 0) == UINT32_MAX)
@@ -231,10 +240,10 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
     if (shard == NULL || !check_function(lane, part, shard, piece->function) ||
         !check_range(lane, part, shard, piece))
         return NULL;
-    const struct shard_work *work = work_of(shard);
-    const bool touched = work->touched_by == part->number;
-    assert(!touched || part->entries[work->touched_index].shard == shard);
-    struct run *run = touched ? continued(part, work->touched_index, piece) : NULL;
+    const struct shard_touch *touch = touch_of(shard);
+    const bool touched = touch->by == part->number;
+    assert(!touched || part->entries[touch->index].shard == shard);
+    struct run *run = touched ? continued(part, (uint32_t)touch->index, piece) : NULL;
     if (run != NULL) {
         run->bytes += piece->bytes;
         assert(run->offset + run->bytes <= shard->bytes);

@@ -6,7 +6,7 @@
  * in two chunks. On the wire it may lie in two spans: its bytes are put together here, and then it
  * is checked.
  */
-#include "lane_state.h"
+#include "part_state.h"
 
 #include <assert.h>
 #include <string.h>
@@ -21,13 +21,13 @@ static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
         wanted = bytes;
     if (wanted > STAGING_CHUNK_BYTES)
         wanted = STAGING_CHUNK_BYTES;
-    struct chunk *chunk = pool_take(&lane->chunks_pool);
+    struct chunk *chunk = pool_take(&lane->parts->chunks);
     if (chunk == NULL)
         return false;
     chunk->bytes = (uint32_t)sized_pool_bytes(wanted);
     chunk->data = sized_pool_take(&lane->bytes, chunk->bytes);
     if (chunk->data == NULL) {
-        pool_give(&lane->chunks_pool, chunk);
+        pool_give(&lane->parts->chunks, chunk);
         return false;
     }
     LIST_APPEND(&part->chunks, chunk, in_part);

@@ -6,7 +6,7 @@
  * of a settle. Everything up to acked_through is forgotten. The list is ascending, and bounded: a
  * client has only so many pushes under way.
  */
-#include "lane_state.h"
+#include "part_state.h"
 
 #include <assert.h>
 #include <string.h>
@@ -124,7 +124,7 @@ enum sumac_reason lane_voided_add(
     }
     if (refusal != NULL) {
         assert(voided->refusal != refusal);
-        pool_give(&lane->refusals_pool, voided->refusal);
+        pool_give(&lane->parts->refusals, voided->refusal);
         voided->refusal = refusal;
     }
     return SUMAC_REASON_UNSPECIFIED;
@@ -134,7 +134,7 @@ static void drop_first(struct lane *lane, struct lane_session *session, uint32_t
 {
     assert(count <= session->voided_count);
     for (uint32_t i = 0; i < count; i++)
-        pool_give(&lane->refusals_pool, session->voided[i].refusal);
+        pool_give(&lane->parts->refusals, session->voided[i].refusal);
     session->voided_count -= count;
     if (count > 0)
         memmove(
@@ -161,7 +161,7 @@ void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_
 
     if (voided == NULL)
         return;
-    pool_give(&lane->refusals_pool, voided->refusal);
+    pool_give(&lane->parts->refusals, voided->refusal);
     session->voided_count--;
     memmove(
         voided, voided + 1,
@@ -172,7 +172,7 @@ void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session)
 {
     assert(session->closing);
     for (uint32_t i = 0; i < session->voided_count; i++) {
-        pool_give(&lane->refusals_pool, session->voided[i].refusal);
+        pool_give(&lane->parts->refusals, session->voided[i].refusal);
         session->voided[i].refusal = NULL;
     }
 }

@@ -5,7 +5,7 @@
  * A session without a stream is told nothing: its client opens one, sends again all that is not
  * done, and is answered then.
  */
-#include "lane_state.h"
+#include "peer_state.h"
 
 #include <assert.h>
 #include <inttypes.h>

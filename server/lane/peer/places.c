@@ -10,7 +10,7 @@
  *
  * ps 0's stream is one, and has its place. So nobody's streams shut out those of another sort.
  */
-#include "lane_state.h"
+#include "peer_state.h"
 
 #include <assert.h>
 
@@ -38,19 +38,21 @@ static void link_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->place == PLACE_NONE);
     assert(stream->state != STREAM_ENDED);
-    assert(lane->strangers.last == NULL || lane->strangers.last->stranger_since_us <= lane->now_us);
+    assert(
+        lane->peers->strangers.last == NULL ||
+        lane->peers->strangers.last->stranger_since_us <= lane->now_us);
     stream->place = PLACE_STRANGER;
     stream->stranger_since_us = lane->now_us;
-    LIST_APPEND(&lane->strangers, stream, among_strangers);
-    lane->stranger_count++;
+    LIST_APPEND(&lane->peers->strangers, stream, among_strangers);
+    lane->peers->stranger_count++;
 }
 
 static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
 {
-    assert(lane->stranger_count > 0);
+    assert(lane->peers->stranger_count > 0);
     assert(stream->place == PLACE_STRANGER);
-    LIST_REMOVE(&lane->strangers, stream, among_strangers);
-    lane->stranger_count--;
+    LIST_REMOVE(&lane->peers->strangers, stream, among_strangers);
+    lane->peers->stranger_count--;
 }
 
 void lane_place_enter(struct lane *lane, struct lane_stream *stream)
@@ -58,12 +60,12 @@ void lane_place_enter(struct lane *lane, struct lane_stream *stream)
     const uint32_t strangers_max = places(lane) / 4;
 
     assert(stream->place == PLACE_NONE);
-    if (lane->stranger_count >= strangers_max)
+    if (lane->peers->stranger_count >= strangers_max)
         lane_stream_fail(
-            lane, lane->strangers.first, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            lane, lane->peers->strangers.first, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%u streams have not said whose they are on ps %u, the most that are kept, and this is "
             "the oldest of them: say hello at once, or try again later",
-            lane->stranger_count, lane->index);
+            lane->peers->stranger_count, lane->index);
     link_stranger(lane, stream);
 }
 
@@ -77,8 +79,8 @@ void lane_place_leave(struct lane *lane, struct lane_stream *stream)
         unlink_stranger(lane, stream);
         break;
     case PLACE_READER:
-        assert(lane->reader_streams > 0);
-        lane->reader_streams--;
+        assert(lane->peers->reader_streams > 0);
+        lane->peers->reader_streams--;
         break;
     case PLACE_SESSION:
         assert(stream->session->stream_count > 0);
@@ -93,18 +95,18 @@ static bool take_reader(struct lane *lane, struct lane_stream *stream)
     const uint32_t readers_max = places(lane) / 2;
 
     assert(stream->kind == LANE_STREAM_PULL);
-    if (lane->reader_streams >= readers_max) {
+    if (lane->peers->reader_streams >= readers_max) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%u streams of readers without a session are open on ps %u, the most that are served: "
             "try "
             "again later",
-            lane->reader_streams, lane->index);
+            lane->peers->reader_streams, lane->index);
         return false;
     }
     lane_place_leave(lane, stream);
     stream->place = PLACE_READER;
-    lane->reader_streams++;
+    lane->peers->reader_streams++;
     return true;
 }
 
@@ -171,22 +173,23 @@ static void end_stranger(struct lane *lane, struct lane_stream *stream)
 
 void lane_place_tick(struct lane *lane)
 {
-    while (lane->strangers.first != NULL && lane->now_us >= lane_place_due_us(lane) &&
+    while (lane->peers->strangers.first != NULL && lane->now_us >= lane_place_due_us(lane) &&
            lane_has_time(lane)) {
         lane->work += WORK_OF_AN_ERROR;
-        end_stranger(lane, lane->strangers.first);
+        end_stranger(lane, lane->peers->strangers.first);
     }
 }
 
 uint64_t lane_place_due_us(const struct lane *lane)
 {
-    return lane->strangers.first == NULL
-               ? UINT64_MAX
-               : lane->strangers.first->stranger_since_us + (uint64_t)LANE_HELLO_MS_MAX * 1000;
+    return lane->peers->strangers.first == NULL ? UINT64_MAX
+                                                : lane->peers->strangers.first->stranger_since_us +
+                                                      (uint64_t)LANE_HELLO_MS_MAX * 1000;
 }
 
 void lane_place_excuse(struct lane *lane, uint64_t slept_us)
 {
-    for (struct lane_stream *at = lane->strangers.first; at != NULL; at = at->among_strangers.next)
+    for (struct lane_stream *at = lane->peers->strangers.first; at != NULL;
+         at = at->among_strangers.next)
         at->stranger_since_us += slept_us;
 }

@@ -4,7 +4,7 @@
  *
  * One report is on its way at a time; the others wait in their order.
  */
-#include "lane_state.h"
+#include "peer_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
 {
-    struct report *report = lane->coordinator == NULL ? NULL : pool_take(&lane->reports_pool);
+    struct report *report = lane->coordinator == NULL ? NULL : pool_take(&lane->peers->reports);
 
     if (report == NULL)
         return NULL;
@@ -37,7 +37,7 @@ static struct report *make(struct lane *lane, uint64_t number)
 
 static void free_report(struct lane *lane, struct report *report)
 {
-    pool_give(&lane->reports_pool, report);
+    pool_give(&lane->peers->reports, report);
 }
 
 static wire_peer_report message_of(const struct lane *lane, uint64_t answers)
@@ -140,7 +140,7 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
 void lane_report_refusal(
     struct lane *lane, struct lane_stream *stream, uint64_t number, const struct sumac_error *error)
 {
-    struct report *report = stream->reports.first != NULL ? NULL : pool_take(&lane->reports_pool);
+    struct report *report = stream->reports.first != NULL ? NULL : pool_take(&lane->peers->reports);
 
     assert(error->status != SUMAC_OK);
     if (report == NULL) { /* one that hears nothing of the last refusal is told no other */
@@ -259,12 +259,12 @@ void lane_reports_renew(struct lane *lane)
 
     assert(stream == NULL || stream->state != STREAM_ENDED);
     if (stream == NULL || !stream->writable || stream->state != STREAM_GREETED ||
-        lane->now_us < lane->renew_due_us)
+        lane->now_us < lane->peers->renew_due_us)
         return;
     wire_peer_report *message = new_message(lane, 0);
     if (message == NULL || !add_renewed(lane, message))
         return;
-    lane->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
+    lane->peers->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
     stream->due = 0;
     send(lane, stream, message);
 }

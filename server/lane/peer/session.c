@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.c -- what a ps knows of one session: who it is of, and its parts by sequence. */
-#include "lane_state.h"
+#include "peer_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,6 +15,38 @@ static struct lane_session *find_from(struct lane_session *session, const uint8_
     return session;
 }
 
+bool lane_peer_init(struct lane *lane)
+{
+    struct peers *peers = memory_take(lane->memory, sizeof *peers);
+
+    assert(lane->peers == NULL);
+    if (peers == NULL)
+        return false;
+    *peers = (struct peers){
+        .renew_due_us = lane->config.started_us + (uint64_t)lane->config.lease_ms * 1000 / 4};
+    pool_init(&peers->streams, lane->memory, sizeof(struct lane_stream), 16);
+    pool_init(&peers->sessions, lane->memory, sizeof(struct lane_session), 8);
+    pool_init(&peers->reports, lane->memory, sizeof(struct report), 16);
+    id_map_init(&peers->by_id, lane->memory);
+    lane->peers = peers;
+    return true;
+}
+
+void lane_peer_deinit(struct lane *lane)
+{
+    struct peers *peers = lane->peers;
+
+    if (peers == NULL)
+        return;
+    assert(peers->streams.used == 0);
+    id_map_deinit(&peers->by_id);
+    pool_deinit(&peers->reports);
+    pool_deinit(&peers->sessions);
+    pool_deinit(&peers->streams);
+    memory_give(lane->memory, peers, sizeof *peers);
+    lane->peers = NULL;
+}
+
 struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16])
 {
     struct lane_session *session = find_from(lane->sessions.first, id);
@@ -24,7 +56,7 @@ struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id
 
 struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open)
 {
-    struct lane_session *session = pool_take(&lane->sessions_pool);
+    struct lane_session *session = pool_take(&lane->peers->sessions);
 
     assert(open->session_id.len == sizeof session->id);
     assert(lane_session_find(lane, open->session_id.data) == NULL);
@@ -56,15 +88,15 @@ static void free_session(struct lane *lane, struct lane_session *session)
         lane_answers_drop(lane, stream);
         stream->session = NULL;
     }
-    pool_give(&lane->sessions_pool, session);
+    pool_give(&lane->peers->sessions, session);
 }
 
 static void forget(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
-    assert(lane->closed_count > 0);
+    assert(lane->peers->closed_count > 0);
     LIST_REMOVE(&lane->closed_sessions, session, in_lane);
-    lane->closed_count--;
+    lane->peers->closed_count--;
     free_session(lane, session);
 }
 
@@ -96,7 +128,7 @@ static void forget_beyond_bounds(struct lane *lane)
     for (struct lane_session *session = lane->closed_sessions.last; session != newest;
          session = before) {
         before = session->in_lane.prev;
-        if (lane->closed_count <= CLOSED_SESSIONS_MAX && bytes <= CLOSED_VOIDED_BYTES_MAX)
+        if (lane->peers->closed_count <= CLOSED_SESSIONS_MAX && bytes <= CLOSED_VOIDED_BYTES_MAX)
             return;
         if (session->parts.first != NULL)
             continue;
@@ -124,7 +156,7 @@ void lane_session_end(struct lane *lane, struct lane_session *session)
         estrange_streams(lane, session);
     LIST_REMOVE(&lane->sessions, session, in_lane);
     LIST_PREPEND(&lane->closed_sessions, session, in_lane);
-    lane->closed_count++;
+    lane->peers->closed_count++;
     forget_beyond_bounds(lane);
 }
 
@@ -135,57 +167,11 @@ void lane_session_heard(struct lane *lane, struct lane_session *session)
 
     assert(lane->now_us >= session->heard_us);
     if (lane->now_us - session->heard_us > while_us && lane->coordinator != NULL) {
-        lane->renew_due_us = 0;
+        lane->peers->renew_due_us = 0;
         lane_stream_attend(lane, lane->coordinator);
     }
     session->heard_us = lane->now_us;
     session->heard = true;
-}
-
-struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence)
-{
-    struct lane_part *part = session->parts.last;
-
-    while (part != NULL && part->sequence > sequence)
-        part = part->in_session.prev;
-    return part != NULL && part->sequence == sequence ? part : NULL;
-}
-
-void lane_session_insert(
-    const struct lane *lane, struct lane_session *session, struct lane_part *part)
-{
-    const bool whole = lane->config.broken == 0; /* no rule is missing */
-    struct lane_part *before = session->parts.last;
-
-    assert(!whole || part->sequence > session->mark);
-    assert(part->state == PART_STAGED || part->state == PART_VOID);
-    while (before != NULL && before->sequence > part->sequence)
-        before = before->in_session.prev;
-    assert(!whole || before == NULL || before->sequence < part->sequence);
-    LIST_INSERT(&session->parts, before, part, in_session);
-    const struct lane_part *after = part->in_session.next;
-    assert(!whole || after == NULL || after->state != PART_APPLYING);
-    session->part_count++;
-    assert(!whole || session->part_count <= PARTS_PER_SESSION_MAX);
-}
-
-void lane_session_remove(struct lane_session *session, struct lane_part *part)
-{
-    assert(session->part_count > 0);
-    assert(part->session == session);
-    if (session->applying == part)
-        session->applying = NULL;
-    LIST_REMOVE(&session->parts, part, in_session);
-    session->part_count--;
-}
-
-void lane_session_drop_parts(struct lane *lane, struct lane_session *session)
-{
-    while (session->parts.first != NULL) {
-        struct lane_part *part = session->parts.first;
-        lane_session_remove(session, part);
-        lane_part_destroy(lane, part);
-    }
 }
 
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
@@ -199,62 +185,4 @@ uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
             slowest = session->clock;
     }
     return slowest == UINT64_MAX ? otherwise : slowest;
-}
-
-/* Until a session is settled it has its own list, and then the union of those of all ps. A list
- * that has grown has less than twice the places that it needs, and while it grows there are two of
- * them. */
-static uint64_t voided_bytes_max(const struct lane *lane)
-{
-    const uint64_t count = (1 + (uint64_t)lane->ps_count) * LANE_VOIDED_PER_SESSION_MAX;
-
-    return 3 * count * sizeof(struct voided);
-}
-
-/* Of it, what lane->bytes holds: arrays of a part that grow, … */
-static uint64_t growing_bytes_max(void)
-{
-    return LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2;
-}
-
-/* … and what nobody else's parts and pulls may hinder. */
-static uint64_t reserved_bytes_max(const struct lane *lane)
-{
-    const uint64_t slices =
-        SLICES_PER_OPERATION_MAX * (sizeof(struct update_slice) + sizeof(struct block *));
-
-    return voided_bytes_max(lane) + ANSWERS_BESIDE_BYTES_MAX + slices;
-}
-
-static uint64_t session_bytes_max(const struct lane *lane)
-{
-    const uint64_t records = LANE_VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
-                             PARTS_PER_SESSION_MAX * sizeof(struct lane_part);
-
-    return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
-}
-
-void lane_session_bound_pool(struct lane *lane)
-{
-    const uint64_t sessions_max = lane->config.sessions_max, most = UINT64_MAX / 4;
-    const uint64_t staging = lane->config.staging_bytes_max, pulls = pulls_bytes_max(&lane->config);
-
-    lane->bytes.held_bytes_max = (staging < most ? staging : most) + (pulls < most ? pulls : most) +
-                                 sessions_max * growing_bytes_max() + SIZED_POOL_EMPTY_BYTES_MAX;
-    lane->bytes.reserve_bytes =
-        sessions_max * reserved_bytes_max(lane) + 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
-}
-
-/* Small lists that are given back are kept for others of their size: as much again. */
-static uint64_t closed_bytes_max(void)
-{
-    return CLOSED_SESSIONS_MAX * sizeof(struct lane_session) +
-           2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
-}
-
-uint64_t lane_sessions_bytes_max(const struct lane *lane)
-{
-    const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
-
-    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + empty;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c -- streams: what is said on them first, which of a session's counts, and their end. */
-#include "lane_state.h"
+#include "peer_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@ void lane_stream_move(struct lane_stream *stream, enum lane_stream_state to)
 
 struct lane_stream *lane_stream_find(const struct lane *lane, uint64_t id)
 {
-    return id_map_get(&lane->stream_map, id);
+    return id_map_get(&lane->peers->by_id, id);
 }
 
 bool lane_stream_has_pulls(const struct lane *lane, uint64_t id)
@@ -42,12 +42,12 @@ bool lane_stream_has_pulls(const struct lane *lane, uint64_t id)
 
 void lane_stream_opened(struct lane *lane, const struct lane_event *event)
 {
-    struct lane_stream *stream = pool_take(&lane->streams_pool);
+    struct lane_stream *stream = pool_take(&lane->peers->streams);
 
     assert(event->stream != 0);
     assert(lane_stream_find(lane, event->stream) == NULL);
-    if (stream == NULL || !id_map_put(&lane->stream_map, event->stream, stream)) {
-        pool_give(&lane->streams_pool, stream);
+    if (stream == NULL || !id_map_put(&lane->peers->by_id, event->stream, stream)) {
+        pool_give(&lane->peers->streams, stream);
         struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
         effect->stream = event->stream;
         (void)fail(
@@ -145,8 +145,8 @@ void lane_stream_closed(struct lane *lane, struct lane_stream *stream)
     if (stream->attended)
         LIST_REMOVE(&lane->attended, stream, among_attended);
     LIST_REMOVE(&lane->streams, stream, in_lane);
-    id_map_remove(&lane->stream_map, stream->id);
-    pool_give(&lane->streams_pool, stream);
+    id_map_remove(&lane->peers->by_id, stream->id);
+    pool_give(&lane->peers->streams, stream);
 }
 
 void lane_stream_fail(

@@ -5,7 +5,7 @@
  * busy, or has yet to be assigned by its creator. It never holds up a push. Its answer is put
  * together when the stream can take it (pulled.c).
  */
-#include "lane_state.h"
+#include "pull_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -66,10 +66,10 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
 /* Of a pull or a stream that may have been looked at already. */
 static void note_due(struct lane *lane, uint64_t due_us)
 {
-    if (due_us < lane->pull_due_us)
-        lane->pull_due_us = due_us;
-    if (due_us < lane->pull_due_next_us)
-        lane->pull_due_next_us = due_us;
+    if (due_us < lane->pulls->due_us)
+        lane->pulls->due_us = due_us;
+    if (due_us < lane->pulls->due_next_us)
+        lane->pulls->due_next_us = due_us;
 }
 
 static void close_view(struct lane *lane, struct lane_pull *pull)
@@ -135,6 +135,7 @@ void lane_pull_drop_all(struct lane *lane, struct lane_stream *stream)
 {
     while (stream->pulls.first != NULL)
         destroy(lane, stream, stream->pulls.first);
+    assert(stream->pull_count == 0);
 }
 
 void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
@@ -293,8 +294,8 @@ static void refuse_last(struct lane *lane, struct lane_stream *stream, uint64_t 
         "ps %u has no room for pull %" PRIu64
         " beside %u others of its stream, of at most %u, and %" PRIu64 " "
         "bytes of refused pulls whose answers were not read, of at most %" PRIu64,
-        lane->index, request, stream->pull_count, PULLS_PER_STREAM_MAX, lane->refused_pull_bytes,
-        lane->pull_bounds.refused_max);
+        lane->index, request, stream->pull_count, PULLS_PER_STREAM_MAX, lane->pulls->refused_bytes,
+        lane->pulls->bounds.refused_max);
 }
 
 static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_request *request)
@@ -417,7 +418,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     }
 }
 
-void lane_pull_describe_wait(
+static void describe_wait(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
     size_t text_bytes)
 {
@@ -459,7 +460,7 @@ static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pu
 
     assert(pull->error.status == SUMAC_OK);
     assert(!pull->active);
-    lane_pull_describe_wait(lane, stream, pull, wait, sizeof wait);
+    describe_wait(lane, stream, pull, wait, sizeof wait);
     (void)fail(
         &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
         text_time_ms(pull->timeout_ms).text, wait);
@@ -532,12 +533,12 @@ static bool look_at(struct lane *lane, struct lane_stream *stream)
  * that is gone, from the first. */
 void lane_pull_tick(struct lane *lane)
 {
-    if (lane->now_us < lane->pull_due_us)
+    if (lane->now_us < lane->pulls->due_us)
         return;
     struct lane_stream *stream =
-        lane->pull_look == 0 ? NULL : lane_stream_find(lane, lane->pull_look);
+        lane->pulls->look == 0 ? NULL : lane_stream_find(lane, lane->pulls->look);
     if (stream == NULL) {
-        lane->pull_due_next_us = UINT64_MAX;
+        lane->pulls->due_next_us = UINT64_MAX;
         stream = lane->streams.first;
     }
     while (stream != NULL && lane_has_time(lane)) {
@@ -545,6 +546,42 @@ void lane_pull_tick(struct lane *lane)
             break;
         stream = stream->in_lane.next;
     }
-    lane->pull_look = stream == NULL ? 0 : stream->id;
-    lane->pull_due_us = stream == NULL ? lane->pull_due_next_us : lane->now_us;
+    lane->pulls->look = stream == NULL ? 0 : stream->id;
+    lane->pulls->due_us = stream == NULL ? lane->pulls->due_next_us : lane->now_us;
+}
+
+uint64_t lane_pull_due_us(const struct lane *lane)
+{
+    return lane->pulls->leaving.first != NULL ? lane->now_us : lane->pulls->due_us;
+}
+
+/* Those of one stream. */
+static void say_waits_of(
+    struct lane *lane, struct lane_stream *stream, wire_stats_reply *reply, size_t waits_max)
+{
+    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
+        char text[SUMAC_ERROR_TEXT_BYTES];
+        assert(reply->n_waits <= waits_max);
+        lane->work++;
+        if (lane_pull_is_ready(lane, stream, pull) ||
+            lane->now_us < pull->started_us + WAIT_SAID_US_MIN)
+            continue;
+        if (reply->n_waits == waits_max) {
+            reply->waits_left_out++;
+            continue;
+        }
+        describe_wait(lane, stream, pull, text, sizeof text);
+        reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
+    }
+}
+
+void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply, size_t waits_max)
+{
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        if (lane_has_time(lane))
+            say_waits_of(lane, stream, reply, waits_max);
+        else
+            reply->waits_left_out += stream->pull_count;
+    }
 }

@@ -15,14 +15,14 @@
  * serves their own sizes only. Parts find no memory when the pool is full of it, so pulls that take
  * of what is not their session's share stop before that.
  */
-#include "lane_state.h"
+#include "pull_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
 #include "error.h"
 
-struct pull_bounds lane_pull_bounds(const struct lane_config *config)
+static struct pull_bounds share_out(const struct lane_config *config)
 {
     const uint64_t refused = pulls_bytes_max(config) / 8;
     const uint64_t admitted = pulls_bytes_max(config) - refused;
@@ -35,9 +35,33 @@ struct pull_bounds lane_pull_bounds(const struct lane_config *config)
         .refused_max = refused};
 }
 
+bool lane_pull_init(struct lane *lane)
+{
+    struct pulls *pulls = memory_take(lane->memory, sizeof *pulls);
+
+    assert(lane->pulls == NULL);
+    if (pulls == NULL)
+        return false;
+    *pulls = (struct pulls){
+        .bounds = share_out(&lane->config), .due_us = UINT64_MAX, .due_next_us = UINT64_MAX};
+    pool_init(&pulls->holds, lane->memory, sizeof(struct hold), 64);
+    lane->pulls = pulls;
+    return true;
+}
+
+void lane_pull_deinit(struct lane *lane)
+{
+    if (lane->pulls == NULL)
+        return;
+    assert(lane->pull_bytes == 0);
+    pool_deinit(&lane->pulls->holds);
+    memory_give(lane->memory, lane->pulls, sizeof *lane->pulls);
+    lane->pulls = NULL;
+}
+
 static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
 {
-    const uint64_t share = lane->pull_bounds.share_max;
+    const uint64_t share = lane->pulls->bounds.share_max;
 
     return bytes > share ? bytes - share : 0;
 }
@@ -66,8 +90,8 @@ static bool refuse_reader(
         "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes: ps %u keeps %" PRIu64
         " for pulls of readers without "
         "a session, and %" PRIu64 " are taken: pull again later, or join",
-        pull->request, pieces, bytes, lane->index, lane->pull_bounds.readers_max,
-        lane->reader_pull_bytes);
+        pull->request, pieces, bytes, lane->index, lane->pulls->bounds.readers_max,
+        lane->pulls->reader_bytes);
     return false;
 }
 
@@ -84,7 +108,7 @@ static bool refuse_session(
         " are taken: wait for other pulls, or pull "
         "less at once",
         pull->request, pieces, bytes, session->pull_bytes, session->task, lane->index,
-        lane->pull_bounds.share_max, lane->pull_bounds.common_max, lane->common_pull_bytes);
+        lane->pulls->bounds.share_max, lane->pulls->bounds.common_max, lane->pulls->common_bytes);
     return false;
 }
 
@@ -94,7 +118,7 @@ common_has_room(const struct lane *lane, const struct lane_session *session, uin
     const uint64_t common =
         beyond_share(lane, session->pull_bytes + bytes) - beyond_share(lane, session->pull_bytes);
 
-    return lane->common_pull_bytes + common <= lane->pull_bounds.common_max;
+    return lane->pulls->common_bytes + common <= lane->pulls->bounds.common_max;
 }
 
 /* Is there more between small pieces than pulls may have in all? What is in use is known as it is
@@ -127,9 +151,9 @@ static bool refuse_riddled(
 
 static void change_session(struct lane *lane, struct lane_session *session, uint64_t pull_bytes)
 {
-    assert(lane->common_pull_bytes >= beyond_share(lane, session->pull_bytes));
-    lane->common_pull_bytes -= beyond_share(lane, session->pull_bytes);
-    lane->common_pull_bytes += beyond_share(lane, pull_bytes);
+    assert(lane->pulls->common_bytes >= beyond_share(lane, session->pull_bytes));
+    lane->pulls->common_bytes -= beyond_share(lane, session->pull_bytes);
+    lane->pulls->common_bytes += beyond_share(lane, pull_bytes);
     session->pull_bytes = pull_bytes;
 }
 
@@ -144,9 +168,9 @@ bool lane_pull_take_room(
     if (shared && is_riddled(lane))
         return refuse_riddled(lane, pull, pieces, error);
     if (is_reader(session)) {
-        if (lane->reader_pull_bytes + bytes > lane->pull_bounds.readers_max)
+        if (lane->pulls->reader_bytes + bytes > lane->pulls->bounds.readers_max)
             return refuse_reader(lane, pull, pieces, bytes, error);
-        lane->reader_pull_bytes += bytes;
+        lane->pulls->reader_bytes += bytes;
     } else {
         if (!common_has_room(lane, session, bytes))
             return refuse_session(lane, session, pull, pieces, bytes, error);
@@ -160,12 +184,12 @@ bool lane_pull_take_room(
 bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->room_bytes == 0);
-    if (lane->refused_pull_bytes + own_bytes() > lane->pull_bounds.refused_max)
+    if (lane->pulls->refused_bytes + own_bytes() > lane->pulls->bounds.refused_max)
         return false;
     pull->room_bytes = own_bytes();
     pull->refused_room = true;
     lane->pull_bytes += pull->room_bytes;
-    lane->refused_pull_bytes += pull->room_bytes;
+    lane->pulls->refused_bytes += pull->room_bytes;
     return true;
 }
 
@@ -173,16 +197,17 @@ void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct
 {
     assert(lane->pull_bytes >= pull->room_bytes);
     assert(
-        pull->refused_room || !is_reader(session) || lane->reader_pull_bytes >= pull->room_bytes);
+        pull->refused_room || !is_reader(session) || lane->pulls->reader_bytes >= pull->room_bytes);
     assert(pull->refused_room || is_reader(session) || session->pull_bytes >= pull->room_bytes);
-    assert(!pull->refused_room || lane->refused_pull_bytes >= pull->room_bytes);
+    assert(!pull->refused_room || lane->pulls->refused_bytes >= pull->room_bytes);
     lane->pull_bytes -= pull->room_bytes;
     if (pull->refused_room)
-        lane->refused_pull_bytes -= pull->room_bytes;
+        lane->pulls->refused_bytes -= pull->room_bytes;
     else if (is_reader(session))
-        lane->reader_pull_bytes -= pull->room_bytes;
+        lane->pulls->reader_bytes -= pull->room_bytes;
     else
         change_session(lane, session, session->pull_bytes - pull->room_bytes);
+    assert(lane->pulls->refused_bytes + lane->pulls->reader_bytes <= lane->pull_bytes);
 }
 
 void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull)
@@ -191,25 +216,26 @@ void lane_pull_disown_room(struct lane *lane, struct lane_session *session, stru
         return;
     assert(session->pull_bytes >= pull->room_bytes);
     change_session(lane, session, session->pull_bytes - pull->room_bytes);
-    lane->reader_pull_bytes += pull->room_bytes;
+    lane->pulls->reader_bytes += pull->room_bytes;
 }
 
 void lane_pull_disown(struct lane *lane, struct lane_session *session)
 {
-    const uint64_t readers_max = lane->pull_bounds.readers_max;
+    const uint64_t readers_max = lane->pulls->bounds.readers_max;
     struct lane_stream *stream = lane->streams.first;
 
     assert(session->closed);
-    lane->reader_pull_bytes += session->pull_bytes;
+    lane->pulls->reader_bytes += session->pull_bytes;
     change_session(lane, session, 0);
-    for (; stream != NULL && lane->reader_pull_bytes > readers_max; stream = stream->in_lane.next) {
+    for (; stream != NULL && lane->pulls->reader_bytes > readers_max;
+         stream = stream->in_lane.next) {
         if (stream->session != session || stream->pulls.first == NULL)
             continue;
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "session %s is closed on ps %u, and its pulls with those of readers without a session "
             "take %" PRIu64 " bytes, of at most %" PRIu64 ": pull again later, or join",
-            session->task, lane->index, lane->reader_pull_bytes, readers_max);
+            session->task, lane->index, lane->pulls->reader_bytes, readers_max);
         lane_pull_drop_all(lane, stream);
     }
 }

@@ -10,7 +10,7 @@
  * One message of a stream is on its way at a time, and the pulls of a stream take turns; of the
  * long ones only one is under way.
  */
-#include "lane_state.h"
+#include "pull_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -98,7 +98,7 @@ static bool add_bytes(
     struct lane_bytes *added = &message->payload[message->payload_count];
     *added = (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
     if (message->lends && bytes > lane_gathered_bytes_max(lane)) {
-        struct hold *hold = pool_take(&lane->holds_pool);
+        struct hold *hold = pool_take(&lane->pulls->holds);
         if (hold == NULL)
             return false;
         hold->block = block;
@@ -348,9 +348,8 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event)
 
     if (hold == NULL)
         return;
-    assert(lane->holds_pool.used > 0);
+    assert(lane->pulls->holds.used > 0);
     store_block_released(&lane->store, hold->block);
-    pool_give(&lane->holds_pool, hold);
-    if (lane->stalled_operations > 0)
-        lane_turn_retry_stalled(lane);
+    pool_give(&lane->pulls->holds, hold);
+    lane_turn_retry_stalled(lane);
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bounds.c -- what a lane keeps at most of its sessions, as the published formula says it. */
+#include "handlers.h"
+
+#include <assert.h>
+
+/* Until a session is settled it has its own list, and then the union of those of all ps. A list
+ * that has grown has less than twice the places that it needs, and while it grows there are two of
+ * them. */
+static uint64_t voided_bytes_max(const struct lane *lane)
+{
+    const uint64_t count = (1 + (uint64_t)lane->ps_count) * LANE_VOIDED_PER_SESSION_MAX;
+
+    return 3 * count * sizeof(struct voided);
+}
+
+/* Of it, what lane->bytes holds: arrays of a part that grow, … */
+static uint64_t growing_bytes_max(void)
+{
+    return LANE_PIECES_PER_PART_MAX * sizeof(struct run) / 2;
+}
+
+/* … and what nobody else's parts and pulls may hinder. */
+static uint64_t reserved_bytes_max(const struct lane *lane)
+{
+    const uint64_t slices =
+        SLICES_PER_OPERATION_MAX * (sizeof(struct update_slice) + sizeof(struct block *));
+
+    return voided_bytes_max(lane) + ANSWERS_BESIDE_BYTES_MAX + slices;
+}
+
+static uint64_t session_bytes_max(const struct lane *lane)
+{
+    const uint64_t records = LANE_VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
+                             PARTS_PER_SESSION_MAX * sizeof(struct lane_part);
+
+    return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
+}
+
+void lane_session_bound_pool(struct lane *lane)
+{
+    const uint64_t sessions_max = lane->config.sessions_max, most = UINT64_MAX / 4;
+    const uint64_t staging = lane->config.staging_bytes_max, pulls = pulls_bytes_max(&lane->config);
+
+    assert(sessions_max > 0);
+    lane->bytes.held_bytes_max = (staging < most ? staging : most) + (pulls < most ? pulls : most) +
+                                 sessions_max * growing_bytes_max() + SIZED_POOL_EMPTY_BYTES_MAX;
+    lane->bytes.reserve_bytes =
+        sessions_max * reserved_bytes_max(lane) + 2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
+}
+
+/* Small lists that are given back are kept for others of their size: as much again. */
+static uint64_t closed_bytes_max(void)
+{
+    return CLOSED_SESSIONS_MAX * sizeof(struct lane_session) +
+           2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
+}
+
+uint64_t lane_sessions_bytes_max(const struct lane *lane)
+{
+    const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
+
+    assert(lane->ps_count <= LANE_PS_MAX);
+    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + empty;
+}

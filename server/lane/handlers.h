@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handlers.h -- what takes the events of a lane, above its rooms. */
+#ifndef LANE_HANDLERS_H
+#define LANE_HANDLERS_H
+
+#include "pull.h"
+
+/* push.c: docs/ARCHITECTURE.md, "Pushing" */
+void lane_push_request(struct lane *lane, const struct lane_event *event);
+
+/* orders.c: what ps 0 orders */
+void lane_order_received(struct lane *lane, const struct lane_event *event);
+/* New variables get their values a slice at a time. */
+void lane_orders_fill(struct lane *lane);
+/* What was deleted is given back, as far as the step has time. */
+void lane_orders_reclaim(struct lane *lane);
+
+/* list.c, stats.c */
+void lane_list_call(struct lane *lane, const struct lane_event *event);
+void lane_stats_call(struct lane *lane, const struct lane_event *event);
+
+/* shutdown.c: SIGTERM, the run's end, state that is lost */
+/* Its configuration and that of ps 0 contradict each other. */
+void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *error);
+void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);
+/* ps 0 says that the run is over; the order is answered when nothing is in flight any more. */
+void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end);
+/* Has ps 0 been silent for too long? And the line that says what this ps waits for. */
+void lane_shutdown_watch(struct lane *lane);
+/* "ps 1 waits for its first call from ps 0 at h0:2222; gives up in 35 s"; NULL: of ps 0, and of one
+ * that waits for nothing. In the step's arena. */
+char *lane_shutdown_wait(struct lane *lane);
+void lane_shutdown_lost(struct lane *lane, enum sumac_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Exit when nothing is in flight any more. */
+void lane_shutdown_check(struct lane *lane);
+
+/* bounds.c: what a lane keeps at most */
+/* The most that sessions keep beside their grants of staging and pulls: refused parts and why,
+ * answers that say so again, the slices of vector work, an array of a part as it grows; of closed
+ * ones what was voided. */
+uint64_t lane_sessions_bytes_max(const struct lane *lane);
+/* What lane->bytes may hold: staging and pulls, and beside them what sessions are sure of. Again
+ * when the number of ps is known. */
+void lane_session_bound_pool(struct lane *lane);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operation.h -- what runs at the positions of a lane: whose turn it is, and that part's vector
+ * work. */
+#ifndef LANE_OPERATION_H
+#define LANE_OPERATION_H
+
+#include "peer.h"
+
+#define SLICES_PER_OPERATION_MAX                                                                   \
+    1024u /* what one COMPUTE takes; a larger part is computed in several */
+
+/* What a shard says of operations to others. */
+struct __attribute__((may_alias)) shard_busy {
+    struct operation *operation; /* whose vector work is out for it: the shard is busy; or NULL */
+};
+
+static inline bool is_busy(const struct shard *shard)
+{
+    return ((const struct shard_busy *)(const void *)shard->of_user)->operation != NULL;
+}
+
+/* False: no memory. */
+bool lane_turn_init(struct lane *lane);
+void lane_turn_deinit(struct lane *lane);
+
+/* turn.c: whose turn it is */
+void lane_turn_take(struct lane *lane, struct lane_session *session);
+/* Shards are free again: those who waited, in their order. */
+void lane_turn_retry_waiting(struct lane *lane);
+/* A COMPUTE is done. */
+void lane_turn_computed(struct lane *lane, const struct lane_event *event);
+/* There may be memory for the operations that are stalled. */
+void lane_turn_retry_stalled(struct lane *lane);
+/* Where the push is that a pull, or a part, waits for. */
+const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t sequence);
+/* For what, and for whom, a part that has its place waits. */
+void lane_turn_describe_wait(
+    const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes);
+/* Some who wait in line had no time in this step. */
+bool lane_turn_is_put_off(const struct lane *lane);
+
+/* Does vector work of another operation go on for a shard of the part? */
+bool lane_operation_is_blocked(const struct lane_part *part);
+void lane_operation_drop_all(struct lane *lane);
+/* Is vector work out, or stalled? */
+bool lane_operation_is_any(const struct lane *lane);
+
+/* records.c: the journal's records, when config.records */
+enum record_kind {
+    RECORD_STAGED = 1,
+    RECORD_COMMIT,
+    RECORD_APPLIED,
+    RECORD_OPEN,
+    RECORD_CLOSE,
+    RECORD_VARIABLE
+};
+/* The record's number, 0 without records. */
+uint64_t lane_record_write(
+    struct lane *lane, enum record_kind kind, const struct lane_session *session,
+    uint64_t sequence);
+
+#endif

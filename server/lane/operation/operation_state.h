@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operation_state.h -- what the files of this room share, and nobody else sees. */
+#ifndef LANE_OPERATION_STATE_H
+#define LANE_OPERATION_STATE_H
+
+#include "operation.h"
+
+#define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
+#define COPIED_BYTES_PER_STEP_MAX                                                                  \
+    8388608u /* of blocks that are copied for a view before they are written to in part */
+
+enum operation_state {
+    OPERATION_OVER,    /* there is none, or all of it is done */
+    OPERATION_RUNNING, /* its slices are being cut, and run or given out, in this step */
+    OPERATION_OUT,     /* a COMPUTE of it is out */
+    OPERATION_STALLED, /* nothing is out: it waits until bytes are RELEASED */
+};
+
+/* What runs at one position of the lane: the parts whose turn has come together, of one session or
+ * of several. turn.c says when it begins, operation.c runs it. */
+struct operation {
+    LINKS(struct operation) in_lane; /* while it is OUT or STALLED */
+    enum operation_state state;      /* lane_operation_move changes it */
+    uint64_t position;
+    LIST(struct lane_part) parts;
+    struct lane_part *part;        /* of them, the one that has yet to be cut into slices, … */
+    uint32_t run;                  /* … from here on, … */
+    uint64_t byte;                 /* … in that run */
+    struct lane_compute compute;   /* what is out, … */
+    struct block **held;           /* … and the old blocks that it reads */
+    uint32_t capacity, held_count; /* of both arrays; 0: there was no memory for them */
+};
+
+struct turns {
+    LIST(struct lane_session) waiting; /* for busy shards or for time, in their turn */
+    LIST(struct operation) operations; /* newest first */
+    uint32_t stalled;                  /* of them */
+    bool put_off;                      /* some who wait in line had no time in this step */
+    uint64_t last_job, last_batch;
+};
+
+struct __attribute__((may_alias)) shard_work {
+    struct shard_busy busy;
+    uint64_t batch, batch_first, batch_beyond; /* the last COMPUTE that writes to it, and where */
+};
+
+_Static_assert(
+    sizeof(struct shard_work) <= SHARD_OPERATION_WORDS * sizeof(uint64_t), "it has room");
+_Static_assert(
+    sizeof(struct operation) <= SESSION_OPERATION_WORDS * sizeof(uint64_t),
+    "a session has room for its operation");
+
+static inline struct shard_work *work_of(struct shard *shard)
+{
+    return (struct shard_work *)(void *)shard->of_user;
+}
+
+/* That of the part whose turn it is. */
+static inline struct operation *operation_of(struct lane_session *session)
+{
+    return (struct operation *)(void *)session->of_operation;
+}
+
+/* The size that decides a path (config, else the constant of lane.h). */
+static inline uint32_t inline_bytes(const struct lane *lane)
+{
+    return lane->config.inline_bytes == 0 ? LANE_INLINE_BYTES : lane->config.inline_bytes;
+}
+
+/* operation.c: one operation, from its first slice to its last */
+void lane_operation_move(struct operation *operation, enum operation_state to);
+/* Into one that has yet to begin: the part's turn has come, and nothing blocks it. */
+void lane_operation_add(struct operation *operation, struct lane_part *part);
+/* Out of one that is over. */
+void lane_operation_remove(struct operation *operation, struct lane_part *part);
+/* Run its parts at the next position, which it takes without any, too. True: it is over. False: its
+ * vector work is out, or it is stalled. */
+bool lane_operation_begin(struct lane *lane, struct operation *operation);
+/* What that COMPUTE was of goes on. The operation that is over with it, or NULL. */
+struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
+/* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */
+struct operation *lane_operation_retry(struct lane *lane);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* part.h -- what a push brings to this ps: parts, from their header to their place among those of
+ * their session, and what is remembered of those that were refused.
+ *
+ * A part's gradient lies in chunks; its runs say what of it goes where:
+ *
+ *   chunk:   | run 0 ····· | run 1 ··· | run 2, first half ·|   | second half ······| run 3 ·· |
+ *   entries: shards that the part touches, once each, in the order of the pieces
+ *
+ * What a part holds is taken where it is filled (part.c, piece.c, staging.c) and given back with
+ * the part (part.c); its refusal goes over to the session, which gives it back when it need not be
+ * remembered (voided.c).
+ */
+#ifndef LANE_PART_H
+#define LANE_PART_H
+
+#include "room.h"
+#include "step.h"
+
+#define PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
+#define FUNCTIONS_PER_PART_MAX 256u
+#define ANSWERS_COST_BYTES 320u /* of WIRE_PART_COST_BYTES: staged or refused, done, done again */
+#define VERSIONS_COST_BYTES                                                                        \
+    24u /* of WIRE_PIECE_COST_BYTES: its shard's version, done, done again */
+#define PIECE_ROOM_BYTES (WIRE_PIECE_COST_BYTES - VERSIONS_COST_BYTES)
+#define ANSWERS_BESIDE_BYTES_MAX                                                                   \
+    131072u /* of a session's answers, beside its grant: to refusals that are said again */
+
+struct chunk {
+    LINKS(struct chunk) in_part;
+    uint8_t *data;
+    uint32_t bytes, used;
+};
+
+struct run {
+    struct chunk *chunk; /* where its bytes begin, … */
+    uint32_t chunk_offset;
+    uint32_t entry;         /* … and the shard they are for */
+    uint32_t function;      /* 0: the variable's own; i: the part's functions[i - 1] */
+    uint64_t offset, bytes; /* in the shard */
+};
+
+struct entry {
+    struct shard *shard;
+    uint64_t based_on;
+    bool counted; /* one of its runs is by a function that counts_steps */
+};
+
+struct part_function {
+    const struct update_function *function;
+    struct update_hyperparameters given; /* `set` are those that the push names */
+};
+
+struct refusal {
+    struct sumac_error error;
+    char expected[96], given[96];
+};
+
+struct voided {
+    uint64_t sequence;
+    struct refusal *refusal; /* owned; NULL: another ps refused it */
+};
+
+/* A part's life; part.c has the table of its moves.
+ *
+ *                           ┌─► STAGED ─► APPLYING ─┐
+ *       ┌─► RECEIVING ──────┤                       │
+ *       │       │  │        └─► OVER ◄──────────────┤
+ *       │       │  └─► REFUSED ─► VOID ─────────────┤
+ *   NEW ┼─► DUPLICATE ──────────────────────────────┤
+ *       │       ▼                                   │
+ *       └─► DROPPED ────────────────────────────────┘
+ *
+ * On the left its stream has it; STAGED, VOID and APPLYING are in the list of its session. */
+enum lane_part_state {
+    PART_NEW,
+    PART_RECEIVING, /* takes its bytes */
+    PART_DUPLICATE, /* known: its bytes are passed over, its answer is said again */
+    PART_DROPPED,   /* its bytes are passed over, and it is not answered */
+    PART_REFUSED,   /* its bytes are passed over: it has its refusal, and will have its place */
+    PART_STAGED,    /* whole, in its place */
+    PART_VOID,      /* refused, empty, in its place */
+    PART_APPLYING,  /* whose turn it is, until all of it is written */
+    PART_OVER,      /* applied, passed over, or of no more use */
+};
+
+struct lane_part {
+    LINKS(struct lane_part) in_session; /* by sequence, from STAGED or VOID on */
+    LINKS(struct lane_part) in_operation;
+    struct lane_session *session;
+    enum lane_part_state state; /* lane_part_move changes it */
+    uint64_t number;            /* unique: marks the shards it looks up */
+    uint64_t sequence, previous;
+    uint64_t bytes, received; /* as declared; so far */
+    uint64_t first_us;
+    double weight;
+    bool eager, non_finite_allowed;
+    uint64_t room_bytes;     /* what it takes of the session's grant */
+    struct refusal *refusal; /* while it is REFUSED: then the session's list has it */
+    uint32_t piece_count;
+    uint32_t run_count, run_capacity;
+    struct run *runs;
+    uint32_t entry_count, entry_capacity;
+    struct entry *entries;
+    uint32_t function_count;
+    struct part_function *functions;
+    LIST(struct chunk) chunks;
+    uint64_t checksum;
+    void *checksum_state;
+    uint64_t record; /* of its staging */
+};
+
+_Static_assert(
+    sizeof(struct lane_part) + sizeof(struct chunk) +
+            4 * (sizeof(struct run) + sizeof(struct entry)) + 3 * 64 + ANSWERS_COST_BYTES <=
+        WIRE_PART_COST_BYTES + PIECE_ROOM_BYTES,
+    "a part of one piece, or of few, fits into what it takes of the grant");
+_Static_assert(sizeof(struct part_function) * 9 / 8 <= WIRE_FUNCTION_COST_BYTES, "and a function");
+
+/* False: no memory. */
+bool lane_part_init(struct lane *lane);
+void lane_part_deinit(struct lane *lane);
+
+/* part.c: one part being received */
+struct lane_part *
+lane_part_create(struct lane *lane, struct lane_session *session, const wire_part *header);
+/* Check the header, and take room in the session's grant. */
+void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
+void lane_part_move(struct lane_part *part, enum lane_part_state to);
+/* It is over, wherever it was, and its memory is given back. */
+void lane_part_destroy(struct lane *lane, struct lane_part *part);
+/* Take so much more of the session's grant. False: there is not so much left. */
+bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
+/* For want of so many bytes of the grant, with all figures. */
+void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
+/* The machine has no more, or lane->bytes holds all that it may. */
+void lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
+/* What is staged and what is kept spare of it share one bound. */
+void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
+/* Give up its bytes and its shards; it keeps its place in the order. */
+void lane_part_empty(struct lane *lane, struct lane_part *part);
+void lane_part_refuse(
+    struct lane *lane, struct lane_part *part, enum sumac_status status, enum sumac_reason reason,
+    const char *format, ...) __attribute__((format(printf, 5, 6)));
+void lane_part_refuse_as(
+    struct lane *lane, struct lane_part *part, const struct sumac_error *error);
+/* A refused part has taken its place: it counts, and a line says so. */
+void lane_part_refused(
+    struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
+void lane_part_expected(struct lane_part *part, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void lane_part_given(struct lane_part *part, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The whole part is here: are its runs and its checksum as they should be? */
+void lane_part_check_whole(struct lane *lane, struct lane_part *part);
+struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence);
+/* In its place by its sequence, which no other has: that is what applies a push once. */
+void lane_session_insert(
+    const struct lane *lane, struct lane_session *session, struct lane_part *part);
+void lane_session_remove(struct lane_session *session, struct lane_part *part);
+/* All its staged and refused parts. */
+void lane_session_drop_parts(struct lane *lane, struct lane_session *session);
+
+/* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
+ * the part is refused, or the piece is empty: it touches its shard and has no run. */
+struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece);
+/* A duplicate's piece: only which shard it touches, for the versions in its answer. One that is not
+ * applied yet has none. */
+void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece *piece);
+/* Its pieces are next: do its shards know their places in it? */
+void lane_piece_mark(struct lane *lane, struct lane_part *part);
+
+/* staging.c: bytes of pieces, copied while they are hot */
+struct payload {
+    const struct span *spans;
+    size_t count;
+    size_t next; /* the span at hand, … */
+    size_t used; /* … and what is used of it */
+};
+/* Copy the next bytes of the payload to the end of the part. False: no memory. *finite is set to
+ * false, never to true. */
+bool lane_staging_copy(
+    struct lane *lane, struct lane_part *part, struct payload *payload, uint64_t bytes,
+    enum sumac_dtype dtype, bool *finite);
+void lane_staging_skip(struct payload *payload, uint64_t bytes);
+
+/* voided.c: what some ps refused, and why */
+bool lane_voided_has(const struct lane_session *session, uint64_t sequence);
+/* Why this ps refused it; NULL: it did not, or its client has said that it knows. */
+const struct refusal *lane_voided_refusal(const struct lane_session *session, uint64_t sequence);
+/* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or
+ * TOO_MANY_REFUSED beyond LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
+enum sumac_reason lane_voided_add(
+    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal);
+/* Room for so many more, whatever the bound. False: no memory. */
+bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more);
+/* There must be room. */
+struct voided *lane_voided_put(struct lane_session *session, uint64_t sequence);
+/* The client knows of every push up to it. What is above the mark has its turn yet, whatever a
+ * client says. */
+void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t acked_through);
+void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_t sequence);
+/* Nobody is there any more to be told why. */
+void lane_voided_drop_reasons(struct lane *lane, struct lane_session *session);
+void lane_voided_drop(struct lane *lane, struct lane_session *session);
+
+#endif

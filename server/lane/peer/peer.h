@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer.h -- who speaks to this ps: streams and their places, sessions, and what is said on push
+ * streams and to ps 0. */
+#ifndef LANE_PEER_H
+#define LANE_PEER_H
+
+#include "part.h"
+
+#define PULLS_PER_STREAM_MAX 4096u
+#define CLOSED_SESSIONS_MAX 1024u        /* remembered, so that their clients can be told, … */
+#define CLOSED_VOIDED_BYTES_MAX 8388608u /* … with what was voided of them: else fewer are */
+
+/* In which bound a stream counts (places.c). */
+enum place { PLACE_NONE, PLACE_STRANGER, PLACE_READER, PLACE_SESSION, PLACE_COORDINATOR };
+
+/* A stream's life; stream.c has the table of its moves. */
+enum lane_stream_state {
+    STREAM_SILENT,  /* it has yet to say hello; of a ps 0: one that is taken */
+    STREAM_STALE,   /* its hello was to another epoch or incarnation: what it says is dropped */
+    STREAM_GREETED, /* its hello was taken */
+    STREAM_ENDED,   /* closed from here: what it still delivers is dropped */
+};
+
+/* What is to be said on a stream beside the answers, pulls and reports in its lists. */
+enum stream_due {
+    DUE_GREETING = 1u,
+    DUE_CLOSED = 2u, /* its session is closed */
+    DUE_REJOIN = 4u, /* its session is not known here */
+    DUE_ALIVE = 8u,  /* ps 0 gave a sign of life */
+};
+
+struct lane_stream {
+    LINKS(struct lane_stream) in_lane;
+    uint64_t id;
+    enum lane_stream_kind kind;
+    enum lane_stream_state state; /* lane_stream_move changes it */
+    uint32_t due;                 /* enum stream_due */
+    bool writable;
+    struct lane_session *session;
+    uint64_t generation;
+    struct lane_part *receiving;
+    LIST(struct answer) answers;
+    uint32_t answer_count;
+    LIST(struct lane_pull) pulls;
+    uint32_t pull_count;
+    uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
+    LIST(struct report) reports;
+    bool attended; /* in the list of those to look after at the end of the step */
+    LINKS(struct lane_stream) among_attended;
+    enum place place;
+    LINKS(struct lane_stream) among_strangers; /* by stranger_since_us */
+    uint64_t stranger_since_us;
+};
+
+/* False: no memory. */
+bool lane_peer_init(struct lane *lane);
+void lane_peer_deinit(struct lane *lane);
+
+/* stream.c: streams, what is said on them first, and their end */
+void lane_stream_opened(struct lane *lane, const struct lane_event *event);
+void lane_stream_writable(struct lane *lane, const struct lane_event *event);
+void lane_stream_closed(struct lane *lane, struct lane_stream *stream);
+struct lane_stream *lane_stream_find(const struct lane *lane, uint64_t id);
+/* Has the stream said hello, now or before, once? False: it was closed. */
+bool lane_stream_greeted(struct lane *lane, struct lane_stream *stream, const wire_hello *hello);
+/* Look after it at the end of the step. */
+void lane_stream_attend(struct lane *lane, struct lane_stream *stream);
+/* That is to be said on it, too. */
+void lane_stream_owe(struct lane *lane, struct lane_stream *stream, enum stream_due due);
+void lane_stream_move(struct lane_stream *stream, enum lane_stream_state to);
+void lane_stream_fail(
+    struct lane *lane, struct lane_stream *stream, enum sumac_status status,
+    enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* From here on it delivers nothing, and what it was delivering is dropped. */
+void lane_stream_end(struct lane *lane, struct lane_stream *stream);
+wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream);
+
+/* places.c: how many streams there may be of each sort */
+void lane_place_enter(struct lane *lane, struct lane_stream *stream);
+/* The most streams of one session, of both kinds. */
+uint32_t lane_place_share(const struct lane *lane);
+/* It has said hello: whose is it? False: there is no place for it, it was closed. */
+bool lane_place_take(struct lane *lane, struct lane_stream *stream);
+/* Its session is no longer open. */
+void lane_place_estrange(struct lane *lane, struct lane_stream *stream);
+void lane_place_leave(struct lane *lane, struct lane_stream *stream);
+void lane_place_tick(struct lane *lane);
+uint64_t lane_place_due_us(const struct lane *lane);
+/* Nobody was listened to for so long. */
+void lane_place_excuse(struct lane *lane, uint64_t slept_us);
+
+/* answers.c: what is to be said on a push stream, coalesced */
+void lane_answer_staged(
+    struct lane *lane, struct lane_session *session, const struct lane_part *part);
+void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64_t sequence);
+/* On a new stream, what its client may not have heard on the one before: a turn may be over before
+ * the part comes again. */
+void lane_answers_refused_again(struct lane *lane, struct lane_session *session);
+/* The versions of what the part touched, as they are now. */
+void lane_answer_done(
+    struct lane *lane, struct lane_session *session, const struct lane_part *part, bool voided);
+void lane_answer_closed(struct lane *lane, struct lane_session *session);
+void lane_answers_drop(struct lane *lane, struct lane_stream *stream);
+void lane_answers_flush(struct lane *lane, struct lane_stream *stream);
+
+/* session.c: what a ps knows of one session */
+struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16]);
+struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open);
+void lane_session_destroy_all(struct lane *lane);
+void lane_session_heard(struct lane *lane, struct lane_session *session);
+/* No longer among the open ones. */
+void lane_session_end(struct lane *lane, struct lane_session *session);
+uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
+
+/* reports.c: what ps 0 is told */
+void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error);
+/* To a stream whose hello was not taken. */
+void lane_report_refusal(
+    struct lane *lane, struct lane_stream *stream, uint64_t number,
+    const struct sumac_error *error);
+/* A sign of life, as ps 0 gave one. */
+void lane_report_alive(struct lane *lane, struct lane_stream *stream);
+void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock);
+/* What the order close_number of the session is answered with, once there is memory for it. */
+void lane_report_close(struct lane *lane, struct lane_session *session);
+/* Those that there was no memory for. */
+void lane_reports_close_again(struct lane *lane);
+void lane_report_assigned(struct lane *lane, const struct variable *variable);
+void lane_reports_assigned_again(struct lane *lane);
+/* The sessions heard from since the last time. */
+void lane_reports_renew(struct lane *lane);
+void lane_reports_flush(struct lane *lane, struct lane_stream *stream);
+void lane_reports_drop(struct lane *lane, struct lane_stream *stream);
+
+#endif

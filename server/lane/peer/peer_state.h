@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer_state.h -- what the files of this room share, and nobody else sees. */
+#ifndef LANE_PEER_STATE_H
+#define LANE_PEER_STATE_H
+
+#include "peer.h"
+
+#define ANSWER_ROOM_BYTES                                                                          \
+    64u /* each that waits until its stream is writable, beside its versions */
+
+enum answer_kind { ANSWER_STAGED, ANSWER_REFUSED, ANSWER_DONE };
+
+struct answer {
+    LINKS(struct answer) in_stream;
+    uint64_t sequence, record;
+    enum answer_kind kind;
+    uint32_t version_count;
+    bool voided;
+    uint64_t *versions;
+    uint64_t room_bytes; /* what it takes of the session's grant */
+};
+_Static_assert(4 * ANSWER_ROOM_BYTES + 64 <= ANSWERS_COST_BYTES, "a part pays for its answers");
+_Static_assert(sizeof(struct answer) <= ANSWER_ROOM_BYTES, "and for each of them");
+
+struct report {
+    LINKS(struct report) in_stream;
+    uint64_t answers;
+    struct sumac_error error;
+    bool is_close;
+    uint8_t session_id[16];
+    uint64_t commit_through;
+    uint64_t assigned; /* a variable's id; 0: none */
+    uint64_t record;
+    uint64_t clock;
+};
+
+struct peers {
+    struct pool streams, sessions, reports;
+    struct id_map by_id;                /* of streams */
+    LIST(struct lane_stream) strangers; /* oldest first */
+    uint32_t stranger_count, reader_streams;
+    uint32_t closed_count; /* sessions */
+    uint64_t renew_due_us;
+};
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pull.h -- what is asked of this ps: pulls, what they wait for, and their answers. */
+#ifndef LANE_PULL_H
+#define LANE_PULL_H
+
+#include "operation.h"
+
+/* False: no memory. */
+bool lane_pull_init(struct lane *lane);
+void lane_pull_deinit(struct lane *lane);
+
+/* pull.c, pulled.c */
+void lane_pull_request(struct lane *lane, const struct lane_event *event);
+/* The stream has ended. */
+void lane_pull_drop_all(struct lane *lane, struct lane_stream *stream);
+void lane_pull_end_session(struct lane *lane, struct lane_session *session);
+/* It is deleted: what its creator has not assigned yet nobody waits for. */
+void lane_pull_end_variable(struct lane *lane, const struct variable *variable);
+void lane_pull_tick(struct lane *lane);
+/* Nobody was told for so long that it may go on. */
+void lane_pull_excuse(struct lane *lane, uint64_t slept_us);
+/* The long one whose answer has begun, or NULL. */
+struct lane_pull *lane_pull_under_way(const struct lane_stream *stream);
+bool lane_pull_waits(const struct lane *lane, const struct lane_session *session);
+void lane_pull_attend_all(struct lane *lane);
+/* The session is closed: its pulls are those of a reader without one, and streams whose pulls find
+ * no room as such end. */
+void lane_pull_disown(struct lane *lane, struct lane_session *session);
+/* Those that are over and hold pieces yet, as far as the step has time. */
+void lane_pull_reclaim(struct lane *lane);
+void lane_pull_reclaim_all(struct lane *lane);
+void lane_pulled_flush(struct lane *lane, struct lane_stream *stream);
+void lane_pulled_released(struct lane *lane, const struct lane_event *event);
+/* When a tick is wanted: a pull's time may be over. */
+uint64_t lane_pull_due_us(const struct lane *lane);
+/* A sentence for each pull that has waited for a while, until the reply has so many; the others,
+ * and those that a step has no time to look at, are counted as left out. */
+void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply, size_t waits_max);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pull_state.h -- what the files of this room share, and nobody else sees. */
+#ifndef LANE_PULL_STATE_H
+#define LANE_PULL_STATE_H
+
+#include "pull.h"
+
+#define PIECES_PER_ANSWER_MAX 4096u
+
+struct pull_piece {
+    struct shard *shard;
+    uint64_t offset, bytes;
+    uint64_t version; /* that is read, once `fixed` */
+};
+
+struct lane_pull {
+    LINKS(struct lane_pull) in_stream;
+    uint64_t request;
+    uint64_t after_sequence;
+    uint64_t started_us, deadline_us;
+    uint32_t timeout_ms;
+    struct pull_piece *pieces;
+    uint32_t piece_count, piece_capacity;
+    uint64_t room_bytes; /* what it takes of pulls_bytes_max, … */
+    bool refused_room;   /* and whether of what is kept for those that are refused */
+    uint64_t bytes;
+    bool active; /* its first message is out: `view` is open */
+    struct view view;
+    bool fixed; /* what it reads is chosen: as it is at `position` */
+    uint64_t position;
+    uint64_t record; /* the last one that this shows */
+    uint64_t version_epoch;
+    uint32_t next_piece;
+    uint32_t unready_piece;   /* the one that was looked at last and could not be read */
+    uint64_t next_byte;       /* in the next piece */
+    struct sumac_error error; /* status not OK: nothing else is said */
+};
+
+/* Who may take how much of pulls_bytes_max (pull_room.c). */
+struct pull_bounds {
+    uint64_t readers_max, common_max, share_max, refused_max;
+};
+
+struct pulls {
+    struct pull_bounds bounds;
+    uint64_t refused_bytes;         /* of those refused at once, … */
+    uint64_t reader_bytes;          /* of those without a session, … */
+    uint64_t common_bytes;          /* and of sessions' beyond their shares (pull_room.c) */
+    uint64_t due_us;                /* when a pull's time may be over, … */
+    uint64_t due_next_us;           /* … of those that a look at them has seen so far, … */
+    uint64_t look;                  /* … which goes on at this stream; 0: none is under way */
+    LIST(struct lane_pull) leaving; /* of no stream: they let go of what they read */
+    struct pool holds;
+};
+
+/* Bytes lent to the driver. Its address is the number that RELEASED gives back. */
+struct hold {
+    struct block *block;
+};
+
+/* The sizes that decide a path (config, else the constants of lane.h). */
+static inline uint32_t lane_copied_pull_bytes_max(const struct lane *lane)
+{
+    return lane->config.copied_pull_bytes_max == 0 ? LANE_COPIED_PULL_BYTES_MAX
+                                                   : lane->config.copied_pull_bytes_max;
+}
+
+static inline uint32_t lane_gathered_bytes_max(const struct lane *lane)
+{
+    return lane->config.gathered_bytes_max == 0 ? LANE_GATHERED_BYTES_MAX
+                                                : lane->config.gathered_bytes_max;
+}
+
+static inline uint32_t lane_pull_chunk_bytes(const struct lane *lane)
+{
+    return lane->config.pull_chunk_bytes == 0 ? LANE_PULL_CHUNK_BYTES
+                                              : lane->config.pull_chunk_bytes;
+}
+
+/* More than one message? Then it needs a view. */
+bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
+/* A message was given out: its reader has a while to take it. */
+void lane_pull_said(struct lane *lane, struct lane_stream *stream);
+void lane_pull_open_view(struct lane *lane, struct lane_pull *pull);
+void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
+/* To the end of its stream's list: the others' turn. */
+void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);
+bool lane_pull_is_ready(
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
+
+/* Take the room of a pull with so many pieces. False: there is none, and *error says how much there
+ * is. */
+bool lane_pull_take_room(
+    struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
+    struct sumac_error *error);
+/* For one that is refused, until its answer is read. False: there is no room for that either. */
+bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull);
+void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
+/* From here on a reader's, whosever it was. */
+void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
+
+/* pull_leaving.c: it is over, and in no stream any more */
+void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
+
+#endif

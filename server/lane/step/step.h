@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.h -- what every room of a lane has at hand: the lane itself, its sessions, and how long a
+ * step may be.
+ *
+ *   lane ─┬─ streams ── stream ──┬─ answers that wait until it is writable      (peer)
+ *         │                      └─ pulls in their order                        (pull)
+ *         ├─ sessions ─ session ── parts, staged or refused, by sequence        (part)
+ *         ├─ turns ─────────────── operations whose vector work is out          (operation)
+ *         └─ store ──── shards, blocks, views                                   (store.h)
+ *
+ * Whose structs these are, only their room knows: here are their names. Each room keeps beside them
+ * what is its own alone (parts, peers, turns, pulls), in a struct that nobody else sees.
+ */
+#ifndef LANE_STEP_H
+#define LANE_STEP_H
+
+#include "close_cause.h"
+#include "counts.h"
+#include "lane.h"
+#include "list.h"
+#include "out.h"
+#include "refused_joins.h"
+#include "store.h"
+
+struct answer;
+struct lane_part;
+struct lane_pull;
+struct lane_stream;
+struct report;
+struct voided;
+
+/* ---- how long a step may be, and how much it may say ---- */
+
+#define FLUSHED_BYTES_MAX                                                                          \
+    2097152u /* of the step's arena: what is beyond is said with the next event, which comes at    \
+                once */
+/* What one step does, counted in what it looks at, makes or copies: about a millisecond. Whatever
+ * is left goes on with the next event, which comes at once. */
+#define WORK_PER_STEP_MAX 8192u
+#define WORK_ARENA_BYTES 256u  /* of messages, that make one */
+#define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
+#define WORK_GIVEN_BYTES 1024u /* that are given back to the system */
+#define WORK_OF_A_PART 4u
+#define PIECES_PER_WORK 16u     /* of pulls, that are looked at or let go of, */
+#define PIECES_READ_PER_WORK 2u /* … and that are read */
+#define WORK_OF_AN_ERROR 16u    /* its sentence */
+#define STEP_MEMORY_BYTES_MAX                                                                      \
+    (8 * FLUSHED_BYTES_MAX) /* of memory: that, the event's own doing, an answer, rounding up */
+
+#define WAIT_SAID_US_MIN 1000000u /* a shorter wait is how pushing and pulling work */
+
+/* The words that the store keeps of a shard for its user: operation's, then part's. */
+#define SHARD_OPERATION_WORDS 4u
+#define SHARD_PART_WORDS 2u
+#define SESSION_OPERATION_WORDS 16u
+
+_Static_assert(
+    SHARD_OPERATION_WORDS + SHARD_PART_WORDS <= STORE_USER_WORDS,
+    "a shard has room for what the lane keeps of it");
+
+/* What a ps knows of a session. */
+struct lane_session {
+    LINKS(struct lane_session) in_lane;
+    uint8_t id[16];
+    uint32_t role;
+    char task[STORE_TASK_TEXT_BYTES]; /* "worker 3" */
+    uint64_t attempt;
+    uint64_t mark, commit_through, acked_through;
+    uint64_t clock, clock_said;
+    struct voided *voided; /* ascending; above acked_through */
+    uint32_t voided_count, voided_capacity;
+    LIST(struct lane_part) parts; /* by sequence, until they are over */
+    uint32_t part_count;
+    struct lane_part *applying;                     /* of them, the one whose turn it is */
+    uint64_t of_operation[SESSION_OPERATION_WORDS]; /* operation keeps there that of `applying` */
+    uint64_t staged_bytes;                          /* of its parts, as room.h counts them */
+    uint64_t answer_bytes;                          /* of answers that wait for its push stream */
+    uint64_t pull_bytes;                            /* of its pulls */
+    bool closing, closed, done;
+    struct close_cause cause; /* with closing */
+    uint64_t final;
+    uint64_t
+        decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
+    uint64_t closed_record;    /* of the last thing about its end */
+    uint64_t close_number;     /* order to be answered as soon as there is memory for it; 0: none */
+    uint64_t decide_number;    /* order to be answered when all up to `final` is applied; 0: none */
+    bool waits_in_line;        /* for shards that are busy, or for the next step */
+    LINKS(struct lane_session) in_line;
+    struct lane_stream *push_stream;
+    uint32_t stream_count; /* of both kinds */
+    bool has_generation;
+    uint64_t generation;
+    uint64_t heard_us;
+    uint32_t broken_streams; /* push streams that broke while it was open */
+    bool heard;              /* since the last report */
+    double weight;
+    struct session_counts counts;
+};
+
+struct lane {
+    struct lane_config config;
+    const struct memory *memory;
+    struct arena strings; /* the config's, for the lane's life */
+    struct arena arena;   /* of one step */
+    struct out out;
+    struct store store;
+    struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
+    struct parts *parts;     /* what each room keeps for itself */
+    struct peers *peers;
+    struct turns *turns;
+    struct pulls *pulls;
+    const struct lane_event *event;
+    uint64_t now_us;
+
+    uint64_t cluster_id, epoch, membership_epoch;
+    uint32_t index, ps_count;
+    char *ps_addresses[LANE_PS_MAX]; /* NULL: unknown */
+    uint64_t ps_incarnations[LANE_PS_MAX];
+    uint64_t coordinator_incarnation; /* 0: not met */
+    uint64_t coordinator_secret;      /* that its later hellos must repeat */
+    uint64_t
+        coordinator_hello; /* the number of its last hello: those before are of older streams */
+    uint64_t coordinator_heard_us;
+    struct lane_stream *coordinator; /* the stream that orders come on */
+
+    LIST(struct lane_stream) streams;
+    LIST(struct lane_stream) attended;         /* in the order of their due */
+    uint64_t work;                             /* of this step, beside its arena; lane_has_time */
+    bool turns_taken;                          /* in this step: what pulls wait for may be there */
+    LIST(struct lane_session) sessions;        /* open ones */
+    LIST(struct lane_session) closed_sessions; /* newest first */
+    uint64_t last_record, recorded;            /* made; on disk */
+    uint64_t staged_bytes; /* of all sessions' parts, and of answers that wait */
+    uint64_t pull_bytes;   /* of all pulls */
+    uint64_t grant_bytes;  /* of staging, for each session */
+    bool any_hello;        /* ps 0 has spoken to this ps */
+
+    bool joined_once; /* a session has been opened */
+    struct refused_joins
+        refused_joins; /* that took this ps for ps 0; those of ps 0 are the judge's */
+    bool serving;
+    bool run_over; /* on ps 0: its judge says so */
+    bool terminating, ended, end_answered, exited;
+    uint64_t end_number;
+    int exit_code;
+    enum sumac_reason exit_reason;
+    char exit_text[SUMAC_ERROR_TEXT_BYTES];
+    uint64_t exit_by_us; /* SIGTERM waits no longer */
+    uint64_t last_step_us, report_due_us, wake_us;
+    uint64_t report_us; /* between the reports of a wait */
+    struct session_counts counts;
+};
+
+_Static_assert(
+    FLUSHED_BYTES_MAX == WORK_PER_STEP_MAX * WORK_ARENA_BYTES,
+    "what is said takes the memory that the published bound has for it");
+
+/* May a step do more, or is it long enough? */
+static inline bool lane_has_time(const struct lane *lane)
+{
+    return lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES < WORK_PER_STEP_MAX;
+}
+
+static inline uint64_t pulls_bytes_max(const struct lane_config *config)
+{
+    return config->pulls_bytes_max == 0 ? LANE_PULLS_BYTES_MAX : config->pulls_bytes_max;
+}
+
+static inline uint64_t grant_bytes(const struct lane *lane) { return lane->grant_bytes; }
+
+/* Is it on disk, with all before it? What reveals what it says may be said then. */
+static inline bool is_recorded(const struct lane *lane, uint64_t record)
+{
+    return record <= lane->recorded;
+}
+
+/* Is there no lease any more: the end settles all sessions, and so does an exit? */
+static inline bool lane_run_is_over(const struct lane *lane)
+{
+    return lane->exited || lane->ended || lane->terminating || lane->run_over;
+}
+
+#endif
