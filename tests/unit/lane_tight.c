@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "judge_state.h"
-#include "lane_state.h"
+#include "pull.h"
 #include "lane_talk.h"
 #include "ps_core_check.h"
 #include "ps_core_state.h"
