@@ -68,6 +68,9 @@ static struct talk *begin(void **state, struct lane_config *config)
     config->staging_bytes_max = 1u << 20;
     config->view_bytes_max = 1u << 20;
     config->report_ms = 1000000;
+    config->copied_pull_bytes_max = 64; /* a long pull lends its blocks, each for itself */
+    config->block_bytes = 64;
+    config->gathered_bytes_max = 1;
     return talk;
 }
 
@@ -150,14 +153,15 @@ static void converse_pushes(void **state, shortage *run_short, uint32_t limit)
     assert_int_equal(talk_teardown(state), 0);
 }
 
-/* A short one, a long one, and one of nothing. */
+/* A short one, a long one of two pieces, so that there may be no memory for the second when the
+ * first is lent, and one of nothing. */
 static void converse_pulls(void **state, shortage *run_short, uint32_t limit)
 {
     struct talk *talk = begin_short(state, run_short, limit);
 
     const uint64_t stream = talk_pull_stream(talk, 1);
     talk_pull(talk, stream, 1, VARIABLE, 1, 0);
-    talk_pull(talk, stream, 2, VARIABLE + 1, 1, 0);
+    talk_pull(talk, stream, 2, VARIABLE, 2, 0);
     talk_pull(talk, stream, 3, 4711, 1, 0);
     recover(talk);
 
