@@ -566,6 +566,8 @@ void lane_check(const struct lane *lane, struct check *check)
     check_pools(&sums);
 }
 
+uint64_t lane_lent(const struct lane *lane) { return lane->pulls->holds.used; }
+
 uint64_t lane_work(const struct lane *lane, uint64_t most)
 {
     const uint64_t work = lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES;

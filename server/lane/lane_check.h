@@ -10,6 +10,8 @@
 /* The first thing that is not goes into the check. Nothing is asked of a lane whose rules are
  * broken. */
 void lane_check(const struct lane *lane, struct check *check);
+/* Spans of blocks that were lent and not released. */
+uint64_t lane_lent(const struct lane *lane);
 /* What the last step did, as lane_has_time counts it, or `most` if that is more. */
 uint64_t lane_work(const struct lane *lane, uint64_t most);
 

@@ -72,7 +72,8 @@ enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
 /* Of one thing, in vain and in a row. */
 struct tries {
     uint32_t count;
-    uint64_t began_us, failed_us; /* the first one, the last one */
+    uint64_t failed_us; /* the last one */
+    uint64_t until_us;  /* of a call: it is tried no longer */
 };
 
 /* One life of a client. */
@@ -309,7 +310,7 @@ void checker_ps_exited(struct world *world, struct ps *ps);
 void checker_opens(struct world *world, const struct stream *stream);
 void checker_greeted(struct world *world, const struct stream *stream);
 void checker_lost(struct world *world, const struct stream *stream);
-void checker_calls(struct world *world, const struct call *call);
+void checker_calls(struct world *world, const struct call *call, uint64_t until_us);
 void checker_call_over(struct world *world, const struct call *call, bool is_answered);
 
 /* checker_versions.c */

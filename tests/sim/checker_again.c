@@ -65,15 +65,15 @@ static bool is_its_own(enum lane_call_kind kind)
     return kind == LANE_CALL_JOIN || kind == LANE_CALL_RENEW || kind == LANE_CALL_LEAVE;
 }
 
-/* One that was tried for as long as it may be is over, and the next one is another. */
-void checker_calls(struct world *world, const struct call *call)
+/* What ends at another time is another call. */
+void checker_calls(struct world *world, const struct call *call, uint64_t until_us)
 {
     struct sim_session *life = world->clients[call->caller - SIM_PS_MAX]->life;
     struct tries *tries = &life->calls[call->kind];
 
     assert((uint32_t)call->kind < SIM_CALL_KINDS);
-    if (tries->count == 0 || world->now_us >= tries->began_us + SIM_PATIENCE_US)
-        *tries = (struct tries){.began_us = world->now_us};
+    if (tries->until_us != until_us)
+        *tries = (struct tries){.until_us = until_us};
     if (is_its_own(call->kind) && is_early(world, tries))
         checker_violation(world, "a call is made again too soon");
 }

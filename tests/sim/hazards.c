@@ -77,3 +77,19 @@ void hazard_shorten_some(struct world *world)
     shortage_begin(&world->shortages[index], world_below(world, PASSES_MAX), fails);
     world_after(world, SHORTAGE_US_MAX, index, relieve, index, NULL);
 }
+
+bool hazard_fail_some_take(struct world *world, uint32_t ps)
+{
+    struct shortage *shortage = &world->shortages[ps];
+
+    if (!world_has(world, FAULT_SHORTAGE) || shortage->fails > 0 || !world_chance(world, 30))
+        return false;
+    shortage_begin(shortage, world_below(world, 4), 1);
+    return true;
+}
+
+void hazard_fail_no_more(struct world *world, uint32_t ps)
+{
+    made_if(world, MADE_pull_step_no_memory, world->shortages[ps].fails == 0);
+    shortage_end(&world->shortages[ps]);
+}

@@ -12,4 +12,8 @@ void hazard_terminate_some_ps(struct world *world);
 /* A ps or a client. */
 void hazard_shorten_some(struct world *world);
 
+/* In what it does for a pull some take of a ps fails: now? */
+bool hazard_fail_some_take(struct world *world, uint32_t ps);
+void hazard_fail_no_more(struct world *world, uint32_t ps);
+
 #endif

@@ -32,6 +32,8 @@
     X(commit_first, "commits that overtook a part")                                                \
     X(listed_page, "pages of lists")                                                               \
     X(listed, "lists")                                                                             \
+    X(created_many, "creates of several")                                                          \
+    X(many_refused, "refused whole")                                                               \
     X(deleted, "variables deleted")                                                                \
     X(call_timed_out, "calls that met their deadline")                                             \
     X(slotted, "parts for slots")                                                                  \
@@ -48,6 +50,7 @@
     X(push_no_memory, "pushes refused so")                                                         \
     X(create_no_memory, "creates")                                                                 \
     X(pull_no_memory, "pulls")                                                                     \
+    X(pull_step_no_memory, "takes for a pull")                                                     \
     X(deaf, "messages held up by one that takes nothing")
 
 enum made {

@@ -81,7 +81,7 @@ make_call(struct world *world, struct client *client, const struct session_effec
         .token = effect->call,
         .message = effect->request};
 
-    checker_calls(world, call_make(world, &wanted));
+    checker_calls(world, call_make(world, &wanted), effect->at_us);
 }
 
 static void

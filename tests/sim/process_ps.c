@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "checker.h"
+#include "hazards.h"
+#include "lane_check.h"
 #include "ps_core_check.h"
 #include "process_client.h"
 #include "ps_effects.h"
@@ -31,6 +33,8 @@ void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
     checker_state(world, world->processes[ps->index].name, &check);
     for (uint32_t i = 0; i < effects.count; i++)
         ps_carry_out(world, ps, &effects.items[i]);
+    if (lane_lent(ps_core_lane(ps->core)) != world->checker->lent[ps->index])
+        checker_violation(world, "other bytes are lent than are on their way");
     checker_ps_stepped(world, ps);
 }
 
@@ -120,6 +124,7 @@ void ps_crash(struct world *world, uint32_t index, bool back)
     process->suspended_until_us = 0;
     process->hung = false;
     shortage_end(&world->shortages[index]);
+    world->checker->lent[index] = 0;
     ps_drop(world, index);
     const struct lane_config config = ps->config;
     *ps = (struct ps){.index = index, .clock_offset_us = ps->clock_offset_us, .config = config};
@@ -145,6 +150,16 @@ void ps_stream_opened(struct world *world, struct stream *stream)
     ps_writable(world, stream);
 }
 
+static void
+step_for(struct world *world, struct ps *ps, const struct stream *stream, struct lane_event *event)
+{
+    const bool fails = stream->kind == LANE_STREAM_PULL && hazard_fail_some_take(world, ps->index);
+
+    ps_step(world, ps, event);
+    if (fails)
+        hazard_fail_no_more(world, ps->index);
+}
+
 void ps_writable(struct world *world, struct stream *stream)
 {
     struct ps *ps = alive(world, stream->ps);
@@ -153,7 +168,7 @@ void ps_writable(struct world *world, struct stream *stream)
         return;
     struct lane_event event = {
         .kind = LANE_EVENT_STREAM_WRITABLE, .stream = stream->id, .stream_kind = stream->kind};
-    ps_step(world, ps, &event);
+    step_for(world, ps, stream, &event);
 }
 
 void ps_stream_closed(struct world *world, struct stream *stream)
@@ -207,7 +222,7 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
             *order = (struct order_seen){event.order->number, ps->records_made, UINT64_MAX};
     }
     const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
-    ps_step(world, ps, &event);
+    step_for(world, ps, stream, &event);
     checker_heard_stream(world, stream);
     if (event.order != NULL)
         checker_told_to_close(world, ps->index, event.order);

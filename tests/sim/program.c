@@ -186,7 +186,8 @@ void program_begin(struct world *world, struct client *client)
     (void)world;
     client->phase = PHASE_STARTING;
     client->variable = 0;
-    client->assigns = client->scratched = false;
+    client->assigns = false;
+    client->scratches = 0;
     client->calling = 0;
     client->pushes_open = client->pulls_open = 0;
 }

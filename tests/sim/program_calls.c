@@ -9,6 +9,7 @@
 #include "slots.h"
 
 #define CALL_TIMEOUT_MS 60000u
+#define UNMADE "unmade"
 
 static uint32_t count_known(const struct world *world)
 {
@@ -109,12 +110,22 @@ void program_create(struct world *world, struct client *client)
 
 /* ---- a variable of its own, and lists */
 
-static const char *scratch_of(const struct client *client)
+static const char *scratch_of(const struct client *client, uint32_t nth)
 {
-    static const char *const names[SIM_CLIENTS_MAX] = {
-        "scratch 0", "scratch 1", "scratch 2", "scratch 3"};
+    static const char *const names[SIM_CLIENTS_MAX][SIM_SCRATCH_MAX] = {
+        {"scratch 0", "scratch 0, second", "scratch 0, third"},
+        {"scratch 1", "scratch 1, second", "scratch 1, third"},
+        {"scratch 2", "scratch 2, second", "scratch 2, third"},
+        {"scratch 3", "scratch 3, second", "scratch 3, third"}};
 
-    return names[client->index];
+    return names[client->index][nth];
+}
+
+static void define_scratch(struct world *world, const char *name, struct creation *creation)
+{
+    define(world, LAST, creation);
+    creation->shape[0] = creation->partitioner.num_shards = world->ps_count; /* a shard at each */
+    creation->variable.name = (char *)(uintptr_t)name;
 }
 
 static void create_scratch(struct world *world, struct client *client)
@@ -122,9 +133,31 @@ static void create_scratch(struct world *world, struct client *client)
     struct creation *creation = world_take(world, sizeof *creation);
 
     fill(world, client, LAST, creation);
-    creation->shape[0] = creation->partitioner.num_shards = world->ps_count; /* a shard at each */
-    creation->variable.name = (char *)(uintptr_t)scratch_of(client);
+    define_scratch(world, scratch_of(client, 0), creation);
+    client->creates = 1;
     call(world, client, WIRE_VARIABLES_CREATE, &creation->request.base);
+}
+
+/* In one call. One that is another than there is makes all of them fail, and none is made. */
+static void create_many(struct world *world, struct client *client)
+{
+    const bool fails = world_chance(world, 25);
+    struct creation *creations = world_take(world, SIM_SCRATCH_MAX * sizeof *creations);
+    wire_variable **variables = world_take(world, SIM_SCRATCH_MAX * sizeof(wire_variable *));
+    wire_create_request *request = &creations[0].request;
+
+    fill(world, client, LAST, &creations[0]);
+    for (uint32_t i = 0; i < SIM_SCRATCH_MAX; i++) {
+        define_scratch(world, fails ? UNMADE : scratch_of(client, i), &creations[i]);
+        variables[i] = &creations[i].variable;
+    }
+    if (fails)
+        variables[0]->name = (char *)(uintptr_t) "last"; /* which has more rows */
+    request->variable = NULL;
+    request->n_variables = fails ? 2 : SIM_SCRATCH_MAX;
+    request->variables = variables;
+    client->creates = fails ? 0 : SIM_SCRATCH_MAX;
+    call(world, client, WIRE_VARIABLES_CREATE, &request->base);
 }
 
 static void delete_scratch(struct world *world, struct client *client)
@@ -137,7 +170,7 @@ static void delete_scratch(struct world *world, struct client *client)
     memcpy(session_id, state.session_id, sizeof state.session_id);
     *request = (wire_delete_request)WIRE_DELETE_REQUEST_INIT;
     request->session_id = (wire_bytes){.data = session_id, .len = sizeof state.session_id};
-    request->name = (char *)(uintptr_t)scratch_of(client);
+    request->name = (char *)(uintptr_t)scratch_of(client, client->scratches - 1);
     call(world, client, WIRE_VARIABLES_DELETE, &request->base);
 }
 
@@ -175,8 +208,10 @@ void program_call(struct world *world, struct client *client)
         return;
     if (client->reader || world_chance(world, 50))
         begin_list(world, client);
-    else if (client->scratched)
+    else if (client->scratches > 0)
         delete_scratch(world, client);
+    else if (world_chance(world, 50))
+        create_many(world, client);
     else
         create_scratch(world, client);
 }
@@ -209,6 +244,8 @@ static void listed(struct world *world, struct client *client, const wire_list_r
             checker_violation(world, "a list is not in the order of its ids");
         client->listed_through = reply->variables[i]->variable_id;
         client->found += is_known(world, reply->variables[i]);
+        if (strcmp(reply->variables[i]->name, UNMADE) == 0)
+            checker_violation(world, "a create of many that was refused has made a variable");
     }
     if (reply->more && reply->n_variables > 0)
         world_after(world, 0, process_of_client(client->index), next_page, client->index, NULL);
@@ -228,6 +265,28 @@ static bool may_fail(const struct world *world, const struct sumac_error *error)
            (world_was_short(world) && error->reason == SUMAC_REASON_OUT_OF_MEMORY);
 }
 
+/* The one of many that is not as it is there. */
+static bool names_it(const struct sumac_error *error)
+{
+    return error->status == SUMAC_ALREADY_EXISTS && strstr(error->text, "last") != NULL;
+}
+
+static void
+created_scratch(struct world *world, struct client *client, const wire_create_reply *reply)
+{
+    const bool is_many = client->creates > 1;
+
+    if (client->creates == 0)
+        checker_violation(world, "a create of many has made what is there as something else");
+    if (is_many && reply->n_variables != client->creates)
+        checker_violation(world, "a create of many is answered with another number of them");
+    for (size_t i = 0; is_many && i < reply->n_variables; i++)
+        if (strcmp(reply->variables[i]->name, scratch_of(client, (uint32_t)i)) != 0)
+            checker_violation(world, "a create of many is answered in another order");
+    client->scratches = client->creates;
+    made_if(world, MADE_created_many, is_many);
+}
+
 bool program_answered(
     struct world *world, struct client *client, const struct session_effect *effect)
 {
@@ -238,14 +297,21 @@ bool program_answered(
     client->calling = 0;
     if (client->phase == PHASE_CREATING)
         return true;
+    const bool creates = called == &sumac__v1__create_request__descriptor;
+    const bool deletes = called == &sumac__v1__delete_request__descriptor;
+    client->scratches -= deletes && effect->error.status == SUMAC_NOT_FOUND;
     if (effect->error.status != SUMAC_OK) {
-        if (!may_fail(world, &effect->error))
+        const bool is_refused = creates && client->creates == 0 && names_it(&effect->error);
+        made_if(world, MADE_many_refused, is_refused);
+        if (!is_refused && !may_fail(world, &effect->error))
             checker_violation(world, "a list, a create or a delete fails");
     } else if (called == &sumac__v1__list_request__descriptor) {
         listed(world, client, (const wire_list_reply *)effect->reply);
+    } else if (creates) {
+        created_scratch(world, client, (const wire_create_reply *)effect->reply);
     } else {
-        client->scratched = called == &sumac__v1__create_request__descriptor;
-        made_if(world, MADE_deleted, !client->scratched);
+        client->scratches--;
+        made(world, MADE_deleted);
     }
     return false;
 }
