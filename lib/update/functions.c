@@ -23,9 +23,14 @@
 
 static void prepare_momentum(const double *rounded, uint64_t step, struct update_slice *slice)
 {
+    const double momentum = rounded[UPDATE_HYPERPARAMETER_MOMENTUM];
+    const double nesterov = rounded[UPDATE_HYPERPARAMETER_NESTEROV];
+
     (void)step;
-    slice->scalar[UPDATE_SCALAR_MOMENTUM] = rounded[UPDATE_HYPERPARAMETER_MOMENTUM];
-    slice->flag = rounded[UPDATE_HYPERPARAMETER_NESTEROV] != 0;
+    assert(momentum >= 0 && momentum <= 1);
+    assert(nesterov == 0 || nesterov == 1);
+    slice->scalar[UPDATE_SCALAR_MOMENTUM] = momentum;
+    slice->flag = nesterov != 0;
 }
 
 /* base^exponent by repeated squaring: no libm, whose last bit differs between processors. */
@@ -44,6 +49,9 @@ static void prepare_adam(const double *rounded, uint64_t step, struct update_sli
     const double beta_1 = rounded[UPDATE_HYPERPARAMETER_BETA_1];
     const double beta_2 = rounded[UPDATE_HYPERPARAMETER_BETA_2];
 
+    assert(beta_1 >= 0 && beta_1 < 1); /* also as they are rounded: nothing is divided by 0 */
+    assert(beta_2 >= 0 && beta_2 < 1);
+    assert(step > 0);
     slice->scalar[UPDATE_SCALAR_RATE] = rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE] *
                                         sqrt(1 - power(beta_2, step)) / (1 - power(beta_1, step));
     slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_1] = 1 - beta_1;
@@ -125,6 +133,7 @@ const struct update_function *update_find_by_name(const char *name)
 {
     const struct update_function *function;
 
+    assert(name != NULL);
     for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
         if (strcmp(function->name, name) == 0)
             return function;
@@ -159,6 +168,7 @@ void update_prepare(
     for (uint32_t i = 0; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
         rounded[i] = dtype == SUMAC_FLOAT64 ? value[i] : (double)(float)value[i];
 
+    assert((function->dtypes & BIT(dtype)) != 0);
     assert(!function->counts_steps || step > 0);
     memset(slice->scalar, 0, sizeof slice->scalar);
     slice->flag = false;
@@ -181,10 +191,23 @@ void update_fill_slot(
     initializer_fill(&constant, dtype, 0, count, out);
 }
 
+/* Do `bytes` bytes at both places have none in common? */
+static bool are_apart(const void *one, const void *other, size_t bytes)
+{
+    const uintptr_t a = (uintptr_t)one, b = (uintptr_t)other;
+
+    return a >= b ? a - b >= bytes : b - a >= bytes;
+}
+
 void update_run(const struct update_slice *slice)
 {
     update_loop *const run = loops_select()->run[slice->function->number][slice->dtype];
+    const size_t bytes = slice->count * sumac_dtype_bytes(slice->dtype);
+
     assert(run != NULL);
+    assert(
+        slice->value_in == slice->value_out || are_apart(slice->value_in, slice->value_out, bytes));
+    assert(are_apart(slice->gradient, slice->value_out, bytes));
     run(slice);
 }
 
@@ -192,6 +215,9 @@ bool update_copy_finite(
     enum sumac_dtype dtype, void *restrict out, const void *restrict in, size_t bytes)
 {
     update_copy *const copy = loops_select()->copy_finite[dtype];
+
+    assert(sumac_dtype_bytes(dtype) > 0);
+    assert(bytes % sumac_dtype_bytes(dtype) == 0);
     if (copy != NULL)
         return copy(out, in, bytes);
     memcpy(out, in, bytes);
@@ -201,5 +227,8 @@ bool update_copy_finite(
 bool update_all_finite(enum sumac_dtype dtype, const void *data, size_t bytes)
 {
     update_scan *const scan = loops_select()->all_finite[dtype];
+
+    assert(sumac_dtype_bytes(dtype) > 0);
+    assert(bytes % sumac_dtype_bytes(dtype) == 0);
     return scan == NULL || scan(data, bytes);
 }

@@ -3,6 +3,7 @@
  * own and the defaults. */
 #include "update.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,9 +38,17 @@ const char *update_hyperparameter_name(uint32_t number)
     return number <= UPDATE_HYPERPARAMETERS_MAX ? ranges[number].name : NULL;
 }
 
-const char *update_hyperparameter_symbol(uint32_t number) { return ranges[number].symbol; }
+const char *update_hyperparameter_symbol(uint32_t number)
+{
+    assert(number > 0 && number <= UPDATE_HYPERPARAMETERS_MAX);
+    return ranges[number].symbol;
+}
 
-const char *update_hyperparameter_range(uint32_t number) { return ranges[number].text; }
+const char *update_hyperparameter_range(uint32_t number)
+{
+    assert(number > 0 && number <= UPDATE_HYPERPARAMETERS_MAX);
+    return ranges[number].text;
+}
 
 uint32_t update_hyperparameter_find(const char *name)
 {
@@ -52,6 +61,7 @@ uint32_t update_hyperparameter_find(const char *name)
 /* NaN is in no range. */
 static bool in_range(const struct range *range, double value)
 {
+    assert(range->least < range->most);
     if (!(value >= range->least && value <= range->most))
         return false;
     if (range->most_excluded && value == range->most)
@@ -87,6 +97,7 @@ inherit(const struct update_function *function, const struct update_hyperparamet
     struct update_hyperparameters inherited = {.set = function->hyperparameters};
     const uint32_t from_base = base == NULL ? 0 : base->set;
 
+    assert(from_base >> UPDATE_HYPERPARAMETERS_MAX <= 1); /* there is no larger number */
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
         if ((function->hyperparameters >> i & 1u) != 0)
             inherited.value[i] =
@@ -103,6 +114,7 @@ update_hyperparameters_list(const struct update_function *function, char *text, 
         if ((function->hyperparameters >> i & 1u) != 0)
             used += text_print(
                 text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", ranges[i].name);
+    assert(used < text_bytes);
     return text;
 }
 
@@ -150,6 +162,7 @@ enum sumac_status update_hyperparameters_read(
         if (status != SUMAC_OK)
             return status;
     }
+    assert((seen & ~function->hyperparameters) == 0);
     *merged = result;
     return SUMAC_OK;
 }

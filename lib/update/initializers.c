@@ -136,6 +136,7 @@ static void draw(
     const double a = initializer->a, b = initializer->b;
     const uint64_t seed = initializer->seed;
 
+    assert(count % 2 == 0);
     if ((int)initializer->kind == WIRE_INITIALIZER_NORMAL) {
         for (size_t i = 0; i < count; i += 2)
             random_normal_pair(seed, pair + i / 2, &values[i]);
@@ -159,12 +160,14 @@ static void fill_random(
     double values[RUN_ELEMENTS];
     const size_t element_bytes = sumac_dtype_bytes(dtype);
 
+    assert(sumac_dtype_is_float(dtype));
     while (count > 0) {
         const size_t skipped = first & 1u;
         const size_t drawn = count + skipped < RUN_ELEMENTS
                                  ? ((size_t)count + skipped + 1) & ~(size_t)1
                                  : RUN_ELEMENTS;
         const size_t used = count < drawn - skipped ? (size_t)count : drawn - skipped;
+        assert(used > 0 && skipped + used <= drawn);
         draw(initializer, dtype, first / 2, values, drawn);
         elements[dtype].store(values + skipped, used, out);
         first += used;
@@ -177,6 +180,7 @@ static void fill_constant(double value, enum sumac_dtype dtype, uint64_t count, 
 {
     double values[RUN_ELEMENTS];
 
+    assert(fits(dtype, value));
     for (size_t i = 0; i < RUN_ELEMENTS; i++)
         values[i] = value;
     while (count > 0) {
@@ -191,6 +195,7 @@ void initializer_fill(
     const wire_initializer *initializer, enum sumac_dtype dtype, uint64_t first, uint64_t count,
     void *out)
 {
+    assert(sumac_dtype_bytes(dtype) > 0);
     switch ((int)initializer->kind) {
     case WIRE_INITIALIZER_UNIFORM:
     case WIRE_INITIALIZER_NORMAL:

@@ -7,6 +7,7 @@
  */
 #include "loops.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "half.h"

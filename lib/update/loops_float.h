@@ -88,6 +88,7 @@ static void LOOP(momentum_nesterov)(const struct update_slice *slice)
 
 static void LOOP(momentum)(const struct update_slice *slice)
 {
+    assert(slice->slot_in[0] != NULL && slice->slot_out[0] != NULL);
     if (slice->flag)
         LOOP(momentum_nesterov)(slice);
     else
@@ -111,6 +112,9 @@ static void LOOP(adam)(const struct update_slice *slice)
     const FLOAT one_less_beta_1 = (FLOAT)slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_1];
     const FLOAT one_less_beta_2 = (FLOAT)slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_2];
     const FLOAT epsilon = (FLOAT)slice->scalar[UPDATE_SCALAR_EPSILON];
+
+    assert(m_in != NULL && m_out != NULL);
+    assert(v_in != NULL && v_out != NULL);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i];

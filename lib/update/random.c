@@ -3,6 +3,7 @@
  * between machines. */
 #include "random.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ void random_uniform_pair(uint64_t seed, uint64_t pair, double element[2])
     for (int i = 0; i < 2; i++) {
         const uint64_t bits = (uint64_t)block.word[2 * i] << 32 | block.word[2 * i + 1];
         element[i] = (double)(bits >> 11) * 0x1p-53;
+        assert(element[i] < 1);
     }
 }
 
@@ -54,6 +56,7 @@ double random_log(double u)
 {
     uint64_t bits;
 
+    assert(u > 0 && u <= 1);
     memcpy(&bits, &u, sizeof bits);
     const uint64_t sqrt_half = 0x3fe6a09e667f3bcdu;
     const uint64_t shifted = bits - sqrt_half + 0x3ff0000000000000u;
@@ -80,6 +83,7 @@ double random_log(double u)
 /* fdlibm's k_sin.c and k_cos.c on the eighth of a turn that is left beside a number of quarters. */
 void random_turn(double u, double *cosine, double *sine)
 {
+    assert(u >= 0 && u < 1);
     const uint32_t quarters = (uint32_t)(4 * u + 0.5);
     const double x = (u - 0.25 * (double)quarters) * 6.28318530717958647692;
     const double z = x * x;

@@ -100,6 +100,20 @@ static void a_pool_grows_by_chunks_until_its_source_is_empty(void **state)
     assert_int_equal(counted.bytes_out, 0);
 }
 
+static void an_arena_that_has_given_its_bound_gives_no_byte_more(void **state)
+{
+    struct arena arena;
+
+    (void)state;
+    arena_init(&arena, &memory_heap, 64);
+    assert_non_null(arena_take(&arena, 64));
+
+    assert_null(arena_take(&arena, 1));
+
+    assert_int_equal(arena.bytes_used, 64);
+    arena_deinit(&arena);
+}
+
 static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **state)
 {
     (void)state;
@@ -112,6 +126,7 @@ static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **st
     for (int round = 0; round < 3; round++) {
         size_t given = 0;
         for (void *data = arena_take(&arena, 1000); data != NULL; data = arena_take(&arena, 1000)) {
+            assert_true(given < 100000);
             assert_int_equal((uintptr_t)data % 16, 0);
             memset(data, round, 1000);
             given += 1008; /* rounded up to 16 */
@@ -225,6 +240,7 @@ int main(void)
         cmocka_unit_test(the_heap_gives_aligned_memory_and_says_when_there_is_none),
         cmocka_unit_test(a_pool_gives_zeroed_objects_and_uses_them_again),
         cmocka_unit_test(a_pool_grows_by_chunks_until_its_source_is_empty),
+        cmocka_unit_test(an_arena_that_has_given_its_bound_gives_no_byte_more),
         cmocka_unit_test(an_arena_gives_up_to_its_bound_and_all_again_after_a_reset),
         cmocka_unit_test(an_arena_keeps_its_chunks_for_the_next_time),
         cmocka_unit_test(an_arena_holds_at_most_three_times_its_bound),

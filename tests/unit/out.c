@@ -62,6 +62,17 @@ static void effects_have_no_bound_while_there_is_memory(void **state)
     assert_false(fixture->out.overflowed);
 }
 
+/* As many of that kind as there are places for. */
+static void fill(struct out *out, enum lane_effect_kind kind)
+{
+    uint32_t added = 0;
+
+    while (out_add(out, kind) != &out->lost) {
+        assert_false(out->overflowed);
+        assert_in_range(++added, 1, out->capacity);
+    }
+}
+
 /* The log goes first; who waits is answered from the reserve; the end has the last place. */
 static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(void **state)
 {
@@ -69,14 +80,12 @@ static void without_memory_the_log_is_left_out_first_and_the_end_has_a_place(voi
     struct out *const out = &fixture->out;
 
     fixture->empty = true;
-    while (out_add(out, LANE_EFFECT_LOG) != &out->lost)
-        assert_false(out->overflowed);
+    fill(out, LANE_EFFECT_LOG);
     const uint32_t logged = out->count;
     assert_true(logged < out->capacity);
     assert_false(out->overflowed); /* nobody waits for a line */
 
-    while (out_add(out, LANE_EFFECT_FAIL) != &out->lost)
-        assert_false(out->overflowed);
+    fill(out, LANE_EFFECT_FAIL);
     assert_true(out->overflowed);
     assert_true(out->count > logged + 1);
 
