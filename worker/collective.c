@@ -8,18 +8,6 @@
 
 #include "error.h"
 
-static const struct collective_ops *const kinds[] = {
-    &cpu_collective_ops,
-};
-
-const struct collective_ops *collective_kind(const struct device_ops *devices)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (kinds[i]->devices == devices)
-            return kinds[i];
-    return NULL;
-}
-
 bool collective_has(
     const struct collective_ops *ops, enum sumac_reduce_op op, enum sumac_dtype dtype)
 {
@@ -43,7 +31,7 @@ enum sumac_status collective_open(
                 "kind",
                 devices->name, queues[0]->device->index, i, queues[i]->device->ops->name,
                 queues[i]->device->index);
-    const struct collective_ops *ops = collective_kind(devices);
+    const struct collective_ops *ops = devices->collectives;
     assert(ops != NULL);
     const enum sumac_status status = ops->open(queues, replicas, calls_max, group, error);
     assert(status != SUMAC_OK || (*group)->replicas == replicas);

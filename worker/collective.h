@@ -10,7 +10,7 @@
  *
  * A group meets within its calls: no device reads another's values before that one has come so far.
  * So a device's groups are started in the same order on all of its peers. cpu_collective.c is the
- * CPU's; another kind's is a file with such a table and a row in collective.c.
+ * CPU's; another kind's is a file with such a table, which the kind's own table names.
  */
 #ifndef WORKER_COLLECTIVE_H
 #define WORKER_COLLECTIVE_H
@@ -46,7 +46,6 @@ struct collective_values {
 
 /* A kind of device's collectives. The functions are called by those below, which check first. */
 struct collective_ops {
-    const struct device_ops *devices;
     bool (*has)(enum sumac_reduce_op op, enum sumac_dtype dtype);
     enum sumac_status (*open)(
         struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
@@ -68,9 +67,6 @@ struct collective_ops {
 };
 
 extern const struct collective_ops cpu_collective_ops;
-
-/* Those of a kind of device; NULL: it has none. */
-const struct collective_ops *collective_kind(const struct device_ops *devices);
 
 /* May values of that dtype be reduced so? */
 bool collective_has(

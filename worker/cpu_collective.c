@@ -324,7 +324,6 @@ static enum sumac_status open_group(
 }
 
 const struct collective_ops cpu_collective_ops = {
-    .devices = &cpu_device_ops,
     .has = reduce_has,
     .open = open_group,
     .close = close_group,

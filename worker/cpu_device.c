@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_device.c -- the CPU as devices: each queue is a thread that sleeps until it has work. */
 #define _GNU_SOURCE /* pthread_setname_np */
-#include "device.h"
+#include "collective.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -253,6 +253,7 @@ static enum sumac_status wait_for(struct device_queue *base)
 const struct device_ops cpu_device_ops = {
     .name = "CPU",
     .place = SUMAC_PLACE_HOST,
+    .collectives = &cpu_collective_ops,
     .open = open_device,
     .close = close_device,
     .buffer_create = create_buffer,

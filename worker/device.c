@@ -21,6 +21,8 @@ const struct device_ops *device_kind(const char *name)
     return NULL;
 }
 
+const struct device_ops *device_kind_of_replicas(void) { return kinds[0]; }
+
 enum sumac_status device_open(
     const struct device_ops *ops, uint32_t index, struct device **device, struct sumac_error *error)
 {
@@ -53,7 +55,7 @@ const char *sumac_device_name(uint32_t index, char *text, uint32_t text_bytes)
 {
     if (text == NULL || text_bytes == 0)
         return "";
-    return print_name(&cpu_device_ops, index, text, text_bytes);
+    return print_name(device_kind_of_replicas(), index, text, text_bytes);
 }
 
 enum sumac_status
@@ -63,6 +65,16 @@ device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer 
 
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
     return status;
+}
+
+enum sumac_status
+device_buffer_mirror(struct device *device, struct sumac_buffer *host, struct sumac_buffer **mirror)
+{
+    assert(host != NULL);
+    if (sumac_buffer_place(host).kind != device->ops->place)
+        return device_buffer_create(device, sumac_buffer_bytes(host), mirror);
+    *mirror = sumac_buffer_ref(host);
+    return SUMAC_OK;
 }
 
 enum sumac_status

@@ -23,6 +23,7 @@
 
 #define DEVICE_JOBS_MAX 64u /* in a queue, not finished; one more waits for room */
 
+struct collective_ops;
 struct device_ops;
 
 /* Each kind's own struct begins with these. */
@@ -49,8 +50,9 @@ struct device_copy {
 
 /* A kind of device. The functions are called by those below, which say what they do. */
 struct device_ops {
-    const char *name;            /* "CPU": its devices are CPU:0, CPU:1, … */
-    enum sumac_place_kind place; /* of the memory that its work reads and writes */
+    const char *name;                         /* "CPU": its devices are CPU:0, CPU:1, … */
+    enum sumac_place_kind place;              /* of the memory that its work reads and writes */
+    const struct collective_ops *collectives; /* what a group of them computes; NULL: nothing */
     enum sumac_status (*open)(uint32_t index, struct device **device, struct sumac_error *error);
     void (*close)(struct device *device);
     enum sumac_status (*buffer_create)(
@@ -70,8 +72,10 @@ struct device_ops {
 
 extern const struct device_ops cpu_device_ops;
 
-/* The kind of that name, "CPU"; NULL: none here. */
+/* The kind of that name, "CPU"; NULL: none here. The one that replicas run on, unless they are told
+ * another. */
 const struct device_ops *device_kind(const char *name);
+const struct device_ops *device_kind_of_replicas(void);
 
 /* Open device `index` of a kind.
  * Gives    *device; close with device_close, after its queues, events and buffers. NULL is fine.
@@ -89,6 +93,12 @@ const char *device_name(const struct device *device, char *text, uint32_t text_b
  * Fails    RESOURCE_EXHAUSTED. */
 enum sumac_status
 device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+
+/* Memory that the device's work reads and writes in place of the host's buffer: that itself, where
+ * it is of the place that the device works on; else as many bytes of the device. Gives    *mirror,
+ * with one reference. Fails    RESOURCE_EXHAUSTED. */
+enum sumac_status device_buffer_mirror(
+    struct device *device, struct sumac_buffer *host, struct sumac_buffer **mirror);
 
 /* A queue, or an event that nothing has recorded yet: to await it is no wait.
  * Gives    *queue; close with device_queue_close, which finishes what is in it. *event; close with

@@ -46,6 +46,18 @@ static enum sumac_status lay_out(struct tensors *tensors, struct sumac_variable 
     return SUMAC_OK;
 }
 
+static enum sumac_status
+give_up(struct tensors *made, enum sumac_status status, uint64_t bytes, struct sumac_error *error)
+{
+    const uint32_t count = made->count;
+
+    assert(status != SUMAC_OK);
+    tensors_deinit(made);
+    return fail(
+        error, status, SUMAC_REASON_OUT_OF_MEMORY,
+        "no memory for %" PRIu64 " bytes of values or gradients of %u variables", bytes, count);
+}
+
 enum sumac_status tensors_init(
     struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
     uint32_t count, struct sumac_error *error)
@@ -61,14 +73,42 @@ enum sumac_status tensors_init(
         made.items = calloc(count, sizeof *made.items);
         status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables);
     }
-    if (status != SUMAC_OK) {
-        tensors_deinit(&made);
-        return fail(
-            error, status, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for %" PRIu64 " bytes of values or gradients of %u variables", bytes, count);
-    }
+    if (status != SUMAC_OK)
+        return give_up(&made, status, bytes, error);
     *tensors = made;
     return SUMAC_OK;
+}
+
+enum sumac_status tensors_mirror(
+    struct tensors *mirror, struct device *device, const struct tensors *host,
+    struct sumac_error *error)
+{
+    struct tensors made = {.count = host->count};
+    enum sumac_status status = device_buffer_mirror(device, host->buffer, &made.buffer);
+
+    if (status == SUMAC_OK) {
+        made.items = calloc(made.count, sizeof *made.items);
+        status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
+    }
+    if (status != SUMAC_OK)
+        return give_up(&made, status, sumac_buffer_bytes(host->buffer), error);
+    for (uint32_t i = 0; i < made.count; i++) {
+        made.items[i] = host->items[i];
+        made.items[i].buffer = made.buffer;
+    }
+    *mirror = made;
+    return SUMAC_OK;
+}
+
+void tensors_copy(struct device_queue *queue, const struct tensors *to, const struct tensors *from)
+{
+    assert(to->count == from->count);
+    if (to->buffer == from->buffer)
+        return;
+    device_copy(
+        queue,
+        &(struct device_copy){
+            .to = to->buffer, .from = from->buffer, .bytes = sumac_buffer_bytes(from->buffer)});
 }
 
 void tensors_deinit(struct tensors *tensors)

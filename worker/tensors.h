@@ -20,6 +20,15 @@ struct tensors {
 enum sumac_status tensors_init(
     struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
     uint32_t count, struct sumac_error *error);
+/* The same in the memory that `device` works on: the host's own tensors, where that is the host's.
+ * Fails    RESOURCE_EXHAUSTED, likewise. */
+enum sumac_status tensors_mirror(
+    struct tensors *mirror, struct device *device, const struct tensors *host,
+    struct sumac_error *error);
 void tensors_deinit(struct tensors *tensors);
+
+/* Put into the queue: `to` gets what `from` has. Of a mirror that is the host's own there is
+ * nothing to do. */
+void tensors_copy(struct device_queue *queue, const struct tensors *to, const struct tensors *from);
 
 #endif

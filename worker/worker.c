@@ -9,7 +9,8 @@
  *
  * The caller's thread waits for the pull while the devices compute, and so drives the network
  * meanwhile. Values are double-buffered; gradients have a slot for each push that may be under way,
- * and one more to compute into.
+ * and one more to compute into. The network reads and writes the host's memory; each device works
+ * on mirrors of it, which are that memory itself where the device can (tensors.h).
  */
 #include "sumac/worker.h"
 
@@ -21,11 +22,10 @@
 #include <unistd.h>
 
 #include "collective.h"
+#include "create.h"
 #include "device.h"
 #include "error.h"
 #include "tensors.h"
-
-#define DEVICES "CPU" /* the kind that replicas run on */
 
 /* One replica and its device. */
 struct runner {
@@ -33,6 +33,7 @@ struct runner {
     struct device *device;
     struct device_queue *queue;
     struct sumac_replica replica;
+    struct tensors values[2]; /* the worker's, where the device reads them */
     struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's slot */
 };
 
@@ -45,6 +46,7 @@ struct source {
 /* Gradients, and the push that reads them. */
 struct slot {
     struct tensors gradients;
+    struct tensors written;  /* the same, where replica 0's device writes them */
     struct sumac_push *push; /* NULL: the slot is free */
 };
 
@@ -118,15 +120,16 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
     return SUMAC_OK;
 }
 
-static enum sumac_status
-check_reductions(const struct sumac_worker_options *options, struct sumac_error *error)
+static enum sumac_status check_reductions(
+    const struct device_ops *devices, const struct sumac_worker_options *options,
+    struct sumac_error *error)
 {
     if (options->reduce != SUMAC_REDUCE_SUM && options->reduce != SUMAC_REDUCE_MEAN)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
             (int)options->reduce);
-    const struct collective_ops *collectives = collective_kind(device_kind(DEVICES));
+    const struct collective_ops *collectives = devices->collectives;
     assert(collectives != NULL);
     for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
         const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
@@ -200,6 +203,7 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     return SUMAC_OK;
 }
 
+/* What the network reads and writes. */
 static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_error *error)
 {
     const struct sumac_worker_options *options = &worker->options;
@@ -211,10 +215,26 @@ static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_
     for (uint32_t i = 0; status == SUMAC_OK && i < slot_count(worker); i++)
         status = tensors_init(
             &worker->slots[i].gradients, NULL, options->variables, options->pushed_count, error);
+    return status;
+}
+
+/* What the devices read and write. */
+static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct sumac_error *error)
+{
+    const struct sumac_worker_options *options = &worker->options;
+    struct runner *runners = worker->runners;
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < 2 * options->replicas; i++)
+        status = tensors_mirror(
+            &runners[i / 2].values[i % 2], runners[i / 2].device, &worker->values[i % 2], error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < slot_count(worker); i++)
+        status = tensors_mirror(
+            &worker->slots[i].written, runners[0].device, &worker->slots[i].gradients, error);
     for (uint32_t i = 1; status == SUMAC_OK && i < options->replicas; i++)
         status = tensors_init(
-            &worker->runners[i].gradients, worker->runners[i].device, options->variables,
-            options->pushed_count, error);
+            &runners[i].gradients, runners[i].device, options->variables, options->pushed_count,
+            error);
     return status;
 }
 
@@ -222,7 +242,6 @@ static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_
 {
     enum sumac_status status = SUMAC_OK;
 
-    worker->devices = device_kind(DEVICES);
     assert(worker->devices != NULL);
     for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++) {
         struct runner *runner = &worker->runners[i];
@@ -247,19 +266,18 @@ static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_er
     return collective_open(queues, replicas, worker->options.pushed_count, &worker->group, error);
 }
 
-enum sumac_status sumac_worker_create(
-    const struct sumac_worker_options *options, struct sumac_worker **worker,
-    struct sumac_error *error)
+enum sumac_status worker_create(
+    const struct device_ops *devices, const struct sumac_worker_options *options,
+    struct sumac_worker **worker, struct sumac_error *error)
 {
-    if (options == NULL || worker == NULL)
-        return fail_for_null(error, "sumac_worker_create", options == NULL ? "options" : "worker");
     struct sumac_worker_options filled = *options;
+
     fill_in(&filled);
     enum sumac_status status = read_replicas(&filled.replicas, error);
     if (status == SUMAC_OK)
         status = check_options(&filled, error);
     if (status == SUMAC_OK)
-        status = check_reductions(&filled, error);
+        status = check_reductions(devices, &filled, error);
     if (status != SUMAC_OK)
         return status;
     struct sumac_worker *made = calloc(1, sizeof *made);
@@ -267,6 +285,7 @@ enum sumac_status sumac_worker_create(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
     made->options = filled;
+    made->devices = devices;
     made->process = getpid();
     status = allocate(made, error);
     if (status == SUMAC_OK)
@@ -275,12 +294,23 @@ enum sumac_status sumac_worker_create(
         status = open_group(made, error);
     if (status == SUMAC_OK)
         status = make_tensors(made, error);
+    if (status == SUMAC_OK)
+        status = make_device_tensors(made, error);
     if (status != SUMAC_OK) {
         sumac_worker_destroy(made);
         return status;
     }
     *worker = made;
     return SUMAC_OK;
+}
+
+enum sumac_status sumac_worker_create(
+    const struct sumac_worker_options *options, struct sumac_worker **worker,
+    struct sumac_error *error)
+{
+    if (options == NULL || worker == NULL)
+        return fail_for_null(error, "sumac_worker_create", options == NULL ? "options" : "worker");
+    return worker_create(device_kind_of_replicas(), options, worker, error);
 }
 
 /* ---- pushes and pulls */
@@ -367,11 +397,13 @@ static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
             .id = i,
             .count = worker->options.replicas,
             .step = worker->steps,
-            .values = worker->values[worker->current].items,
-            .gradients = i == 0 ? slot->gradients.items : runner->gradients.items,
+            .values = runner->values[worker->current].items,
+            .gradients = i == 0 ? slot->written.items : runner->gradients.items,
             .weight = 1,
             .user = worker->options.user,
         };
+        tensors_copy(
+            runner->queue, &runner->values[worker->current], &worker->values[worker->current]);
         device_run(runner->queue, run_replica, runner);
     }
 }
@@ -433,7 +465,7 @@ reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error 
         return SUMAC_OK;
     for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++) {
         const struct source *source = &worker->sources[v];
-        const struct sumac_tensor *tensor = &slot->gradients.items[v];
+        const struct sumac_tensor *tensor = &slot->written.items[v];
         const uint64_t bytes = sumac_tensor_bytes(tensor);
         for (uint32_t i = 0; i < worker->options.replicas; i++) {
             if (i > 0)
@@ -444,7 +476,7 @@ reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error 
         const struct collective_values values = {
             .dtype = tensor->dtype,
             .from = (const void *const *)source->data,
-            .to = source->data, /* the push reads replica 0's */
+            .to = source->data, /* what is pushed is replica 0's */
             .elements = source->elements,
             .weights = worker->weights,
         };
@@ -453,6 +485,23 @@ reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error 
     assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
     collective_start(worker->group);
     return collective_wait(worker->group, COLLECTIVE_NO_LIMIT, error);
+}
+
+/* What replica 0's device has of them, to where the push reads it. */
+static enum sumac_status
+fetch_gradients(struct sumac_worker *worker, const struct slot *slot, struct sumac_error *error)
+{
+    const struct runner *first = &worker->runners[0];
+    char name[32];
+
+    tensors_copy(first->queue, &slot->gradients, &slot->written);
+    const enum sumac_status status = device_wait(first->queue);
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    return fail(
+        error, status, SUMAC_REASON_UNSPECIFIED,
+        "device %s did not give the gradients of step %" PRIu64 ": %s",
+        device_name(first->device, name, sizeof name), worker->steps, sumac_status_name(status));
 }
 
 static enum sumac_status
@@ -540,6 +589,8 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         return status;
     status = reduce(worker, slot, error);
     if (status == SUMAC_OK)
+        status = fetch_gradients(worker, slot, error);
+    if (status == SUMAC_OK)
         status = drain(worker, worker->options.pushes_in_flight - 1, error);
     if (status == SUMAC_OK)
         status = push(worker, slot, weight, error);
@@ -582,21 +633,33 @@ static void settle(struct sumac_worker *worker)
         (void)sumac_buffer_ref(worker->values[1 - worker->current].buffer);
 }
 
+/* No queue has work with them any more. */
+static void free_tensors(struct sumac_worker *worker)
+{
+    for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++) {
+        tensors_deinit(&worker->runners[i].gradients);
+        tensors_deinit(&worker->runners[i].values[0]);
+        tensors_deinit(&worker->runners[i].values[1]);
+    }
+    for (uint32_t i = 0; worker->slots != NULL && i < slot_count(worker); i++) {
+        tensors_deinit(&worker->slots[i].written);
+        tensors_deinit(&worker->slots[i].gradients);
+    }
+    tensors_deinit(&worker->values[0]);
+    tensors_deinit(&worker->values[1]);
+}
+
 void sumac_worker_destroy(struct sumac_worker *worker)
 {
     if (worker == NULL || worker->process != getpid()) /* the threads are the parent's */
         return;
     settle(worker);
     collective_close(worker->group);
-    for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++) {
+    for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++)
         device_queue_close(worker->runners[i].queue);
-        tensors_deinit(&worker->runners[i].gradients);
+    free_tensors(worker);
+    for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++)
         device_close(worker->runners[i].device);
-    }
-    for (uint32_t i = 0; worker->slots != NULL && i < slot_count(worker); i++)
-        tensors_deinit(&worker->slots[i].gradients);
-    tensors_deinit(&worker->values[0]);
-    tensors_deinit(&worker->values[1]);
     free(worker->weights);
     free(worker->source_elements);
     free(worker->source_data);

@@ -16,6 +16,8 @@
 #include <semaphore.h>
 #include <time.h>
 
+#include "collective.h"
+#include "create.h"
 #include "sumac/worker.h"
 
 #define ROWS 3
@@ -77,6 +79,7 @@ enum sumac_status sumac_client_push(
 {
     (void)error;
     write_down(client, "push ");
+    assert_int_equal(sumac_buffer_place(deltas[0].value.buffer).kind, SUMAC_PLACE_HOST);
     *push = &client->pushes[client->pushed++];
     (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
     client->last_weight = options->weight;
@@ -115,6 +118,7 @@ enum sumac_status sumac_client_pull(
 {
     (void)options, (void)error;
     write_down(client, "pull ");
+    assert_int_equal(sumac_buffer_place(fetches[0].into.buffer).kind, SUMAC_PLACE_HOST);
     client->pull = (struct sumac_pull){fetches, count, client->variables[0].value};
     *pull = &client->pull;
     if (client->pulls++ > 0)
@@ -217,6 +221,122 @@ static void a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once(vo
     const float expected = (1 * 11.0f + 2 * 12.0f) / 3;
     assert_true(fixture.client.pushes[0].gradient == expected);
     assert_true(fixture.client.last_weight == 3);
+    sumac_worker_destroy(worker);
+}
+
+/* ---- devices with memory of their own: the CPU's, which say that theirs is a CUDA device's */
+
+static struct device_ops far_ops;
+static uint32_t far_buffers;
+
+static enum sumac_status open_far(uint32_t index, struct device **device, struct sumac_error *error)
+{
+    const enum sumac_status status = device_kind("CPU")->open(index, device, error);
+
+    if (status == SUMAC_OK)
+        (*device)->ops = &far_ops;
+    return status;
+}
+
+static void free_far(void *data)
+{
+    far_buffers--;
+    free(data);
+}
+
+static enum sumac_status
+create_far_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+{
+    const struct sumac_place place = {SUMAC_PLACE_CUDA, device->index};
+    void *data = calloc(1, bytes);
+
+    assert_non_null(data);
+    far_buffers++;
+    return sumac_buffer_wrap(data, bytes, place, free_far, data, buffer);
+}
+
+static struct device_ops make_far_ops(void)
+{
+    struct device_ops ops = *device_kind("CPU");
+
+    ops.name = "FAR";
+    ops.place = SUMAC_PLACE_CUDA;
+    ops.open = open_far;
+    ops.buffer_create = create_far_buffer;
+    return ops;
+}
+
+/* Asked to run on what is not its own, a real one would fail. */
+static enum sumac_status far_step(struct sumac_replica *replica)
+{
+    const struct sumac_place values = sumac_buffer_place(replica->values[0].buffer);
+    const struct sumac_place gradients = sumac_buffer_place(replica->gradients[0].buffer);
+
+    if (values.kind != SUMAC_PLACE_CUDA || values.device != replica->id ||
+        gradients.kind != SUMAC_PLACE_CUDA || gradients.device != replica->id)
+        return SUMAC_FAILED_PRECONDITION;
+    return observed_step(replica);
+}
+
+static void on_devices_with_memory_of_their_own_a_step_is_the_same(void **state)
+{
+    struct fixture fixture, far;
+    struct sumac_worker *other = NULL;
+
+    (void)state;
+    far_ops = make_far_ops();
+    for (uint32_t replicas = 1; replicas <= 3; replicas++) {
+        prepare(&far, replicas); /* given */
+        far.options.step = far_step;
+        far.options.pushes_in_flight = 2;
+        assert_int_equal(worker_create(&far_ops, &far.options, &other, &far.error), SUMAC_OK);
+        for (int i = 0; i < 5; i++) /* when */
+            assert_int_equal(sumac_worker_step(other, &far.error), SUMAC_OK);
+        sumac_worker_destroy(other);
+
+        prepare(&fixture, replicas);
+        fixture.options.pushes_in_flight = 2;
+        struct sumac_worker *worker = created(&fixture);
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+        sumac_worker_destroy(worker);
+
+        for (int i = 0; i < 5; i++) /* then */
+            assert_true(far.client.pushes[i].gradient == fixture.client.pushes[i].gradient);
+        assert_true(far.seen.value[replicas - 1] == fixture.seen.value[replicas - 1]);
+        assert_string_equal(far.client.transcript, fixture.client.transcript);
+        assert_int_equal(far_buffers, 0);
+    }
+}
+
+static enum sumac_status lose_a_copy(void *context)
+{
+    (void)context;
+    return SUMAC_DATA_LOSS;
+}
+
+static void put_lost_copy(struct device_queue *queue, const struct device_copy *copy)
+{
+    (void)copy;
+    device_run(queue, lose_a_copy, NULL);
+}
+
+static void a_copy_that_fails_ends_the_step_with_its_device(void **state)
+{
+    struct fixture far;
+    struct sumac_worker *worker = NULL;
+
+    (void)state;
+    far_ops = make_far_ops();
+    prepare(&far, 1);
+    assert_int_equal(worker_create(&far_ops, &far.options, &worker, &far.error), SUMAC_OK);
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OK);
+    far_ops.copy = put_lost_copy; /* given */
+
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_DATA_LOSS);
+
+    assert_non_null(strstr(far.error.text, "FAR:0"));
+    assert_int_equal(far.client.pushed, 1);
     sumac_worker_destroy(worker);
 }
 
@@ -473,6 +593,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once),
+        cmocka_unit_test(on_devices_with_memory_of_their_own_a_step_is_the_same),
+        cmocka_unit_test(a_copy_that_fails_ends_the_step_with_its_device),
         cmocka_unit_test(sum_adds_the_replicas_gradients),
         cmocka_unit_test(the_next_steps_pull_runs_before_this_steps_push),
         cmocka_unit_test(the_next_steps_pull_is_begun_while_the_devices_compute),
