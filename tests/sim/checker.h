@@ -194,15 +194,15 @@ struct checker {
         ps0_wakes_us;          /* half a lease or more at a time, and the end of the last */
     uint32_t lent[SIM_PS_MAX]; /* runs of bytes that are on their way */
     bool ps_exited;
-    bool state_lost;  /* a ps has crashed, */
-    uint64_t lost_us; /* the first one then: what was joined before must end */
-    uint32_t unread;  /* bit per ps: nobody can say what it holds at the end */
-    bool terminated;  /* a ps was told to: what it had not finished in time goes with it */
-    uint64_t gone_us; /* since when all clients are gone */
-    bool end_said;    /* to some ps: the run is over, and what comes after may reach nobody */
-    bool delete_said; /* of a variable, to some ps */
-    bool leave_asked; /* by a member, as done */
-    bool unrested;    /* the run was broken off */
+    bool state_lost;   /* a ps has crashed, */
+    uint64_t lost_us;  /* the first one then: what was joined before must end */
+    uint32_t unread;   /* bit per ps: nobody can say what it holds at the end */
+    bool terminated;   /* a ps was told to: what it had not finished in time goes with it */
+    uint64_t gone_us;  /* since when all clients are gone */
+    bool end_said;     /* to some ps: the run is over, and what comes after may reach nobody */
+    bool delete_asked; /* of a variable: ps 0 obeys at once */
+    bool leave_asked;  /* by a member, as done */
+    bool unrested;     /* the run was broken off */
 };
 
 struct checker *checker_make(struct world *world);

@@ -200,6 +200,8 @@ void checker_heard_call(struct world *world, const struct call *call, const wire
 
     if (call->kind == LANE_CALL_JOIN)
         joins(world, life);
+    if (call->kind == LANE_CALL_DELETE)
+        world->checker->delete_asked = true;
     if (call->kind == LANE_CALL_LIST) /* anybody's: it names no session */
         return;
     heard(world, life);

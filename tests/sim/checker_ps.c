@@ -80,7 +80,7 @@ static void check_views(struct world *world, uint32_t ps, const wire_stats_reply
     const uint64_t block_bytes = world->block_bytes != 0 ? world->block_bytes : SIM_SHARD_BYTES_MAX;
     const uint64_t lent_bytes = world->checker->lent[ps] * block_bytes;
 
-    if (stats->memory != NULL && !world->checker->delete_said &&
+    if (stats->memory != NULL && !world->checker->delete_asked &&
         stats->memory->view_bytes > stats->memory->view_bytes_max + lent_bytes)
         checker_violation(world, "views keep more than they may");
 }
@@ -313,8 +313,6 @@ void checker_effect(
         world->checker->lent[ps->index] += effect->payload[i].hold != 0;
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->end != NULL)
         world->checker->end_said = true;
-    if (effect->kind == LANE_EFFECT_ORDER && effect->order->delete_ != NULL)
-        world->checker->delete_said = true;
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL &&
         !some_ps_ends(world)) /* without it */
         note_decided(world, effect->order->decide);

@@ -131,12 +131,13 @@ static void check_exits(struct world *world)
     }
 }
 
+/* Before the first crash. */
 static bool some_joined(const struct world *world)
 {
     const struct checker *checker = world->checker;
 
     for (uint32_t i = 0; i < checker->life_count; i++)
-        if (checker->lives[i]->joined)
+        if (checker_of_lost_run(world, checker->lives[i]))
             return true;
     return false;
 }
