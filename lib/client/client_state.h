@@ -210,7 +210,7 @@ client_call(struct sumac_client *client, const struct client_call *call, struct 
 /* The session has ANSWERED one; or has ended, and says nothing more of those under way. */
 void client_answered(const struct session_effect *effect);
 void client_fail_calls(struct sumac_client *client, const struct sumac_error *error);
-struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int lane);
+struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int kind);
 /* "ps 1 at h:2222, which was last heard from 40 ms ago" */
 const char *
 client_peer_text(const struct sumac_client *client, uint32_t ps, char *text, size_t text_bytes);

@@ -14,7 +14,7 @@
 struct stream_tag {
     struct sumac_client *client;
     uint32_t ps;
-    enum session_lane lane;
+    enum session_stream_kind stream_kind;
     uint64_t generation;
 };
 
@@ -30,7 +30,7 @@ static uint64_t random_bits(struct sumac_client *client)
 static struct stream_slot *slot_of(const struct stream_tag *tag)
 {
     assert(tag->ps < tag->client->peer_count);
-    return &tag->client->peers[tag->ps].streams[tag->lane];
+    return &tag->client->peers[tag->ps].streams[tag->stream_kind];
 }
 
 static struct session_event stream_event(const struct stream_tag *tag, enum session_event_kind kind)
@@ -39,7 +39,7 @@ static struct session_event stream_event(const struct stream_tag *tag, enum sess
         .kind = kind,
         .now_us = client_now_us(),
         .ps = tag->ps,
-        .lane = tag->lane,
+        .stream_kind = tag->stream_kind,
         .generation = tag->generation};
 }
 
@@ -109,22 +109,25 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
 {
     assert(client->session != NULL); /* what begins then would be nobody's */
     assert(effect->ps < client->peer_count);
-    const enum session_lane lane = effect->lane;
-    struct stream_slot *slot = &client->peers[effect->ps].streams[lane];
+    const enum session_stream_kind kind = effect->stream_kind;
+    struct stream_slot *slot = &client->peers[effect->ps].streams[kind];
     assert(effect->generation > slot->generation); /* an older stream is never begun again */
     slot->generation = effect->generation;
-    struct rpc_channel *channel = client_channel(client, effect->ps, (int)lane);
+    struct rpc_channel *channel = client_channel(client, effect->ps, (int)kind);
     struct stream_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
         *tag = (struct stream_tag){
-            .client = client, .ps = effect->ps, .lane = lane, .generation = slot->generation};
+            .client = client,
+            .ps = effect->ps,
+            .stream_kind = kind,
+            .generation = slot->generation};
     if (slot->call != NULL)
         rpc_call_cancel(slot->call); /* an older stream that has not noticed yet */
     slot->call = NULL;
-    const unsigned method = lane == SESSION_PUSH_STREAM ? WIRE_TRANSFER_PUSH : WIRE_TRANSFER_PULL;
+    const unsigned method = kind == SESSION_PUSH_STREAM ? WIRE_TRANSFER_PUSH : WIRE_TRANSFER_PULL;
     if (channel != NULL && tag != NULL &&
         rpc_channel_call(
-            channel, WIRE_TRANSFER, method, NULL, 0, false, &stream_handlers[lane], tag,
+            channel, WIRE_TRANSFER, method, NULL, 0, false, &stream_handlers[kind], tag,
             &slot->call) == SUMAC_OK)
         return true;
     free(tag);
@@ -218,10 +221,10 @@ static void cancel_call(struct sumac_client *client, uint64_t number)
 
 static void hang_up_on(struct peer *peer)
 {
-    for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
-        rpc_channel_close(peer->channels[lane]);
-        peer->channels[lane] = NULL;
-        peer->streams[lane].call = NULL;
+    for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++) {
+        rpc_channel_close(peer->channels[kind]);
+        peer->channels[kind] = NULL;
+        peer->streams[kind].call = NULL;
     }
 }
 
@@ -241,7 +244,7 @@ static void do_addresses(struct sumac_client *client, const struct session_effec
 static void do_close_stream(struct sumac_client *client, const struct session_effect *effect)
 {
     assert(effect->ps < client->peer_count);
-    struct stream_slot *slot = &client->peers[effect->ps].streams[effect->lane];
+    struct stream_slot *slot = &client->peers[effect->ps].streams[effect->stream_kind];
     if (slot->call != NULL)
         rpc_call_cancel(slot->call);
     slot->call = NULL;

@@ -19,15 +19,15 @@ struct unary {
     struct sumac_error error; /* status OK: it was answered */
 };
 
-struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int lane)
+struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int kind)
 {
     assert(client_is_locked(client));
     assert(ps < client->peer_count);
     struct peer *peer = &client->peers[ps];
-    if (peer->channels[lane] == NULL && peer->address[0] != '\0' &&
-        rpc_channel_open(client->poller, peer->address, &peer->channels[lane]) != SUMAC_OK)
-        peer->channels[lane] = NULL;
-    return peer->channels[lane];
+    if (peer->channels[kind] == NULL && peer->address[0] != '\0' &&
+        rpc_channel_open(client->poller, peer->address, &peer->channels[kind]) != SUMAC_OK)
+        peer->channels[kind] = NULL;
+    return peer->channels[kind];
 }
 
 const char *

@@ -324,7 +324,7 @@ static void send(
     assert(link->streams[SESSION_PUSH_STREAM].writable);
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_SEND_PUSH);
     effect->ps = link->ps;
-    effect->lane = SESSION_PUSH_STREAM;
+    effect->stream_kind = SESSION_PUSH_STREAM;
     effect->generation = link->streams[SESSION_PUSH_STREAM].generation;
     effect->push_request = request;
     effect->payload = draft->payload;

@@ -196,7 +196,7 @@ void compose_pulls(struct session *session, struct link *link)
     }
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_SEND_PULL);
     effect->ps = link->ps;
-    effect->lane = SESSION_PULL_STREAM;
+    effect->stream_kind = SESSION_PULL_STREAM;
     effect->generation = stream->generation;
     effect->pull_request = wire;
     stream->writable = false;

@@ -113,12 +113,12 @@ static struct link *link_of(struct session *session, uint32_t ps)
 /* Is this of the stream that is open now? With the rule `generation` broken, whatever an older one
  * delivers counts. */
 static bool is_current(
-    const struct session *session, const struct link *link, enum session_lane lane,
+    const struct session *session, const struct link *link, enum session_stream_kind kind,
     uint64_t generation)
 {
     if (session->phase == PHASE_OVER || link == NULL)
         return false;
-    return link->streams[lane].generation == generation || !holds(session, RULE_generation);
+    return link->streams[kind].generation == generation || !holds(session, RULE_generation);
 }
 
 static void tick(struct session *session)
@@ -139,9 +139,9 @@ static void handle_answer(struct session *session, const struct session_event *e
 {
     struct link *link = link_of(session, event->ps);
     const bool of_push = event->kind == SESSION_EVENT_PUSH_ANSWER;
-    const enum session_lane lane = of_push ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
+    const enum session_stream_kind kind = of_push ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
 
-    if (!is_current(session, link, lane, event->generation))
+    if (!is_current(session, link, kind, event->generation))
         return;
     assert(link != NULL);
     link->heard_us = session->now_us;
@@ -163,7 +163,8 @@ static void note_undone(struct session *session)
         if (effect->kind == SESSION_EFFECT_CALL)
             call_undone(session, effect->call);
         else
-            session->links[effect->ps].streams[effect->lane].undone = session->phase != PHASE_OVER;
+            session->links[effect->ps].streams[effect->stream_kind].undone =
+                session->phase != PHASE_OVER;
     }
 }
 
@@ -196,7 +197,7 @@ static void handle(struct session *session, const struct session_event *event)
         session->leave_done = event->done;
         break;
     case SESSION_EVENT_STREAM_WRITABLE:
-        if (is_current(session, link_of(session, event->ps), event->lane, event->generation))
+        if (is_current(session, link_of(session, event->ps), event->stream_kind, event->generation))
             stream_writable(session, event);
         break;
     case SESSION_EVENT_STREAM_LOST:

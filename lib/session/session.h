@@ -28,7 +28,7 @@
 #define SESSION_CHUNK_BYTES_MAX 1048576u
 #define SESSION_PIECES_PER_MESSAGE_MAX 4096u
 
-enum session_lane { SESSION_PUSH_STREAM, SESSION_PULL_STREAM };
+enum session_stream_kind { SESSION_PUSH_STREAM, SESSION_PULL_STREAM };
 
 struct session_config {
     bool reader;     /* no join: pulls only */
@@ -105,8 +105,9 @@ enum session_event_kind {
     SESSION_EVENT_CANCEL_PULL,     /* token */
     SESSION_EVENT_CALL,            /* wanted_call */
     SESSION_EVENT_LEAVE,           /* done: all pushes that are not done are waited for first */
-    SESSION_EVENT_STREAM_WRITABLE, /* ps, lane, generation: opened, or the last message is out */
-    SESSION_EVENT_STREAM_LOST,     /* ps, lane, generation, error */
+    SESSION_EVENT_STREAM_WRITABLE, /* ps, stream_kind, generation: opened, or the last message is
+                                      out */
+    SESSION_EVENT_STREAM_LOST,     /* ps, stream_kind, generation, error */
     SESSION_EVENT_PUSH_ANSWER,     /* ps, generation, push_answer */
     SESSION_EVENT_PULL_ANSWER,     /* ps, generation, pull_answer, payload */
     SESSION_EVENT_TICK,
@@ -119,7 +120,7 @@ struct session_event {
     uint64_t wall_us;   /* since 1970: stamps a push's start */
     uint64_t random[2]; /* fresh bits: nonce, jitter */
     uint32_t ps;
-    enum session_lane lane;
+    enum session_stream_kind stream_kind;
     uint64_t generation;
     bool done;
     uint64_t call;
@@ -142,8 +143,9 @@ enum session_effect_kind {
                             ends at that time */
     SESSION_EFFECT_CANCEL_CALL,  /* call: what becomes of it is not asked any more */
     SESSION_EFFECT_JOINED,       /* the session is open: session_state has the facts */
-    SESSION_EFFECT_OPEN_STREAM,  /* ps, lane, generation; the hello is sent when it is writable */
-    SESSION_EFFECT_CLOSE_STREAM, /* ps, lane, generation */
+    SESSION_EFFECT_OPEN_STREAM,  /* ps, stream_kind, generation; the hello is sent when it is
+                                    writable */
+    SESSION_EFFECT_CLOSE_STREAM, /* ps, stream_kind, generation */
     SESSION_EFFECT_SEND_PUSH, /* ps, generation, push_request, payload: the stream is not writable
                                  until told */
     SESSION_EFFECT_SEND_PULL, /* ps, generation, pull_request */
@@ -169,7 +171,7 @@ struct session_effect {
     enum session_effect_kind kind;
     bool undone; /* set by whoever could not open the stream or make the call: EVENT_UNDONE */
     uint32_t ps;
-    enum session_lane lane;
+    enum session_stream_kind stream_kind;
     uint64_t generation;
     uint64_t at_us;
     uint64_t token;

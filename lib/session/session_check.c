@@ -276,8 +276,8 @@ static void check_wake(struct sums *sums)
     const struct session *session = sums->session;
 
     for (uint32_t i = 0; i < session->link_count; i++)
-        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
-            const struct stream *stream = &session->links[i].streams[lane];
+        for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++) {
+            const struct stream *stream = &session->links[i].streams[kind];
             if (stream->state == STREAM_DUE)
                 check_due(sums, "a stream", stream->due_us);
         }

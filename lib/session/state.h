@@ -325,17 +325,17 @@ bool links_learn(struct session *session, char *const *addresses, size_t count);
 /* stream.c */
 /* Where it listens, for a text. Lends  valid with the session. */
 const char *ps_address(const struct session *session, uint32_t ps);
-void stream_open(struct session *session, struct link *link, enum session_lane lane);
+void stream_open(struct session *session, struct link *link, enum session_stream_kind kind);
 /* Those that are due are opened; those that were not begun are due again later. */
 void streams_check(struct session *session);
 void stream_writable(struct session *session, const struct session_event *event);
 void stream_lost(struct session *session, const struct session_event *event);
 /* False: the session is over by what the greeting says. */
 bool stream_greeted(
-    struct session *session, struct link *link, enum session_lane lane,
+    struct session *session, struct link *link, enum session_stream_kind kind,
     const wire_greeting *greeting);
 void stream_hello(
-    const struct session *session, const struct link *link, enum session_lane lane,
+    const struct session *session, const struct link *link, enum session_stream_kind kind,
     wire_hello *hello);
 void streams_close(struct session *session);
 /* What a ps says of itself. */

@@ -27,31 +27,31 @@ static void advance(struct stream *stream)
     stream->writable = stream->hello_sent = stream->greeted = false;
 }
 
-static void begin(struct session *session, struct link *link, enum session_lane lane)
+static void begin(struct session *session, struct link *link, enum session_stream_kind kind)
 {
-    struct stream *stream = &link->streams[lane];
+    struct stream *stream = &link->streams[kind];
 
     assert(stream->state == STREAM_DUE);
     stream->state = STREAM_OPENING;
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_OPEN_STREAM);
     effect->ps = link->ps;
-    effect->lane = lane;
+    effect->stream_kind = kind;
     effect->generation = stream->generation;
 }
 
-void stream_open(struct session *session, struct link *link, enum session_lane lane)
+void stream_open(struct session *session, struct link *link, enum session_stream_kind kind)
 {
-    assert(link->streams[lane].state == STREAM_SHUT);
+    assert(link->streams[kind].state == STREAM_SHUT);
     if (link->gone)
         return;
-    advance(&link->streams[lane]);
-    begin(session, link, lane);
+    advance(&link->streams[kind]);
+    begin(session, link, kind);
 }
 
-static void
-open_later(struct session *session, struct link *link, enum session_lane lane, uint32_t delay_ms)
+static void open_later(
+    struct session *session, struct link *link, enum session_stream_kind kind, uint32_t delay_ms)
 {
-    struct stream *stream = &link->streams[lane];
+    struct stream *stream = &link->streams[kind];
 
     assert(delay_ms > 0);
     if (link->gone)
@@ -71,7 +71,7 @@ static void shut(struct stream *stream)
 void stream_writable(struct session *session, const struct session_event *event)
 {
     struct link *link = &session->links[event->ps];
-    struct stream *stream = &link->streams[event->lane];
+    struct stream *stream = &link->streams[event->stream_kind];
 
     if (stream->generation != event->generation || stream->state < STREAM_OPENING)
         return;
@@ -192,14 +192,14 @@ static bool is_final(struct session *session, struct link *link, const struct su
 }
 
 /* It broke, or was not opened: the next one is due after a while. */
-static void
-break_stream(struct session *session, struct link *link, enum session_lane lane, const char *why)
+static void break_stream(
+    struct session *session, struct link *link, enum session_stream_kind kind, const char *why)
 {
-    struct stream *stream = &link->streams[lane];
+    struct stream *stream = &link->streams[kind];
 
     assert(stream->state == STREAM_SHUT);
     const uint32_t delay_ms = backoff_ms(session, stream->failures++);
-    if (lane == SESSION_PULL_STREAM) {
+    if (kind == SESSION_PULL_STREAM) {
         requests_rewind(session, link);
         if (link->first_request != NULL)
             open_later(session, link, SESSION_PULL_STREAM, delay_ms);
@@ -222,29 +222,29 @@ void stream_lost(struct session *session, const struct session_event *event)
     if (event->ps >= session->link_count || session->phase == PHASE_OVER)
         return;
     struct link *link = &session->links[event->ps];
-    struct stream *stream = &link->streams[event->lane];
+    struct stream *stream = &link->streams[event->stream_kind];
     if (stream->generation != event->generation || stream->state < STREAM_OPENING)
         return;
     shut(stream);
     if (!is_final(session, link, event->error))
         break_stream(
-            session, link, event->lane,
+            session, link, event->stream_kind,
             event->error != NULL ? event->error->text : "no reason given");
 }
 
-static void check_stream(struct session *session, struct link *link, enum session_lane lane)
+static void check_stream(struct session *session, struct link *link, enum session_stream_kind kind)
 {
-    struct stream *stream = &link->streams[lane];
+    struct stream *stream = &link->streams[kind];
 
     assert(!stream->undone || stream->state == STREAM_OPENING);
     if (stream->undone) {
         stream->undone = false;
         shut(stream);
-        break_stream(session, link, lane, "this process had no memory to open it");
+        break_stream(session, link, kind, "this process had no memory to open it");
     } else if (stream->state == STREAM_DUE && link->gone) {
         stream->state = STREAM_SHUT;
     } else if (stream->state == STREAM_DUE && session->now_us >= stream->due_us) {
-        begin(session, link, lane);
+        begin(session, link, kind);
     } else if (stream->state == STREAM_DUE) {
         effect_wake(session, stream->due_us);
     }
@@ -253,20 +253,20 @@ static void check_stream(struct session *session, struct link *link, enum sessio
 void streams_check(struct session *session)
 {
     for (uint32_t i = 0; i < session->link_count && session->phase != PHASE_OVER; i++)
-        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++)
-            check_stream(session, &session->links[i], (enum session_lane)lane);
+        for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++)
+            check_stream(session, &session->links[i], (enum session_stream_kind)kind);
 }
 
 void stream_hello(
-    const struct session *session, const struct link *link, enum session_lane lane,
+    const struct session *session, const struct link *link, enum session_stream_kind kind,
     wire_hello *hello)
 {
-    assert(link->streams[lane].generation > 0);
+    assert(link->streams[kind].generation > 0);
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
     hello->cluster_id = session->cluster_id;
     hello->epoch = session->epoch;
     hello->ps_incarnation = link->incarnation;
-    hello->generation = link->streams[lane].generation;
+    hello->generation = link->streams[kind].generation;
     hello->commit_through = session->commit_through;
     if (!session->config.reader) {
         hello->session_id.data = (uint8_t *)(uintptr_t)session->session_id;
@@ -323,7 +323,7 @@ static void take_limits(struct session *session, struct link *link, const wire_l
 }
 
 bool stream_greeted(
-    struct session *session, struct link *link, enum session_lane lane,
+    struct session *session, struct link *link, enum session_stream_kind kind,
     const wire_greeting *greeting)
 {
     const struct ps_identity it = {
@@ -336,7 +336,7 @@ bool stream_greeted(
         session_end(session, &error, NULL);
         return false;
     }
-    struct stream *stream = &link->streams[lane];
+    struct stream *stream = &link->streams[kind];
     stream->failures = 0;
     link->incarnation = greeting->ps_incarnation;
     if (session->epoch == 0)
@@ -344,7 +344,7 @@ bool stream_greeted(
     if (session->cluster_id == 0)
         session->cluster_id = greeting->cluster_id;
     take_limits(session, link, greeting->limits);
-    if (lane == SESSION_PULL_STREAM || stream->greeted) {
+    if (kind == SESSION_PULL_STREAM || stream->greeted) {
         stream->greeted = true;
         return true;
     }
@@ -373,8 +373,8 @@ bool stream_greeted(
 void streams_close(struct session *session)
 {
     for (uint32_t i = 0; i < session->link_count; i++)
-        for (int lane = SESSION_PUSH_STREAM; lane <= SESSION_PULL_STREAM; lane++) {
-            struct stream *stream = &session->links[i].streams[lane];
+        for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++) {
+            struct stream *stream = &session->links[i].streams[kind];
             const bool had_begun = stream->state >= STREAM_OPENING;
             stream->state = STREAM_SHUT;
             stream->writable = stream->greeted = stream->undone = false;
@@ -382,7 +382,7 @@ void streams_close(struct session *session)
                 continue;
             struct session_effect *effect = effect_add(session, SESSION_EFFECT_CLOSE_STREAM);
             effect->ps = i;
-            effect->lane = (enum session_lane)lane;
+            effect->stream_kind = (enum session_stream_kind)kind;
             effect->generation = stream->generation;
         }
 }

@@ -39,7 +39,7 @@ struct pulled {
 };
 
 struct peer {
-    uint64_t generation[2]; /* of the streams that were asked for, by lane; 0: none */
+    uint64_t generation[2]; /* of the streams that were asked for, by kind; 0: none */
     bool writable_due[2];
     bool held; /* its streams are not told that they are writable */
     uint64_t sequences[SENT_MAX];
@@ -57,7 +57,7 @@ struct world {
     struct asked asked[TOKENS_MAX];
     struct peer peers[PS];
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the call of each method that is under way; 0: none */
-    uint64_t finds[PS];  /* the calls that ask who is who */
+    uint64_t finds[PS];                    /* the calls that ask who is who */
     uint64_t given_call; /* the last that was made for the caller; 0: none, or it is over */
     bool found;          /* every ps has said who it is */
     bool ended, scarce;  /* there is no memory to open a stream or make a call */
@@ -181,9 +181,9 @@ static void carry_out(struct world *world, const struct session_effect *effect)
         break;
     case SESSION_EFFECT_OPEN_STREAM:
         MUST(peer != NULL);
-        peer->generation[effect->lane] = effect->generation;
-        peer->writable_due[effect->lane] = true;
-        if (effect->lane == SESSION_PUSH_STREAM)
+        peer->generation[effect->stream_kind] = effect->generation;
+        peer->writable_due[effect->stream_kind] = true;
+        if (effect->stream_kind == SESSION_PUSH_STREAM)
             peer->staged = peer->done = peer->sent = 0;
         break;
     case SESSION_EFFECT_CLOSE_STREAM:
@@ -243,15 +243,15 @@ static bool follow_one(struct world *world)
 {
     for (uint32_t ps = 0; ps < PS; ps++) {
         struct peer *peer = &world->peers[ps];
-        for (uint32_t lane = 0; lane < 2 && !peer->held; lane++) {
+        for (uint32_t kind = 0; kind < 2 && !peer->held; kind++) {
             struct session_event writable = {
                 .kind = SESSION_EVENT_STREAM_WRITABLE,
                 .ps = ps,
-                .lane = (enum session_lane)lane,
-                .generation = peer->generation[lane]};
-            if (!peer->writable_due[lane])
+                .stream_kind = (enum session_stream_kind)kind,
+                .generation = peer->generation[kind]};
+            if (!peer->writable_due[kind])
                 continue;
-            peer->writable_due[lane] = false;
+            peer->writable_due[kind] = false;
             step(world, &writable);
             return true;
         }
@@ -395,12 +395,12 @@ static void greet(struct world *world, struct input *input, uint32_t ps, bool pu
     wire_greeting greeting = WIRE_GREETING_INIT;
     wire_push_answer push_answer = WIRE_PUSH_ANSWER_INIT;
     wire_pull_answer pull_answer = WIRE_PULL_ANSWER_INIT;
-    const enum session_lane lane = pull ? SESSION_PULL_STREAM : SESSION_PUSH_STREAM;
+    const enum session_stream_kind kind = pull ? SESSION_PULL_STREAM : SESSION_PUSH_STREAM;
     struct session_event event = {
         .kind = pull ? SESSION_EVENT_PULL_ANSWER : SESSION_EVENT_PUSH_ANSWER,
         .ps = ps,
-        .lane = lane,
-        .generation = world->peers[ps].generation[lane]};
+        .stream_kind = kind,
+        .generation = world->peers[ps].generation[kind]};
 
     greeting.epoch = 1;
     greeting.ps_incarnation = 100 + ps;
@@ -495,7 +495,7 @@ static void pull_answer(struct world *world, struct input *input)
     struct session_event event = {
         .kind = SESSION_EVENT_PULL_ANSWER,
         .ps = ps,
-        .lane = SESSION_PULL_STREAM,
+        .stream_kind = SESSION_PULL_STREAM,
         .pull_answer = &answer,
         .payload = spans};
 
@@ -540,7 +540,7 @@ static void lose(struct world *world, struct input *input)
     static const uint64_t statuses[] = {
         SUMAC_UNAVAILABLE, SUMAC_ABORTED, SUMAC_RESOURCE_EXHAUSTED, SUMAC_INVALID_ARGUMENT,
         SUMAC_FAILED_PRECONDITION};
-    const uint32_t ps = below(input, PS), lane = below(input, 2);
+    const uint32_t ps = below(input, PS), kind = below(input, 2);
     const struct sumac_error error = {
         .status = (enum sumac_status)one_of(input, statuses, 5),
         .reason = (enum sumac_reason)(sometimes(input) ? below(input, 70) : 0),
@@ -548,11 +548,11 @@ static void lose(struct world *world, struct input *input)
     struct session_event event = {
         .kind = SESSION_EVENT_STREAM_LOST,
         .ps = ps,
-        .lane = (enum session_lane)lane,
-        .generation = world->peers[ps].generation[lane],
+        .stream_kind = (enum session_stream_kind)kind,
+        .generation = world->peers[ps].generation[kind],
         .error = &error};
 
-    world->peers[ps].writable_due[lane] = false;
+    world->peers[ps].writable_due[kind] = false;
     world->peers[ps].pull_count = 0;
     world_step(world, &event);
 }

@@ -90,9 +90,9 @@ open_stream(struct world *world, struct client *client, const struct session_eff
     assert(effect->ps < world->ps_count);
     struct stream *stream = network_open(
         world, process_number(client), effect->ps,
-        effect->lane == SESSION_PUSH_STREAM ? LANE_STREAM_PUSH : LANE_STREAM_PULL,
+        effect->stream_kind == SESSION_PUSH_STREAM ? LANE_STREAM_PUSH : LANE_STREAM_PULL,
         effect->generation);
-    client->streams[effect->ps][effect->lane] = stream;
+    client->streams[effect->ps][effect->stream_kind] = stream;
     checker_opens(world, stream);
     if (world_has(world, FAULT_DROP) && world_chance(world, 8))
         stray_open(world, client, effect->ps);
@@ -100,7 +100,7 @@ open_stream(struct world *world, struct client *client, const struct session_eff
 
 static struct stream *stream_of(struct client *client, const struct session_effect *effect)
 {
-    struct stream *stream = client->streams[effect->ps][effect->lane];
+    struct stream *stream = client->streams[effect->ps][effect->stream_kind];
 
     return stream != NULL && stream->generation == effect->generation ? stream : NULL;
 }
@@ -305,7 +305,7 @@ void client_die(struct world *world, struct client *client, bool back)
 
 /* ---- what reaches it */
 
-static enum session_lane lane_of(const struct stream *stream)
+static enum session_stream_kind stream_kind_of(const struct stream *stream)
 {
     return stream->kind == LANE_STREAM_PUSH ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
 }
@@ -315,7 +315,7 @@ void client_writable(struct world *world, struct stream *stream)
     struct session_event event = {
         .kind = SESSION_EVENT_STREAM_WRITABLE,
         .ps = stream->ps,
-        .lane = lane_of(stream),
+        .stream_kind = stream_kind_of(stream),
         .generation = stream->generation,
     };
 
@@ -325,7 +325,7 @@ void client_writable(struct world *world, struct stream *stream)
 /* What an older stream of it still delivers is nothing to a session. */
 static bool is_current(struct world *world, const struct stream *stream)
 {
-    return client_of(world, stream->caller)->streams[stream->ps][lane_of(stream)] == stream;
+    return client_of(world, stream->caller)->streams[stream->ps][stream_kind_of(stream)] == stream;
 }
 
 void client_message(struct world *world, struct stream *stream, struct letter *letter)
@@ -341,7 +341,7 @@ void client_message(struct world *world, struct stream *stream, struct letter *l
     struct session_event event = {
         .kind = push ? SESSION_EVENT_PUSH_ANSWER : SESSION_EVENT_PULL_ANSWER,
         .ps = stream->ps,
-        .lane = lane_of(stream),
+        .stream_kind = stream_kind_of(stream),
         .generation = stream->generation,
         .payload = received->payload,
         .payload_spans = received->payload_spans,
@@ -361,7 +361,7 @@ void client_lost(struct world *world, struct stream *stream)
     struct session_event event = {
         .kind = SESSION_EVENT_STREAM_LOST,
         .ps = stream->ps,
-        .lane = lane_of(stream),
+        .stream_kind = stream_kind_of(stream),
         .generation = stream->generation,
         .error = &stream->error,
     };

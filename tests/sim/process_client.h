@@ -27,7 +27,7 @@ struct client {
     uint32_t task;
     uint64_t clock_offset_us;
     struct session *session;
-    struct stream *streams[SIM_PS_MAX][2]; /* by enum session_lane */
+    struct stream *streams[SIM_PS_MAX][2]; /* by enum session_stream_kind */
     struct sim_session *life;              /* the checker's, of this attempt */
 
     enum phase phase;

@@ -175,7 +175,8 @@ static void a_join_opens_a_push_stream_to_every_ps_of_the_answer(void **state)
 
     assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
     assert_int_equal(talk_nth(&talk, SESSION_EFFECT_OPEN_STREAM, 2)->ps, 2);
-    assert_int_equal(talk_nth(&talk, SESSION_EFFECT_OPEN_STREAM, 2)->lane, SESSION_PUSH_STREAM);
+    assert_int_equal(
+        talk_nth(&talk, SESSION_EFFECT_OPEN_STREAM, 2)->stream_kind, SESSION_PUSH_STREAM);
     const struct session_state facts = talk_state(&talk);
     assert_true(facts.joined);
     assert_int_equal(facts.cluster_id, 42);

@@ -14,7 +14,7 @@ static void pull_writable(struct talk *talk, uint32_t ps)
         talk, (struct session_event){
                   .kind = SESSION_EVENT_STREAM_WRITABLE,
                   .ps = ps,
-                  .lane = SESSION_PULL_STREAM,
+                  .stream_kind = SESSION_PULL_STREAM,
                   .generation = talk->generation[ps][SESSION_PULL_STREAM]});
 }
 
@@ -58,7 +58,7 @@ answer_of(struct talk *talk, uint32_t ps, const struct answer *given, uint64_t g
         talk, (struct session_event){
                   .kind = SESSION_EVENT_PULL_ANSWER,
                   .ps = ps,
-                  .lane = SESSION_PULL_STREAM,
+                  .stream_kind = SESSION_PULL_STREAM,
                   .generation = generation,
                   .pull_answer = &answer,
                   .payload = half > 0 ? spans : &spans[1],
@@ -84,7 +84,7 @@ static void answer_status(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_PULL_ANSWER,
                   .ps = ps,
-                  .lane = SESSION_PULL_STREAM,
+                  .stream_kind = SESSION_PULL_STREAM,
                   .generation = talk->generation[ps][SESSION_PULL_STREAM],
                   .pull_answer = &answer});
 }
@@ -104,7 +104,7 @@ static void the_first_pull_opens_a_stream_and_its_message_has_the_hello(void **s
 
     const struct session_effect *open = talk_find(&talk, SESSION_EFFECT_OPEN_STREAM);
     assert_int_equal(open->ps, 1);
-    assert_int_equal(open->lane, SESSION_PULL_STREAM);
+    assert_int_equal(open->stream_kind, SESSION_PULL_STREAM);
     pull_writable(&talk, 1);
     const wire_pull_request *request = asked(&talk);
     assert_int_equal(request->hello->generation, 1);
@@ -138,7 +138,7 @@ static void no_more_pulls_are_asked_for_than_the_ps_takes(void **state)
     talk_step(
         &talk, (struct session_event){
                    .kind = SESSION_EVENT_PULL_ANSWER,
-                   .lane = SESSION_PULL_STREAM,
+                   .stream_kind = SESSION_PULL_STREAM,
                    .generation = talk.generation[0][SESSION_PULL_STREAM],
                    .pull_answer = &greeted});
     pull_writable(&talk, 0);

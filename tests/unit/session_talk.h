@@ -23,7 +23,7 @@ struct talk {
     struct session_effects effects; /* of the last event */
     uint64_t now_us;
     uint64_t random;
-    uint64_t generation[4][2]; /* of the streams that the session asked for last, by ps and lane */
+    uint64_t generation[4][2]; /* of the streams that the session asked for last, by ps and kind */
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the last call of each method of Sessions */
     uint64_t finds[4];                     /* the last that asked each ps who it is */
 };
@@ -33,7 +33,7 @@ static const char *const talk_addresses[] = {"h0:2222", "h1:2222", "h2:2222", "h
 static inline void talk_note(struct talk *talk, const struct session_effect *effect)
 {
     if (effect->kind == SESSION_EFFECT_OPEN_STREAM)
-        talk->generation[effect->ps][effect->lane] = effect->generation;
+        talk->generation[effect->ps][effect->stream_kind] = effect->generation;
     if (effect->kind == SESSION_EFFECT_CALL && effect->service == WIRE_SESSIONS)
         talk->calls[effect->method] = effect->call;
     if (effect->kind == SESSION_EFFECT_CALL && effect->service == WIRE_VARIABLES &&
@@ -242,7 +242,7 @@ static inline void talk_writable(struct talk *talk, uint32_t ps)
         talk, (struct session_event){
                   .kind = SESSION_EVENT_STREAM_WRITABLE,
                   .ps = ps,
-                  .lane = SESSION_PUSH_STREAM,
+                  .stream_kind = SESSION_PUSH_STREAM,
                   .generation = talk->generation[ps][SESSION_PUSH_STREAM]});
 }
 
@@ -252,7 +252,7 @@ static inline void talk_answer(struct talk *talk, uint32_t ps, const wire_push_a
         talk, (struct session_event){
                   .kind = SESSION_EVENT_PUSH_ANSWER,
                   .ps = ps,
-                  .lane = SESSION_PUSH_STREAM,
+                  .stream_kind = SESSION_PUSH_STREAM,
                   .generation = talk->generation[ps][SESSION_PUSH_STREAM],
                   .push_answer = answer});
 }
@@ -416,7 +416,7 @@ talk_closed(struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64
     talk_closed_for(talk, ps, decided, final, voided, NULL);
 }
 
-static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_lane lane)
+static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_stream_kind kind)
 {
     const struct sumac_error error = {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"};
 
@@ -424,8 +424,8 @@ static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_lane l
         talk, (struct session_event){
                   .kind = SESSION_EVENT_STREAM_LOST,
                   .ps = ps,
-                  .lane = lane,
-                  .generation = talk->generation[ps][lane],
+                  .stream_kind = kind,
+                  .generation = talk->generation[ps][kind],
                   .error = &error});
 }
 
@@ -450,14 +450,14 @@ static inline void talk_tick_after(struct talk *talk, uint32_t ms)
 }
 
 /* The stream breaks, and the next one is opened when it is due. */
-static inline void talk_broke(struct talk *talk, uint32_t ps, enum session_lane lane)
+static inline void talk_broke(struct talk *talk, uint32_t ps, enum session_stream_kind kind)
 {
-    const uint64_t broken = talk->generation[ps][lane];
+    const uint64_t broken = talk->generation[ps][kind];
 
-    talk_lost(talk, ps, lane);
-    for (int i = 0; i < 250 && talk->generation[ps][lane] == broken; i++)
+    talk_lost(talk, ps, kind);
+    for (int i = 0; i < 250 && talk->generation[ps][kind] == broken; i++)
         talk_tick_after(talk, 10);
-    assert_true(talk->generation[ps][lane] > broken);
+    assert_true(talk->generation[ps][kind] > broken);
 }
 
 /* The stream breaks, and the next one is open, greeted and writable. */
