@@ -95,6 +95,7 @@ struct sumac_pull {
     struct transfer transfer;
 };
 
+struct call_tag;
 struct unary;
 
 struct sumac_client {
@@ -117,8 +118,8 @@ struct sumac_client {
     struct sumac_error end;
     struct peer peers[SESSION_PS_MAX];
     uint32_t peer_count;
-    struct call_tag *calls;     /* of the session, under way */
-    LIST(struct unary) unaries; /* that threads wait for */
+    LIST(struct call_tag) calls; /* of the session, under way */
+    LIST(struct unary) unaries;  /* that threads wait for */
     LIST(struct sumac_variable) variables;
     LIST(struct sumac_variable) room_due; /* of them */
     struct key_map variables_by_name;

@@ -139,7 +139,7 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
 
 /* From its beginning until it is closed. */
 struct call_tag {
-    struct call_tag *next;
+    LINKS(struct call_tag) in_client;
     struct sumac_client *client;
     struct rpc_call *call;
     uint64_t number; /* the session's */
@@ -162,11 +162,8 @@ static void call_closed(struct rpc_call *call, const struct sumac_error *error)
 {
     struct call_tag *tag = rpc_call_user(call);
     struct sumac_client *client = tag->client;
-    struct call_tag **at = &client->calls;
 
-    while (*at != tag)
-        at = &(*at)->next;
-    *at = tag->next;
+    LIST_REMOVE(&client->calls, tag, in_client);
     if (!tag->answered) {
         struct sumac_error none;
         if (error->status == SUMAC_OK) {
@@ -194,8 +191,7 @@ static bool make_call(struct sumac_client *client, const struct session_effect *
     struct rpc_channel *channel = client_channel(client, effect->ps, SESSION_PULL_STREAM);
     struct call_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
-        *tag = (struct call_tag){
-            .next = client->calls, .client = client, .number = effect->call, .ps = effect->ps};
+        *tag = (struct call_tag){.client = client, .number = effect->call, .ps = effect->ps};
     if (channel == NULL || tag == NULL ||
         rpc_channel_call(
             channel, effect->service, effect->method, effect->request, effect->at_us, false,
@@ -203,16 +199,16 @@ static bool make_call(struct sumac_client *client, const struct session_effect *
         free(tag);
         return false;
     }
-    client->calls = tag;
+    LIST_PREPEND(&client->calls, tag, in_client);
     return true;
 }
 
 static void cancel_call(struct sumac_client *client, uint64_t number)
 {
     assert(number > 0);
-    struct call_tag *tag = client->calls;
+    struct call_tag *tag = client->calls.first;
     while (tag != NULL && tag->number != number)
-        tag = tag->next;
+        tag = tag->in_client.next;
     if (tag != NULL)
         rpc_call_cancel(tag->call);
 }

@@ -220,7 +220,7 @@ static bool start_next(struct link *link)
     struct part *part = link->cursor;
     if (part == NULL || !has_room(link, part))
         return false;
-    link->cursor = part->next;
+    link->cursor = part->in_link.next;
     if (!part->counted) {
         link->counted_bytes += part->room_bytes;
         link->counted_parts++;
@@ -266,7 +266,7 @@ static bool add_voided(struct session *session, const struct link *link, wire_co
     commit->voided = step_take(session, session->refused_count * sizeof *commit->voided);
     if (commit->voided == NULL)
         return false;
-    for (const struct part *part = link->oldest; part != NULL; part = part->next) {
+    for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
         if (!part->push->refused)
             continue;
         assert(commit->n_voided < session->refused_count); /* there is room for so many */
@@ -308,8 +308,8 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
 /* Is there a part that the ps could apply if it knew of the commit? */
 static bool waits_for_commit(const struct session *session, const struct link *link)
 {
-    return link->commit_due && link->oldest != NULL &&
-           link->oldest->push->sequence <= session->commit_through;
+    return link->commit_due && link->parts.first != NULL &&
+           link->parts.first->push->sequence <= session->commit_through;
 }
 
 static bool has_news(const struct session *session, const struct link *link)

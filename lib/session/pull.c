@@ -28,7 +28,7 @@ static size_t block_bytes(const struct pull *pull)
 
 void pulls_release(struct session *session)
 {
-    for (struct pull *pull = session->first_pull; pull != NULL; pull = pull->next)
+    for (struct pull *pull = session->live_pulls.first; pull != NULL; pull = pull->in_session.next)
         sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
 }
 
@@ -46,12 +46,7 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
         effect->version_count = pull->piece_count;
     }
     requests_drop(session, pull);
-    if (pull->before != NULL)
-        pull->before->next = pull->next;
-    else
-        session->first_pull = pull->next;
-    if (pull->next != NULL)
-        pull->next->before = pull->before;
+    LIST_REMOVE(&session->live_pulls, pull, in_session);
     assert(session->pull_count > 0);
     session->pull_count--;
     sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
@@ -164,10 +159,7 @@ static struct pull *take_pull(struct session *session, const struct session_pull
         pool_give(&session->pulls, pull);
         return NULL;
     }
-    pull->next = session->first_pull;
-    if (pull->next != NULL)
-        pull->next->before = pull;
-    session->first_pull = pull;
+    LIST_PREPEND(&session->live_pulls, pull, in_session);
     assert(session->pull_count < SESSION_PULLS_IN_FLIGHT_MAX);
     session->pull_count++;
     return pull;
@@ -198,10 +190,10 @@ void pull_accept(struct session *session, const struct session_pull *wanted)
 
 void pull_cancel(struct session *session, uint64_t token)
 {
-    struct pull *pull = session->first_pull;
+    struct pull *pull = session->live_pulls.first;
 
     while (pull != NULL && pull->token != token)
-        pull = pull->next;
+        pull = pull->in_session.next;
     if (pull == NULL)
         return;
     struct sumac_error error;
@@ -212,17 +204,17 @@ void pull_cancel(struct session *session, uint64_t token)
 void pulls_end(struct session *session)
 {
     assert(session->phase == PHASE_OVER);
-    while (session->first_pull != NULL)
-        pull_over(session, session->first_pull, &session->end);
+    while (session->live_pulls.first != NULL)
+        pull_over(session, session->live_pulls.first, &session->end);
 }
 
 static void time_out(struct session *session, struct pull *pull)
 {
-    const struct request *request = pull->requests;
+    const struct request *request = pull->requests.first;
 
     assert(request != NULL);
-    while (request->sibling != NULL && request->piece == request->piece_count)
-        request = request->sibling;
+    while (request->of_pull.next != NULL && request->piece == request->piece_count)
+        request = request->of_pull.next;
     const uint32_t ps = request->link->ps;
     const uint64_t heard_us = request->link->heard_us;
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
@@ -243,15 +235,12 @@ static void time_out(struct session *session, struct pull *pull)
 
 void pulls_check(struct session *session)
 {
-    struct pull *pull = session->first_pull;
-
-    while (pull != NULL) {
-        struct pull *next = pull->next;
+    for (struct pull *pull = session->live_pulls.first, *next; pull != NULL; pull = next) {
+        next = pull->in_session.next;
         if (session->now_us >= pull->deadline_us)
             time_out(session, pull);
         else
             effect_wake(session, pull->deadline_us);
-        pull = next;
     }
 }
 
@@ -266,12 +255,13 @@ static uint64_t last_sequence(const struct session *session, const struct link *
 void pulls_admit(struct session *session)
 {
     assert(session->admitted <= session->submitted);
-    for (struct pull *pull = session->first_pull; pull != NULL; pull = pull->next) {
+    for (struct pull *pull = session->live_pulls.first; pull != NULL;
+         pull = pull->in_session.next) {
         if (pull->after_known || session->admitted < pull->after_submitted)
             continue;
         pull->after_known = true;
-        for (struct request *request = pull->requests; request != NULL;
-             request = request->sibling) {
+        for (struct request *request = pull->requests.first; request != NULL;
+             request = request->of_pull.next) {
             if (pull->after_own_pushes)
                 request->after_sequence = last_sequence(session, request->link);
             link_touch(session, request->link);

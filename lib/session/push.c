@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "error.h"
+#include "id_map.h"
 #include "room.h"
+
+#define SOURCE_ALIGNMENT_BYTES 64u
 
 uint32_t pushes_in_flight(const struct session *session)
 {
@@ -103,34 +106,62 @@ static void split(struct session *session, struct push *push, const struct sessi
     }
 }
 
-/* Which of its part's shards each piece touches: a ps answers one version for each. Shards are
- * looked up in a table of piece numbers (plus one) by their id, at most half full. */
-static bool number_shards(struct session *session, struct push *push)
+/* The step's memory as a source: what is given back goes with the step. */
+static void *take_of_step(void *session, size_t bytes)
 {
-    size_t slots = 16;
+    uint8_t *data = step_take(session, bytes + SOURCE_ALIGNMENT_BYTES);
 
-    while (slots < 2 * (size_t)push->piece_count)
-        slots *= 2;
-    uint32_t *table = step_take(session, slots * sizeof *table);
-    if (table == NULL)
-        return false;
-    memset(table, 0, slots * sizeof *table);
+    return data == NULL ? NULL : data + (-(uintptr_t)data & (SOURCE_ALIGNMENT_BYTES - 1));
+}
+
+static void give_to_step(void *session, void *data, size_t bytes)
+{
+    (void)session;
+    (void)data;
+    (void)bytes;
+}
+
+/* Which of its part's shards a piece touches. False: no memory. */
+static bool number_piece(struct push *push, struct part *part, uint32_t i, struct id_map *ordinals)
+{
+    const uint32_t *known = id_map_get(ordinals, push->pieces[i].shard_id);
+
+    assert(i - part->first_piece < part->piece_count);
+    if (known != NULL) {
+        push->ordinals[i] = *known;
+        return true;
+    }
+    push->ordinals[i] = part->shard_count++;
+    return id_map_put(ordinals, push->pieces[i].shard_id, &push->ordinals[i]);
+}
+
+/* A ps answers one version for each shard. A part of one piece, as most are, needs no look-up. */
+static bool number_shards(struct session *session, struct push *push, struct part *part)
+{
+    const struct memory memory = {.take = take_of_step, .give = give_to_step, .context = session};
+    struct id_map ordinals;
+    bool whole = true;
+
+    if (part->piece_count == 1) {
+        push->ordinals[part->first_piece] = part->shard_count++;
+        return true;
+    }
+    id_map_init(&ordinals, &memory);
+    for (uint32_t i = 0; whole && i < part->piece_count; i++)
+        whole = number_piece(push, part, part->first_piece + i, &ordinals);
+    assert(part->shard_count <= part->piece_count);
+    return whole;
+}
+
+static bool measure_parts(struct session *session, struct push *push)
+{
+    assert(push->part_count <= push->piece_count);
     for (uint32_t p = 0; p < push->part_count; p++) {
         struct part *part = &push->parts[p];
-        for (uint32_t i = part->first_piece; i < part->first_piece + part->piece_count; i++) {
-            const uint64_t id = push->pieces[i].shard_id;
-            part->bytes += push->pieces[i].bytes;
-            size_t at = (size_t)(id * 0x9e3779b97f4a7c15u >> 20) & (slots - 1);
-            while (table[at] != 0 && push->pieces[table[at] - 1].shard_id != id)
-                at = (at + 1) & (slots - 1);
-            if (table[at] == 0 || table[at] - 1 < part->first_piece) {
-                table[at] = i + 1;
-                push->ordinals[i] = part->shard_count++;
-            } else {
-                push->ordinals[i] = push->ordinals[table[at] - 1];
-            }
-        }
-        assert(part->shard_count <= part->piece_count);
+        if (!number_shards(session, push, part))
+            return false;
+        for (uint32_t i = 0; i < part->piece_count; i++)
+            part->bytes += push->pieces[part->first_piece + i].bytes;
         part->room_bytes = wire_part_cost(part->bytes, part->piece_count, push->function_count);
     }
     return true;
@@ -157,7 +188,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
         return NULL;
     }
     split(session, push, wanted);
-    if (!number_shards(session, push)) {
+    if (!measure_parts(session, push)) {
         give_block(session, push);
         pool_give(&session->pushes, push);
         return NULL;
@@ -182,7 +213,7 @@ void pushes_release(struct session *session)
         if (session->window[i].push != NULL)
             give_block(session, session->window[i].push);
     }
-    for (struct push *push = session->waiting_first; push != NULL; push = push->next)
+    for (struct push *push = session->waiting.first; push != NULL; push = push->among_waiting.next)
         give_block(session, push);
 }
 
@@ -219,16 +250,11 @@ static void append_part(struct session *session, struct part *part)
 {
     struct link *link = part->link;
 
-    assert(link->newest == NULL || link->newest->push->sequence < part->push->sequence);
-    assert(part->next == NULL);
+    assert(link->parts.last == NULL || link->parts.last->push->sequence < part->push->sequence);
+    assert(part->in_link.next == NULL);
     part->previous = link->last_sequence;
     link->last_sequence = part->push->sequence;
-    part->before = link->newest;
-    if (link->newest != NULL)
-        link->newest->next = part;
-    else
-        link->oldest = part;
-    link->newest = part;
+    LIST_APPEND(&link->parts, part, in_link);
     if (link->cursor == NULL)
         link->cursor = part;
     link_touch(session, link);
@@ -247,15 +273,8 @@ void part_remove(struct session *session, struct part *part)
         link->counted_parts--;
     }
     if (link->cursor == part)
-        link->cursor = part->next;
-    if (part->next != NULL)
-        part->next->before = part->before;
-    else
-        link->newest = part->before;
-    if (part->before != NULL)
-        part->before->next = part->next;
-    else
-        link->oldest = part->next;
+        link->cursor = part->in_link.next;
+    LIST_REMOVE(&link->parts, part, in_link);
 }
 
 /* Give a push its sequence: from here on it will be sent, and waited for, everywhere. */
@@ -338,12 +357,8 @@ void pushes_admit(struct session *session)
 {
     bool any = false;
 
-    while (session->waiting_first != NULL && knows_grants(session->waiting_first)) {
-        struct push *push = session->waiting_first;
-        session->waiting_first = push->next;
-        if (push->next == NULL)
-            session->waiting_last = NULL;
-        push->next = NULL;
+    for (struct push *push; (push = session->waiting.first) != NULL && knows_grants(push);) {
+        LIST_REMOVE(&session->waiting, push, among_waiting);
         assert(session->waiting_count > 0);
         session->waiting_count--;
         session->admitted++;
@@ -413,11 +428,7 @@ void push_accept(struct session *session, const struct session_push *wanted)
     }
     session->submitted++;
     session->waiting_count++;
-    if (session->waiting_last != NULL)
-        session->waiting_last->next = push;
-    else
-        session->waiting_first = push;
-    session->waiting_last = push;
+    LIST_APPEND(&session->waiting, push, among_waiting);
     pushes_admit(session);
 }
 
@@ -455,16 +466,14 @@ void pushes_end(struct session *session, const wire_closed *closed)
     }
     session->acked_through = session->last_sequence;
     session->refused_count = 0;
-    while (session->waiting_first != NULL) {
-        struct push *push = session->waiting_first;
-        session->waiting_first = push->next;
+    for (struct push *push; (push = session->waiting.first) != NULL;) {
+        LIST_REMOVE(&session->waiting, push, among_waiting);
         end_one(session, push, closed);
     }
-    session->waiting_last = NULL;
     session->waiting_count = 0;
     for (uint32_t i = 0; i < session->link_count; i++) {
         struct link *link = &session->links[i];
-        link->oldest = link->newest = link->cursor = link->sending = NULL;
+        link->parts.first = link->parts.last = link->cursor = link->sending = NULL;
         link->counted_bytes = link->counted_parts = 0;
     }
 }

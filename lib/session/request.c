@@ -29,15 +29,9 @@ void request_add(
         request->after_sequence = holds(session, RULE_after_sequence_per_ps)
                                       ? link->last_sequence
                                       : session->last_sequence;
-    request->sibling = pull->requests;
-    pull->requests = request;
+    LIST_PREPEND(&pull->requests, request, of_pull);
     pull->open_requests++;
-    request->before = link->last_request;
-    if (link->last_request != NULL)
-        link->last_request->next = request;
-    else
-        link->first_request = request;
-    link->last_request = request;
+    LIST_APPEND(&link->requests, request, in_link);
     if (link->request_cursor == NULL)
         link->request_cursor = request;
     link_touch(session, link);
@@ -58,26 +52,17 @@ static void unlink_request(struct session *session, struct request *request)
     unsend(request);
     assert(!request->sent);
     if (link->request_cursor == request)
-        link->request_cursor = request->next;
-    if (request->next != NULL)
-        request->next->before = request->before;
-    else
-        link->last_request = request->before;
-    if (request->before != NULL)
-        request->before->next = request->next;
-    else
-        link->first_request = request->next;
+        link->request_cursor = request->in_link.next;
+    LIST_REMOVE(&link->requests, request, in_link);
     pool_give(&session->requests, request);
 }
 
 /* The pull is over. What a ps is still working on is cancelled there. */
 void requests_drop(struct session *session, struct pull *pull)
 {
-    struct request *request = pull->requests;
-
-    while (request != NULL) {
-        struct request *sibling = request->sibling;
+    for (struct request *request; (request = pull->requests.first) != NULL;) {
         struct link *link = request->link;
+        LIST_REMOVE(&pull->requests, request, of_pull);
         if (request->sent && link->streams[SESSION_PULL_STREAM].state != STREAM_SHUT) {
             request->pull = NULL;
             request->cancelled = true;
@@ -86,9 +71,7 @@ void requests_drop(struct session *session, struct pull *pull)
         } else {
             unlink_request(session, request);
         }
-        request = sibling;
     }
-    pull->requests = NULL;
 }
 
 /* The stream is gone, and all that was asked on it: ask again from the start, and forget what was
@@ -96,18 +79,16 @@ void requests_drop(struct session *session, struct pull *pull)
 void requests_rewind(struct session *session, struct link *link)
 {
     assert(link->streams[SESSION_PULL_STREAM].state == STREAM_SHUT);
-    struct request *request = link->first_request;
-    while (request != NULL) {
-        struct request *next = request->next;
+    for (struct request *request = link->requests.first, *next; request != NULL; request = next) {
+        next = request->in_link.next;
         unsend(request);
         request->piece = 0;
         request->offset = 0;
         if (request->cancelled)
             unlink_request(session, request);
-        request = next;
     }
     link->cancels_due = 0;
-    link->request_cursor = link->first_request;
+    link->request_cursor = link->requests.first;
 }
 
 static bool
@@ -152,9 +133,9 @@ static bool fill_request(struct session *session, struct request *request, wire_
 static bool fill_message(struct session *session, struct link *link, wire_pull_request *wire)
 {
     if (link->cancels_due > 0) {
-        struct request *request = link->first_request;
+        struct request *request = link->requests.first;
         while (request != NULL && !request->cancelled)
-            request = request->next;
+            request = request->in_link.next;
         assert(request != NULL);
         link->cancels_due--;
         wire->request = request->number;
@@ -167,7 +148,7 @@ static bool fill_message(struct session *session, struct link *link, wire_pull_r
         return false;
     if (link->pulls_max != 0 && link->sent_requests >= link->pulls_max)
         return false;
-    link->request_cursor = request->next;
+    link->request_cursor = request->in_link.next;
     return fill_request(session, request, wire);
 }
 
@@ -175,7 +156,7 @@ void compose_pulls(struct session *session, struct link *link)
 {
     struct stream *stream = &link->streams[SESSION_PULL_STREAM];
 
-    if (stream->state == STREAM_SHUT && link->first_request != NULL)
+    if (stream->state == STREAM_SHUT && link->requests.first != NULL)
         stream_open(session, link, SESSION_PULL_STREAM);
     if (stream->state != STREAM_OPEN || !stream->writable)
         return;
@@ -291,21 +272,10 @@ static void ask_again(struct session *session, struct request *request)
     request->piece = 0;
     request->offset = 0;
     request->tries++;
-    if (link->request_cursor == NULL && link->last_request == request) {
+    LIST_REMOVE(&link->requests, request, in_link);
+    LIST_APPEND(&link->requests, request, in_link);
+    if (link->request_cursor == NULL)
         link->request_cursor = request;
-    } else if (link->last_request != request) {
-        if (request->before != NULL)
-            request->before->next = request->next;
-        else
-            link->first_request = request->next;
-        request->next->before = request->before;
-        request->before = link->last_request;
-        request->next = NULL;
-        link->last_request->next = request;
-        link->last_request = request;
-        if (link->request_cursor == NULL)
-            link->request_cursor = request;
-    }
     link_touch(session, link);
 }
 
@@ -316,7 +286,7 @@ static void name_silent_ps(
 {
     for (uint32_t i = 0; i < session->link_count; i++) {
         const struct link *link = &session->links[i];
-        const struct part *part = link->oldest;
+        const struct part *part = link->parts.first;
         if (link == request->link || part == NULL || part->staged ||
             part->push->sequence > request->after_sequence)
             continue;
@@ -357,11 +327,8 @@ static void finish_request(struct session *session, struct request *request)
     assert(request->piece == request->piece_count);
     struct pull *pull = request->pull;
     assert(pull->open_requests > 0);
-    struct request **at = &pull->requests;
     link_touch(session, request->link); /* there may be room for the next one */
-    while (*at != request)
-        at = &(*at)->sibling;
-    *at = request->sibling;
+    LIST_REMOVE(&pull->requests, request, of_pull);
     unlink_request(session, request);
     if (--pull->open_requests == 0)
         pull_over(session, pull, NULL);
@@ -369,10 +336,10 @@ static void finish_request(struct session *session, struct request *request)
 
 static struct request *find_request(const struct link *link, uint64_t number)
 {
-    struct request *request = link->first_request;
+    struct request *request = link->requests.first;
 
     while (request != NULL && (request->number != number || request->cancelled))
-        request = request->next;
+        request = request->in_link.next;
     return request;
 }
 

@@ -81,14 +81,15 @@ static void check_waiting(struct sums *sums)
     const struct push *last = NULL;
     uint32_t count = 0;
 
-    for (const struct push *push = session->waiting_first;
-         push != NULL && count <= session->waiting_count; push = push->next, count++) {
+    for (const struct push *push = session->waiting.first;
+         push != NULL && count <= session->waiting_count;
+         push = push->among_waiting.next, count++) {
         if (push->sequence != 0)
             check_object(sums->check, "push %" PRIu64 " waits for its sequence", push->sequence);
         sums->pushes++;
         last = push;
     }
-    if (session->waiting_last != last)
+    if (session->waiting.last != last)
         check_object(sums->check, "the last push that waits is not the last of the list");
     check_same(sums->check, session->waiting_count, count, "pushes that wait", "the session");
     check_same(
@@ -108,8 +109,8 @@ static void check_parts(struct sums *sums, const struct link *link)
     uint32_t counted = 0;
     bool cursor = link->cursor == NULL, sending = link->sending == NULL;
 
-    for (const struct part *part = link->oldest; part != NULL; part = part->next) {
-        if (part->link != link || part->before != before || part->done ||
+    for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+        if (part->link != link || part->in_link.prev != before || part->done ||
             (before != NULL && part->push->sequence <= before->push->sequence)) {
             check_object(
                 sums->check, "%s: push %" PRIu64 " is out of its order", link_name(link),
@@ -129,7 +130,7 @@ static void check_parts(struct sums *sums, const struct link *link)
         sending |= part == link->sending;
         before = part;
     }
-    if (link->newest != before || !cursor || !sending)
+    if (link->parts.last != before || !cursor || !sending)
         check_object(
             sums->check, "%s: the newest part, or the one to be sent, is not of the list",
             link_name(link));
@@ -150,9 +151,9 @@ static void check_requests(struct sums *sums, const struct link *link)
     uint32_t sent = 0, cancelled = 0;
     bool cursor = link->request_cursor == NULL;
 
-    for (const struct request *request = link->first_request; request != NULL;
-         request = request->next) {
-        if (request->link != link || request->before != before ||
+    for (const struct request *request = link->requests.first; request != NULL;
+         request = request->in_link.next) {
+        if (request->link != link || request->in_link.prev != before ||
             request->cancelled != (request->pull == NULL)) {
             check_object(
                 sums->check, "%s: request %" PRIu64 " is another's, or of no pull", link_name(link),
@@ -170,7 +171,7 @@ static void check_requests(struct sums *sums, const struct link *link)
         cursor |= request == link->request_cursor;
         before = request;
     }
-    if (link->last_request != before || !cursor)
+    if (link->requests.last != before || !cursor)
         check_object(
             sums->check, "%s: the last request, or the next to be sent, is not of the list",
             link_name(link));
@@ -189,11 +190,11 @@ static void check_links(struct sums *sums)
         if (link->ps != i || link->touched)
             check_object(
                 sums->check, "link %u is of %s, or left to be looked at", i, link_name(link));
-        if (link->newest != NULL && link->last_sequence < link->newest->push->sequence)
+        if (link->parts.last != NULL && link->last_sequence < link->parts.last->push->sequence)
             check_object(
                 sums->check,
                 "%s: the last push there is %" PRIu64 ", and one of %" PRIu64 " is in the list",
-                link_name(link), link->last_sequence, link->newest->push->sequence);
+                link_name(link), link->last_sequence, link->parts.last->push->sequence);
         if (link->told_commit > session->commit_through ||
             link->told_acked > session->acked_through)
             check_object(
@@ -216,15 +217,16 @@ static void check_pulls(struct sums *sums)
     uint64_t open = 0;
     uint32_t count = 0;
 
-    for (const struct pull *pull = session->first_pull; pull != NULL; pull = pull->next, count++) {
+    for (const struct pull *pull = session->live_pulls.first; pull != NULL;
+         pull = pull->in_session.next, count++) {
         uint32_t requests = 0;
-        if (pull->before != before) {
+        if (pull->in_session.prev != before) {
             check_object(sums->check, "the list of pulls is broken");
             return;
         }
-        for (const struct request *request = pull->requests;
+        for (const struct request *request = pull->requests.first;
              request != NULL && requests <= pull->open_requests;
-             request = request->sibling, requests++) {
+             request = request->of_pull.next, requests++) {
             if (request->pull != pull)
                 check_object(
                     sums->check, "request %" PRIu64 " is in another pull's list", request->number);
@@ -281,7 +283,8 @@ static void check_wake(struct sums *sums)
             if (stream->state == STREAM_DUE)
                 check_due(sums, "a stream", stream->due_us);
         }
-    for (const struct pull *pull = session->first_pull; pull != NULL; pull = pull->next)
+    for (const struct pull *pull = session->live_pulls.first; pull != NULL;
+         pull = pull->in_session.next)
         check_due(sums, "the end of a pull", pull->deadline_us);
     if (session->phase == PHASE_FINDING || session->phase == PHASE_JOINING)
         check_due(sums, "a line about who is missing", session->report_us);

@@ -41,7 +41,7 @@ struct session;
 struct part {
     struct push *push;
     struct link *link;
-    struct part *next, *before; /* in the link's list */
+    LINKS(struct part) in_link;
     uint64_t bytes;
     uint64_t room_bytes; /* what it takes of the ps's grant (room.h) */
     uint64_t previous;
@@ -54,7 +54,7 @@ struct part {
 };
 
 struct push {
-    struct push *next; /* among those that wait for their sequence */
+    LINKS(struct push) among_waiting; /* for their sequence */
     uint64_t token;
     uint64_t sequence;
     uint64_t started_at_us; /* wall clock */
@@ -79,8 +79,8 @@ struct push {
 struct request {
     struct pull *pull;
     struct link *link;
-    struct request *next, *before; /* in the link's list */
-    struct request *sibling;       /* in the pull's list */
+    LINKS(struct request) in_link;
+    LINKS(struct request) of_pull;
     uint64_t number;
     uint64_t after_sequence;
     uint32_t first_piece, piece_count; /* in pull->pieces */
@@ -92,12 +92,12 @@ struct request {
 };
 
 struct pull {
-    struct pull *next, *before; /* in the session's list */
+    LINKS(struct pull) in_session;
     uint64_t token;
     struct session_piece *pieces; /* grouped by ps; the start of the pull's block */
     uint32_t *places;
     uint64_t *versions;
-    struct request *requests;
+    LIST(struct request) requests;
     uint32_t piece_count, open_requests;
     bool after_own_pushes, after_known;
     uint64_t after_submitted; /* pushes that the caller had made before */
@@ -171,10 +171,10 @@ struct link {
     uint64_t counted_bytes;                     /* of it, by parts sent and not done */
     uint32_t counted_parts;                     /* likewise, of parts_max */
     uint32_t parts_max, pulls_max, chunk_bytes; /* what this ps takes, and no more than we send */
-    uint64_t last_sequence; /* that has a part here; the mark the epoch began with at first */
-    struct part *oldest, *newest;
-    struct part *cursor;  /* the next to be sent */
-    struct part *sending; /* the part whose chunks are going out */
+    uint64_t last_sequence;  /* that has a part here; the mark the epoch began with at first */
+    LIST(struct part) parts; /* not done here, in the order of their sequence */
+    struct part *cursor;     /* the next to be sent */
+    struct part *sending;    /* the part whose chunks are going out */
     uint32_t sending_piece;
     uint64_t sending_offset;
     uint64_t cut_sequence; /* a part answered while it was being sent: to be ended without the rest;
@@ -183,7 +183,7 @@ struct link {
     uint64_t gauge;          /* a part whose answer lets small ones go out again; 0: none */
     bool commit_due;
     uint64_t told_commit, told_acked, told_clock;
-    struct request *first_request, *last_request;
+    LIST(struct request) requests;
     struct request *request_cursor; /* the next to be sent */
     uint32_t sent_requests;         /* not answered, of pulls_max */
     uint32_t cancels_due;
@@ -243,7 +243,7 @@ struct session {
     struct link *touched; /* something may go out there */
 
     struct slot window[WINDOW];
-    struct push *waiting_first, *waiting_last;
+    LIST(struct push) waiting;
     uint32_t waiting_count;
     uint64_t submitted, admitted;
     uint64_t last_sequence, commit_through, acked_through, clock;
@@ -252,7 +252,7 @@ struct session {
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
     uint32_t refused_count; /* pushes in the window that are voided */
 
-    struct pull *first_pull;
+    LIST(struct pull) live_pulls;
     uint32_t pull_count;
     uint64_t last_request;
 };

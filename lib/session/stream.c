@@ -86,7 +86,7 @@ void stream_writable(struct session *session, const struct session_event *event)
 static void rewind_pushes(struct session *session, struct link *link)
 {
     (void)session;
-    link->cursor = link->oldest;
+    link->cursor = link->parts.first;
     link->sending = NULL;
     link->cut_sequence = 0;
     link->gauge = 0;
@@ -138,7 +138,7 @@ static bool any_is_answered_elsewhere(const struct session *session)
         const struct link *link = &session->links[i];
         if (link->gone)
             continue;
-        for (const struct part *part = link->oldest; part != NULL; part = part->next)
+        for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next)
             if (is_answered_elsewhere(part->push))
                 return true;
     }
@@ -201,7 +201,7 @@ static void break_stream(
     const uint32_t delay_ms = backoff_ms(session, stream->failures++);
     if (kind == SESSION_PULL_STREAM) {
         requests_rewind(session, link);
-        if (link->first_request != NULL)
+        if (link->requests.first != NULL)
             open_later(session, link, SESSION_PULL_STREAM, delay_ms);
         return;
     }
@@ -394,7 +394,7 @@ static bool owes(const struct link *link)
 
     if (stream->state == STREAM_OPEN && stream->hello_sent && !stream->writable)
         return true;
-    const struct part *part = link->oldest;
+    const struct part *part = link->parts.first;
     return part != NULL && part->counted &&
            (!part->staged || part->eager || part->push->sequence <= link->told_commit);
 }

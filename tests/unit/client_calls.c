@@ -278,13 +278,13 @@ static void a_call_that_there_was_no_memory_for_is_made_when_there_is_some(void 
     is_scarce = true;
     client_step(&client, &(struct session_event){.kind = SESSION_EVENT_START});
     is_scarce = false;
-    assert_null(client.calls);
+    assert_null(client.calls.first);
     assert_true(client.wake_us != NEVER_US);
 
     struct session_event due = {.kind = SESSION_EVENT_TICK, .now_us = client.wake_us};
     client_step(&client, &due);
 
-    assert_non_null(client.calls);
+    assert_non_null(client.calls.first);
     struct session *const session = client.session;
     client.session = NULL;
     client_hang_up(&client);
