@@ -521,6 +521,49 @@ create_batches(struct batch *batch, size_t count, uint64_t until_us, struct suma
     return status;
 }
 
+/* Of one message ps 0 would say so, and of two would take the second for a create of what is there.
+ * The name that is there twice; NULL: none. */
+static const char *find_twice(
+    const struct sumac_variable_options *options, size_t count, struct key_map *names,
+    struct key_entry *entries, bool *whole)
+{
+    assert(names->count == 0);
+    *whole = true;
+    for (size_t i = 0; *whole && i < count; i++) {
+        const char *name = options[i].name;
+        if (key_map_get(names, name, strlen(name)) != NULL)
+            return name;
+        entries[i] = (struct key_entry){
+            .key = name, .key_bytes = strlen(name), .value = (void *)(uintptr_t)name};
+        *whole = key_map_put(names, &entries[i]);
+    }
+    return NULL;
+}
+
+static enum sumac_status check_names_differ(
+    const struct sumac_variable_options *options, size_t count, struct sumac_error *error)
+{
+    struct key_entry *entries = calloc(count + 1, sizeof *entries);
+    struct key_map names;
+    const char *twice = NULL;
+    bool whole = entries != NULL;
+
+    assert(options != NULL || count == 0);
+    key_map_init(&names, &memory_heap);
+    if (whole)
+        twice = find_twice(options, count, &names, entries, &whole);
+    key_map_deinit(&names);
+    free(entries);
+    if (twice != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "create names %.200s twice in one call", twice);
+    return whole ? SUMAC_OK
+                 : fail(
+                       error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                       "no memory to create %zu variables", count);
+}
+
 static enum sumac_status
 check_many(const struct sumac_variable_options *options, size_t count, struct sumac_error *error)
 {
@@ -528,7 +571,7 @@ check_many(const struct sumac_variable_options *options, size_t count, struct su
 
     for (size_t i = 0; status == SUMAC_OK && i < count; i++)
         status = check_options(&options[i], error);
-    return status;
+    return status == SUMAC_OK ? check_names_differ(options, count, error) : status;
 }
 
 enum sumac_status sumac_client_create_many(
