@@ -47,6 +47,13 @@ void ps_core_destroy(struct ps_core *core)
 
 struct lane *ps_core_lane(const struct ps_core *core) { return core->lane; }
 
+void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers)
+{
+    lane_numbers(core->lane, numbers);
+    if (core->judge != NULL)
+        numbers->sessions_bytes_max += judge_sessions_bytes_max(core->judge);
+}
+
 /* ---- the queue ---- */
 
 static void put(struct ps_core *core, const struct ps_message *message)

@@ -18,6 +18,7 @@
 #define PS_CORE_H
 
 #include "lane.h"
+#include "numbers.h"
 
 struct ps_core;
 
@@ -30,6 +31,8 @@ void ps_core_destroy(struct ps_core *core);
 void ps_core_step(
     struct ps_core *core, const struct lane_event *event, struct lane_effects *effects);
 
+/* What this ps has counted, for metrics; between two steps. */
+void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers);
 /* To look at, between two steps. */
 struct lane *ps_core_lane(const struct ps_core *core);
 

@@ -107,6 +107,46 @@ static void lists_and_stats_need_no_session(void **state)
         "duplicates 0 staleness 0 of 0 staged 890\n");
 }
 
+/* Whoever exports metrics reads what Stats says, without a message. */
+static void the_numbers_of_a_ps_are_those_of_stats(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+    struct lane_numbers numbers;
+
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0);
+    send(talk, stream, 2, 1); /* given: one that is applied, and one that is staged */
+
+    ps_core_numbers(talk->core, &numbers); /* when */
+
+    ps_core_step(talk->core, &call, &effects); /* then */
+    const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply;
+    assert_int_equal(numbers.counts.pushes, 1);
+    assert_true(numbers.staged_bytes > 0);
+    assert_true(numbers.state_bytes > 0);
+    assert_int_equal(numbers.cluster_id, said->cluster_id);
+    assert_int_equal(numbers.ps, said->ps);
+    assert_int_equal(numbers.position, said->position);
+    assert_int_equal(numbers.counts.pushes, said->pushes);
+    assert_int_equal(numbers.counts.push_bytes, said->push_bytes);
+    assert_int_equal(numbers.counts.push_us.count, said->push_us->count);
+    assert_int_equal(numbers.variables, said->variables);
+    assert_int_equal(numbers.shards, said->shards);
+    assert_int_equal(numbers.staged_bytes, said->memory->staged_bytes);
+    assert_int_equal(numbers.state_bytes, said->memory->state_bytes);
+    assert_int_equal(numbers.view_bytes_max, said->memory->view_bytes_max);
+    assert_int_equal(numbers.sessions_bytes_max, said->memory->sessions_bytes_max);
+}
+
 /* A job's name of 62 bytes, two for each character. */
 static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
 {
@@ -146,6 +186,7 @@ int main(void)
         talk_test(a_ps_that_is_not_ps_0_says_whom_to_ask),
         talk_test(who_takes_another_ps_for_ps_0_is_shown_both_lists),
         talk_test(lists_and_stats_need_no_session),
+        talk_test(the_numbers_of_a_ps_are_those_of_stats),
         talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
     };
 

@@ -98,6 +98,28 @@ static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(voi
     assert_int_equal(ps.talk->lane->coordinator->place, PLACE_COORDINATOR);
 }
 
+static void the_numbers_of_ps_0_are_its_judges_too(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = ps.talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+    struct lane_numbers of_lane, of_both;
+
+    lane_numbers(ps.talk->lane, &of_lane);
+    ps_core_numbers(ps.talk->core, &of_both);
+    ps_core_step(ps.talk->core, &call, &effects);
+
+    const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply;
+    assert_true(of_both.sessions_bytes_max > of_lane.sessions_bytes_max);
+    assert_int_equal(of_both.sessions_bytes_max, said->memory->sessions_bytes_max);
+}
+
 /* The lane has no memory for a report, so it ends the stream; the judge gives its orders again on
  * the next one. */
 static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost(void **state)
@@ -264,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_call_that_is_given_up_concerns_no_ps_but_ps_0),
         talk_test(a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join),
+        talk_test(the_numbers_of_ps_0_are_its_judges_too),
         talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
         talk_test(a_session_lives_by_what_the_lane_beside_reports),
         talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
