@@ -283,6 +283,7 @@ static bool receive(
     }
     assert(part->session == stream->session);
     lane_piece_mark(lane, part);
+    lane->work += header->n_pieces;
     for (size_t i = 0; i < header->n_pieces; i++)
         take_piece(lane, part, header->pieces[i], payload);
     if (header->last)

@@ -375,6 +375,66 @@ static void a_stream_with_many_pulls_goes(void **state)
     assert_steps_were_short(talk);
 }
 
+/* Parts of so many pieces, one element each of as many variables. */
+static uint64_t stage_pieces(struct talk *talk, uint64_t parts, uint32_t pieces)
+{
+    static const float ones[TALK_PIECES_MAX] = {1};
+    const struct lane_config config = ample_config();
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    for (uint32_t i = 0; i < pieces; i++)
+        talk_variable(talk, VARIABLE + i, 1, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    for (uint64_t sequence = 1; sequence <= parts; sequence++) {
+        const struct talk_part part = {
+            .sequence = sequence,
+            .previous = sequence - 1,
+            .shard = VARIABLE,
+            .shards = pieces,
+            .values = ones,
+            .count = 1};
+        talk_part(talk, stream, &part);
+    }
+    talk_forget(talk);
+    talk->most_work = 0;
+    return stream;
+}
+
+/* Few bytes, and a slice for each of them: they are given out. */
+static void a_part_of_many_pieces_is_applied(void **state)
+{
+    enum { pieces = 1500 };
+    struct talk *const talk = *state;
+    const uint64_t stream = stage_pieces(talk, 1, pieces);
+
+    talk_commit(talk, stream, 1, 0, 0);
+    (void)go_on(talk);
+
+    assert_int_equal(times_said(talk, "done 1 "), 1);
+    assert_in_range(talk->computes, pieces / SLICES_PER_OPERATION_MAX + 1, pieces);
+    assert_steps_were_short(talk);
+}
+
+static void many_parts_are_dropped_by_a_decision(void **state)
+{
+    enum { parts = 40, pieces = 1000 };
+    struct talk *const talk = *state;
+
+    (void)stage_pieces(talk, parts, pieces);
+    talk_close(talk, 1);
+    talk_forget(talk);
+    talk->most_work = 0;
+
+    talk_decide(talk, 1, 0, 0);
+    assert_null(strstr(talk->text, "report ")); /* answered when they are gone */
+    (void)go_on(talk);
+
+    assert_int_equal(times_said(talk, "report "), 1);
+    assert_int_equal(store_shard(&talk->lane->store, VARIABLE)->users, 0);
+    assert_steps_were_short(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +443,8 @@ int main(void)
         talk_test(many_pulls_time_out_at_once),
         talk_test(many_streams_say_no_hello_in_time),
         talk_test(much_is_asked_for_at_once),
+        talk_test(a_part_of_many_pieces_is_applied),
+        talk_test(many_parts_are_dropped_by_a_decision),
         talk_test(a_stream_with_many_pulls_goes),
         talk_test(a_large_variable_is_deleted),
         talk_test(what_is_created_after_a_delete_waits_for_what_leaves),

@@ -89,6 +89,7 @@ static void complete_part(struct lane *lane, struct lane_part *part)
     struct lane_session *session = part->session;
 
     assert(part->state == PART_APPLYING);
+    lane->work += part->entry_count / ENTRIES_PER_WORK;
     for (uint32_t i = 0; i < part->run_count; i++) {
         const struct run *run = &part->runs[i];
         const struct variable *variable = part->entries[run->entry].shard->variable;
@@ -269,14 +270,20 @@ void lane_operation_remove(struct operation *operation, struct lane_part *part)
     LIST_REMOVE(&operation->parts, part, in_operation);
 }
 
-static uint64_t bytes_of(const struct operation *operation)
+/* Is it done here, in this step? Then that takes its time. */
+static bool is_small(struct lane *lane, const struct operation *operation)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, runs = 0;
 
     for (const struct lane_part *part = operation->parts.first; part != NULL;
-         part = part->in_operation.next)
+         part = part->in_operation.next) {
         bytes += part->bytes;
-    return bytes;
+        runs += part->run_count;
+    }
+    if (bytes > inline_bytes(lane) || runs > RUNS_INLINE_MAX)
+        return false;
+    lane->work += bytes / WORK_VECTOR_BYTES + runs;
+    return true;
 }
 
 /* It has the next position, and nothing of it is done. */
@@ -291,15 +298,12 @@ static void start(struct lane *lane, struct operation *operation)
 
 bool lane_operation_begin(struct lane *lane, struct operation *operation)
 {
-    const uint64_t bytes = bytes_of(operation);
-    const bool is_large = bytes > inline_bytes(lane);
+    const bool small = is_small(lane, operation);
 
     start(lane, operation);
-    if (!is_large) {
-        lane->work += bytes / WORK_VECTOR_BYTES;
+    if (small)
         (void)run_inline(lane, operation);
-    }
-    if (is_large || operation->part != NULL) {
+    if (!small || operation->part != NULL) {
         take_arrays(lane, operation);
         enlist(lane, operation);
         if (!advance(lane, operation))

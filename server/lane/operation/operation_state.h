@@ -5,7 +5,8 @@
 
 #include "operation.h"
 
-#define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
+#define SLICE_BYTES 262144u   /* of gradient: well below a millisecond */
+#define RUNS_INLINE_MAX 1024u /* a slice for each at least: with more, they are given out */
 #define COPIED_BYTES_PER_STEP_MAX                                                                  \
     8388608u /* of blocks that are copied for a view before they are written to in part */
 

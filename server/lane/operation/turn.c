@@ -62,6 +62,14 @@ static void wait_in_line(struct lane *lane, struct lane_session *session)
     LIST_APPEND(&lane->turns->waiting, session, in_line);
 }
 
+/* Until the next step, which comes at once. */
+static void put_off(struct lane *lane, struct lane_session *session)
+{
+    assert(!lane_has_time(lane));
+    lane->turns->put_off = true;
+    wait_in_line(lane, session);
+}
+
 /* The end of a part's turn: it is applied, or it is passed over. */
 static void finish(struct lane *lane, struct lane_part *part)
 {
@@ -123,9 +131,13 @@ static void answer_decided(struct lane *lane, struct lane_session *session)
     assert(session->closed);
     if (session->decide_number == 0 || session->applying != NULL || session->waits_in_line)
         return;
+    if (!lane_session_drop_some(
+            lane, session)) { /* beyond its final, or after one that never came */
+        put_off(lane, session);
+        return;
+    }
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
-    lane_session_drop_parts(lane, session); /* beyond its final, or after one that never came */
     lane_report_answer(lane, number, NULL);
 }
 
@@ -138,8 +150,7 @@ void lane_turn_take(struct lane *lane, struct lane_session *session)
         if (part == NULL || !is_committed(session, part))
             break;
         if (!lane_has_time(lane)) {
-            lane->turns->put_off = true;
-            wait_in_line(lane, session);
+            put_off(lane, session);
             break;
         }
         if (!take(lane, session, part))

@@ -326,13 +326,27 @@ void lane_session_remove(struct lane_session *session, struct lane_part *part)
     session->part_count--;
 }
 
+static void drop_first(struct lane *lane, struct lane_session *session)
+{
+    struct lane_part *part = session->parts.first;
+
+    assert(part->state == PART_STAGED || part->state == PART_VOID);
+    lane->work += 1 + part->entry_count / ENTRIES_PER_WORK;
+    lane_session_remove(session, part);
+    lane_part_destroy(lane, part);
+}
+
 void lane_session_drop_parts(struct lane *lane, struct lane_session *session)
 {
-    while (session->parts.first != NULL) {
-        struct lane_part *part = session->parts.first;
-        lane_session_remove(session, part);
-        lane_part_destroy(lane, part);
-    }
+    while (session->parts.first != NULL)
+        drop_first(lane, session);
+}
+
+bool lane_session_drop_some(struct lane *lane, struct lane_session *session)
+{
+    while (session->parts.first != NULL && lane_has_time(lane))
+        drop_first(lane, session);
+    return session->parts.first == NULL;
 }
 
 /* ---- refused ---- */

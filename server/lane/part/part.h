@@ -158,8 +158,10 @@ struct lane_part *lane_session_part(const struct lane_session *session, uint64_t
 void lane_session_insert(
     const struct lane *lane, struct lane_session *session, struct lane_part *part);
 void lane_session_remove(struct lane_session *session, struct lane_part *part);
-/* All its staged and refused parts. */
+/* All its staged and refused parts, … */
 void lane_session_drop_parts(struct lane *lane, struct lane_session *session);
+/* … or as many as the step has time for. False: some are left. */
+bool lane_session_drop_some(struct lane *lane, struct lane_session *session);
 
 /* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
  * the part is refused, or the piece is empty: it touches its shard and has no run. */
