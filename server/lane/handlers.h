@@ -7,9 +7,22 @@
 
 /* push.c: docs/ARCHITECTURE.md, "Pushing" */
 void lane_push_request(struct lane *lane, const struct lane_event *event);
+/* What a commit says of its session: `taken` of what it voids, which is all unless there is no
+ * room. */
+enum sumac_reason lane_push_take_commit(
+    struct lane *lane, struct lane_session *session, const wire_commit *given, size_t *taken);
+/* A part that took its place before, whole or refused, takes it again. False: it cannot. */
+bool lane_push_replay(
+    struct lane *lane, struct lane_session *session, const wire_part *header,
+    struct payload *payload);
+bool lane_push_replay_refused(
+    struct lane *lane, struct lane_session *session, const wire_refused *refused,
+    uint64_t previous);
 
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);
+/* The cluster, as ps 0 says it is in that hello. */
+void lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t number);
 /* New variables get their values a slice at a time. */
 void lane_orders_fill(struct lane *lane);
 /* What was deleted is given back, as far as the step has time. */

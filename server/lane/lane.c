@@ -134,6 +134,7 @@ static void empty(struct lane *lane)
     }
     lane_pull_reclaim_all(lane);
     lane_session_destroy_all(lane);
+    lane_part_free_recorded(lane);
     assert(lane->attended.first == NULL);
     assert(lane->coordinator == NULL);
 }
@@ -155,7 +156,14 @@ static void started(struct lane *lane, const struct lane_event *event)
     assert(!lane->serving);
     lane->serving = true;
     out_add(&lane->out, LANE_EFFECT_SERVING)->serving = true;
-    lane->cluster_id = event->cluster_id;
+    if (event->cluster_id != 0)
+        lane->cluster_id = event->cluster_id;
+    lane->records = lane->config.records;
+    for (struct lane_session *session = lane->sessions.first, *next; session != NULL;
+         session = next) {
+        next = session->in_lane.next; /* whose turn it was when the records ended */
+        lane_turn_take(lane, session);
+    }
 }
 
 /* Whoever joins at this ps takes it for ps 0: because its list of the ps is another one? */
@@ -387,6 +395,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
 {
     assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
     assert(handlers[event->kind] != NULL); /* the others are the judge's */
+    if (!event->follows && lane->records)
+        lane_part_free_recorded(lane);
     if (!event->follows && lane->arena.bytes_used > FLUSHED_BYTES_MAX / 2)
         arena_deinit(&lane->arena); /* seldom as much is needed again */
     else if (!event->follows)

@@ -154,7 +154,7 @@ enum lane_effect_kind {
     LANE_EFFECT_ORDER,        /* * ps, order: not writable again until PEER_UP */
     LANE_EFFECT_REPORT,       /* stream, report: to ps 0, on the stream it opened here */
     LANE_EFFECT_COMPUTE,      /* compute: run every slice, then COMPUTED(job) */
-    LANE_EFFECT_RECORD,       /* record, record_kind, bytes: journal it */
+    LANE_EFFECT_RECORD,       /* record, body: journal it, the spans one after the other */
     LANE_EFFECT_LOG,          /* text: one line, noun then value */
     LANE_EFFECT_SERVING,      /* serving: what health says */
     LANE_EFFECT_EXIT, /* exit_code, text, error: flush what is out, end what is open with the error,
@@ -196,7 +196,8 @@ struct lane_effect {
     const wire_peer_order *order;
     const wire_peer_report *report;
     const struct lane_compute *compute;
-    struct span bytes;
+    const struct span *body;
+    uint32_t body_count;
 };
 
 struct lane_effects {
@@ -216,6 +217,12 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
 
 /* Has the last step, with what followed it, done as much as a step should? */
 bool lane_step_is_long(const struct lane *lane);
+
+/* Before its first step: take over what a record says, whole and in one piece, after those before
+ * it. When all have been, it begins with START as any other. Fails  DATA_LOSS: it is none, or does
+ * not follow. RESOURCE_EXHAUSTED. */
+enum sumac_status
+lane_replay(struct lane *lane, const struct span *record, struct sumac_error *error);
 
 /* 0: ps 0, which mints it, has not called yet. */
 uint64_t lane_cluster_id(const struct lane *lane);

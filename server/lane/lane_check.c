@@ -548,6 +548,9 @@ static void check_pools(struct sums *sums)
         sums->check, lane->pulls->common_bytes, sums->common_pull_bytes,
         "bytes of pulls beyond the shares", "the lane");
     check_same(sums->check, lane->parts->parts.used, sums->parts, "parts", "the lane");
+    for (const struct chunk *chunk = lane->parts->recorded.first; chunk != NULL;
+         chunk = chunk->in_part.next)
+        sums->chunks++;
     check_same(sums->check, lane->parts->chunks.used, sums->chunks, "chunks", "the lane");
     check_same(sums->check, lane->parts->refusals.used, sums->refusals, "refusals", "the lane");
     check_same(sums->check, lane->peers->reports.used, sums->reports, "reports", "the lane");

@@ -19,10 +19,8 @@
 #define FILL_BYTES_PER_STEP 262144u
 
 /* An address that is longer than what a resolver takes is none. */
-static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)
+static void learn_addresses(struct lane *lane, const wire_peer_hello *hello)
 {
-    lane->cluster_id = hello->cluster_id;
-    lane->epoch = hello->epoch;
     if (hello->n_ps_addresses > LANE_PS_MAX)
         return;
     lane->ps_count = (uint32_t)hello->n_ps_addresses;
@@ -39,6 +37,21 @@ static void learn_cluster(struct lane *lane, const wire_peer_hello *hello)
         lane->ps_addresses[i] = copy;
     }
     assert(lane->ps_count <= LANE_PS_MAX);
+}
+
+void lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t number)
+{
+    lane->coordinator_hello = number;
+    lane->any_hello = true;
+    lane->cluster_id = hello->cluster_id;
+    lane->epoch = hello->epoch;
+    lane->coordinator_incarnation = hello->coordinator_incarnation;
+    lane->coordinator_secret = hello->coordinator_secret;
+    for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
+        if (i != lane->index && hello->ps_incarnations[i] != 0)
+            lane->ps_incarnations[i] = hello->ps_incarnations[i];
+    }
+    learn_addresses(lane, hello);
 }
 
 /* Is the state of any ps gone, as far as this hello tells? */
@@ -68,7 +81,6 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
                 i, known, told);
             return true;
         }
-        lane->ps_incarnations[i] = told;
     }
     return false;
 }
@@ -242,7 +254,6 @@ take_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer_
             lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "a later stream of ps 0 has taken this one's place");
     lane->coordinator = stream;
-    lane->coordinator_hello = order->number;
     lane->coordinator_heard_us = lane->now_us;
     if (stream->state == STREAM_SILENT)
         lane_stream_move(stream, STREAM_GREETED);
@@ -269,10 +280,8 @@ static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire
             &lane->out, "ps %u was called by ps 0 at %s, cluster %016" PRIx64, lane->index,
             hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address",
             hello->cluster_id);
-    lane->any_hello = true;
-    lane->coordinator_incarnation = hello->coordinator_incarnation;
-    lane->coordinator_secret = hello->coordinator_secret;
-    learn_cluster(lane, hello);
+    lane_order_learn(lane, hello, order->number);
+    (void)lane_record_order(lane, RECORD_HELLO, NULL, order->number, &hello->base);
     lane_report_answer(lane, order->number, NULL);
     lane_reports_assigned_again(lane);
     return true;
@@ -308,6 +317,24 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
         lane->index, open);
 }
 
+static void learn_membership(struct lane *lane, uint64_t membership_epoch)
+{
+    assert(lane->index != 0 || lane->any_hello);
+    lane->membership_epoch = membership_epoch;
+    (void)lane_record_order(lane, RECORD_MEMBERSHIP, NULL, membership_epoch, NULL);
+}
+
+/* With the clock that it starts at. */
+static void
+record_opened(struct lane *lane, const struct lane_session *session, const wire_open_session *open)
+{
+    wire_open_session opened = *open;
+
+    assert(session->clock >= open->clock);
+    opened.clock = session->clock;
+    (void)lane_record_order(lane, RECORD_OPEN, NULL, 0, &opened.base);
+}
+
 static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const uint64_t slowest = lane_session_slowest_clock(lane, 0);
@@ -335,10 +362,10 @@ static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_
         if (!lane->joined_once && lane->index != 0)
             out_log(&lane->out, "ps %u opens its first session, of %s", lane->index, session->task);
         lane->joined_once = true;
-        (void)lane_record_write(lane, RECORD_OPEN, session, 0);
+        record_opened(lane, session, order->open);
     }
     if (order->open->membership_epoch > lane->membership_epoch)
-        lane->membership_epoch = order->open->membership_epoch;
+        learn_membership(lane, order->open->membership_epoch);
     lane_report_opened(lane, order->number, slowest);
 }
 
@@ -347,6 +374,7 @@ static void give_up_adding(struct lane *lane, struct variable *variable, struct 
     const uint64_t number = variable->add_number;
 
     assert(!variable->filled);
+    (void)lane_record_order(lane, RECORD_DELETE, NULL, variable->id, NULL);
     store_delete(&lane->store, variable);
     lane_orders_reclaim(lane);
     sized_pool_trim(&lane->store.bytes); /* the answer itself needs memory */
@@ -398,7 +426,7 @@ obey_add_shards(struct lane *lane, struct lane_stream *stream, const wire_peer_o
             lane_report_answer(lane, order->number, &error);
             return;
         }
-        (void)lane_record_write(lane, RECORD_VARIABLE, NULL, variable->id);
+        (void)lane_record_order(lane, RECORD_ADD, NULL, 0, &given->base);
     }
     if (variable->filled) {
         lane_report_answer(lane, order->number, NULL);
@@ -419,6 +447,7 @@ obey_publish(struct lane *lane, struct lane_stream *stream, const wire_peer_orde
 
     if (variable != NULL) {
         store_publish(&lane->store, variable);
+        (void)lane_record_order(lane, RECORD_PUBLISH, NULL, id, NULL);
         lane_report_answer(lane, order->number, NULL);
         return;
     }
@@ -437,7 +466,7 @@ static void obey_delete(struct lane *lane, struct lane_stream *stream, const wir
     if (variable != NULL) {
         lane_pull_end_variable(lane, variable);
         store_delete(&lane->store, variable);
-        (void)lane_record_write(lane, RECORD_VARIABLE, NULL, id);
+        (void)lane_record_order(lane, RECORD_DELETE, NULL, id, NULL);
     }
     lane_report_answer(lane, order->number, NULL);
 }
@@ -466,31 +495,18 @@ static void obey_close(struct lane *lane, struct lane_stream *stream, const wire
             session->push_stream->receiving = NULL;
         }
     }
-    session->closed_record =
-        lane_record_write(lane, RECORD_CLOSE, session, session->commit_through);
+    session->closed_record = lane_record_order(lane, RECORD_CLOSE, session, 0, &order->close->base);
     session->close_number = order->number;
     lane_report_close(lane, session);
 }
 
-/* There is room for all that it voids: what cannot be kept would be applied. */
 static void
 decide(struct lane *lane, struct lane_session *session, const wire_decide_session *decided)
 {
-    assert(!session->closed);
-    assert(session->voided_capacity >= session->voided_count + decided->n_voided);
-    for (size_t i = 0; i < decided->n_voided; i++)
-        (void)lane_voided_put(session, decided->voided[i]);
-    session->closing = session->closed = true;
-    session->close_number = 0;
-    session->done = decided->done;
-    session->final = decided->final;
-    session->decided_acked_through = decided->acked_through;
-    if (session->commit_through < decided->final)
-        session->commit_through = decided->final;
-    assert(session->commit_through >= session->final);
+    lane_session_decide(session, decided);
     lane_pull_disown(lane, session);
     lane_session_end(lane, session);
-    session->closed_record = lane_record_write(lane, RECORD_CLOSE, session, decided->final);
+    session->closed_record = lane_record_order(lane, RECORD_DECIDE, session, 0, &decided->base);
     lane_turn_take(lane, session);
     lane_pull_end_session(lane, session);
     if (rule_holds(lane->config.broken, RULE_tell_closed_client))
@@ -549,7 +565,7 @@ static void
 obey_membership(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     (void)stream;
-    lane->membership_epoch = order->membership->membership_epoch;
+    learn_membership(lane, order->membership->membership_epoch);
     lane_report_answer(lane, order->number, NULL);
 }
 

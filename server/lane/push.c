@@ -238,7 +238,9 @@ static void take_place(struct lane *lane, struct lane_session *session, struct l
     assert(part->refusal == NULL);
     lane_part_move(part, refused ? PART_VOID : PART_STAGED);
     lane_session_insert(lane, session, part);
-    part->record = lane_record_write(lane, RECORD_STAGED, session, part->sequence);
+    part->record =
+        refused ? lane_record_refused(lane, part, lane_voided_refusal(session, part->sequence))
+                : lane_record_part(lane, part);
     if (refused)
         lane_answer_refused(lane, session, part->sequence);
     else
@@ -322,26 +324,40 @@ static bool check_payload(
     return false;
 }
 
+enum sumac_reason lane_push_take_commit(
+    struct lane *lane, struct lane_session *session, const wire_commit *given, size_t *taken)
+{
+    for (*taken = 0; *taken < given->n_voided; ++*taken) {
+        const uint64_t sequence = given->voided[*taken];
+        const enum sumac_reason reason = sequence <= session->acked_through
+                                             ? SUMAC_REASON_UNSPECIFIED
+                                             : lane_voided_add(lane, session, sequence, NULL);
+        if (reason != SUMAC_REASON_UNSPECIFIED)
+            return reason;
+    }
+    if (given->commit_through > session->commit_through)
+        session->commit_through = given->commit_through;
+    if (given->clock > session->clock_said)
+        session->clock_said = given->clock;
+    assert(session->clock <= session->clock_said);
+    lane_turn_take_clock(session); /* what it commits itself, beside it, was not committed before */
+    return SUMAC_REASON_UNSPECIFIED;
+}
+
 static void commit(struct lane *lane, struct lane_stream *stream, const wire_commit *given)
 {
     struct lane_session *session = stream->session;
+    const uint64_t committed = session->commit_through, clock = session->clock_said;
+    wire_commit recorded = *given;
 
-    for (size_t i = 0; i < given->n_voided; i++) {
-        if (given->voided[i] <= session->acked_through)
-            continue;
-        const enum sumac_reason reason = lane_voided_add(lane, session, given->voided[i], NULL);
-        if (reason == SUMAC_REASON_UNSPECIFIED)
-            continue;
-        fail_voided(lane, stream, given->voided[i], reason);
-        return;
+    const enum sumac_reason reason =
+        lane_push_take_commit(lane, session, given, &recorded.n_voided);
+    if (reason != SUMAC_REASON_UNSPECIFIED) {
+        recorded.commit_through = recorded.clock = 0;
+        fail_voided(lane, stream, given->voided[recorded.n_voided], reason);
     }
-    if (given->commit_through > session->commit_through) {
-        session->commit_through = given->commit_through;
-        (void)lane_record_write(lane, RECORD_COMMIT, session, given->commit_through);
-    }
-    if (given->clock > session->clock_said)
-        session->clock_said = given->clock;
-    assert(session->commit_through >= given->commit_through);
+    if (recorded.n_voided > 0 || session->commit_through > committed || session->clock_said > clock)
+        (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &recorded.base);
 }
 
 void lane_push_request(struct lane *lane, const struct lane_event *event)
@@ -380,4 +396,67 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
     if (request->commit != NULL)
         commit(lane, stream, request->commit);
     lane_turn_take(lane, session);
+}
+
+/* ---- again, from its record ---- */
+
+static struct lane_part *
+replay_begin(struct lane *lane, struct lane_session *session, const wire_part *header)
+{
+    const bool is_new =
+        header->sequence > session->mark && lane_session_part(session, header->sequence) == NULL;
+    struct lane_part *part = is_new ? lane_part_create(lane, session, header) : NULL;
+
+    assert(session->push_stream == NULL); /* nobody is answered */
+    if (part != NULL)
+        lane_part_move(part, PART_RECEIVING);
+    return part;
+}
+
+bool lane_push_replay(
+    struct lane *lane, struct lane_session *session, const wire_part *header,
+    struct payload *payload)
+{
+    struct lane_part *part = replay_begin(lane, session, header);
+
+    if (part == NULL)
+        return false;
+    lane_part_begin(lane, part, header);
+    lane_piece_mark(lane, part);
+    for (size_t i = 0; i < header->n_pieces; i++)
+        take_piece(lane, part, header->pieces[i], payload);
+    if (part->state == PART_RECEIVING)
+        lane_part_check_whole(lane, part);
+    if (part->state != PART_RECEIVING) {
+        lane_part_destroy(lane, part);
+        return false;
+    }
+    take_place(lane, session, part);
+    return true;
+}
+
+bool lane_push_replay_refused(
+    struct lane *lane, struct lane_session *session, const wire_refused *refused, uint64_t previous)
+{
+    wire_part header = WIRE_PART_INIT;
+
+    header.sequence = refused->sequence;
+    header.previous = previous;
+    struct lane_part *part = replay_begin(lane, session, &header);
+    if (part == NULL)
+        return false;
+    lane_part_refuse(
+        lane, part, (enum sumac_status)refused->status, (enum sumac_reason)refused->reason, "%s",
+        refused->message);
+    lane_part_expected(part, "%s", refused->expected);
+    lane_part_given(part, "%s", refused->given);
+    if (part->state != PART_REFUSED ||
+        lane_voided_add(lane, session, part->sequence, part->refusal) != SUMAC_REASON_UNSPECIFIED) {
+        lane_part_destroy(lane, part);
+        return false;
+    }
+    part->refusal = NULL;
+    assert(lane_voided_has(session, part->sequence));
+    take_place(lane, session, part);
+    return true;
 }

@@ -104,8 +104,6 @@ struct sim_session {
     uint64_t pulled_us; /* when its last pull began */
 };
 
-#define SIM_RECORD_APPLIED 3 /* as records.c has it */
-
 struct sim_push {
     uint32_t number; /* its column */
     struct sim_session *session;

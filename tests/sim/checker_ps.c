@@ -5,6 +5,7 @@
 #include "checker.h"
 #include "process_client.h"
 #include "ps_effects.h"
+#include "records.h"
 #include "strays.h"
 
 /* ---- staging stays within its bound */
@@ -236,16 +237,16 @@ static void check_push_answer(
 /* That a part was applied, or passed over, is a record: its kind, sequence and session. */
 void checker_recorded(struct world *world, const struct ps *ps, const struct lane_effect *effect)
 {
-    const uint8_t *bytes = effect->bytes.data;
+    const uint8_t *bytes = effect->body[0].data;
     uint64_t sequence = 0;
 
-    if (bytes[0] != SIM_RECORD_APPLIED)
+    if (bytes[0] != RECORD_APPLIED)
         return;
     for (uint32_t i = 0; i < 8; i++)
-        sequence |= (uint64_t)bytes[8 + i] << 8 * i;
+        sequence |= (uint64_t)bytes[16 + i] << 8 * i;
     for (uint32_t i = 0; i < world->checker->push_count; i++) {
         struct sim_push *push = world->checker->pushes[i];
-        if (push->sequence == sequence && memcmp(push->session->id, bytes + 16, 16) == 0)
+        if (push->sequence == sequence && memcmp(push->session->id, bytes + 32, 16) == 0)
             push->applied_record[ps->index] = effect->record;
     }
 }

@@ -9,6 +9,7 @@
 #include "checker.h"
 #include "hazards.h"
 #include "lane_check.h"
+#include "journal.h"
 #include "ps_core_check.h"
 #include "process_client.h"
 #include "ps_effects.h"
@@ -36,6 +37,7 @@ void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
     if (lane_lent(ps_core_lane(ps->core)) != world->checker->lent[ps->index])
         checker_violation(world, "other bytes are lent than are on their way");
     checker_ps_stepped(world, ps);
+    journal_look(world, ps);
 }
 
 /* ---- life */
@@ -107,6 +109,7 @@ void ps_drop(struct world *world, uint32_t index)
 {
     struct ps *ps = world->ps[index];
 
+    journal_check(world, ps);
     ps_core_destroy(ps->core);
     ps->core = NULL;
 }

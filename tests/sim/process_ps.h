@@ -14,7 +14,9 @@ struct ps {
     struct lane_config config;
     uint64_t clock_offset_us; /* its own clock, ahead of the world's */
     uint64_t records_made, records_done;
-    uint64_t flush_through;          /* 0: the disk is idle */
+    uint64_t flush_through; /* 0: the disk is idle */
+    struct journal_record *first_record, *last_record;
+    uint32_t looked_at;              /* the event after which they were last replayed */
     const char *dialled[SIM_PS_MAX]; /* ps 0: whom it keeps a stream open to */
     struct stream *peers[SIM_PS_MAX];
     struct order_seen {

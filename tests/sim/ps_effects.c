@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "journal.h"
 
 /* A job of the compute pool. */
 struct job {
@@ -175,6 +176,7 @@ static void record(struct world *world, struct ps *ps, const struct lane_effect 
     if (effect->record <= ps->records_made)
         checker_violation(world, "a record has the number of an older one");
     ps->records_made = effect->record;
+    journal_add(world, ps, effect);
     checker_recorded(world, ps, effect);
     begin_flush(world, ps);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The lane and the store. lane_talk is a conversation with one lane, as text.
 if(TARGET lane)
-  add_library(lane_talk STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_talk.c)
+  add_library(lane_talk STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_talk.c ${CMAKE_CURRENT_LIST_DIR}/lane_journal.c)
   target_include_directories(lane_talk PUBLIC ${CMAKE_CURRENT_LIST_DIR})
   target_compile_options(lane_talk PRIVATE ${SUMAC_WARNINGS})
   target_link_libraries(lane_talk PUBLIC ps_core ps_core_check PkgConfig::CMOCKA)
@@ -9,6 +9,7 @@ if(TARGET lane)
   sumac_unit_test(store_views USES store store_check)
   sumac_unit_test(definition USES catalogue)
   sumac_unit_test(lane_push USES lane_talk)
+  sumac_unit_test(lane_replay USES lane_talk)
   sumac_unit_test(lane_piece USES lane_talk)
   sumac_unit_test(lane_memory USES lane_talk)
   sumac_unit_test(lane_refuse USES lane_talk PkgConfig::XXHASH)

@@ -645,21 +645,13 @@ static void a_part_that_waits_says_for_what(void **state)
 
 /* ---- records ---- */
 
-/* The disk is as far as that. */
-static void record(struct talk *talk, uint64_t record)
-{
-    const struct lane_event recorded = {.kind = LANE_EVENT_RECORDED, .record = record};
-
-    talk_step(talk, &recorded);
-}
-
 static struct streams begin_with_records(struct talk *talk)
 {
     struct lane_config config = talk_config();
 
     config.records = true;
     const struct streams streams = begin_with(talk, &config);
-    record(talk, talk->last_record);
+    talk_recorded(talk);
     talk_forget(talk);
     return streams;
 }
@@ -677,11 +669,11 @@ static void no_answer_overtakes_the_record_it_waits_for(void **state)
     assert_true(staged < applied);
     talk_expect(talk, "");
 
-    record(talk, staged - 1);
+    talk_recorded_up_to(talk, staged - 1);
     talk_expect(talk, "");
-    record(talk, staged);
+    talk_recorded_up_to(talk, staged);
     talk_expect(talk, "staged 1\n");
-    record(talk, applied);
+    talk_recorded_up_to(talk, applied);
     talk_expect(talk, "done 1 [1]\n");
 }
 
@@ -701,9 +693,9 @@ static void a_pull_waits_for_the_records_of_what_it_shows(void **state)
     talk_commit(talk, streams.push, 2, 0, 0);
     talk_expect(talk, "");
 
-    record(talk, first);
+    talk_recorded_up_to(talk, first);
     talk_expect(talk, "pulled 1 [1] 1 1 1 1\nstaged 1\ndone 1 [1]\n");
-    record(talk, talk->last_record);
+    talk_recorded(talk);
     talk_expect(talk, "staged 2\ndone 2 [2]\n");
     talk_pull(talk, streams.pull, 2, VARIABLE, 1, 0);
     talk_expect(talk, "pulled 2 [2] 2 2 2 2\n");
@@ -720,10 +712,10 @@ static void answers_keep_their_order_while_they_wait(void **state)
     const uint64_t staged = talk->last_record;
     talk_commit(talk, streams.push, 1, 0, 0);
     send(talk, streams.push, 2, 1, one);
-    record(talk, staged);
+    talk_recorded_up_to(talk, staged);
     talk_expect(talk, "staged 1\n");
 
-    record(talk, talk->last_record);
+    talk_recorded(talk);
 
     talk_expect(talk, "staged 2\ndone 1 [1]\n");
 }
@@ -738,13 +730,13 @@ static void refusals_ends_and_reports_wait_for_their_records(void **state)
 
     talk_part(talk, streams.push, &bad);
     talk_expect(talk, "");
-    record(talk, talk->last_record);
+    talk_recorded(talk);
     talk_expect(talk, "refused 1 WRONG_SHAPE\n");
     talk_close(talk, 1);
     talk_decide(talk, 1, 0, 0);
     talk_expect(talk, "");
 
-    record(talk, talk->last_record);
+    talk_recorded(talk);
 
     assert_non_null(strstr(talk->text, "closed 0 voided 1\n"));
     assert_non_null(strstr(talk->text, "report "));

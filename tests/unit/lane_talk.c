@@ -108,6 +108,7 @@ void talk_start(struct talk *talk, const struct lane_config *config)
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     order.hello = &hello;
     talk_order(talk, &order);
+    talk_recorded(talk);
     talk_expect(talk, "report 1\n");
 }
 
@@ -121,6 +122,7 @@ int talk_teardown(void **state)
 {
     struct talk *talk = *state;
 
+    talk_end_journal(talk);
     ps_core_destroy(talk->core);
     const uint64_t kept = talk->bytes_taken;
     free(talk);
@@ -330,7 +332,7 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
             talk->ordered_exit_code = effect->order->end->exit_code;
         break;
     case LANE_EFFECT_RECORD:
-        talk->last_record = effect->record;
+        talk_keep_record(talk, effect);
         break;
     case LANE_EFFECT_LOG:
         if (talk->shows_logs)

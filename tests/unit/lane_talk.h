@@ -51,7 +51,9 @@ struct talk {
     uint32_t computes;
     struct lane_bytes lent[64]; /* kept */
     uint32_t lent_count;
-    uint64_t last_record;           /* that the lane has made */
+    uint64_t last_record; /* that the lane has made */
+    uint8_t *journal;     /* all of them, each behind its size; replayed at the end */
+    size_t journal_bytes;
     uint64_t wake_us;               /* of the last wake */
     uint64_t decided_acked_through; /* what talk_decide says beside the voided ones */
     uint64_t most_work;             /* of one step */
@@ -79,6 +81,13 @@ void talk_tick(struct talk *talk, uint64_t later_ms);
 #define talk_expect(talk, ...) talk_expect_at(talk, __FILE__, __LINE__, __VA_ARGS__)
 void talk_expect_at(struct talk *talk, const char *file, int line, const char *expected);
 void talk_forget(struct talk *talk);
+
+/* The disk has all records, or those up to that one. */
+void talk_recorded(struct talk *talk);
+void talk_recorded_up_to(struct talk *talk, uint64_t record);
+/* A record of the lane, and, at the end, another lane that they make what this one is. */
+void talk_keep_record(struct talk *talk, const struct lane_effect *effect);
+void talk_end_journal(struct talk *talk);
 
 /* As ps 0. */
 void talk_order(struct talk *talk, wire_peer_order *order);

@@ -286,11 +286,11 @@ static bool is_small(struct lane *lane, const struct operation *operation)
     return true;
 }
 
-/* It has the next position, and nothing of it is done. */
-static void start(struct lane *lane, struct operation *operation)
+/* It has a position, and nothing of it is done. */
+static void start(struct operation *operation, uint64_t position)
 {
     lane_operation_move(operation, OPERATION_RUNNING);
-    operation->position = ++lane->store.position;
+    operation->position = position;
     operation->part = operation->parts.first;
     operation->run = 0;
     operation->byte = 0;
@@ -300,7 +300,7 @@ bool lane_operation_begin(struct lane *lane, struct operation *operation)
 {
     const bool small = is_small(lane, operation);
 
-    start(lane, operation);
+    start(operation, ++lane->store.position);
     if (small)
         (void)run_inline(lane, operation);
     if (!small || operation->part != NULL) {
@@ -309,6 +309,20 @@ bool lane_operation_begin(struct lane *lane, struct operation *operation)
         if (!advance(lane, operation))
             return false;
         strike_off(lane, operation);
+    }
+    complete(lane, operation);
+    return true;
+}
+
+bool lane_operation_replay(struct lane *lane, struct operation *operation, uint64_t position)
+{
+    assert(lane->store.views.first == NULL); /* every block is written in place */
+    if (lane->store.position < position)
+        lane->store.position = position;
+    start(operation, position);
+    while (operation->part != NULL) {
+        if (!run_inline(lane, operation))
+            return false;
     }
     complete(lane, operation);
     return true;

@@ -27,6 +27,12 @@ void lane_turn_deinit(struct lane *lane);
 void lane_turn_take(struct lane *lane, struct lane_session *session);
 /* Shards are free again: those who waited, in their order. */
 void lane_turn_retry_waiting(struct lane *lane);
+/* The clock counts here when all that was committed before it was said is applied. */
+void lane_turn_take_clock(struct lane_session *session);
+/* A turn that was over at that position (0: the part was passed over) is taken again. False: it was
+ * not the part's. */
+bool lane_turn_replay(
+    struct lane *lane, struct lane_session *session, uint64_t sequence, uint64_t position);
 /* A COMPUTE is done. */
 void lane_turn_computed(struct lane *lane, const struct lane_event *event);
 /* There may be memory for the operations that are stalled. */
@@ -44,19 +50,5 @@ bool lane_operation_is_blocked(const struct lane_part *part);
 void lane_operation_drop_all(struct lane *lane);
 /* Is vector work out, or stalled? */
 bool lane_operation_is_any(const struct lane *lane);
-
-/* records.c: the journal's records, when config.records */
-enum record_kind {
-    RECORD_STAGED = 1,
-    RECORD_COMMIT,
-    RECORD_APPLIED,
-    RECORD_OPEN,
-    RECORD_CLOSE,
-    RECORD_VARIABLE
-};
-/* The record's number, 0 without records. */
-uint64_t lane_record_write(
-    struct lane *lane, enum record_kind kind, const struct lane_session *session,
-    uint64_t sequence);
 
 #endif

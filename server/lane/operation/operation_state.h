@@ -77,6 +77,8 @@ void lane_operation_remove(struct operation *operation, struct lane_part *part);
 /* Run its parts at the next position, which it takes without any, too. True: it is over. False: its
  * vector work is out, or it is stalled. */
 bool lane_operation_begin(struct lane *lane, struct operation *operation);
+/* All of it at once, as it was run at that position before. False: no memory. */
+bool lane_operation_replay(struct lane *lane, struct operation *operation, uint64_t position);
 /* What that COMPUTE was of goes on. The operation that is over with it, or NULL. */
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
 /* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */

@@ -70,8 +70,8 @@ static void put_off(struct lane *lane, struct lane_session *session)
     wait_in_line(lane, session);
 }
 
-/* The end of a part's turn: it is applied, or it is passed over. */
-static void finish(struct lane *lane, struct lane_part *part)
+/* The end of a part's turn: it is applied, or (0) it is passed over. */
+static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
 {
     struct lane_session *session = part->session;
     const bool applied = part->state == PART_APPLYING, refused = part->state == PART_VOID;
@@ -82,12 +82,23 @@ static void finish(struct lane *lane, struct lane_part *part)
     assert(session->commit_through >= part->sequence);
     lane->work += WORK_OF_A_PART;
     session->mark = part->sequence;
-    (void)lane_record_write(lane, RECORD_APPLIED, session, part->sequence);
+    (void)lane_record_applied(lane, part, position);
     lane_answer_done(lane, session, part, !applied);
     if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
         lane_voided_forget(lane, session, part->sequence);
     lane_session_remove(session, part);
     lane_part_destroy(lane, part);
+    lane_turn_take_clock(session);
+}
+
+/* What it committed itself a settle may be told before the part is applied. */
+static void record_own_commit(struct lane *lane, const struct lane_session *session)
+{
+    wire_commit commit = WIRE_COMMIT_INIT;
+
+    assert(session->applying != NULL && session->applying->eager);
+    commit.commit_through = session->commit_through;
+    (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &commit.base);
 }
 
 /* Its turn has come. False: it is not over yet. */
@@ -100,23 +111,25 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
         wait_in_line(lane, session);
         return false;
     }
-    if (session->commit_through < part->sequence)
-        session->commit_through =
-            part->sequence; /* its own commit, from here on: a settle counts it */
+    const bool own_commit = session->commit_through < part->sequence;
+    if (own_commit) /* from here on: a settle counts it */
+        session->commit_through = part->sequence;
     if (!voided) {
         lane_part_move(part, PART_APPLYING);
         session->applying = part;
         lane_operation_add(operation_of(session), part);
-        if (!lane_operation_begin(lane, operation_of(session)))
+        if (!lane_operation_begin(lane, operation_of(session))) {
+            if (own_commit)
+                record_own_commit(lane, session);
             return false;
+        }
         lane_operation_remove(operation_of(session), part);
     }
-    finish(lane, part);
+    finish(lane, part, voided ? 0 : operation_of(session)->position);
     return true;
 }
 
-/* The clock counts here when all that was committed before it was said is applied. */
-static void take_clock(struct lane_session *session)
+void lane_turn_take_clock(struct lane_session *session)
 {
     const struct lane_part *part = session->parts.first;
 
@@ -131,6 +144,7 @@ static void answer_decided(struct lane *lane, struct lane_session *session)
     assert(session->closed);
     if (session->decide_number == 0 || session->applying != NULL || session->waits_in_line)
         return;
+    const bool any = session->parts.first != NULL;
     if (!lane_session_drop_some(
             lane, session)) { /* beyond its final, or after one that never came */
         put_off(lane, session);
@@ -138,6 +152,8 @@ static void answer_decided(struct lane *lane, struct lane_session *session)
     }
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
+    if (any)
+        (void)lane_record_order(lane, RECORD_DROPPED, session, 0, NULL);
     lane_report_answer(lane, number, NULL);
 }
 
@@ -157,11 +173,34 @@ void lane_turn_take(struct lane *lane, struct lane_session *session)
             break;
         any = true;
     }
-    take_clock(session);
     if (any)
         lane->turns_taken = true;
     if (session->closed)
         answer_decided(lane, session);
+}
+
+bool lane_turn_replay(
+    struct lane *lane, struct lane_session *session, uint64_t sequence, uint64_t position)
+{
+    struct lane_part *part = lane_session_part(session, sequence);
+
+    assert(session->applying == NULL);
+    if (part == NULL || part->previous != session->mark)
+        return false;
+    if (session->commit_through < sequence)
+        session->commit_through = sequence;
+    if (position != 0) {
+        if (part->state != PART_STAGED)
+            return false;
+        lane_part_move(part, PART_APPLYING);
+        session->applying = part;
+        lane_operation_add(operation_of(session), part);
+        if (!lane_operation_replay(lane, operation_of(session), position))
+            return false;
+        lane_operation_remove(operation_of(session), part);
+    }
+    finish(lane, part, position);
+    return true;
 }
 
 void lane_turn_retry_waiting(struct lane *lane)
@@ -185,7 +224,7 @@ static void finish_operation(struct lane *lane, struct operation *operation)
     for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
         struct lane_session *session = part->session;
         lane_operation_remove(operation, part);
-        finish(lane, part);
+        finish(lane, part, operation->position);
         wait_in_line(lane, session);
     }
     lane->turns_taken = true;

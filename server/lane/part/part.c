@@ -244,13 +244,39 @@ void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part 
         lane_part_refuse_memory(lane, part);
 }
 
+/* What records of this step are made of stays until the next one. */
+static void keep_chunks(struct lane *lane, struct lane_part *part)
+{
+    assert(lane->records);
+    while (part->chunks.first != NULL) {
+        struct chunk *chunk = part->chunks.first;
+        LIST_REMOVE(&part->chunks, chunk, in_part);
+        LIST_APPEND(&lane->parts->recorded, chunk, in_part);
+    }
+}
+
+static void free_chunk(struct lane *lane, struct chunk *chunk)
+{
+    assert(chunk->used <= chunk->bytes);
+    sized_pool_give(&lane->bytes, chunk->data, chunk->bytes);
+    pool_give(&lane->parts->chunks, chunk);
+}
+
 static void free_chunks(struct lane *lane, struct lane_part *part)
 {
     while (part->chunks.first != NULL) {
         struct chunk *chunk = part->chunks.first;
         LIST_REMOVE(&part->chunks, chunk, in_part);
-        sized_pool_give(&lane->bytes, chunk->data, chunk->bytes);
-        pool_give(&lane->parts->chunks, chunk);
+        free_chunk(lane, chunk);
+    }
+}
+
+void lane_part_free_recorded(struct lane *lane)
+{
+    while (lane->parts->recorded.first != NULL) {
+        struct chunk *chunk = lane->parts->recorded.first;
+        LIST_REMOVE(&lane->parts->recorded, chunk, in_part);
+        free_chunk(lane, chunk);
     }
 }
 
@@ -261,7 +287,10 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
     part->session->staged_bytes -= part->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - part->room_bytes);
     part->room_bytes = 0;
-    free_chunks(lane, part);
+    if (lane->records)
+        keep_chunks(lane, part);
+    else
+        free_chunks(lane, part);
     for (uint32_t i = 0; i < part->entry_count; i++)
         store_let_go(&lane->store, part->entries[i].shard);
     sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);

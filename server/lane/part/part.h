@@ -14,6 +14,7 @@
 #ifndef LANE_PART_H
 #define LANE_PART_H
 
+#include "records.h"
 #include "room.h"
 #include "step.h"
 
@@ -135,6 +136,8 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
 void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
 /* The machine has no more, or lane->bytes holds all that it may. */
 void lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
+/* The step is over, and what its records point to has been written. */
+void lane_part_free_recorded(struct lane *lane);
 /* What is staged and what is kept spare of it share one bound. */
 void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
 /* Give up its bytes and its shards; it keeps its place in the order. */
@@ -185,6 +188,21 @@ bool lane_staging_copy(
     struct lane *lane, struct lane_part *part, struct payload *payload, uint64_t bytes,
     enum sumac_dtype dtype, bool *finite);
 void lane_staging_skip(struct payload *payload, uint64_t bytes);
+
+/* records.c: what is written down (records.h) */
+
+/* Each writes one record, and returns its number: 0 where no records are made. Without memory for
+ * it the step ends with EXIT, and what waits for its number is never said. */
+uint64_t lane_record_write(struct lane *lane, const struct record *record);
+/* Of an order: with the session, or without (NULL). */
+uint64_t lane_record_order(
+    struct lane *lane, enum record_kind kind, const struct lane_session *session, uint64_t first,
+    const wire_message *message);
+uint64_t lane_record_part(struct lane *lane, const struct lane_part *part);
+uint64_t
+lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
+/* position 0: it was passed over. */
+uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position);
 
 /* voided.c: what some ps refused, and why */
 bool lane_voided_has(const struct lane_session *session, uint64_t sequence);

@@ -10,8 +10,9 @@
 
 struct parts {
     struct pool parts, chunks, refusals;
-    uint64_t last;    /* number of a part */
-    uint64_t marking; /* number of the part whose marks are on its shards (piece.c) */
+    LIST(struct chunk) recorded; /* of parts that are over: records of this step lie in them */
+    uint64_t last;               /* number of a part */
+    uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
 };
 
 /* The part that looked up the shard last, by its number, and the place that the shard has in it. */

@@ -151,6 +151,7 @@ void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t
          !rule_holds(lane->config.broken, RULE_acked_counts_to_the_mark)))
         return;
     session->acked_through = through;
+    (void)lane_record_order(lane, RECORD_ACKED, session, through, NULL);
     drop_first(lane, session, place_of(session, through + 1));
     assert(session->acked_through <= session->mark);
 }

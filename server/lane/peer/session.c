@@ -160,6 +160,22 @@ void lane_session_end(struct lane *lane, struct lane_session *session)
     forget_beyond_bounds(lane);
 }
 
+void lane_session_decide(struct lane_session *session, const wire_decide_session *decided)
+{
+    assert(!session->closed);
+    assert(session->voided_capacity >= session->voided_count + decided->n_voided);
+    for (size_t i = 0; i < decided->n_voided; i++)
+        (void)lane_voided_put(session, decided->voided[i]);
+    session->closing = session->closed = true;
+    session->close_number = 0;
+    session->done = decided->done;
+    session->final = decided->final;
+    session->decided_acked_through = decided->acked_through;
+    if (session->commit_through < decided->final)
+        session->commit_through = decided->final;
+    assert(session->commit_through >= session->final);
+}
+
 /* Of whoever was silent for a while ps 0 hears at once: it may be about to close the session. */
 void lane_session_heard(struct lane *lane, struct lane_session *session)
 {

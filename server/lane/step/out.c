@@ -72,6 +72,8 @@ struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
     return effect;
 }
 
+void out_lose(struct out *out) { out->overflowed = true; }
+
 static char no_text[] = "";
 
 /* The sentence, one printable line in the arena; no_text when the arena is full. */

@@ -31,6 +31,8 @@ struct out {
 bool out_init(struct out *out, const struct memory *memory, struct arena *arena);
 void out_deinit(struct out *out);
 void out_reset(struct out *out);
+/* Something that had to be said could not be made: the step ends with EXIT. */
+void out_lose(struct out *out);
 /* A zeroed effect of that kind at the end. */
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
 /* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". Left out when the

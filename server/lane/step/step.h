@@ -130,6 +130,7 @@ struct lane {
     bool turns_taken;                          /* in this step: what pulls wait for may be there */
     LIST(struct lane_session) sessions;        /* open ones */
     LIST(struct lane_session) closed_sessions; /* newest first */
+    bool records;                              /* they are made, from START on */
     uint64_t last_record, recorded;            /* made; on disk */
     uint64_t staged_bytes; /* of all sessions' parts, and of answers that wait */
     uint64_t pull_bytes;   /* of all pulls */

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* records.c -- the journal's records, made (records.h).
+ *
+ * Without records nothing waits: the last one is 0, and so is what is on disk.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "part.h"
+
+static void put_number(uint8_t *out, uint32_t bytes, uint64_t value)
+{
+    assert(bytes == 8 || value >> 8 * bytes == 0);
+    for (uint32_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* It is not written, so none after it may be: the ps ends. */
+static uint64_t lose(struct lane *lane)
+{
+    out_lose(&lane->out);
+    return ++lane->last_record;
+}
+
+static void fill_head(const struct record *record, size_t message_bytes, uint8_t *head)
+{
+    assert(record->kind > 0 && record->kind < RECORD_KINDS);
+    assert((record->payload_bytes > 0) == (record->payload_spans > 0));
+    memset(head, 0, RECORD_HEAD_BYTES);
+    head[0] = (uint8_t)record->kind;
+    put_number(head + 4, 4, message_bytes);
+    put_number(head + 8, 8, record->payload_bytes);
+    put_number(head + 16, 8, record->first);
+    put_number(head + 24, 8, record->second);
+    if (record->session_id != NULL)
+        memcpy(head + 32, record->session_id, 16);
+    if (record->message != NULL)
+        wire_pack(record->message, 0, head + RECORD_HEAD_BYTES);
+}
+
+uint64_t lane_record_write(struct lane *lane, const struct record *record)
+{
+    if (!lane->records)
+        return 0;
+    if (lane->out.overflowed)
+        return lose(lane);
+    const size_t message_bytes =
+        record->message == NULL ? 0 : wire_packed_bytes(record->message, 0);
+    const size_t spans = 1 + record->payload_spans;
+    uint8_t *head = arena_take(&lane->arena, RECORD_HEAD_BYTES + message_bytes);
+    struct span *body = arena_take(&lane->arena, spans * sizeof *body);
+    if (head == NULL || body == NULL)
+        return lose(lane);
+    fill_head(record, message_bytes, head);
+    body[0] = (struct span){.data = head, .bytes = RECORD_HEAD_BYTES + message_bytes};
+    if (record->payload_spans > 0)
+        memcpy(body + 1, record->payload, record->payload_spans * sizeof *body);
+    struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_RECORD);
+    effect->record = ++lane->last_record;
+    effect->body = body;
+    effect->body_count = (uint32_t)spans;
+    assert(effect->record > lane->recorded);
+    return effect->record;
+}
+
+uint64_t lane_record_order(
+    struct lane *lane, enum record_kind kind, const struct lane_session *session, uint64_t first,
+    const wire_message *message)
+{
+    assert(kind > 0 && kind < RECORD_KINDS);
+    return lane_record_write(
+        lane, &(struct record){
+                  .kind = kind,
+                  .session_id = session == NULL ? NULL : session->id,
+                  .first = first,
+                  .message = message});
+}
+
+/* ---- a part, as one message ---- */
+
+/* False, of this and those below: no memory. */
+static bool list_functions(struct lane *lane, const struct lane_part *part, wire_part *message)
+{
+    const uint32_t count = part->function_count;
+    wire_function *functions = arena_take(&lane->arena, count * sizeof *functions);
+    wire_function **pointers = arena_take(&lane->arena, count * sizeof *pointers);
+
+    if (functions == NULL || pointers == NULL)
+        return false;
+    assert(part->functions != NULL || count == 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct update_hyperparameters *given = &part->functions[i].given;
+        const size_t most = UPDATE_HYPERPARAMETERS_MAX;
+        wire_hyperparameter *values = arena_take(&lane->arena, most * sizeof *values);
+        wire_hyperparameter **named = arena_take(&lane->arena, most * sizeof *named);
+        if (values == NULL || named == NULL)
+            return false;
+        functions[i] = (wire_function)WIRE_FUNCTION_INIT;
+        functions[i].function = (Sumac__V1__UpdateFunction)part->functions[i].function->number;
+        functions[i].hyperparameters = named;
+        for (uint32_t name = 1; name <= UPDATE_HYPERPARAMETERS_MAX; name++) {
+            const size_t at = functions[i].n_hyperparameters;
+            if ((given->set >> name & 1u) == 0)
+                continue;
+            values[at] = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
+            values[at].name = (Sumac__V1__HyperparameterName)name;
+            values[at].value = given->value[name];
+            named[functions[i].n_hyperparameters++] = &values[at];
+        }
+        pointers[i] = &functions[i];
+    }
+    message->functions = pointers;
+    message->n_functions = count;
+    return true;
+}
+
+/* run NULL: the part names the shard, and has no bytes for it. */
+static wire_piece piece_of(const struct entry *entry, const struct run *run)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+
+    piece.shard_id = entry->shard->id;
+    piece.layout_epoch = entry->shard->layout_epoch;
+    piece.based_on = entry->based_on;
+    if (run == NULL)
+        return piece;
+    assert(run->bytes > 0 && run->bytes <= entry->shard->bytes);
+    piece.function = run->function;
+    piece.offset_bytes = run->offset;
+    piece.bytes = run->bytes;
+    return piece;
+}
+
+/* A run is a piece, and so is a shard that has none, in its place among the others: their order is
+ * that of the versions which the client is told. */
+static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_part *message)
+{
+    const size_t most = (size_t)part->run_count + part->entry_count;
+    wire_piece *pieces = arena_take(&lane->arena, most * sizeof *pieces);
+    wire_piece **pointers = arena_take(&lane->arena, most * sizeof *pointers);
+    size_t count = 0;
+    uint32_t named = 0; /* of the shards, those before */
+
+    if (pieces == NULL || pointers == NULL)
+        return false;
+    for (uint32_t i = 0; i <= part->run_count; i++) {
+        const struct run *run = i < part->run_count ? &part->runs[i] : NULL;
+        const uint32_t before = run == NULL ? part->entry_count : run->entry;
+        for (; named < before; named++)
+            pieces[count++] = piece_of(&part->entries[named], NULL);
+        if (run == NULL)
+            break;
+        pieces[count++] = piece_of(&part->entries[run->entry], run);
+        named += named == run->entry;
+    }
+    assert(count <= most);
+    for (size_t i = 0; i < count; i++)
+        pointers[i] = &pieces[i];
+    message->pieces = pointers;
+    message->n_pieces = count;
+    return true;
+}
+
+/* A run's bytes, chunk by chunk. Returns the spans there are then. */
+static uint32_t add_run(const struct run *run, struct span *spans, uint32_t count)
+{
+    const struct chunk *chunk = run->chunk;
+    uint32_t offset = run->chunk_offset;
+
+    for (uint64_t left = run->bytes; left > 0; chunk = chunk->in_part.next, offset = 0) {
+        assert(chunk != NULL && offset <= chunk->used);
+        const uint64_t here = chunk->used - offset;
+        const uint64_t bytes = left < here ? left : here;
+        if (bytes > 0)
+            spans[count++] = (struct span){.data = chunk->data + offset, .bytes = bytes};
+        left -= bytes;
+    }
+    return count;
+}
+
+static bool list_bytes(struct lane *lane, const struct lane_part *part, struct record *record)
+{
+    uint32_t most = part->run_count, count = 0;
+
+    for (const struct chunk *chunk = part->chunks.first; chunk != NULL; chunk = chunk->in_part.next)
+        most++;
+    struct span *spans = arena_take(&lane->arena, most * sizeof *spans);
+    if (spans == NULL)
+        return false;
+    for (uint32_t i = 0; i < part->run_count; i++)
+        count = add_run(&part->runs[i], spans, count);
+    assert(count <= most);
+    record->payload = spans;
+    record->payload_spans = count;
+    record->payload_bytes = part->received;
+    return true;
+}
+
+uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
+{
+    if (!lane->records)
+        return 0;
+    wire_part message = WIRE_PART_INIT;
+    struct record record = {
+        .kind = RECORD_PART, .session_id = part->session->id, .message = &message.base};
+    assert(part->state == PART_STAGED);
+    assert(part->received == part->bytes);
+    message.first = message.last = true;
+    message.sequence = part->sequence;
+    message.previous = part->previous;
+    message.eager = part->eager;
+    message.bytes = part->bytes;
+    message.weight = part->weight;
+    message.non_finite_allowed = part->non_finite_allowed;
+    if (!list_functions(lane, part, &message) || !list_pieces(lane, part, &message) ||
+        !list_bytes(lane, part, &record))
+        return lose(lane);
+    return lane_record_write(lane, &record);
+}
+
+/* ---- what becomes of it ---- */
+
+uint64_t
+lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
+{
+    if (!lane->records)
+        return 0;
+    wire_refused message = WIRE_REFUSED_INIT;
+    assert(part->state == PART_VOID);
+    assert(refusal->error.status != SUMAC_OK);
+    message.sequence = part->sequence;
+    message.status = (uint32_t)refusal->error.status;
+    message.reason = (Sumac__V1__Reason)refusal->error.reason;
+    message.message = (char *)refusal->error.text;
+    message.expected = (char *)refusal->expected;
+    message.given = (char *)refusal->given;
+    return lane_record_write(
+        lane, &(struct record){
+                  .kind = RECORD_REFUSED,
+                  .session_id = part->session->id,
+                  .first = part->previous,
+                  .message = &message.base});
+}
+
+uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position)
+{
+    if (!lane->records)
+        return 0;
+    assert(position <= lane->store.position);
+    assert((position != 0) == (part->state == PART_APPLYING));
+    return lane_record_write(
+        lane, &(struct record){
+                  .kind = RECORD_APPLIED,
+                  .session_id = part->session->id,
+                  .first = part->sequence,
+                  .second = position});
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay.c -- a lane that starts again: what its records say, one after the other, by the functions
+ * that were run when they were made. Nobody is answered: there are no streams, and a turn is taken
+ * when its record says so. */
+#include "handlers.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+static bool
+replay_hello(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    (void)session;
+    lane_order_learn(lane, (const wire_peer_hello *)record->message, record->first);
+    return true;
+}
+
+static bool
+replay_membership(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    (void)session;
+    lane->membership_epoch = record->first;
+    return true;
+}
+
+/* ---- sessions ---- */
+
+static bool
+replay_open(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    const wire_open_session *open = (const wire_open_session *)record->message;
+
+    if (session != NULL || open->session_id.len != 16 ||
+        lane_session_find(lane, open->session_id.data) != NULL)
+        return false;
+    lane->joined_once = true;
+    return lane_session_open(lane, open) != NULL;
+}
+
+static bool
+replay_close(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    session->cause = wire_close_cause_of(((const wire_close_session *)record->message)->cause);
+    session->closing = true;
+    assert(session->push_stream == NULL && lane->streams.first == NULL);
+    return true;
+}
+
+static bool
+replay_decide(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    const wire_decide_session *decided = (const wire_decide_session *)record->message;
+
+    if (session->closed || !lane_voided_reserve(lane, session, decided->n_voided))
+        return false;
+    lane_session_decide(session, decided);
+    lane_session_end(lane, session);
+    assert(session->closed);
+    return true;
+}
+
+static bool
+replay_dropped(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    (void)record;
+    assert(session->applying == NULL);
+    lane_session_drop_parts(lane, session);
+    return session->closed;
+}
+
+/* ---- variables ---- */
+
+static bool replay_add(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    const wire_variable *given = (const wire_variable *)record->message;
+    struct variable *variable = NULL;
+    struct sumac_error error;
+    (void)session;
+
+    if (store_add(&lane->store, given, lane->index, &variable, &error) != SUMAC_OK)
+        return false;
+    assert(variable != NULL && !variable->published);
+    return variable->filled || store_fill(&lane->store, variable, UINT64_MAX, &error) == SUMAC_OK;
+}
+
+static bool
+replay_publish(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    struct variable *variable = store_find(&lane->store, record->first);
+    (void)session;
+
+    if (variable != NULL)
+        store_publish(&lane->store, variable);
+    return variable != NULL;
+}
+
+static bool
+replay_delete(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    struct variable *variable = store_find(&lane->store, record->first);
+    (void)session;
+
+    if (variable != NULL)
+        store_delete(&lane->store, variable);
+    return variable != NULL;
+}
+
+/* ---- pushes ---- */
+
+static bool
+replay_part(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    struct payload payload = {.spans = record->payload, .count = record->payload_spans};
+
+    const wire_part *header = (const wire_part *)record->message;
+    uint64_t bytes = 0;
+
+    assert(session->applying == NULL);
+    for (size_t i = 0; i < header->n_pieces; i++)
+        bytes += header->pieces[i]->bytes;
+    return bytes == record->payload_bytes && lane_push_replay(lane, session, header, &payload);
+}
+
+static bool
+replay_refused(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    return lane_push_replay_refused(
+        lane, session, (const wire_refused *)record->message, record->first);
+}
+
+static bool
+replay_commit(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    const wire_commit *commit = (const wire_commit *)record->message;
+    size_t taken;
+
+    return lane_push_take_commit(lane, session, commit, &taken) == SUMAC_REASON_UNSPECIFIED;
+}
+
+static bool
+replay_acked(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    lane_voided_acked(lane, session, record->first);
+    assert(session->acked_through <= session->mark);
+    return session->acked_through == record->first;
+}
+
+static bool
+replay_applied(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    return lane_turn_replay(lane, session, record->first, record->second);
+}
+
+/* ---- one record ---- */
+
+static const struct {
+    const wire_type *type;
+    bool of_session;
+    bool (*replay)(struct lane *lane, struct lane_session *session, const struct record *record);
+} rows[RECORD_KINDS] = {
+    [RECORD_HELLO] = {&sumac__v1__peer_hello__descriptor, false, replay_hello},
+    [RECORD_MEMBERSHIP] = {NULL, false, replay_membership},
+    [RECORD_OPEN] = {&sumac__v1__open_session__descriptor, false, replay_open},
+    [RECORD_CLOSE] = {&sumac__v1__close_session__descriptor, true, replay_close},
+    [RECORD_DECIDE] = {&sumac__v1__decide_session__descriptor, true, replay_decide},
+    [RECORD_DROPPED] = {NULL, true, replay_dropped},
+    [RECORD_ADD] = {&sumac__v1__variable__descriptor, false, replay_add},
+    [RECORD_PUBLISH] = {NULL, false, replay_publish},
+    [RECORD_DELETE] = {NULL, false, replay_delete},
+    [RECORD_PART] = {&sumac__v1__part__descriptor, true, replay_part},
+    [RECORD_REFUSED] = {&sumac__v1__refused__descriptor, true, replay_refused},
+    [RECORD_COMMIT] = {&sumac__v1__commit__descriptor, true, replay_commit},
+    [RECORD_ACKED] = {NULL, true, replay_acked},
+    [RECORD_APPLIED] = {NULL, true, replay_applied},
+};
+
+static uint64_t number_at(const uint8_t *data, uint32_t bytes)
+{
+    uint64_t value = 0;
+
+    assert(bytes <= 8);
+    for (uint32_t i = 0; i < bytes; i++)
+        value |= (uint64_t)data[i] << 8 * i;
+    return value;
+}
+
+static enum sumac_status refuse(const struct lane *lane, const char *why, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "record %" PRIu64 " of ps %u %s",
+        lane->last_record + 1, lane->index, why);
+}
+
+/* What it has for bytes is a span of the record's own. */
+static enum sumac_status read_record(
+    struct lane *lane, const struct span *bytes, struct record *record, struct span *payload,
+    struct sumac_error *error)
+{
+    const uint8_t *head = bytes->data;
+
+    if (bytes->bytes < RECORD_HEAD_BYTES || head[0] == 0 || head[0] >= RECORD_KINDS)
+        return refuse(lane, "is none that a ps writes", error);
+    assert(rows[head[0]].replay != NULL);
+    const uint64_t left = bytes->bytes - RECORD_HEAD_BYTES;
+    const uint64_t message_bytes = number_at(head + 4, 4), payload_bytes = number_at(head + 8, 8);
+    if (message_bytes > left || payload_bytes != left - message_bytes)
+        return refuse(lane, "is longer or shorter than its head says", error);
+    *payload = (struct span){
+        .data = head + RECORD_HEAD_BYTES + message_bytes, .bytes = (size_t)payload_bytes};
+    *record = (struct record){
+        .kind = (enum record_kind)head[0],
+        .first = number_at(head + 16, 8),
+        .second = number_at(head + 24, 8),
+        .session_id = head + 32,
+        .payload = payload,
+        .payload_spans = payload_bytes > 0,
+        .payload_bytes = payload_bytes};
+    const wire_type *type = rows[record->kind].type;
+    struct wire_received received;
+    const struct span message = {.data = head + RECORD_HEAD_BYTES, .bytes = (size_t)message_bytes};
+    if (type == NULL)
+        return SUMAC_OK;
+    const enum sumac_status status =
+        wire_unpack(type, &message, message_bytes > 0, &lane->arena, &received, error);
+    if (status == SUMAC_OK)
+        record->message = received.message;
+    return status;
+}
+
+enum sumac_status
+lane_replay(struct lane *lane, const struct span *bytes, struct sumac_error *error)
+{
+    struct record record;
+    struct span payload;
+
+    assert(!lane->serving); /* it has yet to begin */
+    assert(lane->streams.first == NULL);
+    arena_reset(&lane->arena);
+    out_reset(&lane->out);
+    const enum sumac_status status = read_record(lane, bytes, &record, &payload, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct lane_session *session = lane_session_find(lane, record.session_id);
+    if ((session != NULL) != rows[record.kind].of_session ||
+        !rows[record.kind].replay(lane, session, &record))
+        return refuse(lane, "does not follow from those before it, or there is no memory", error);
+    lane->recorded = ++lane->last_record;
+    return SUMAC_OK;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay_check.c -- two lanes side by side: the cluster, sessions, parts, refusals, variables,
+ * every byte of what they hold. */
+#include "replay_check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "handlers.h"
+
+/* The two, and where the first difference goes. */
+struct pair {
+    const struct lane *lane, *again;
+    struct check *check;
+};
+
+static void differ(const struct pair *pair, const char *what, const char *of_whom)
+{
+    check_object(pair->check, "the records do not say the %s of %s", what, of_whom);
+}
+
+static void
+same(const struct pair *pair, uint64_t was, uint64_t is, const char *what, const char *of_whom)
+{
+    if (was != is)
+        check_object(
+            pair->check, "%s of %s was %" PRIu64 ", and by the records is %" PRIu64, what, of_whom,
+            was, is);
+}
+
+static void same_text(
+    const struct pair *pair, const char *was, const char *is, const char *what, const char *of_whom)
+{
+    if (strcmp(was == NULL ? "" : was, is == NULL ? "" : is) != 0)
+        differ(pair, what, of_whom);
+}
+
+/* Is one of them missing? Then there is nothing to go on with. */
+static bool one_only(const struct pair *pair, const void *was, const void *is, const char *of_whom)
+{
+    if ((was == NULL) == (is == NULL))
+        return false;
+    check_object(
+        pair->check, is == NULL ? "the records lack %s" : "the records have %s, which there is not",
+        of_whom);
+    return true;
+}
+
+/* ---- the cluster ---- */
+
+static void same_cluster(const struct pair *pair)
+{
+    const struct lane *a = pair->lane, *b = pair->again;
+    const char *whom = "the cluster";
+
+    if (!a->any_hello && !b->any_hello) /* ps 0's own lane has its number from its judge */
+        return;
+    same(pair, a->any_hello, b->any_hello, "the first hello", whom);
+    same(pair, a->cluster_id, b->cluster_id, "the number", whom);
+    same(pair, a->epoch, b->epoch, "the epoch", whom);
+    same(pair, a->membership_epoch, b->membership_epoch, "the membership epoch", whom);
+    same(pair, a->coordinator_incarnation, b->coordinator_incarnation, "ps 0", whom);
+    same(pair, a->coordinator_secret, b->coordinator_secret, "the secret", whom);
+    same(pair, a->coordinator_hello, b->coordinator_hello, "the last hello", whom);
+    same(pair, a->joined_once, b->joined_once, "the first session", whom);
+    same(pair, a->ps_count, b->ps_count, "how many ps", whom);
+    for (uint32_t i = 0; i < a->ps_count && check_is_good(pair->check); i++) {
+        same(pair, a->ps_incarnations[i], b->ps_incarnations[i], "the incarnation of a ps", whom);
+        same_text(pair, a->ps_addresses[i], b->ps_addresses[i], "address of a ps", whom);
+    }
+}
+
+/* ---- parts ---- */
+
+static const struct shard *shard_of(const struct lane_part *part, const struct run *run)
+{
+    return part->entries[run->entry].shard;
+}
+
+/* The bytes of a run, from one of its chunks to the next. */
+struct reader {
+    const struct chunk *chunk;
+    uint64_t offset;
+};
+
+static uint8_t next_byte(struct reader *reader)
+{
+    while (reader->offset >= reader->chunk->used) {
+        reader->offset -= reader->chunk->used;
+        reader->chunk = reader->chunk->in_part.next;
+    }
+    return reader->chunk->data[reader->offset++];
+}
+
+static void same_run(
+    const struct pair *pair, const struct lane_part *a, const struct lane_part *b, uint32_t i,
+    const char *whom)
+{
+    const struct run *was = &a->runs[i], *is = &b->runs[i];
+    struct reader of_a = {was->chunk, was->chunk_offset}, of_b = {is->chunk, is->chunk_offset};
+
+    same(pair, shard_of(a, was)->id, shard_of(b, is)->id, "the shard of a run", whom);
+    same(pair, was->offset, is->offset, "the place of a run", whom);
+    same(pair, was->bytes, is->bytes, "the bytes of a run", whom);
+    same(pair, was->function, is->function, "the function of a run", whom);
+    for (uint64_t at = 0; at < was->bytes && check_is_good(pair->check); at++)
+        if (next_byte(&of_a) != next_byte(&of_b))
+            differ(pair, "values", whom);
+}
+
+static void same_functions(
+    const struct pair *pair, const struct lane_part *a, const struct lane_part *b, const char *whom)
+{
+    same(pair, a->function_count, b->function_count, "how many functions", whom);
+    for (uint32_t i = 0; i < a->function_count && check_is_good(pair->check); i++) {
+        const struct part_function *was = &a->functions[i], *is = &b->functions[i];
+        same(pair, was->function->number, is->function->number, "a function", whom);
+        same(pair, was->given.set, is->given.set, "hyperparameters", whom);
+        if (memcmp(was->given.value, is->given.value, sizeof was->given.value) != 0)
+            differ(pair, "value of a hyperparameter", whom);
+    }
+}
+
+static void same_part(const struct pair *pair, const struct lane_part *a, const struct lane_part *b)
+{
+    char whom[160];
+
+    (void)text_print(
+        whom, sizeof whom, "push %" PRIu64 " of %s", (a != NULL ? a : b)->sequence,
+        (a != NULL ? a : b)->session->task);
+    if (one_only(pair, a, b, whom))
+        return;
+    same(pair, a->sequence, b->sequence, "the number", whom);
+    same(pair, a->previous, b->previous, "what comes before", whom);
+    same(pair, a->state == PART_VOID, b->state == PART_VOID, "the refusal", whom);
+    if (a->state == PART_VOID)
+        return;
+    same(pair, a->bytes, b->bytes, "the bytes", whom);
+    same(pair, a->non_finite_allowed, b->non_finite_allowed, "what is allowed", whom);
+    if (memcmp(&a->weight, &b->weight, sizeof a->weight) != 0)
+        differ(pair, "weight", whom);
+    same(pair, a->entry_count, b->entry_count, "how many shards", whom);
+    for (uint32_t i = 0; i < a->entry_count && check_is_good(pair->check); i++) {
+        same(pair, a->entries[i].shard->id, b->entries[i].shard->id, "a shard", whom);
+        same(
+            pair, a->entries[i].based_on, b->entries[i].based_on, "what a shard is based on", whom);
+        same(
+            pair, a->entries[i].shard->version, b->entries[i].shard->version,
+            "the version of a shard", whom);
+    }
+    same_functions(pair, a, b, whom);
+    same(pair, a->run_count, b->run_count, "how many runs", whom);
+    for (uint32_t i = 0; i < a->run_count && check_is_good(pair->check); i++)
+        same_run(pair, a, b, i, whom);
+}
+
+/* ---- sessions ---- */
+
+/* Why a push was refused is told until its session is closed. */
+static void
+same_voided(const struct pair *pair, const struct lane_session *a, const struct lane_session *b)
+{
+    same(pair, a->voided_count, b->voided_count, "how many voided pushes", a->task);
+    for (uint32_t i = 0; i < a->voided_count && check_is_good(pair->check); i++) {
+        const struct refusal *was = a->voided[i].refusal, *is = b->voided[i].refusal;
+        same(pair, a->voided[i].sequence, b->voided[i].sequence, "a voided push", a->task);
+        if (a->closing)
+            continue;
+        same(pair, was != NULL, is != NULL, "a refusal", a->task);
+        if (was == NULL || is == NULL)
+            continue;
+        same(pair, was->error.status, is->error.status, "the status of a refusal", a->task);
+        same(pair, was->error.reason, is->error.reason, "the reason of a refusal", a->task);
+        same_text(pair, was->error.text, is->error.text, "text of a refusal", a->task);
+        same_text(pair, was->expected, is->expected, "text of a refusal", a->task);
+        same_text(pair, was->given, is->given, "text of a refusal", a->task);
+    }
+}
+
+static void
+same_session(const struct pair *pair, const struct lane_session *a, const struct lane_session *b)
+{
+    const struct lane_part *was, *is;
+    const char *whom = (a != NULL ? a : b)->task;
+
+    if (one_only(pair, a, b, whom))
+        return;
+    if (memcmp(a->id, b->id, sizeof a->id) != 0)
+        differ(pair, "number", whom);
+    same_text(pair, a->task, b->task, "task", whom);
+    same(pair, a->role, b->role, "the role", whom);
+    same(pair, a->attempt, b->attempt, "the attempt", whom);
+    same(pair, a->mark, b->mark, "the mark", whom);
+    same(pair, a->commit_through, b->commit_through, "commit_through", whom);
+    same(pair, a->acked_through, b->acked_through, "acked_through", whom);
+    same(pair, a->clock_said, b->clock_said, "the clock that was said", whom);
+    same(pair, a->clock, b->clock, "the clock", whom);
+    same(pair, a->closing, b->closing, "that it is closing", whom);
+    same(pair, a->closed, b->closed, "that it is closed", whom);
+    same(pair, a->done, b->done, "that it is done", whom);
+    same(pair, a->final, b->final, "final", whom);
+    same(pair, a->decided_acked_through, b->decided_acked_through, "acked_through of all", whom);
+    same(pair, (uint64_t)a->cause.kind, (uint64_t)b->cause.kind, "the cause of its end", whom);
+    same_voided(pair, a, b);
+    for (was = a->parts.first, is = b->parts.first;
+         (was != NULL || is != NULL) && check_is_good(pair->check);
+         was = was == NULL ? NULL : was->in_session.next,
+        is = is == NULL ? NULL : is->in_session.next)
+        same_part(pair, was, is);
+}
+
+static void
+same_sessions(const struct pair *pair, const struct lane_session *a, const struct lane_session *b)
+{
+    while ((a != NULL || b != NULL) && check_is_good(pair->check)) {
+        same_session(pair, a, b);
+        a = a == NULL ? NULL : a->in_lane.next;
+        b = b == NULL ? NULL : b->in_lane.next;
+    }
+}
+
+/* ---- variables ---- */
+
+static void same_blocks(
+    const struct pair *pair, struct block **a, struct block **b, uint32_t count, const char *whom)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (memcmp(a[i]->data, b[i]->data, a[i]->bytes) != 0)
+            differ(pair, "values", whom);
+    }
+}
+
+static void same_shard(const struct pair *pair, const struct shard *a, const struct shard *b)
+{
+    const char *whom = a->variable->name;
+    const uint64_t words = (a->bytes / sumac_dtype_bytes(a->variable->definition.dtype) + 63) / 64;
+
+    same(pair, a->id, b->id, "the number of a shard", whom);
+    same(pair, a->version, b->version, "the version", whom);
+    same(pair, a->step_count, b->step_count, "the steps", whom);
+    same(pair, a->unassigned_count, b->unassigned_count, "what is not assigned", whom);
+    same_text(pair, a->last_worker, b->last_worker, "last worker", whom);
+    if (!check_is_good(pair->check))
+        return;
+    if (a->unassigned != NULL && memcmp(a->unassigned, b->unassigned, words * 8) != 0)
+        differ(pair, "assigned elements", whom);
+    if (is_busy(a) || !a->variable->filled)
+        return;
+    for (uint32_t i = 0; i < a->list_count; i++)
+        same_blocks(pair, a->list[i], b->list[i], a->block_count, whom);
+}
+
+static void
+same_variable(const struct pair *pair, const struct variable *a, const struct variable *b)
+{
+    const char *whom = (a != NULL ? a : b)->name;
+    struct sumac_error error;
+
+    if (one_only(pair, a, b, whom))
+        return;
+    same_text(pair, a->name, b->name, "name", whom);
+    same(pair, a->id, b->id, "the number", whom);
+    same(pair, a->published, b->published, "that it is published", whom);
+    same(pair, a->assigned, b->assigned, "that it is assigned", whom);
+    same(pair, a->held_count, b->held_count, "how many shards", whom);
+    if (definition_compare(whom, &a->definition, &b->definition, &error) != SUMAC_OK)
+        check_object(pair->check, "by the records: %s", error.text);
+    for (uint32_t i = 0; i < a->held_count && check_is_good(pair->check); i++)
+        same_shard(pair, &a->shards[i], &b->shards[i]);
+}
+
+static void same_variables(const struct pair *pair)
+{
+    const struct variable *a = pair->lane->store.variables.first;
+    const struct variable *b = pair->again->store.variables.first;
+
+    while ((a != NULL || b != NULL) && check_is_good(pair->check)) {
+        same_variable(pair, a, b);
+        a = a == NULL ? NULL : a->in_store.next;
+        b = b == NULL ? NULL : b->in_store.next;
+    }
+}
+
+void lane_replay_check(const struct lane *lane, const struct lane *again, struct check *check)
+{
+    const struct pair pair = {.lane = lane, .again = again, .check = check};
+
+    same_cluster(&pair);
+    same_sessions(&pair, lane->sessions.first, again->sessions.first);
+    same_sessions(&pair, lane->closed_sessions.first, again->closed_sessions.first);
+    same_variables(&pair);
+    if (!lane_operation_is_any(lane))
+        same(&pair, lane->store.position, again->store.position, "the position", "the lane");
+    same(&pair, lane->last_record, again->last_record, "the last record", "the lane");
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal.h -- the records of a ps, as a file would have them: now and then, and at the end of its
+ * life, another lane is made of them alone, and must be what it is. */
+#ifndef SIM_JOURNAL_H
+#define SIM_JOURNAL_H
+
+#include "process_ps.h"
+
+void journal_add(struct world *world, struct ps *ps, const struct lane_effect *effect);
+/* A violation, if the records do not say all. */
+void journal_check(struct world *world, struct ps *ps);
+/* The same, when the last look was a while ago. */
+void journal_look(struct world *world, struct ps *ps);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_replay.c -- what a lane writes down makes another lane what it is: compared at the end of
+ * each conversation by lane_talk, and of every simulated run by tests/sim. Here is what those
+ * seldom meet, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "part_state.h"
+#include "lane_talk.h"
+#include "records.h"
+
+#define VARIABLE 5u
+#define LARGE 6u /* its pushes are computed apart */
+#define MOMENTUM 7u
+
+static const float values[32] = {1, 2, 3, 4};
+
+/* One session, three variables, and a disk that keeps up. */
+static uint64_t begin(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.records = true;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, LARGE, 32, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, MOMENTUM, 4, UPDATE_MOMENTUM);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_recorded(talk);
+    talk_forget(talk);
+    return stream;
+}
+
+static struct talk_part part(uint64_t sequence, uint64_t shard, uint32_t count)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = sequence - 1,
+        .shard = shard,
+        .shards = 1,
+        .values = values,
+        .count = count};
+}
+
+/* ---- what a part is ---- */
+
+static void a_staged_part_is_recorded_with_all_that_its_turn_will_need(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part staged = part(1, VARIABLE, 4);
+    struct talk_part with_slots = part(2, MOMENTUM, 4);
+
+    staged.weight = 2.5;
+    staged.function = UPDATE_ASSIGN_SUB;
+    staged.based_on = 3;
+    staged.non_finite_allowed = true;
+    talk_part(talk, stream, &staged);
+    with_slots.shards = 1;
+    talk_part(talk, stream, &with_slots);
+
+    talk_recorded(talk);
+
+    talk_expect(talk, "staged 1\nstaged 2\n");
+}
+
+/* In several messages, with bytes that don't end where a chunk does. */
+static void a_part_that_came_in_pieces_is_one_record(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part staged = part(1, LARGE, 32);
+    const uint64_t before = talk->last_record;
+
+    talk_part_in_steps(talk, stream, &staged, 3);
+
+    assert_int_equal(talk->last_record, before + 1);
+    talk_recorded(talk);
+    talk_expect(talk, "staged 1\n");
+}
+
+/* Shards without bytes are named, too: the versions in the answer are theirs. */
+static void a_shard_that_a_part_only_names_keeps_its_place(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_piece pieces[4] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *pointers[4];
+    const uint64_t shards[] = {LARGE, VARIABLE, MOMENTUM, LARGE}, bytes[] = {0, 16, 0, 8};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    for (size_t i = 0; i < 4; i++) {
+        pieces[i].shard_id = shards[i];
+        pieces[i].bytes = bytes[i];
+        pointers[i] = &pieces[i];
+    }
+    header.first = header.last = true;
+    header.sequence = 1;
+    header.bytes = 24;
+    header.pieces = pointers;
+    header.n_pieces = 4;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, values, 24);
+
+    talk_recorded(talk);
+    talk_expect(talk, "staged 1\n");
+}
+
+/* It is over before its record is written: its bytes stay for as long as that takes. */
+static void a_part_that_is_applied_at_once_is_recorded_with_its_bytes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pointers[] = {&piece};
+    wire_part headers[2] = {WIRE_PART_INIT, WIRE_PART_INIT};
+    wire_part *parts[] = {&headers[0], &headers[1]};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    piece.shard_id = VARIABLE;
+    piece.bytes = 16;
+    for (uint32_t i = 0; i < 2; i++) {
+        headers[i].first = headers[i].last = headers[i].eager = true;
+        headers[i].sequence = i + 1;
+        headers[i].previous = i;
+        headers[i].bytes = 16;
+        headers[i].pieces = pointers;
+        headers[i].n_pieces = 1;
+    }
+    request.parts = parts;
+    request.n_parts = 2;
+    const float two[] = {1, 2, 3, 4, 50, 60, 70, 80};
+
+    talk_push(talk, stream, &request, two, sizeof two);
+
+    talk_recorded(talk);
+    assert_int_equal(talk->lane->parts->chunks.used, 0);
+    talk_expect(talk, "staged 1\nstaged 2\ndone 1 [1]\ndone 2 [2]\n");
+}
+
+/* ---- what becomes of it ---- */
+
+static void a_part_that_carries_its_own_commit_is_committed_while_it_is_computed(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part eager = part(1, LARGE, 32);
+
+    eager.eager = true;
+    talk->holds_compute = true;
+
+    talk_part(talk, stream, &eager);
+
+    talk_recorded(talk);
+    talk_expect(talk, "staged 1\n");
+}
+
+/* What was committed before it was said is applied, and the part beside it commits itself. */
+static void a_clock_does_not_wait_for_the_eager_part_that_it_came_with(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part eager = part(1, LARGE, 32);
+    wire_commit commit = WIRE_COMMIT_INIT;
+
+    commit.clock = 7;
+    eager.eager = true;
+    eager.commit = &commit;
+    talk->holds_compute = true;
+
+    talk_part(talk, stream, &eager);
+
+    talk_recorded(talk);
+    talk_expect(talk, "staged 1\n");
+    assert_int_equal(talk->lane->sessions.first->clock, 7);
+}
+
+static void refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part bad = part(1, VARIABLE, 4);
+    const struct talk_part voided = part(2, VARIABLE, 4);
+    struct talk_part refused = part(3, VARIABLE, 4);
+
+    bad.offset = 1;
+    talk_part(talk, stream, &bad);
+    talk_part(talk, stream, &voided);
+    talk_commit_at(talk, stream, 2, 2, 0, 7);
+    talk_commit(talk, stream, 2, 0, 1);
+    refused.offset = 2;
+    talk_part(talk, stream, &refused);
+
+    talk_recorded(talk);
+
+    talk_expect(talk, "staged 2\nrefused 3 WRONG_SHAPE\ndone 1 voided\ndone 2 voided\n");
+}
+
+static void a_settle_is_recorded_with_what_it_drops(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        const struct talk_part staged = part(sequence, VARIABLE, 4);
+        talk_part(talk, stream, &staged);
+    }
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 2, 1);
+
+    talk_recorded(talk);
+
+    assert_non_null(strstr(talk->text, "closed 2 voided 1\n"));
+    assert_int_equal(talk->lane->closed_sessions.first->mark, 2);
+}
+
+static void a_variable_that_goes_while_a_part_names_it_is_recorded(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part staged = part(1, VARIABLE, 4);
+
+    talk_part(talk, stream, &staged);
+    talk_delete(talk, VARIABLE);
+    talk_recorded(talk);
+
+    talk_commit(talk, stream, 1, 0, 0);
+
+    talk_recorded(talk);
+    assert_non_null(strstr(talk->text, "done 1 [1]\n"));
+}
+
+/* ---- a journal that ends where its ps did ---- */
+
+/* The records but for the last `left_out`, in another lane. */
+static struct lane *replay_but(const struct talk *talk, uint64_t left_out)
+{
+    struct lane *again = lane_create(lane_config(talk->lane), &memory_heap);
+    size_t at = 0;
+
+    for (uint64_t i = left_out; i < talk->last_record; i++) {
+        struct span record = {.data = talk->journal + at + sizeof record.bytes};
+        struct sumac_error error;
+        memcpy(&record.bytes, talk->journal + at, sizeof record.bytes);
+        at += sizeof record.bytes + record.bytes;
+        assert_int_equal(lane_replay(again, &record, &error), SUMAC_OK);
+    }
+    return again;
+}
+
+static void a_lane_that_starts_again_goes_on_where_its_records_end(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part staged = part(1, VARIABLE, 4);
+    const struct lane_event start = {.kind = LANE_EVENT_START, .now_us = talk->now_us};
+    struct lane_effects effects;
+    float value[4] = {0};
+
+    talk_part(talk, stream, &staged);
+    talk_commit(talk, stream, 1, 0, 0);
+    struct lane *again = replay_but(talk, 1); /* what is left out: that it was applied */
+    assert_int_equal(again->sessions.first->mark, 0);
+
+    lane_step(again, &start, &effects);
+
+    assert_int_equal(again->sessions.first->mark, 1);
+    assert_int_equal(lane_peek(again, VARIABLE, (uint8_t *)value, sizeof value), sizeof value);
+    assert_memory_equal(value, values, sizeof value);
+    assert_int_equal(effects.items[1].kind, LANE_EFFECT_RECORD);
+    assert_int_equal(effects.items[1].record, talk->last_record);
+    lane_destroy(again);
+}
+
+/* ---- what is no record ---- */
+
+static void expect_refused(struct lane *again, const uint8_t *bytes, size_t count)
+{
+    const struct span record = {.data = bytes, .bytes = count};
+    struct sumac_error error;
+
+    assert_int_not_equal(lane_replay(again, &record, &error), SUMAC_OK);
+    assert_int_not_equal(error.reason, SUMAC_REASON_UNSPECIFIED);
+}
+
+static void what_no_lane_wrote_and_what_does_not_follow_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    uint8_t record[RECORD_HEAD_BYTES + 1] = {0};
+
+    (void)begin(talk);
+    struct lane *again = replay_but(talk, 0);
+
+    expect_refused(again, record, RECORD_HEAD_BYTES - 1);
+    expect_refused(again, record, RECORD_HEAD_BYTES); /* of no kind */
+    record[0] = RECORD_KINDS;
+    expect_refused(again, record, RECORD_HEAD_BYTES);
+    record[0] = RECORD_MEMBERSHIP;
+    expect_refused(again, record, RECORD_HEAD_BYTES + 1); /* longer than it says */
+    for (uint8_t kind = 1; kind < RECORD_KINDS; kind++) { /* of a session that is not known */
+        record[0] = kind;
+        memset(record + 32, 0xee, 16);
+        if (kind != RECORD_HELLO && kind != RECORD_MEMBERSHIP)
+            expect_refused(again, record, RECORD_HEAD_BYTES);
+    }
+    assert_int_equal(again->last_record, talk->last_record);
+    lane_destroy(again);
+}
+
+/* ---- without memory ---- */
+
+/* Nobody is told what could not be written down, and nothing is written behind it. */
+static void a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part eager = part(1, VARIABLE, 4);
+    const uint64_t before = talk->last_record;
+
+    eager.eager = true;
+    talk->lane->arena.bytes_max = 160; /* enough for a record of APPLIED alone */
+
+    talk_part(talk, stream, &eager);
+
+    assert_int_equal(talk->last_record, before);
+    talk_expect(talk, "exit 137 STATE_LOST\n");
+    talk_recorded(talk);
+    talk_expect(talk, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_staged_part_is_recorded_with_all_that_its_turn_will_need),
+        talk_test(a_part_that_came_in_pieces_is_one_record),
+        talk_test(a_shard_that_a_part_only_names_keeps_its_place),
+        talk_test(a_part_that_is_applied_at_once_is_recorded_with_its_bytes),
+        talk_test(a_part_that_carries_its_own_commit_is_committed_while_it_is_computed),
+        talk_test(a_clock_does_not_wait_for_the_eager_part_that_it_came_with),
+        talk_test(refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten),
+        talk_test(a_settle_is_recorded_with_what_it_drops),
+        talk_test(a_variable_that_goes_while_a_part_names_it_is_recorded),
+        talk_test(a_lane_that_starts_again_goes_on_where_its_records_end),
+        talk_test(what_no_lane_wrote_and_what_does_not_follow_is_refused),
+        talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
