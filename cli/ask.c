@@ -71,8 +71,15 @@ begin(struct rpc_poller *poller, struct question *question, const struct inquiry
         status = rpc_channel_open(poller, question->ps->address, &question->channel);
     if (status == SUMAC_OK)
         status = rpc_channel_call(
-            question->channel, inquiry->service, inquiry->method, inquiry->request,
-            question->asked_us + patience_us, false, &handler, question, &question->call);
+            question->channel,
+            &(struct rpc_start){
+                .service = inquiry->service,
+                .method = inquiry->method,
+                .message = inquiry->request,
+                .deadline_us = question->asked_us + patience_us,
+                .handler = &handler,
+                .user = question},
+            &question->call);
     if (status == SUMAC_OK)
         return;
     question->over = true;

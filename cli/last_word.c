@@ -65,7 +65,12 @@ void last_word_attend(struct last_word *word, const char *address)
     word->channel = NULL;
     if (rpc_channel_open(word->poller, address, &word->channel) == SUMAC_OK)
         (void)rpc_channel_call(
-            word->channel, WIRE_TRANSFER, WIRE_TRANSFER_PULL, NULL, 0, false, &handler, word,
+            word->channel,
+            &(struct rpc_start){
+                .service = WIRE_TRANSFER,
+                .method = WIRE_TRANSFER_PULL,
+                .handler = &handler,
+                .user = word},
             &word->call);
 }
 

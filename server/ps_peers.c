@@ -99,7 +99,12 @@ static void dial_now(struct ps_peer *peer, uint64_t now_us)
     enum sumac_status status = rpc_channel_open(peer->ps->poller, peer->address, &peer->channel);
     if (status == SUMAC_OK)
         status = rpc_channel_call(
-            peer->channel, WIRE_PEER, WIRE_PEER_ATTEND, NULL, 0, false, &handler, peer,
+            peer->channel,
+            &(struct rpc_start){
+                .service = WIRE_PEER,
+                .method = WIRE_PEER_ATTEND,
+                .handler = &handler,
+                .user = peer},
             &peer->call);
     if (status == SUMAC_OK)
         return;

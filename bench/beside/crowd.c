@@ -110,8 +110,15 @@ static void begin(struct reader *reader, unsigned streams)
         wire_list_request request = WIRE_LIST_REQUEST_INIT;
         const struct timespec pause = {.tv_nsec = 20000000};
         if (rpc_channel_call(
-                reader->channels[0], WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base, 0, true,
-                &lister, reader, &call) != SUMAC_OK)
+                reader->channels[0],
+                &(struct rpc_start){
+                    .service = WIRE_VARIABLES,
+                    .method = WIRE_VARIABLES_LIST,
+                    .message = &request.base,
+                    .wait_for_ready = true,
+                    .handler = &lister,
+                    .user = reader},
+                &call) != SUMAC_OK)
             exit(1);
         (void)nanosleep(&pause, NULL);
         while (rpc_poll(reader->poller, (uint64_t)(now_s() * 1e6) + 20000) == RPC_POLLED_EVENT)
@@ -119,8 +126,14 @@ static void begin(struct reader *reader, unsigned streams)
     }
     for (unsigned i = 0; i < streams; i++)
         if (rpc_channel_call(
-                reader->channels[i % reader->connections], WIRE_TRANSFER, WIRE_TRANSFER_PULL, NULL,
-                0, true, &puller, reader, &call) != SUMAC_OK)
+                reader->channels[i % reader->connections],
+                &(struct rpc_start){
+                    .service = WIRE_TRANSFER,
+                    .method = WIRE_TRANSFER_PULL,
+                    .wait_for_ready = true,
+                    .handler = &puller,
+                    .user = reader},
+                &call) != SUMAC_OK)
             exit(1);
 }
 

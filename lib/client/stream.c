@@ -127,7 +127,12 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
     const unsigned method = kind == SESSION_PUSH_STREAM ? WIRE_TRANSFER_PUSH : WIRE_TRANSFER_PULL;
     if (channel != NULL && tag != NULL &&
         rpc_channel_call(
-            channel, WIRE_TRANSFER, method, NULL, 0, false, &stream_handlers[kind], tag,
+            channel,
+            &(struct rpc_start){
+                .service = WIRE_TRANSFER,
+                .method = method,
+                .handler = &stream_handlers[kind],
+                .user = tag},
             &slot->call) == SUMAC_OK)
         return true;
     free(tag);
@@ -194,8 +199,15 @@ static bool make_call(struct sumac_client *client, const struct session_effect *
         *tag = (struct call_tag){.client = client, .number = effect->call, .ps = effect->ps};
     if (channel == NULL || tag == NULL ||
         rpc_channel_call(
-            channel, effect->service, effect->method, effect->request, effect->at_us, false,
-            &call_handler, tag, &tag->call) != SUMAC_OK) {
+            channel,
+            &(struct rpc_start){
+                .service = effect->service,
+                .method = effect->method,
+                .message = effect->request,
+                .deadline_us = effect->at_us,
+                .handler = &call_handler,
+                .user = tag},
+            &tag->call) != SUMAC_OK) {
         free(tag);
         return false;
     }

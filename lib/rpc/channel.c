@@ -185,32 +185,31 @@ static void begin(struct rpc_call *call, const wire_message *message, bool wait_
     call_receive(call);
 }
 
-enum sumac_status rpc_channel_call(
-    struct rpc_channel *channel, const wire_service *service, unsigned method,
-    const wire_message *message, uint64_t deadline_us, bool wait_for_ready,
-    const struct rpc_handler *handler, void *user, struct rpc_call **call)
+enum sumac_status
+rpc_channel_call(struct rpc_channel *channel, const struct rpc_start *start, struct rpc_call **call)
 {
-    const struct known *known = know(channel, service);
+    const unsigned method = start->method;
+    const struct known *known = know(channel, start->service);
 
-    if (known == NULL || method >= service->n_methods)
+    if (known == NULL || method >= start->service->n_methods)
         return SUMAC_UNIMPLEMENTED;
-    assert(known->shapes[method].client_streams == (message == NULL));
+    assert(known->shapes[method].client_streams == (start->message == NULL));
     grpc_call *core = grpc_channel_create_registered_call(
         channel->core, NULL, GRPC_PROPAGATE_DEFAULTS, channel->poller->queue,
-        known->registered[method], deadline_at(deadline_us), NULL);
+        known->registered[method], deadline_at(start->deadline_us), NULL);
     struct rpc_call *made = call_create(channel->poller, core);
     if (made == NULL) {
         grpc_call_unref(core);
         return SUMAC_RESOURCE_EXHAUSTED;
     }
     made->channel = channel;
-    made->handler = handler;
-    made->user = user;
-    made->incoming = service->methods[method].output;
+    made->handler = start->handler;
+    made->user = start->user;
+    made->incoming = start->service->methods[method].output;
     made->opened = (struct tag){.done = open_done, .owner = made};
     made->closed = (struct tag){.done = status_done, .owner = made};
     calls_link(&channel->calls, made);
-    begin(made, message, wait_for_ready);
+    begin(made, start->message, start->wait_for_ready);
     *call = made;
     return SUMAC_OK;
 }

@@ -167,13 +167,20 @@ rpc_channel_open(struct rpc_poller *poller, const char *target, struct rpc_chann
  * is fine. */
 void rpc_channel_close(struct rpc_channel *channel);
 
-/* Begin a call of service->methods[method]. deadline_us 0: none. wait_for_ready: until the peer is
- * there or the deadline. Of a unary method, `message` is sent at once (else NULL). *call is valid
- * until `closed`. */
+/* How a call begins. */
+struct rpc_start {
+    const wire_service *service;
+    unsigned method;             /* of service->methods */
+    const wire_message *message; /* of a unary method: sent at once; else NULL */
+    uint64_t deadline_us;        /* 0: none */
+    bool wait_for_ready;         /* until the peer is there, or the deadline */
+    const struct rpc_handler *handler;
+    void *user;
+};
+
+/* Begin a call. *call is valid until `closed`. */
 enum sumac_status rpc_channel_call(
-    struct rpc_channel *channel, const wire_service *service, unsigned method,
-    const wire_message *message, uint64_t deadline_us, bool wait_for_ready,
-    const struct rpc_handler *handler, void *user, struct rpc_call **call);
+    struct rpc_channel *channel, const struct rpc_start *start, struct rpc_call **call);
 
 /* ---- a call, at either end */
 

@@ -69,7 +69,6 @@ NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"
 FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 6  # of the product; tests may say more
-PARAMETERS_MORE = {"lib/rpc/channel.c": 9}  # rpc_channel_call: it wants a struct
 
 # Assertions for each function, of folders that are large enough to speak of a share; the checks of the tests are not counted.
 # What is reached is kept: a figure here is raised, and never lowered.
@@ -155,10 +154,9 @@ def count_parameters(text):
 
 
 def check_parameters(path, code):
-    most = PARAMETERS_MORE.get(path, PARAMETERS_MAX)
     for line, parameters in heads_of(code):
-        if count_parameters(parameters) > most:
-            complain(path, line, f"a function of {count_parameters(parameters)} parameters, of at most {most}: give it a struct")
+        if count_parameters(parameters) > PARAMETERS_MAX:
+            complain(path, line, f"a function of {count_parameters(parameters)} parameters, of at most {PARAMETERS_MAX}: give it a struct")
 
 
 def check_assertions(files):

@@ -114,8 +114,15 @@ static void an_unknown_method_is_unimplemented_and_named(void **state)
 
     assert_int_equal(/* a service that this server was not given */
                      rpc_channel_call(
-                         fixture->channel, WIRE_VARIABLES, WIRE_VARIABLES_LIST, &request.base, 0,
-                         true, &client_handler, fixture, &call),
+                         fixture->channel,
+                         &(struct rpc_start){
+                             .service = WIRE_VARIABLES,
+                             .method = WIRE_VARIABLES_LIST,
+                             .message = &request.base,
+                             .wait_for_ready = true,
+                             .handler = &client_handler,
+                             .user = fixture},
+                         &call),
                      SUMAC_OK);
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_UNIMPLEMENTED);
@@ -137,8 +144,14 @@ static void an_absent_server_is_said_at_once(void **state)
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     assert_int_equal(
         rpc_channel_call(
-            channel, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, 0, false, &client_handler,
-            fixture, &call),
+            channel,
+            &(struct rpc_start){
+                .service = WIRE_OBSERVE,
+                .method = WIRE_OBSERVE_STATS,
+                .message = &request.base,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
         SUMAC_OK);
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
@@ -158,7 +171,14 @@ static struct rpc_call *begin_foreign(
     service->n_methods = 1;
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, service, 0, message, 0, true, &client_handler, fixture, &call),
+            fixture->channel,
+            &(struct rpc_start){
+                .service = service,
+                .message = message,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
         SUMAC_OK);
     return call;
 }
@@ -308,8 +328,14 @@ static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, 0, false,
-            &client_handler, fixture, &call),
+            fixture->channel,
+            &(struct rpc_start){
+                .service = WIRE_OBSERVE,
+                .method = WIRE_OBSERVE_STATS,
+                .message = &request.base,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
         SUMAC_OK);
     poll_until(fixture, &fixture->client.closed, 2);
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);

@@ -119,8 +119,14 @@ static void check_health(struct fixture *fixture)
 
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, &grpc__health__v1__health__descriptor, 0, &request.base, 0, true,
-            &client_handler, fixture, &call),
+            fixture->channel,
+            &(struct rpc_start){
+                .service = &grpc__health__v1__health__descriptor,
+                .message = &request.base,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
         SUMAC_OK);
 }
 
@@ -163,8 +169,14 @@ static void health_takes_the_name_of_a_service_and_no_more(void **state)
 
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, &grpc__health__v1__health__descriptor, 0, &request.base, 0, true,
-            &client_handler, fixture, &call),
+            fixture->channel,
+            &(struct rpc_start){
+                .service = &grpc__health__v1__health__descriptor,
+                .message = &request.base,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
         SUMAC_OK);
 
     poll_until(fixture, &fixture->client.closed, 1);

@@ -279,8 +279,16 @@ static inline struct rpc_call *begin_stats(struct fixture *fixture, uint64_t dea
 
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, WIRE_OBSERVE, WIRE_OBSERVE_STATS, &request.base, deadline_us, true,
-            &client_handler, fixture, &call),
+            fixture->channel,
+            &(struct rpc_start){
+                .service = WIRE_OBSERVE,
+                .method = WIRE_OBSERVE_STATS,
+                .message = &request.base,
+                .deadline_us = deadline_us,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
         SUMAC_OK);
     return call;
 }
@@ -292,7 +300,13 @@ static inline struct rpc_call *begin_stream(struct fixture *fixture, unsigned me
 
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, WIRE_TRANSFER, method, NULL, 0, true, &client_handler, fixture,
+            fixture->channel,
+            &(struct rpc_start){
+                .service = WIRE_TRANSFER,
+                .method = method,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
             &call),
         SUMAC_OK);
     poll_until(fixture, &fixture->client.opened, opened + 1);

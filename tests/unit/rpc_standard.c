@@ -12,8 +12,15 @@ static struct rpc_call *begin_health(struct fixture *fixture, unsigned method, c
     request.service = (char *)(uintptr_t)service;
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, &grpc__health__v1__health__descriptor, method, &request.base, 0, true,
-            &client_handler, fixture, &call),
+            fixture->channel,
+            &(struct rpc_start){
+                .service = &grpc__health__v1__health__descriptor,
+                .method = method,
+                .message = &request.base,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
         SUMAC_OK);
     return call;
 }
@@ -148,7 +155,13 @@ static void reflect_under(struct fixture *fixture, const wire_service *service)
 
     assert_int_equal(
         rpc_channel_call(
-            fixture->channel, service, 0, NULL, 0, true, &reflection_handler, &seen, &call),
+            fixture->channel,
+            &(struct rpc_start){
+                .service = service,
+                .wait_for_ready = true,
+                .handler = &reflection_handler,
+                .user = &seen},
+            &call),
         SUMAC_OK);
     ask(call, &seen, NULL, NULL);
     poll_until(fixture, &seen.answers, 1);
