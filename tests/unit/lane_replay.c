@@ -86,6 +86,43 @@ static void a_part_that_came_in_pieces_is_one_record(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
+/* Those that the push names, over the variable's own. */
+static void a_function_is_recorded_with_its_hyperparameters(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
+    wire_hyperparameter *rates[] = {&rate};
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&function};
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    rate.name = (Sumac__V1__HyperparameterName)UPDATE_HYPERPARAMETER_LEARNING_RATE;
+    rate.value = 0.5;
+    function.function = (Sumac__V1__UpdateFunction)UPDATE_MOMENTUM;
+    function.hyperparameters = rates;
+    function.n_hyperparameters = 1;
+    piece.shard_id = MOMENTUM;
+    piece.function = 1;
+    piece.bytes = header.bytes = 16;
+    header.first = header.last = true;
+    header.sequence = 1;
+    header.functions = functions;
+    header.pieces = pieces;
+    header.n_functions = header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, values, 16);
+
+    talk_recorded(talk);
+    talk_expect(talk, "staged 1\n");
+}
+
 /* Shards without bytes are named, too: the versions in the answer are theirs. */
 static void a_shard_that_a_part_only_names_keeps_its_place(void **state)
 {
@@ -344,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_staged_part_is_recorded_with_all_that_its_turn_will_need),
         talk_test(a_part_that_came_in_pieces_is_one_record),
+        talk_test(a_function_is_recorded_with_its_hyperparameters),
         talk_test(a_shard_that_a_part_only_names_keeps_its_place),
         talk_test(a_part_that_is_applied_at_once_is_recorded_with_its_bytes),
         talk_test(a_part_that_carries_its_own_commit_is_committed_while_it_is_computed),
