@@ -12,6 +12,7 @@
 
 #include "peer_state.h"
 #include "lane_talk.h"
+#include "ps_core_check.h"
 #include "ps_core_state.h"
 
 /* The only ps of a cluster that lists nobody, and what its calls were answered. */
@@ -224,6 +225,28 @@ static void a_call_that_is_given_up_concerns_no_ps_but_ps_0(void **state)
     assert_int_equal(effects.count, 0);
 }
 
+/* It is dialled, and lost, in here: no driver has anything of it. */
+static void what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    const struct lane_event down = {
+        .kind = LANE_EVENT_PEER_DOWN,
+        .now_us = ps.talk->now_us,
+        .ps = 0,
+        .text = "it ended the stream"};
+    struct lane_effects effects;
+
+    join(&ps, 0); /* given */
+    assert_int_equal(ps.replied, 1);
+
+    ps_core_step(ps.talk->core, &down, &effects); /* when */
+
+    assert_int_equal(effects.count, 0); /* then */
+    assert_non_null(ps.talk->lane->coordinator);
+    join(&ps, 1); /* its lane hears of the next session at once */
+    assert_int_equal(ps.replied, 2);
+}
+
 /* One call for as many variables as it may name: two orders for each, one after the other. */
 static void create_many(struct ps_0 *ps)
 {
@@ -251,6 +274,14 @@ static void create_many(struct ps_0 *ps)
     call(ps, LANE_CALL_CREATE, &request.base);
 }
 
+static void expect_consistent(const struct ps_0 *ps)
+{
+    struct check check = {.text = ""};
+
+    ps_core_check(ps->talk->core, &check);
+    assert_string_equal(check.text, "");
+}
+
 /* Its own ps answers an order at once, and the judge has the next one ready. */
 static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next(void **state)
 {
@@ -266,6 +297,7 @@ static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_nex
         const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps.talk->now_us};
         struct lane_effects effects;
         assert_in_range(ps.talk->core->delivered, 1, PS_DELIVERIES_MAX + 2);
+        expect_consistent(&ps); /* what the next step has no memory of does not wait for it */
         ps_core_step(ps.talk->core, &tick, &effects);
         at_once = false;
         for (uint32_t i = 0; i < effects.count; i++) {
@@ -290,6 +322,7 @@ int main(void)
         talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
         talk_test(a_session_lives_by_what_the_lane_beside_reports),
         talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
+        talk_test(what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard),
         talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
     };
 
