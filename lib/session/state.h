@@ -393,6 +393,9 @@ void request_add(
     uint32_t piece_count);
 void requests_drop(struct session *session, struct pull *pull);
 void requests_rewind(struct session *session, struct link *link);
+/* The ps ended its pull stream for what was asked there: the pulls that were under way on it fail
+ * as it says. Those that were not sent yet are as they were. */
+void requests_fail(struct session *session, struct link *link, const struct sumac_error *given);
 void compose_pulls(struct session *session, struct link *link);
 void pull_answer(struct session *session, struct link *link, const struct session_event *event);
 

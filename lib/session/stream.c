@@ -217,6 +217,13 @@ static void break_stream(
     links_check(session); /* it asks for the tick at which this ps is given up */
 }
 
+/* The remedy is another call: the same, asked again, would end the next stream. */
+static bool is_of_what_was_asked(const struct sumac_error *given)
+{
+    return given != NULL && given->status != SUMAC_OK && given->reason < SUMAC_REASON_PS_MISSING &&
+           !is_worth_retrying(given);
+}
+
 void stream_lost(struct session *session, const struct session_event *event)
 {
     if (event->ps >= session->link_count || session->phase == PHASE_OVER)
@@ -226,10 +233,13 @@ void stream_lost(struct session *session, const struct session_event *event)
     if (stream->generation != event->generation || stream->state < STREAM_OPENING)
         return;
     shut(stream);
-    if (!is_final(session, link, event->error))
-        break_stream(
-            session, link, event->stream_kind,
-            event->error != NULL ? event->error->text : "no reason given");
+    if (is_final(session, link, event->error))
+        return;
+    if (event->stream_kind == SESSION_PULL_STREAM && is_of_what_was_asked(event->error))
+        requests_fail(session, link, event->error);
+    break_stream(
+        session, link, event->stream_kind,
+        event->error != NULL ? event->error->text : "no reason given");
 }
 
 static void check_stream(struct session *session, struct link *link, enum session_stream_kind kind)

@@ -391,6 +391,65 @@ static void an_idle_pull_stream_that_breaks_is_left_alone(void **state)
     talk_close(&talk);
 }
 
+/* Of two pulls one was sent. */
+static void a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_under_way(void **state)
+{
+    (void)state;
+    static const struct sumac_error ends[] = {
+        {SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a pull without a number"},
+        {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull"},
+        {SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSPECIFIED, "no such method"}};
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct talk talk;
+        talk_open(&talk, 2);
+        uint8_t into[8];
+        const struct session_piece pieces[] = {
+            talk_piece(0, 10, into, 4), talk_piece(1, 11, into + 4, 4)};
+        pull(&talk, &(struct session_pull){.token = 5, .pieces = pieces, .piece_count = 2});
+        pull_writable(&talk, 1); /* given */
+        pull(&talk, &(struct session_pull){.token = 6, .pieces = &pieces[1], .piece_count = 1});
+
+        talk_ended(&talk, 1, SESSION_PULL_STREAM, &ends[i]);
+
+        const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+        assert_non_null(pulled);
+        assert_int_equal(pulled->token, 5);
+        assert_int_equal(pulled->error.status, ends[i].status);
+        assert_int_equal(pulled->error.reason, ends[i].reason);
+        assert_non_null(strstr(pulled->error.text, "ps 1 at h1:2222 ended the pull stream: "));
+        assert_non_null(strstr(pulled->error.text, ends[i].text));
+        assert_null(talk_nth(&talk, SESSION_EFFECT_PULLED, 1));
+        assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+        talk_tick_when_due(&talk); /* the other one is asked for on the next stream */
+        assert_int_equal(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)->generation, 2);
+        pull_writable(&talk, 1);
+        assert_int_equal(asked(&talk)->n_pieces, 1);
+        talk_close(&talk);
+    }
+}
+
+/* gRPC itself is short of memory, or the ps has too many calls: the same may come to something. */
+static void one_that_grpc_ends_for_want_of_room_is_opened_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct sumac_error end = {.status = SUMAC_RESOURCE_EXHAUSTED, .text = "too many calls"};
+
+    talk_open(&talk, 1);
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+
+    talk_ended(&talk, 0, SESSION_PULL_STREAM, &end);
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    talk_tick_when_due(&talk);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_close(&talk);
+}
+
 static void a_pull_that_is_not_answered_times_out_and_names_the_ps(void **state)
 {
     (void)state;
@@ -594,6 +653,9 @@ int main(void)
         cmocka_unit_test(a_view_that_ends_every_time_ends_the_pull),
         cmocka_unit_test(a_pull_is_asked_for_again_on_the_next_stream),
         cmocka_unit_test(an_idle_pull_stream_that_breaks_is_left_alone),
+        cmocka_unit_test(
+            a_pull_stream_that_the_ps_ends_for_what_was_asked_fails_what_was_under_way),
+        cmocka_unit_test(one_that_grpc_ends_for_want_of_room_is_opened_again),
         cmocka_unit_test(a_pull_that_is_not_answered_times_out_and_names_the_ps),
         cmocka_unit_test(a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up),
         cmocka_unit_test(what_a_ps_refuses_ends_the_pull),

@@ -416,17 +416,23 @@ talk_closed(struct talk *talk, uint32_t ps, bool decided, uint64_t final, uint64
     talk_closed_for(talk, ps, decided, final, voided, NULL);
 }
 
-static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_stream_kind kind)
+static inline void talk_ended(
+    struct talk *talk, uint32_t ps, enum session_stream_kind kind, const struct sumac_error *error)
 {
-    const struct sumac_error error = {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"};
-
     talk_step(
         talk, (struct session_event){
                   .kind = SESSION_EVENT_STREAM_LOST,
                   .ps = ps,
                   .stream_kind = kind,
                   .generation = talk->generation[ps][kind],
-                  .error = &error});
+                  .error = error});
+}
+
+static inline void talk_lost(struct talk *talk, uint32_t ps, enum session_stream_kind kind)
+{
+    const struct sumac_error error = {.status = SUMAC_UNAVAILABLE, .text = "Socket closed"};
+
+    talk_ended(talk, ps, kind, &error);
 }
 
 /* A tick at the time that the last event asked for first. */
