@@ -285,7 +285,8 @@ void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);
 /* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
- * Else DEADLINE_EXCEEDED, naming the ps that was silent for longest. */
+ * Else DEADLINE_EXCEEDED, naming the ps that ended its stream, and why, or else the one that was
+ * silent for longest. */
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
 bool transfer_poll(struct transfer *transfer);

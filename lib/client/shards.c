@@ -11,6 +11,7 @@
 #include "error.h"
 #include "text.h"
 
+#define WAITED_FOR_BYTES 448u
 #define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 struct transfer *transfer_take(struct sumac_client *client)
@@ -314,6 +315,25 @@ static uint32_t find_silent(const struct transfer *transfer)
     return silent;
 }
 
+/* A ps that ends its stream again and again is heard from, and takes nothing: it is named before
+ * one that is silent, with its reason. */
+static const char *waited_for_text(const struct transfer *transfer, char *text, size_t text_bytes)
+{
+    const struct sumac_client *client = transfer->client;
+    const uint64_t token = (uint64_t)(uintptr_t)transfer;
+    struct session_trouble trouble;
+
+    assert(text_bytes > 0);
+    if (client->session == NULL || !session_find_trouble(client->session, token, &trouble))
+        return client_peer_text(client, find_silent(transfer), text, text_bytes);
+    const size_t said = strlen(client_peer_text(client, trouble.ps, text, text_bytes));
+    (void)text_print(
+        text + said, text_bytes - said, "; its %s stream ended %s ago: %s",
+        trouble.stream_kind == SESSION_PUSH_STREAM ? "push" : "pull",
+        text_time_us(client_now_us() - trouble.ended_us).text, trouble.text);
+    return text;
+}
+
 /* Until it is over or the time is, with a line now and then: for whom, and how much longer. */
 static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us)
 {
@@ -325,11 +345,10 @@ static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t u
             return true;
         if (client_now_us() >= until_us)
             return false;
-        char peer[192];
+        char peer[WAITED_FOR_BYTES];
         client_log(
             client, "a %s waits for %s; gives up in %s", noun,
-            client_peer_text(client, find_silent(transfer), peer, sizeof peer),
-            client_time_until(until_us).text);
+            waited_for_text(transfer, peer, sizeof peer), client_time_until(until_us).text);
     }
 }
 
@@ -350,11 +369,11 @@ enum sumac_status transfer_wait(
     done = done && transfer_is_done(transfer);
     enum sumac_status status = SUMAC_OK;
     if (!done) {
-        char peer[192];
+        char peer[WAITED_FOR_BYTES];
         status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "the %s was not over within %s; it waits for %s", noun, text_time_ms(timeout_ms).text,
-            client_peer_text(client, find_silent(transfer), peer, sizeof peer));
+            waited_for_text(transfer, peer, sizeof peer));
     } else {
         assert(transfer->over);
         status = transfer->error.status;

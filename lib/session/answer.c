@@ -204,6 +204,8 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
     if (answer->greeting != NULL &&
         !stream_greeted(session, link, SESSION_PUSH_STREAM, answer->greeting))
         return;
+    if (answer->n_staged + answer->n_refused + answer->n_done > 0)
+        link->streams[SESSION_PUSH_STREAM].troubled = false;
     for (size_t i = 0; i < answer->n_staged; i++)
         on_staged(session, link, answer->staged[i]);
     for (size_t i = 0; i < answer->n_refused; i++)

@@ -230,6 +230,7 @@ static void time_out(struct session *session, struct pull *pull)
             "ps %" PRIu32 " at %s did not answer a pull within %s; it was last heard from %s ago",
             ps, address, text_time_ms(pull->timeout_ms).text,
             text_time_us(session->now_us - heard_us).text);
+    trouble_tell(session, request->link, SESSION_PULL_STREAM, &error);
     pull_over(session, pull, &error);
 }
 

@@ -312,6 +312,7 @@ static void name_silent_ps(
             "; push %" PRIu64 " waits for ps %" PRIu32 " at %s, last heard from %s ago",
             part->push->sequence, link->ps, ps_address(session, link->ps),
             text_time_us(session->now_us - link->heard_us).text);
+        trouble_tell(session, link, SESSION_PUSH_STREAM, error);
         return;
     }
 }
@@ -331,8 +332,11 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
-    if (error.reason == SUMAC_REASON_TIMED_OUT)
+    if (error.reason == SUMAC_REASON_TIMED_OUT) {
+        if (request->pull->after_own_pushes)
+            trouble_tell(session, request->link, SESSION_PUSH_STREAM, &error);
         name_silent_ps(session, request, &error);
+    }
     unsend(request);
     link_touch(session, request->link); /* there may be room for the next one */
     pull_over(session, request->pull, &error);
@@ -370,6 +374,7 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
     if (request == NULL || !request->sent)
         return;
     assert(request->pull != NULL);
+    link->streams[SESSION_PULL_STREAM].troubled = false;
     if (answer->status != 0) {
         fail_request(session, request, answer);
         return;

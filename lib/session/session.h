@@ -219,6 +219,19 @@ void session_step(
 
 void session_read(const struct session *session, struct session_state *state);
 
+/* Why a stream that a push or a pull waits for ended: its ps has accepted nothing since, though it
+ * may have greeted. */
+struct session_trouble {
+    uint32_t ps;
+    enum session_stream_kind stream_kind;
+    uint64_t ended_us;
+    const char *text; /* lent until the next step */
+};
+
+/* Of the push or pull of that token. False: no ps that it waits for has ended its stream. */
+bool session_find_trouble(
+    const struct session *session, uint64_t token, struct session_trouble *trouble);
+
 /* What a part takes of a session's grant of staging on one ps, and what would grant as much. */
 struct session_room {
     bool known; /* that ps has said its grant */

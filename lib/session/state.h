@@ -7,6 +7,7 @@
  *   join.c     join, lease, leave, the end
  *   call.c     unary calls: made when due, answered, made again, given up
  *   stream.c   opened, lost, greeted, given up
+ *   trouble.c  why the last one ended
  *   push.c     a push is taken in, numbered, over
  *   answer.c   what a ps says about pushes; the commit advances
  *   compose.c  what goes out on a push stream, message by message
@@ -31,6 +32,7 @@
 #define SESSION_STEP_BYTES_MAX ((size_t)1 << 28)
 #define SESSION_SPARE_BYTES_MAX                                                                    \
     67108864u /* of large blocks that were given back, for the next takers */
+#define SESSION_TROUBLE_BYTES_MAX 192u /* of the sentence that a stream ended with */
 #define NEVER UINT64_MAX
 
 struct link;
@@ -150,6 +152,13 @@ struct stream {
     bool writable;
     bool hello_sent;
     bool greeted;
+    bool troubled; /* the last one ended, and nothing was accepted since */
+};
+
+/* Why the last stream of a kind ended. */
+struct trouble {
+    uint64_t ended_us;
+    char text[SESSION_TROUBLE_BYTES_MAX];
 };
 
 /* What the session has with one ps. */
@@ -187,6 +196,7 @@ struct link {
     struct request *request_cursor; /* the next to be sent */
     uint32_t sent_requests;         /* not answered, of pulls_max */
     uint32_t cancels_due;
+    struct trouble troubles[2]; /* of the streams that are `troubled` */
 };
 
 enum phase {
@@ -356,6 +366,15 @@ void stopping_check(struct session *session);
 void links_check(struct session *session);
 /* The process slept: its own silence is nobody's. */
 void links_excuse(struct session *session, uint64_t slept_us);
+
+/* trouble.c */
+/* This stream has just ended. */
+void trouble_note(
+    struct session *session, struct link *link, enum session_stream_kind kind, const char *why);
+/* A text that speaks of this ps goes on with why its stream ended, if that is all it said. */
+void trouble_tell(
+    const struct session *session, const struct link *link, enum session_stream_kind kind,
+    struct sumac_error *error);
 
 /* push.c */
 void push_accept(struct session *session, const struct session_push *wanted);

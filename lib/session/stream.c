@@ -198,6 +198,7 @@ static void break_stream(
     struct stream *stream = &link->streams[kind];
 
     assert(stream->state == STREAM_SHUT);
+    trouble_note(session, link, kind, why);
     const uint32_t delay_ms = backoff_ms(session, stream->failures++);
     if (kind == SESSION_PULL_STREAM) {
         requests_rewind(session, link);

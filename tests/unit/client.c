@@ -317,6 +317,35 @@ static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **st
     forget(&known);
 }
 
+static void a_wait_names_the_ps_that_ends_its_stream_and_why(void **state)
+{
+    (void)state;
+    struct known known;
+    struct talk talk;
+    struct sumac_error error = {0};
+    const struct sumac_error end = {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "short"};
+
+    know(&known);
+    talk_open(&talk, 2);
+    talk.now_us = client_now_us();
+    known.client.session = talk.session;
+    known.client.peer_count = 2;
+    known.client.peers[1] = (struct peer){.address = "h1:1", .heard_us = talk.now_us};
+    known.client.peers[0].address = "h0:1"; /* never heard from, and not waited for */
+    talk_push_to(&talk, (uint64_t)(uintptr_t)known.transfer, 2);
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &end);
+
+    client_unlock(&known.client);
+    assert_int_equal(transfer_wait(known.transfer, "push", 0, &error), SUMAC_DEADLINE_EXCEEDED);
+    client_lock(&known.client);
+
+    assert_non_null(strstr(error.text, "it waits for ps 1 at h1:1, which was last heard from "));
+    assert_non_null(strstr(strstr(error.text, "; its push stream ended "), " ago: short"));
+    known.client.session = NULL;
+    talk_close(&talk);
+    forget(&known);
+}
+
 static bool is_scarce;
 
 static void *take_while_there_is(void *context, size_t bytes)
@@ -746,6 +775,7 @@ int main(void)
         cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
         cmocka_unit_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
         cmocka_unit_test(a_pull_that_is_over_by_its_deadline_is_not_still_under_way),
+        cmocka_unit_test(a_wait_names_the_ps_that_ends_its_stream_and_why),
         cmocka_unit_test(a_push_is_not_over_while_its_bytes_are_lent),
         cmocka_unit_test(a_session_without_memory_ends_all_that_is_under_way),
         cmocka_unit_test(a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back),

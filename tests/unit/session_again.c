@@ -199,6 +199,83 @@ static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
     talk_close(&talk);
 }
 
+/* ---- a wait says why */
+
+static const struct sumac_error short_of_memory = {
+    SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "ps 1 has no memory for a part"};
+
+/* That of ps 1, which has no memory, is told of the push of this token. */
+static void assert_troubled(const struct talk *talk, uint64_t token)
+{
+    struct session_trouble trouble;
+
+    assert_true(session_find_trouble(talk->session, token, &trouble));
+    assert_int_equal(trouble.ps, 1);
+    assert_int_equal(trouble.stream_kind, SESSION_PUSH_STREAM);
+    assert_string_equal(trouble.text, short_of_memory.text);
+}
+
+static bool is_troubled(const struct talk *talk, uint64_t token)
+{
+    struct session_trouble trouble;
+
+    return session_find_trouble(talk->session, token, &trouble);
+}
+
+/* It is heard from all the time. */
+static void a_push_knows_why_a_ps_that_greets_takes_nothing(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 2);
+    talk_push_out(&talk, 1, 1);
+    talk_push_out(&talk, 2, 3);
+    talk_push_out(&talk, 3, 1);
+    assert_false(is_troubled(&talk, 2));
+
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+    assert_troubled(&talk, 2);
+    assert_troubled(&talk, 3);             /* it is committed after push 2 */
+    assert_false(is_troubled(&talk, 1));   /* it does not wait for ps 1 */
+    assert_false(is_troubled(&talk, 100)); /* there is none */
+    while (talk.generation[1][SESSION_PUSH_STREAM] == 1)
+        talk_tick_when_due(&talk);
+    talk_hello(&talk, 1);
+    talk_greet(&talk, 1);
+    assert_troubled(&talk, 2); /* a greeting is no reason to forget it */
+
+    talk_staged(&talk, 1, 2);
+
+    assert_false(is_troubled(&talk, 2));
+    assert_false(is_troubled(&talk, 3));
+    talk_close(&talk);
+}
+
+/* Nor is it forgotten when the next one ends, which says what it ended with. */
+static void a_push_without_a_sequence_knows_why_its_ps_has_not_greeted(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_join_member(&talk, 2);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+    talk_push_to(&talk, 1, 1);
+    talk_push_to(&talk, 2, 3);
+    assert_false(is_troubled(&talk, 2));
+    talk_lost(&talk, 1, SESSION_PUSH_STREAM);
+    assert_true(is_troubled(&talk, 2));
+    while (talk.generation[1][SESSION_PUSH_STREAM] == 1)
+        talk_tick_when_due(&talk);
+
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+
+    assert_troubled(&talk, 2);
+    assert_false(is_troubled(&talk, 1));
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +288,8 @@ int main(void)
         cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
         cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
+        cmocka_unit_test(a_push_knows_why_a_ps_that_greets_takes_nothing),
+        cmocka_unit_test(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

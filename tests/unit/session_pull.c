@@ -503,6 +503,93 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
     talk_close(&talk);
 }
 
+static const struct sumac_error busy = {
+    SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY, "too many streams are open"};
+
+static void a_pull_that_times_out_says_why_its_stream_ended(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_trouble trouble;
+
+    talk_open(&talk, 2);
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(1, 11, into, 4);
+    pull(
+        &talk,
+        &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1, .timeout_ms = 1000});
+    pull_writable(&talk, 1);
+    assert_false(session_find_trouble(talk.session, 5, &trouble));
+    talk_ended(&talk, 1, SESSION_PULL_STREAM, &busy); /* given */
+    assert_true(session_find_trouble(talk.session, 5, &trouble));
+    assert_int_equal(trouble.ps, 1);
+    assert_int_equal(trouble.stream_kind, SESSION_PULL_STREAM);
+    assert_string_equal(trouble.text, busy.text);
+
+    talk_tick_after(&talk, 1250);
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_int_equal(pulled->error.reason, SUMAC_REASON_TIMED_OUT);
+    assert_non_null(
+        strstr(pulled->error.text, "; its pull stream ended 1.25 s ago: too many streams are"));
+    talk_close(&talk);
+}
+
+static void an_answer_to_a_pull_is_the_end_of_its_streams_trouble(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_trouble trouble;
+
+    talk_open(&talk, 1);
+    char into[5] = "....";
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+    talk_broke(&talk, 0, SESSION_PULL_STREAM);
+    pull_writable(&talk, 0);
+    assert_true(session_find_trouble(talk.session, 5, &trouble)); /* given */
+
+    answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "ab", .bytes = 2});
+
+    assert_false(session_find_trouble(talk.session, 5, &trouble));
+    talk_close(&talk);
+}
+
+/* Push 1 has a part on either ps; the pull is asked for on ps 0. */
+static void a_pull_that_waited_for_a_push_says_why_the_push_streams_ended(void **state)
+{
+    (void)state;
+
+    for (uint32_t ps = 0; ps < 2; ps++) {
+        struct talk talk;
+        struct session_trouble trouble;
+        talk_open(&talk, 2);
+        uint8_t into[4];
+        const struct session_piece piece = talk_piece(0, 10, into, 4);
+        talk_push_out(&talk, 1, 3);
+        pull(
+            &talk, &(struct session_pull){
+                       .token = 5, .pieces = &piece, .piece_count = 1, .after_own_pushes = true});
+        pull_writable(&talk, 0);
+        const uint64_t request = asked(&talk)->request;
+        talk_ended(&talk, ps, SESSION_PUSH_STREAM, &busy);
+        assert_true(session_find_trouble(talk.session, 5, &trouble));
+        assert_int_equal(trouble.stream_kind, SESSION_PUSH_STREAM);
+        assert_int_equal(trouble.ps, ps);
+
+        answer_status(&talk, 0, request, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT);
+
+        const char *text = talk_find(&talk, SESSION_EFFECT_PULLED)->error.text;
+        const char *ended = strstr(text, "; its push stream ended ");
+        assert_non_null(ended);
+        assert_non_null(strstr(ended, busy.text));
+        assert_int_equal(ended > strstr(text, "; push 1 waits for ps 1"), ps == 1);
+        talk_close(&talk);
+    }
+}
+
 static void what_a_ps_refuses_ends_the_pull(void **state)
 {
     (void)state;
@@ -658,6 +745,9 @@ int main(void)
         cmocka_unit_test(one_that_grpc_ends_for_want_of_room_is_opened_again),
         cmocka_unit_test(a_pull_that_is_not_answered_times_out_and_names_the_ps),
         cmocka_unit_test(a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up),
+        cmocka_unit_test(a_pull_that_times_out_says_why_its_stream_ended),
+        cmocka_unit_test(an_answer_to_a_pull_is_the_end_of_its_streams_trouble),
+        cmocka_unit_test(a_pull_that_waited_for_a_push_says_why_the_push_streams_ended),
         cmocka_unit_test(what_a_ps_refuses_ends_the_pull),
         cmocka_unit_test(an_answer_beyond_what_was_asked_touches_no_memory),
         cmocka_unit_test(nor_does_one_that_goes_on_beyond_it),
