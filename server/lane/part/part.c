@@ -27,6 +27,11 @@ static const uint32_t moves[] = {
     [PART_OVER] = 0,
 };
 
+static void give_to_pool(void *context, uint8_t *data, uint32_t bytes)
+{
+    sized_pool_give(context, data, bytes);
+}
+
 bool lane_part_init(struct lane *lane)
 {
     struct parts *parts = memory_take(lane->memory, sizeof *parts);
@@ -34,7 +39,7 @@ bool lane_part_init(struct lane *lane)
     assert(lane->parts == NULL);
     if (parts == NULL)
         return false;
-    *parts = (struct parts){.last = 0};
+    *parts = (struct parts){.pool_owner = {.give = give_to_pool, .context = &lane->bytes}};
     pool_init(&parts->parts, lane->memory, sizeof(struct lane_part), 64);
     pool_init(&parts->chunks, lane->memory, sizeof(struct chunk), 64);
     pool_init(&parts->refusals, lane->memory, sizeof(struct refusal), 8);
@@ -258,7 +263,7 @@ static void keep_chunks(struct lane *lane, struct lane_part *part)
 static void free_chunk(struct lane *lane, struct chunk *chunk)
 {
     assert(chunk->used <= chunk->bytes);
-    sized_pool_give(&lane->bytes, chunk->data, chunk->bytes);
+    chunk->owner->give(chunk->owner->context, chunk->data, chunk->bytes);
     pool_give(&lane->parts->chunks, chunk);
 }
 

@@ -8,8 +8,8 @@
  *   entries: shards that the part touches, once each, in the order of the pieces
  *
  * What a part holds is taken where it is filled (part.c, piece.c, staging.c) and given back with
- * the part (part.c); its refusal goes over to the session, which gives it back when it need not be
- * remembered (voided.c).
+ * the part (part.c), each chunk to its owner; its refusal goes over to the session, which gives it
+ * back when it need not be remembered (voided.c).
  */
 #ifndef LANE_PART_H
 #define LANE_PART_H
@@ -27,8 +27,19 @@
 #define ANSWERS_BESIDE_BYTES_MAX                                                                   \
     131072u /* of a session's answers, beside its grant: to refusals that are said again */
 
+/* Whose a chunk's memory is: the lane's pool, or somebody who lends what he has received. It gets
+ * back, once, just what it gave; the lane's thread calls it, from within a step, and it must not
+ * step the lane. It outlives the lane's chunks. */
+struct chunk_owner {
+    void (*give)(void *context, uint8_t *data, uint32_t bytes);
+    void *context;
+};
+
+/* What is not used is filled by what is copied next: memory that is to be read only is used whole
+ * from the start. */
 struct chunk {
     LINKS(struct chunk) in_part;
+    const struct chunk_owner *owner;
     uint8_t *data;
     uint32_t bytes, used;
 };
@@ -176,6 +187,14 @@ void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece
 void lane_piece_mark(struct lane *lane, struct lane_part *part);
 
 /* staging.c: bytes of pieces, copied while they are hot */
+
+/* The part goes on in this chunk, whose links are empty: its data are aligned as runs are, and what
+ * is used of it are whole elements of the last run, looked at already. They count as received; the
+ * session's grant has had them since the header, whoever owns them. True: taken, and `owner->give`
+ * is called when the part, and the records that point to it, are done. False: no memory, and it is
+ * the caller's still. */
+bool lane_staging_add(struct lane *lane, struct lane_part *part, const struct chunk *given);
+
 struct payload {
     const struct span *spans;
     size_t count;

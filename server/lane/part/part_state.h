@@ -10,9 +10,10 @@
 
 struct parts {
     struct pool parts, chunks, refusals;
-    LIST(struct chunk) recorded; /* of parts that are over: records of this step lie in them */
-    uint64_t last;               /* number of a part */
-    uint64_t marking;            /* number of the part whose marks are on its shards (piece.c) */
+    struct chunk_owner pool_owner; /* of the chunks that bytes are copied to: lane->bytes */
+    LIST(struct chunk) recorded;   /* of parts that are over: records of this step lie in them */
+    uint64_t last;                 /* number of a part */
+    uint64_t marking;              /* number of the part whose marks are on its shards (piece.c) */
 };
 
 /* The part that looked up the shard last, by its number, and the place that the shard has in it. */

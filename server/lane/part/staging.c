@@ -2,16 +2,31 @@
 /* staging.c -- the bytes of a part's pieces, copied into chunks while they are hot, floats checked
  * in the same pass.
  *
- * A run begins aligned to 16 bytes, and chunks hold whole multiples of 64, so an element never lies
- * in two chunks. On the wire it may lie in two spans: its bytes are put together here, and then it
- * is checked.
+ * A run begins aligned to 16 bytes, the pool's chunks hold whole multiples of 64, and those of
+ * other owners whole elements, so an element never lies in two chunks. On the wire it may lie in
+ * two spans: its bytes are put together here, and then it is checked.
  */
 #include "part_state.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A new chunk at the end, for `bytes` or as much as a chunk holds. */
+bool lane_staging_add(struct lane *lane, struct lane_part *part, const struct chunk *given)
+{
+    assert(given->owner != NULL);
+    assert(given->used <= given->bytes);
+    assert((uintptr_t)given->data % RUN_ALIGNMENT_BYTES == 0);
+    assert(given->used <= part->bytes - part->received);
+    struct chunk *chunk = pool_take(&lane->parts->chunks);
+    if (chunk == NULL)
+        return false;
+    *chunk = *given;
+    LIST_APPEND(&part->chunks, chunk, in_part);
+    part->received += given->used;
+    return true;
+}
+
+/* A new chunk of the pool's at the end, for `bytes` or as much as a chunk holds. */
 static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
     assert(part->received <= part->bytes);
@@ -21,17 +36,17 @@ static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
         wanted = bytes;
     if (wanted > STAGING_CHUNK_BYTES)
         wanted = STAGING_CHUNK_BYTES;
-    struct chunk *chunk = pool_take(&lane->parts->chunks);
-    if (chunk == NULL)
+    const uint32_t rounded = (uint32_t)sized_pool_bytes(wanted);
+    const struct chunk chunk = {
+        .owner = &lane->parts->pool_owner,
+        .data = sized_pool_take(&lane->bytes, rounded),
+        .bytes = rounded};
+    if (chunk.data == NULL)
         return false;
-    chunk->bytes = (uint32_t)sized_pool_bytes(wanted);
-    chunk->data = sized_pool_take(&lane->bytes, chunk->bytes);
-    if (chunk->data == NULL) {
-        pool_give(&lane->parts->chunks, chunk);
-        return false;
-    }
-    LIST_APPEND(&part->chunks, chunk, in_part);
-    return true;
+    if (lane_staging_add(lane, part, &chunk))
+        return true;
+    sized_pool_give(&lane->bytes, chunk.data, rounded);
+    return false;
 }
 
 bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes)
