@@ -253,11 +253,28 @@ void judge_add_answered(
     judge_log(judge, "%s", variable->failure.text);
 }
 
+/* Fail every create of several that names this variable, whichever of them it waits for. At most
+ * JUDGE_CALLS_MAX lists are looked through, and each that has it is gone then. */
+static void fail_lists_of(struct judge *judge, const struct judge_variable *variable)
+{
+    for (struct judge_call *call = judge->calls.first; call != NULL;) {
+        if (call->list == NULL || !judge_list_has(call->list, variable->id)) {
+            call = call->in_judge.next;
+            continue;
+        }
+        judge_fail(
+            judge, call->call, variable->failure.status, variable->failure.reason, "%s",
+            variable->failure.text);
+        call = drop_call(judge, call);
+    }
+}
+
 void judge_add_complete(struct judge *judge, struct judge_variable *variable)
 {
     assert(variable->state == JUDGE_VARIABLE_ADDING);
     if (variable->failure.status != SUMAC_OK) {
         fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &variable->failure);
+        fail_lists_of(judge, variable);
         delete_everywhere(judge, variable);
         return;
     }

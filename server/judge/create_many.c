@@ -166,8 +166,8 @@ static void answer(struct judge *judge, uint64_t call, const struct judge_list *
     if (gone < list->count) {
         judge_fail(
             judge, call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
-            "variable number %u of the %u of this create was deleted, or could not be made, while "
-            "the others were: create them again",
+            "variable number %u of the %u of this create was deleted while the others were made: "
+            "create them again",
             gone + 1, list->count);
         return;
     }
@@ -188,6 +188,15 @@ bool judge_list_go_on(struct judge *judge, struct judge_call *call)
         call->variable = variable;
         LIST_APPEND(&variable->waiting, call, of_variable);
     }
+    return false;
+}
+
+bool judge_list_has(const struct judge_list *list, uint64_t id)
+{
+    /* Those before it are published. */
+    for (uint32_t i = list->at; i < list->count; i++)
+        if (list->ids[i] == id)
+            return true;
     return false;
 }
 

@@ -520,6 +520,8 @@ void judge_create_many(
     struct judge *judge, const struct judge_event *event, struct judge_session *session);
 /* What a call with a list waited for is published. True: the call was answered, or failed. */
 bool judge_list_go_on(struct judge *judge, struct judge_call *call);
+/* Of those that are waited for. */
+bool judge_list_has(const struct judge_list *list, uint64_t id);
 void judge_list_give(struct judge *judge, struct judge_list *list);
 
 /* create.c */

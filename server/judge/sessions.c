@@ -293,7 +293,7 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
         judge_fail(
             judge, call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
             "ps 0 knows no such session: it was restarted since the join and its state is lost, or "
-            "the session ended long ago; join anew");
+            "the session ended long ago, or no join has given this id; join anew");
         return NULL;
     }
     if (!is_open(session)) {

@@ -210,6 +210,24 @@ static void what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next(void **
     assert_int_equal(created(many, 3)->variable_count, 3);
 }
 
+/* Whichever of them is waited for when it fails. */
+static void one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands(void **state)
+{
+    struct many *many = *state;
+
+    many->world->ps[1].silent = true;
+    const uint64_t call = world_create_many(many->world, many->session, many->list, 3);
+    many->world->ps[1].bad_add = 3;
+    many->world->ps[1].silent = false;
+    world_settle_down(many->world);
+
+    const struct world_answer *answer = world_answer(many->world, call);
+    assert_int_equal(answer->status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(answer->reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_non_null(strstr(answer->text, "cannot make its part of v2"));
+    assert_int_equal(created(many, 3)->variable_count, 3);
+}
+
 /* It was there when the call came, and goes while another is made. */
 static void one_that_is_deleted_while_the_others_are_made_is_named(void **state)
 {
@@ -255,6 +273,7 @@ int main(void)
         many_test(a_list_that_is_too_long_is_refused_with_both_figures),
         many_test(an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again),
         many_test(what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next),
+        many_test(one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands),
         many_test(one_that_is_deleted_while_the_others_are_made_is_named),
         many_test(without_memory_for_the_list_the_call_is_answered),
     };

@@ -536,7 +536,7 @@ a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(voi
     assert_string_equal(
         world_answer(world, unknown)->text,
         "ps 0 knows no such session: it was restarted since the join and its state is lost, or the "
-        "session ended long ago; join anew");
+        "session ended long ago, or no join has given this id; join anew");
     world_free(world);
 }
 

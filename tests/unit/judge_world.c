@@ -340,7 +340,9 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
     message.answers = order->number;
     const bool needs_memory = order->kind == ORDER_ADD_SHARDS || order->kind == ORDER_CLOSE ||
                               order->kind == ORDER_DECIDE;
-    if (needs_memory && from->out_of_memory) {
+    from->adds += order->kind == ORDER_ADD_SHARDS;
+    const bool bad = order->kind == ORDER_ADD_SHARDS && from->adds == from->bad_add;
+    if ((needs_memory && from->out_of_memory) || bad) {
         message.status = SUMAC_RESOURCE_EXHAUSTED;
         message.reason = (Sumac__V1__Reason)SUMAC_REASON_OUT_OF_MEMORY;
         message.message = (char *)"no memory";

@@ -179,8 +179,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_create(
     struct sumac_variable **variable, struct sumac_error *error);
 
 /* Create `count` variables, or find those that are defined the same way: one message for each 256
- * of them or so, and not one for each. Those that their creator assigns are created one by one,
- * after the others.
+ * of them, or for fewer that have many shards, and not one for each. Those that their creator
+ * assigns are created one by one, after the others.
  *
  * Borrows  all that the options point to, as sumac_client_create. Refs  likewise.
  * Lends    variables[0 … count - 1] in the order of the options, until the close; written on
