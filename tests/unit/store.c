@@ -297,6 +297,32 @@ static void what_is_deleted_is_given_back_a_block_at_a_time(void **state)
     assert_int_equal(store->leaving_bytes, 0);
 }
 
+/* As much again finds room at once, though the bound has none for both: what leaves is not of it.
+ */
+static void what_leaves_is_beside_the_bound_of_the_state(void **state)
+{
+    enum { STATE = 5 << 20, elements = (4 << 20) / sizeof(float) };
+    struct fixture *fixture = *state;
+    struct store store;
+
+    store_init(&store, &fixture->memory, 0, 1); /* none is kept spare */
+    store_bound_state(&store, STATE);
+    struct variable *variable = add(&store, 1, elements, UPDATE_SGD); /* given */
+    store_delete(&store, variable);
+    const uint64_t leaving = store.leaving_bytes;
+    assert_true(leaving > elements * sizeof(float));
+
+    add(&store, 2, elements, UPDATE_SGD); /* when */
+
+    assert_int_equal(store.leaving_bytes, leaving); /* then */
+    assert_in_range(store_state_bytes(&store), elements * sizeof(float), STATE);
+    while (store_is_leaving(&store))
+        (void)store_reclaim(&store);
+    assert_true(fixture->bytes_taken <= STATE + SIZED_POOL_EMPTY_BYTES_MAX);
+    expect_consistent(&store);
+    store_deinit(&store);
+}
+
 /* Each goes when its last user lets go, and looks at no other. */
 static void a_shard_leaves_for_itself(void **state)
 {
@@ -440,6 +466,7 @@ int main(void)
         store_test(what_lies_between_small_variables_is_of_the_state),
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
         store_test(what_is_deleted_is_given_back_a_block_at_a_time),
+        store_test(what_leaves_is_beside_the_bound_of_the_state),
         store_test(a_shard_leaves_for_itself),
         store_test(a_shard_is_assigned_when_all_its_elements_are),
         store_test(what_is_never_assigned_leaves_nothing_behind),
