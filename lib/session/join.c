@@ -132,7 +132,8 @@ join_failed(struct session *session, const struct call *call, const struct sumac
     struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
 
     (void)call;
-    assert(session->phase == PHASE_JOINING);
+    if (session->phase != PHASE_JOINING)
+        return;
     if (named.reason == SUMAC_REASON_PS_MISSING)
         (void)find_missing(session, &named);
     session_end(session, &named, NULL);
