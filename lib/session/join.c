@@ -65,11 +65,8 @@ static const wire_message *compose_join(struct session *session, const struct ca
 static void joined(struct session *session, const struct call *call, const wire_message *message)
 {
     (void)call;
+    assert(session->phase == PHASE_JOINING);
     const wire_join_reply *reply = (const wire_join_reply *)message;
-
-    /* Who leaves, or has ended, meanwhile wants no session: its lease ends it. */
-    if (session->phase != PHASE_JOINING)
-        return;
     if (reply->session_id.len != sizeof session->session_id || reply->n_ps_addresses == 0 ||
         reply->n_ps_addresses > SESSION_PS_MAX) {
         struct sumac_error error;
@@ -132,8 +129,7 @@ join_failed(struct session *session, const struct call *call, const struct sumac
     struct sumac_error named = name_unanswered(session, "open a session at every ps", error);
 
     (void)call;
-    if (session->phase != PHASE_JOINING)
-        return;
+    assert(session->phase == PHASE_JOINING);
     if (named.reason == SUMAC_REASON_PS_MISSING)
         (void)find_missing(session, &named);
     session_end(session, &named, NULL);

@@ -110,13 +110,13 @@ static struct link *link_of(struct session *session, uint32_t ps)
     return ps < session->link_count ? &session->links[ps] : NULL;
 }
 
-/* Is this of the stream that is open now? With the rule `generation` broken, whatever an older one
- * delivers counts. */
+/* Is this of the stream that was opened last? One that never was has nothing to say. With the rule
+ * `generation` broken, whatever an older one delivers counts. */
 static bool is_current(
     const struct session *session, const struct link *link, enum session_stream_kind kind,
     uint64_t generation)
 {
-    if (session->phase == PHASE_OVER || link == NULL)
+    if (session->phase == PHASE_OVER || link == NULL || link->streams[kind].generation == 0)
         return false;
     return link->streams[kind].generation == generation || !holds(session, RULE_generation);
 }
