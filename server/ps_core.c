@@ -39,8 +39,7 @@ void ps_core_destroy(struct ps_core *core)
         return;
     if (core->judge != NULL)
         judge_destroy(core->judge);
-    if (core->out.items != NULL)
-        out_deinit(&core->out);
+    out_deinit(&core->out);
     lane_destroy(core->lane);
     memory_give(core->memory, core, sizeof *core);
 }
@@ -122,9 +121,7 @@ static void say_lane(struct ps_core *core, const struct lane_effects *effects)
             assert(effect->kind == LANE_EFFECT_REPORT);
             put(core, &(struct ps_message){.kind = PS_REPORT, .report = effect->report});
         } else {
-            struct lane_effect *own = add(core, effect->kind);
-            if (own != NULL)
-                *own = *effect;
+            *add(core, effect->kind) = *effect;
         }
     }
 }
@@ -148,8 +145,6 @@ static void say_for_driver(struct ps_core *core, const struct judge_effect *effe
 
     assert(effect->kind != JUDGE_EFFECT_RUN_OVER);
     struct lane_effect *said = add(core, kinds[effect->kind]);
-    if (said == NULL)
-        return;
     said->call = effect->call;
     said->reply = effect->reply;
     said->error = effect->error;
@@ -390,11 +385,9 @@ static void give(struct ps_core *core, const struct lane_event *event)
 /* What there was no place for is lost, and whoever waits for it learns it from this ps's end. */
 static void end_overflowed(struct ps_core *core)
 {
-    struct lane_effect *effect =
-        core->out.overflowed && !core->exited ? add(core, LANE_EFFECT_EXIT) : NULL;
-
-    if (effect == NULL)
+    if (!core->out.effects.lost || core->exited)
         return;
+    struct lane_effect *const effect = add(core, LANE_EFFECT_EXIT);
     effect->exit_code = LANE_EXIT_NO_MEMORY;
     (void)fail(
         &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
@@ -428,5 +421,5 @@ void ps_core_step(
     if (core->queued > 0 && !core->exited)
         out_wake(&core->out, core->now_us);
     end_overflowed(core);
-    *effects = (struct lane_effects){.items = core->out.items, .count = core->out.count};
+    *effects = out_effects(&core->out);
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "memory.h"
+
 /* Bytes of the character that `lead` begins, and the range of the byte after it; 0: no character
  * begins so. */
 static size_t character_bytes(uint8_t lead, uint8_t *second_min, uint8_t *second_max)
@@ -187,4 +189,17 @@ size_t text_print_bytes(const char *format, va_list values)
     const int whole = vsnprintf(NULL, 0, format, values);
 
     return whole < 0 ? 0 : (size_t)whole;
+}
+
+char *text_line_in(struct arena *arena, const char *format, va_list values)
+{
+    va_list again;
+
+    va_copy(again, values);
+    const size_t bytes = text_print_bytes(format, again) + 1;
+    va_end(again);
+    char *const text = arena_take(arena, bytes);
+    if (text != NULL)
+        (void)text_print_line_values(text, bytes, format, values);
+    return text;
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
+
 /* Well-formed UTF-8 (The Unicode Standard, table 3-7): nothing overlong, no surrogate, nothing
  * above U+10FFFF. A zero byte is a character like any other. Threads  any. */
 bool text_is_utf8(const char *text, size_t bytes);
@@ -50,5 +52,9 @@ struct text_time text_time_left(uint64_t us);
 
 /* Bytes that the whole text takes, without the NUL. Threads  any. */
 size_t text_print_bytes(const char *format, va_list values) __attribute__((format(printf, 1, 0)));
+
+/* The whole text, as one printable line in the arena. NULL: there is no room for it. */
+char *text_line_in(struct arena *arena, const char *format, va_list values)
+    __attribute__((format(printf, 2, 0)));
 
 #endif

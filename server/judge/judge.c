@@ -163,10 +163,7 @@ static void begin(struct judge *judge, const struct judge_event *event)
 
 void judge_wake(struct judge *judge, uint64_t at_us)
 {
-    struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_WAKE);
-
-    if (effect != NULL)
-        effect->at_us = at_us + judge->slept_us;
+    judge_effect_add(judge, JUDGE_EFFECT_WAKE)->at_us = at_us + judge->slept_us;
 }
 
 static void want_tick(struct judge *judge) { judge_wake(judge, judge->now_us + judge->tick_us); }

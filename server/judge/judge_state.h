@@ -30,6 +30,7 @@
 #include "key_map.h"
 #include "list.h"
 #include "refused_joins.h"
+#include "reserved_array.h"
 #include "sumac/tensor.h"
 #include "update.h"
 #include "wire.h"
@@ -263,9 +264,7 @@ enum judge_phase {
 /* What one step says. */
 struct judge_said {
     struct arena arena; /* texts and messages, also of the steps that this one follows */
-    struct judge_effect *items;
-    uint32_t count, capacity;
-    bool overflowed;  /* an effect was lost */
+    struct reserved_array effects;
     bool texts_short; /* the arena had no room for a text */
 };
 
@@ -340,7 +339,8 @@ bool judge_effects_init(struct judge *judge);
 void judge_effects_deinit(struct judge *judge);
 void judge_effects_begin(struct judge *judge, bool follows);
 void judge_effects_end(struct judge *judge, struct judge_effects *effects);
-/* A zeroed effect of that kind at the end, or NULL. */
+/* A zeroed effect of that kind at the end; never NULL. Without a place for it the step ends with
+ * EXIT, and what is filled in is not said. */
 struct judge_effect *judge_effect_add(struct judge *judge, enum judge_effect_kind kind);
 /* One line, noun then value: "ps 0 closes the session of worker 7". */
 void judge_log(struct judge *judge, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -41,8 +41,6 @@ static void dial(struct judge *judge, uint32_t ps)
     if (peer->dialled || (!is_self(judge, ps) && peer->address[0] == '\0'))
         return;
     struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_DIAL);
-    if (effect == NULL)
-        return;
     effect->ps = ps;
     effect->text = peer->address;
     peer->dialled = true;
@@ -168,12 +166,12 @@ static bool send_order(struct judge *judge, uint32_t ps, const wire_peer_order *
 {
     struct judge_peer *peer = &judge->peers[ps];
 
+    assert(ps < judge->ps_count);
     assert(peer->up);
     assert(peer->writable);
-    struct judge_effect *effect =
-        message == NULL ? NULL : judge_effect_add(judge, JUDGE_EFFECT_ORDER);
-    if (effect == NULL)
+    if (message == NULL)
         return false;
+    struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_ORDER);
     effect->ps = ps;
     effect->order = message;
     peer->writable = false;

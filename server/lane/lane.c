@@ -380,7 +380,7 @@ static void flush(struct lane *lane)
 /* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
 static void end_overflowed(struct lane *lane)
 {
-    if (!lane->out.overflowed || lane->exited)
+    if (!lane->out.effects.lost || lane->exited)
         return;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_EXIT);
     lane->exited = true;
@@ -420,7 +420,7 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane_orders_reclaim(lane);
     wake(lane);
     end_overflowed(lane);
-    *effects = (struct lane_effects){.items = lane->out.items, .count = lane->out.count};
+    *effects = out_effects(&lane->out);
     lane->event = NULL;
 }
 

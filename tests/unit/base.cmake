@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # lib/base, a test per noun.
-foreach(name status buffer tensor memory pools text)
+foreach(name status buffer tensor memory pools reserved_array text)
   sumac_unit_test(${name} USES base)
 endforeach()
 sumac_unit_test(assert_number USES base)

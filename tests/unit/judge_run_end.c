@@ -433,6 +433,28 @@ static void a_run_ends_however_short_memory_is(void **state)
     world_free(world);
 }
 
+/* More joins wait than there are places for their answers: those that have one are answered, and
+ * the judge says that it ends, in the place that is kept for that. */
+static void answers_without_a_place_end_the_ps(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 1); /* given */
+
+    world->config.sessions_max = 100;
+    world_begin(world);
+    for (uint32_t i = 0; i < 80; i++)
+        world_join(world, NULL, 0, 1 + i);
+    world->out_of_memory = true;
+
+    world_terminate(world); /* when */
+
+    assert_int_equal(world->lost.reason, SUMAC_REASON_STATE_LOST); /* then */
+    assert_string_equal(
+        world->lost.text, "ps 0 ends, and its state with it: no memory for what it has to say");
+    assert_in_range(world->answer_count, 32, 79);
+    world_free(world);
+}
+
 static void all_leave_as_done(struct world *world)
 {
     join_and_leave(world, "worker", 0, true);
@@ -559,6 +581,7 @@ int main(void)
         cmocka_unit_test(the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done),
         cmocka_unit_test(a_join_after_the_end_is_told_that_the_run_is_over),
         cmocka_unit_test(a_run_ends_however_short_memory_is),
+        cmocka_unit_test(answers_without_a_place_end_the_ps),
         cmocka_unit_test(clients_hear_run_ended_where_the_code_is_0_and_nowhere_else),
         cmocka_unit_test(of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason),
     };

@@ -161,7 +161,8 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         snprintf(world->log + used, sizeof world->log - used, "%s\n", effect->text);
         break;
     case JUDGE_EFFECT_EXIT:
-        fail_msg("%s", effect->error.text);
+        assert_true(world->out_of_memory);
+        world->lost = effect->error;
         break;
     case JUDGE_EFFECT_RUN_OVER:
     case JUDGE_EFFECT_WAKE:

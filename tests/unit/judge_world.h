@@ -116,6 +116,7 @@ struct world {
     bool exited;
     int exit_code;
     struct sumac_error exit_error;
+    struct sumac_error lost; /* the judge had no memory for what it has to say */
 };
 
 /* A world of ps_count ps whose configuration lists `workers` workers; no ps but ps 0 is up. */

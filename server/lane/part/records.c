@@ -42,7 +42,7 @@ uint64_t lane_record_write(struct lane *lane, const struct record *record)
 {
     if (!lane->records)
         return 0;
-    if (lane->out.overflowed)
+    if (lane->out.effects.lost)
         return lose(lane);
     const size_t message_bytes =
         record->message == NULL ? 0 : wire_packed_bytes(record->message, 0);

@@ -4,116 +4,72 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "end_status.h"
 #include "error.h"
 #include "text.h"
 
 #define FIRST_CAPACITY 128u
-#define RESERVE 16u /* places that are left when the array is to grow */
 
 bool out_init(struct out *out, const struct memory *memory, struct arena *arena)
 {
-    *out = (struct out){.memory = memory, .arena = arena};
-    out->items = memory_take(memory, FIRST_CAPACITY * sizeof *out->items);
-    out->capacity = out->items == NULL ? 0 : FIRST_CAPACITY;
-    return out->items != NULL;
+    *out = (struct out){.arena = arena};
+    return reserved_array_init(&out->effects, memory, sizeof(struct lane_effect), FIRST_CAPACITY);
 }
 
-void out_deinit(struct out *out)
-{
-    assert(out->count <= out->capacity);
-    memory_give(out->memory, out->items, out->capacity * sizeof *out->items);
-    out->items = NULL;
-    out->count = out->capacity = 0;
-}
+void out_deinit(struct out *out) { reserved_array_deinit(&out->effects); }
 
 void out_reset(struct out *out)
 {
-    out->count = 0;
-    out->overflowed = out->texts_short = false;
+    reserved_array_reset(&out->effects);
+    out->texts_short = false;
 }
 
-static bool grow(struct out *out)
+struct lane_effects out_effects(const struct out *out)
 {
-    struct lane_effect *items = memory_take(out->memory, 2 * out->capacity * sizeof *items);
+    void *const items = out->effects.items;
 
-    assert(out->capacity > 0);
-    if (items == NULL)
-        return false;
-    memcpy(items, out->items, out->count * sizeof *items);
-    memory_give(out->memory, out->items, out->capacity * sizeof *items);
-    out->items = items;
-    out->capacity *= 2;
-    return true;
+    return (struct lane_effects){.items = items, .count = out->effects.count};
 }
 
-/* The reserve is for what somebody waits for, and its last place for the end. */
-static bool has_room(struct out *out, enum lane_effect_kind kind)
+static enum reserved_place place_of(enum lane_effect_kind kind)
 {
-    assert(out->count <= out->capacity);
-    if (out->capacity - out->count > RESERVE || grow(out))
-        return true;
-    if (kind == LANE_EFFECT_LOG)
-        return false;
-    return out->capacity - out->count > (kind == LANE_EFFECT_EXIT ? 0u : 1u);
+    return kind == LANE_EFFECT_LOG    ? RESERVED_PLACE_NONE
+           : kind == LANE_EFFECT_EXIT ? RESERVED_PLACE_LAST
+                                      : RESERVED_PLACE_ANY;
 }
 
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
 {
-    const bool is_kept = has_room(out, kind);
-    struct lane_effect *effect = is_kept ? &out->items[out->count++] : &out->lost;
+    struct lane_effect *const effect = reserved_array_add(&out->effects, place_of(kind));
 
-    assert(out->count <= out->capacity);
-    out->overflowed |= !is_kept && kind != LANE_EFFECT_LOG;
-    memset(effect, 0, sizeof *effect);
     effect->kind = kind;
     return effect;
 }
 
-void out_lose(struct out *out) { out->overflowed = true; }
-
-static char no_text[] = "";
-
-/* The sentence, one printable line in the arena; no_text when the arena is full. */
-__attribute__((format(printf, 2, 0))) static char *
-text_of(struct out *out, const char *format, va_list arguments)
-{
-    va_list again;
-
-    va_copy(again, arguments);
-    const size_t bytes = text_print_bytes(format, again) + 1;
-    va_end(again);
-    char *text = arena_take(out->arena, bytes);
-    if (text == NULL) {
-        out->texts_short = true;
-        return no_text;
-    }
-    (void)text_print_line_values(text, bytes, format, arguments);
-    return text;
-}
+void out_lose(struct out *out) { out->effects.lost = true; }
 
 char *out_text(struct out *out, const char *format, ...)
 {
+    static char none[] = "";
     va_list arguments;
 
     va_start(arguments, format);
-    char *text = text_of(out, format, arguments);
+    char *const text = text_line_in(out->arena, format, arguments);
     va_end(arguments);
-    return text;
+    out->texts_short |= text == NULL;
+    return text == NULL ? none : text;
 }
 
+/* Nobody's answer lacks a line of the log. */
 void out_log(struct out *out, const char *format, ...)
 {
-    const bool texts_short = out->texts_short; /* nobody's answer lacks a line of the log */
     va_list arguments;
 
     va_start(arguments, format);
-    char *const text = text_of(out, format, arguments);
+    char *const text = text_line_in(out->arena, format, arguments);
     va_end(arguments);
-    out->texts_short = texts_short;
-    if (text != no_text)
+    if (text != NULL)
         out_add(out, LANE_EFFECT_LOG)->text = text;
 }
 

@@ -2,11 +2,10 @@
 /* out.h -- the effects that one step collects: in an array of their own, so that a step whose arena
  * is full still says so.
  *
- * Emptied by lane_step at its start. The array doubles when it is nearly full and is never
- * given back, so that in the long run it takes nothing. Where the source has no memory for it,
- * lines of the log are left out, then the places that are kept in reserve are used, the last of all
- * for EXIT; `overflowed` says that something was lost, and the step ends with that EXIT. So an
- * effect cannot fail: whoever adds one fills it in, and has nothing to look after.
+ * Emptied by lane_step at its start. Where the source has no memory for more effects, lines of the
+ * log are left out, then the array's reserve is used, the last place of all for EXIT;
+ * `effects.lost` says that something else was lost, and the step ends with that EXIT. So an effect
+ * cannot fail.
  *
  * Whoever asks is answered: a reply goes out through out_reply_or_fail, which fails the call when
  * the reply, or a text of it, could not be made.
@@ -15,15 +14,12 @@
 #define LANE_OUT_H
 
 #include "lane.h"
+#include "reserved_array.h"
 
 struct out {
-    const struct memory *memory;
     struct arena *arena; /* of the step: texts and messages */
-    struct lane_effect *items;
-    uint32_t count, capacity;
-    struct lane_effect lost; /* what there was no place for is filled in here, and is not said */
+    struct reserved_array effects;
     char exit_line[SUMAC_ERROR_TEXT_BYTES];
-    bool overflowed;  /* it was more than a line of the log */
     bool texts_short; /* the arena had no room for a text of this step */
 };
 
@@ -31,9 +27,11 @@ struct out {
 bool out_init(struct out *out, const struct memory *memory, struct arena *arena);
 void out_deinit(struct out *out);
 void out_reset(struct out *out);
+/* What was said until here: lent until the next effect is added. */
+struct lane_effects out_effects(const struct out *out);
 /* Something that had to be said could not be made: the step ends with EXIT. */
 void out_lose(struct out *out);
-/* A zeroed effect of that kind at the end. */
+/* A zeroed effect of that kind at the end; never NULL. */
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
 /* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". Left out when the
  * arena has no room for it. */
