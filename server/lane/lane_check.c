@@ -119,6 +119,7 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
     const struct lane_part *before = NULL, *applying = NULL;
     uint64_t bytes = 0, after = session->mark;
     uint32_t count = 0;
+    bool found = session->found == NULL;
 
     for (const struct lane_part *part = session->parts.first; part != NULL;
          part = part->in_session.next, count++) {
@@ -136,10 +137,14 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
                 part->sequence, (int)part->state);
         if (part->state == PART_APPLYING)
             applying = part;
+        found = found || session->found == part;
         bytes += part->room_bytes;
         after = part->sequence;
         before = part;
     }
+    if (!found)
+        check_object(
+            sums->check, "%s: the part that was looked for last is not in the list", session->task);
     if (session->applying != applying)
         check_object(
             sums->check, "%s: the push that is being applied is not known as such", session->task);

@@ -19,8 +19,9 @@ static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 }
 
 /* How to take a part whose first message this is. */
-static enum lane_part_state
-first_state(const struct lane *lane, const struct lane_session *session, const wire_part *header)
+static enum lane_part_state first_state(
+    const struct lane *lane, const struct lane_session *session, const wire_part *header,
+    const struct lane_part *before)
 {
     assert(header->sequence > 0);
     if (lane_voided_refusal(session, header->sequence) != NULL)
@@ -28,24 +29,22 @@ first_state(const struct lane *lane, const struct lane_session *session, const w
     if (header->sequence <= session->mark)
         return rule_holds(lane->config.broken, RULE_recognise_duplicates) ? PART_DUPLICATE
                                                                           : PART_RECEIVING;
-    if (lane_session_part(session, header->sequence) != NULL)
+    if (before != NULL && before->sequence == header->sequence)
         return PART_DUPLICATE;
     return lane->terminating || lane->ended ? PART_DROPPED : PART_RECEIVING;
 }
 
 /* Has what this part is to follow come and gone, or does a staged one say otherwise? Then its turn
  * would never come. */
-static bool can_follow(struct lane *lane, struct lane_stream *stream, const wire_part *header)
+static bool can_follow(
+    struct lane *lane, struct lane_stream *stream, const wire_part *header,
+    const struct lane_part *before)
 {
     const struct lane_session *session = stream->session;
-    const struct lane_part *before = session->parts.last, *after = NULL;
+    const struct lane_part *after = before == NULL ? session->parts.first : before->in_session.next;
     const char *trouble = NULL;
     uint64_t other = session->mark;
 
-    while (before != NULL && before->sequence > header->sequence) {
-        after = before;
-        before = before->in_session.prev;
-    }
     if (header->sequence <= session->mark)
         return true; /* a duplicate */
     if (header->previous >= header->sequence) {
@@ -79,7 +78,7 @@ static bool can_follow(struct lane *lane, struct lane_stream *stream, const wire
 /* Only what is new counts: a client whose connection was cut sends all again. */
 static bool may_come(
     struct lane *lane, struct lane_stream *stream, const wire_part *header,
-    enum lane_part_state state)
+    enum lane_part_state state, const struct lane_part *before)
 {
     const struct lane_session *session = stream->session;
 
@@ -92,7 +91,7 @@ static bool may_come(
             header->sequence, session->task, session->part_count, lane->index);
         return false;
     }
-    return can_follow(lane, stream, header);
+    return can_follow(lane, stream, header, before);
 }
 
 static struct lane_part *
@@ -109,8 +108,9 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
                                       : "parts interleave on one stream");
         return NULL;
     }
-    const enum lane_part_state state = first_state(lane, session, header);
-    if (!may_come(lane, stream, header, state))
+    const struct lane_part *before = lane_session_part_before(session, header->sequence);
+    const enum lane_part_state state = first_state(lane, session, header, before);
+    if (!may_come(lane, stream, header, state, before))
         return NULL;
     struct lane_part *part = lane_part_create(lane, session, header);
     if (part == NULL) {
@@ -215,11 +215,11 @@ static void fail_voided(
  * the stream was ended. */
 static bool keep_refusal(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
 {
-    const enum sumac_reason reason =
-        lane_voided_add(lane, stream->session, part->sequence, part->refusal);
-
     assert(part->state == PART_REFUSED);
     assert(part->refusal != NULL);
+    bool looked = false;
+    const enum sumac_reason reason =
+        lane_voided_add(lane, stream->session, part->sequence, part->refusal, &looked);
     if (reason == SUMAC_REASON_UNSPECIFIED) {
         lane_part_refused(lane, part, part->refusal);
         part->refusal = NULL;
@@ -327,14 +327,20 @@ static bool check_payload(
 enum sumac_reason lane_push_take_commit(
     struct lane *lane, struct lane_session *session, const wire_commit *given, size_t *taken)
 {
+    uint32_t named = 0; /* that may be remembered */
+    bool looked = false;
+
     for (*taken = 0; *taken < given->n_voided; ++*taken) {
         const uint64_t sequence = given->voided[*taken];
-        const enum sumac_reason reason = sequence <= session->acked_through
-                                             ? SUMAC_REASON_UNSPECIFIED
-                                             : lane_voided_add(lane, session, sequence, NULL);
+        if (sequence <= session->acked_through)
+            continue;
+        if (++named > LANE_VOIDED_PER_SESSION_MAX)
+            return SUMAC_REASON_TOO_MANY_REFUSED;
+        const enum sumac_reason reason = lane_voided_add(lane, session, sequence, NULL, &looked);
         if (reason != SUMAC_REASON_UNSPECIFIED)
             return reason;
     }
+    lane->work += given->n_voided / PIECES_PER_WORK;
     if (given->commit_through > session->commit_through)
         session->commit_through = given->commit_through;
     if (given->clock > session->clock_said)
@@ -383,6 +389,13 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
         lane_stream_fail(
             lane, stream, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "withdraw: ps %u asks nobody to give way", lane->index);
+        return;
+    }
+    if (request->n_parts > PARTS_PER_SESSION_MAX) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
+            "a message with %zu parts: a session has %u on ps %u that are not done, at most",
+            request->n_parts, PARTS_PER_SESSION_MAX, lane->index);
         return;
     }
     if (!check_payload(lane, stream, request, &payload))
@@ -450,8 +463,10 @@ bool lane_push_replay_refused(
         refused->message);
     lane_part_expected(part, "%s", refused->expected);
     lane_part_given(part, "%s", refused->given);
+    bool looked = false;
     if (part->state != PART_REFUSED ||
-        lane_voided_add(lane, session, part->sequence, part->refusal) != SUMAC_REASON_UNSPECIFIED) {
+        lane_voided_add(lane, session, part->sequence, part->refusal, &looked) !=
+            SUMAC_REASON_UNSPECIFIED) {
         lane_part_destroy(lane, part);
         return false;
     }

@@ -65,6 +65,57 @@ static void a_session_has_so_many_parts_that_are_not_done(void **state)
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
 }
 
+/* The same part over and over: as many as there may be, and one more. */
+static void a_message_has_so_many_parts(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[PARTS_PER_SESSION_MAX + 1];
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    header.sequence = 1;
+    header.first = header.last = true;
+    for (size_t i = 0; i <= PARTS_PER_SESSION_MAX; i++)
+        parts[i] = &header;
+    request.parts = parts;
+    request.n_parts = PARTS_PER_SESSION_MAX;
+    talk_push(talk, stream, &request, NULL, 0);
+    assert_null(strstr(talk->text, "end of stream"));
+    talk_forget(talk);
+
+    request.n_parts = PARTS_PER_SESSION_MAX + 1;
+    talk_push(talk, stream, &request, NULL, 0);
+
+    talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+}
+
+/* In an order that begins at neither end and never goes on where it was. */
+static void parts_come_and_come_again_in_any_order(void **state)
+{
+    enum { parts = 101, stride = 37 };
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    char said[32];
+
+    for (uint64_t i = 0; i < parts; i++) {
+        const uint64_t sequence = 2 * (1 + i * stride % parts);
+        send(talk, stream, sequence, sequence - 2);
+    }
+    talk_forget(talk);
+
+    for (uint64_t i = 0; i < parts; i++) {
+        const uint64_t sequence = 2 * (1 + i * 2 * stride % parts);
+        send(talk, stream, sequence, sequence - 2);
+        (void)snprintf(said, sizeof said, "staged %u\n", (unsigned)sequence);
+        talk_expect(talk, said);
+    }
+    send(talk, stream, 51, 50);
+
+    talk_expect(talk, "end of stream MALFORMED\n"); /* the one behind it follows 50 */
+    assert_int_equal(talk->lane->sessions.first->part_count, parts);
+}
+
 /* It keeps its bytes until the last of them is written. */
 static void a_part_that_is_being_applied_is_one_of_those(void **state)
 {
@@ -618,6 +669,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_session_has_so_many_parts_that_are_not_done),
+        talk_test(a_message_has_so_many_parts),
+        talk_test(parts_come_and_come_again_in_any_order),
         talk_test(a_part_that_is_being_applied_is_one_of_those),
         talk_test(parts_that_are_sent_again_do_not_count_again),
         talk_test(a_session_has_so_many_voided_pushes),

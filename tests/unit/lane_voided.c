@@ -152,6 +152,79 @@ static void what_was_refused_elsewhere_and_has_no_part_here_takes_no_room(void *
     assert_true(session_of(talk)->voided_count <= LANE_VOIDED_PER_SESSION_MAX);
 }
 
+static void name_voided(
+    struct talk *talk, uint64_t stream, uint64_t commit_through, const uint64_t *voided,
+    size_t count)
+{
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    commit.commit_through = commit_through;
+    commit.voided = (uint64_t *)voided;
+    commit.n_voided = count;
+    request.commit = &commit;
+    talk_push(talk, stream, &request, NULL, 0);
+}
+
+/* As many as a session may have, over and over, of which the list takes one. */
+static void a_commit_names_no_more_than_a_session_may_have(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    uint64_t voided[LANE_VOIDED_PER_SESSION_MAX + 1];
+
+    for (size_t i = 0; i <= LANE_VOIDED_PER_SESSION_MAX; i++)
+        voided[i] = 7;
+    name_voided(talk, stream, 0, voided, LANE_VOIDED_PER_SESSION_MAX);
+    talk_expect(talk, "");
+
+    name_voided(talk, stream, 0, voided, LANE_VOIDED_PER_SESSION_MAX + 1);
+
+    talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
+    assert_int_equal(session_of(talk)->voided_count, 1);
+}
+
+/* What the client is known to have heard of is passed over, and does not count. */
+static void a_commit_may_name_what_was_acknowledged(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    uint64_t voided[LANE_VOIDED_PER_SESSION_MAX + 1];
+
+    send_refused(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 1);
+    talk_forget(talk);
+    for (size_t i = 0; i <= LANE_VOIDED_PER_SESSION_MAX; i++)
+        voided[i] = 1;
+
+    name_voided(talk, stream, 1, voided, LANE_VOIDED_PER_SESSION_MAX + 1);
+
+    talk_expect(talk, "");
+    assert_int_equal(session_of(talk)->voided_count, 0);
+}
+
+/* The list is full but for one, and a commit names what was committed long ago, and has no part
+ * here: it is looked through for room once, not for each of them. */
+static void a_full_list_is_looked_through_once_for_a_commit(void **state)
+{
+    enum { kept = LANE_VOIDED_PER_SESSION_MAX - 1, committed = 5000 };
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t useless[] = {10, 11, 12};
+    uint64_t voided[kept];
+
+    for (uint64_t i = 0; i < kept; i++)
+        voided[i] = committed + 1 + i;
+    name_voided(talk, stream, committed, voided, kept);
+    name_voided(talk, stream, committed, useless, 2); /* 10 gives way to 11 */
+    talk_expect(talk, "");
+    assert_int_equal(session_of(talk)->voided_count, kept + 1);
+
+    name_voided(talk, stream, committed, useless, 3); /* 11 gives way to 10, and that to none */
+
+    talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
+}
+
 static void on_a_new_stream_only_unacknowledged_refusals_are_said_again(void **state)
 {
     struct talk *const talk = *state;
@@ -460,6 +533,9 @@ int main(void)
         talk_test(an_acknowledgement_counts_before_the_parts_of_its_message),
         talk_test(refused_parts_that_nobody_acknowledges_are_bounded),
         talk_test(what_was_refused_elsewhere_and_has_no_part_here_takes_no_room),
+        talk_test(a_commit_names_no_more_than_a_session_may_have),
+        talk_test(a_commit_may_name_what_was_acknowledged),
+        talk_test(a_full_list_is_looked_through_once_for_a_commit),
         talk_test(on_a_new_stream_only_unacknowledged_refusals_are_said_again),
         talk_test(a_stream_that_ends_while_they_are_said_again_takes_no_part),
         talk_test(a_refusal_that_is_heard_meanwhile_is_not_said),

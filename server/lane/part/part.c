@@ -323,12 +323,43 @@ void lane_part_destroy(struct lane *lane, struct lane_part *part)
 
 /* ---- its place among those of its session ---- */
 
-struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence)
+static uint64_t distance(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
+
+/* From the nearest of the first, the last, and the one that was found last. */
+static struct lane_part *find_before(const struct lane_session *session, uint64_t sequence)
 {
     struct lane_part *part = session->parts.last;
 
+    if (part == NULL || part->sequence <= sequence)
+        return part; /* as of every new one */
+    struct lane_part *const others[] = {session->parts.first, session->found};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i] != NULL &&
+            distance(others[i]->sequence, sequence) < distance(part->sequence, sequence))
+            part = others[i];
+    }
+    assert(session->part_count > 1 || part == session->parts.first);
     while (part != NULL && part->sequence > sequence)
         part = part->in_session.prev;
+    while (part != NULL && part->in_session.next->sequence <= sequence)
+        part = part->in_session.next;
+    assert(part == NULL || part->sequence <= sequence);
+    return part;
+}
+
+struct lane_part *lane_session_part_before(struct lane_session *session, uint64_t sequence)
+{
+    struct lane_part *part = find_before(session, sequence);
+
+    if (part != session->parts.last)
+        session->found = part;
+    return part;
+}
+
+struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence)
+{
+    struct lane_part *part = find_before(session, sequence);
+
     return part != NULL && part->sequence == sequence ? part : NULL;
 }
 
@@ -336,12 +367,10 @@ void lane_session_insert(
     const struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     const bool whole = lane->config.broken == 0; /* no rule is missing */
-    struct lane_part *before = session->parts.last;
+    struct lane_part *before = lane_session_part_before(session, part->sequence);
 
     assert(!whole || part->sequence > session->mark);
     assert(part->state == PART_STAGED || part->state == PART_VOID);
-    while (before != NULL && before->sequence > part->sequence)
-        before = before->in_session.prev;
     assert(!whole || before == NULL || before->sequence < part->sequence);
     LIST_INSERT(&session->parts, before, part, in_session);
     const struct lane_part *after = part->in_session.next;
@@ -356,6 +385,8 @@ void lane_session_remove(struct lane_session *session, struct lane_part *part)
     assert(part->session == session);
     if (session->applying == part)
         session->applying = NULL;
+    if (session->found == part)
+        session->found = NULL;
     LIST_REMOVE(&session->parts, part, in_session);
     session->part_count--;
 }

@@ -167,6 +167,8 @@ void lane_part_given(struct lane_part *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The whole part is here: are its runs and its checksum as they should be? */
 void lane_part_check_whole(struct lane *lane, struct lane_part *part);
+/* The last one that is staged or refused up to that sequence; NULL: none. */
+struct lane_part *lane_session_part_before(struct lane_session *session, uint64_t sequence);
 struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence);
 /* In its place by its sequence, which no other has: that is what applies a push once. */
 void lane_session_insert(
@@ -228,9 +230,11 @@ bool lane_voided_has(const struct lane_session *session, uint64_t sequence);
 /* Why this ps refused it; NULL: it did not, or its client has said that it knows. */
 const struct refusal *lane_voided_refusal(const struct lane_session *session, uint64_t sequence);
 /* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or
- * TOO_MANY_REFUSED beyond LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. */
+ * TOO_MANY_REFUSED beyond LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. A full list is looked
+ * through for what is of no use, unless `*looked`, which it then is: once for all of a commit. */
 enum sumac_reason lane_voided_add(
-    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal);
+    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal,
+    bool *looked);
 /* Room for so many more, whatever the bound. False: no memory. */
 bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more);
 /* There must be room. */

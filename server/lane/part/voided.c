@@ -108,14 +108,18 @@ static void drop_useless(struct lane_session *session)
 }
 
 enum sumac_reason lane_voided_add(
-    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal)
+    struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal,
+    bool *looked)
 {
     struct voided *voided = find(session, sequence);
 
     assert(sequence > 0);
     if (voided == NULL) {
-        if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX)
+        if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX && !*looked) {
             drop_useless(session);
+            assert(session->voided_count <= LANE_VOIDED_PER_SESSION_MAX);
+            *looked = true;
+        }
         if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX)
             return SUMAC_REASON_TOO_MANY_REFUSED;
         if (!lane_voided_reserve(lane, session, 1))

@@ -72,6 +72,7 @@ struct lane_session {
     uint32_t voided_count, voided_capacity;
     LIST(struct lane_part) parts; /* by sequence, until they are over */
     uint32_t part_count;
+    struct lane_part *found;                        /* of them, the one that was looked for last */
     struct lane_part *applying;                     /* of them, the one whose turn it is */
     uint64_t of_operation[SESSION_OPERATION_WORDS]; /* operation keeps there that of `applying` */
     uint64_t staged_bytes;                          /* of its parts, as room.h counts them */
