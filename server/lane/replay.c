@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "error.h"
+#include "little_endian.h"
+
 static bool
 replay_hello(struct lane *lane, struct lane_session *session, const struct record *record)
 {
@@ -176,16 +178,6 @@ static const struct {
     [RECORD_APPLIED] = {NULL, true, replay_applied},
 };
 
-static uint64_t number_at(const uint8_t *data, uint32_t bytes)
-{
-    uint64_t value = 0;
-
-    assert(bytes <= 8);
-    for (uint32_t i = 0; i < bytes; i++)
-        value |= (uint64_t)data[i] << 8 * i;
-    return value;
-}
-
 static enum sumac_status refuse(const struct lane *lane, const char *why, struct sumac_error *error)
 {
     return fail(
@@ -204,15 +196,16 @@ static enum sumac_status read_record(
         return refuse(lane, "is none that a ps writes", error);
     assert(rows[head[0]].replay != NULL);
     const uint64_t left = bytes->bytes - RECORD_HEAD_BYTES;
-    const uint64_t message_bytes = number_at(head + 4, 4), payload_bytes = number_at(head + 8, 8);
+    const uint64_t message_bytes = little_endian_get(head + 4, 4),
+                   payload_bytes = little_endian_get(head + 8, 8);
     if (message_bytes > left || payload_bytes != left - message_bytes)
         return refuse(lane, "is longer or shorter than its head says", error);
     *payload = (struct span){
         .data = head + RECORD_HEAD_BYTES + message_bytes, .bytes = (size_t)payload_bytes};
     *record = (struct record){
         .kind = (enum record_kind)head[0],
-        .first = number_at(head + 16, 8),
-        .second = number_at(head + 24, 8),
+        .first = little_endian_get(head + 16, 8),
+        .second = little_endian_get(head + 24, 8),
         .session_id = head + 32,
         .payload = payload,
         .payload_spans = payload_bytes > 0,

@@ -6,14 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "little_endian.h"
 #include "part.h"
-
-static void put_number(uint8_t *out, uint32_t bytes, uint64_t value)
-{
-    assert(bytes == 8 || value >> 8 * bytes == 0);
-    for (uint32_t i = 0; i < bytes; i++)
-        out[i] = (uint8_t)(value >> 8 * i);
-}
 
 /* It is not written, so none after it may be: the ps ends. */
 static uint64_t lose(struct lane *lane)
@@ -28,10 +22,10 @@ static void fill_head(const struct record *record, size_t message_bytes, uint8_t
     assert((record->payload_bytes > 0) == (record->payload_spans > 0));
     memset(head, 0, RECORD_HEAD_BYTES);
     head[0] = (uint8_t)record->kind;
-    put_number(head + 4, 4, message_bytes);
-    put_number(head + 8, 8, record->payload_bytes);
-    put_number(head + 16, 8, record->first);
-    put_number(head + 24, 8, record->second);
+    little_endian_put(head + 4, 4, message_bytes);
+    little_endian_put(head + 8, 8, record->payload_bytes);
+    little_endian_put(head + 16, 8, record->first);
+    little_endian_put(head + 24, 8, record->second);
     if (record->session_id != NULL)
         memcpy(head + 32, record->session_id, 16);
     if (record->message != NULL)
