@@ -46,6 +46,8 @@ void ps_core_destroy(struct ps_core *core)
 
 struct lane *ps_core_lane(const struct ps_core *core) { return core->lane; }
 
+struct judge *ps_core_judge(const struct ps_core *core) { return core->judge; }
+
 void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers)
 {
     lane_numbers(core->lane, numbers);
@@ -141,7 +143,7 @@ static void say_for_driver(struct ps_core *core, const struct judge_effect *effe
         [JUDGE_EFFECT_REPLY] = LANE_EFFECT_REPLY, [JUDGE_EFFECT_FAIL] = LANE_EFFECT_FAIL,
         [JUDGE_EFFECT_DIAL] = LANE_EFFECT_DIAL,   [JUDGE_EFFECT_ORDER] = LANE_EFFECT_ORDER,
         [JUDGE_EFFECT_LOG] = LANE_EFFECT_LOG,     [JUDGE_EFFECT_EXIT] = LANE_EFFECT_EXIT,
-        [JUDGE_EFFECT_WAKE] = LANE_EFFECT_WAKE};
+        [JUDGE_EFFECT_WAKE] = LANE_EFFECT_WAKE,   [JUDGE_EFFECT_RECORD] = LANE_EFFECT_RECORD};
 
     assert(effect->kind != JUDGE_EFFECT_RUN_OVER);
     struct lane_effect *said = add(core, kinds[effect->kind]);
@@ -152,6 +154,10 @@ static void say_for_driver(struct ps_core *core, const struct judge_effect *effe
     said->text = effect->text;
     said->order = effect->order;
     said->at_us = effect->at_us;
+    said->journal = LANE_JOURNAL_JUDGE; /* of a record */
+    said->record = effect->record;
+    said->body = effect->body;
+    said->body_count = effect->body_count;
     if (effect->kind == JUDGE_EFFECT_EXIT) {
         said->exit_code = LANE_EXIT_NO_MEMORY;
         said->text = said->error.text;
@@ -338,6 +344,15 @@ give_peer(struct ps_core *core, const struct lane_event *event, enum judge_event
                   .report = event->report});
 }
 
+static void give_recorded(struct ps_core *core, const struct lane_event *event)
+{
+    if (event->journal == LANE_JOURNAL_OWN)
+        give_lane(core, event);
+    else
+        give_judge(
+            core, &(struct judge_event){.kind = JUDGE_EVENT_RECORDED, .record = event->record});
+}
+
 static void give(struct ps_core *core, const struct lane_event *event)
 {
     switch (event->kind) {
@@ -367,6 +382,9 @@ static void give(struct ps_core *core, const struct lane_event *event)
         give_lane(core, event);
         give_judge(core, &(struct judge_event){.kind = JUDGE_EVENT_TERMINATE});
         break;
+    case LANE_EVENT_RECORDED:
+        give_recorded(core, event);
+        break;
     case LANE_EVENT_STREAM_OPENED:
     case LANE_EVENT_STREAM_WRITABLE:
     case LANE_EVENT_STREAM_CLOSED:
@@ -375,7 +393,6 @@ static void give(struct ps_core *core, const struct lane_event *event)
     case LANE_EVENT_ORDER:
     case LANE_EVENT_RELEASED:
     case LANE_EVENT_COMPUTED:
-    case LANE_EVENT_RECORDED:
     case LANE_EVENT_RUN_OVER:
         give_lane(core, event);
         break;

@@ -17,6 +17,7 @@
 #ifndef PS_CORE_H
 #define PS_CORE_H
 
+#include "judge.h"
 #include "lane.h"
 #include "numbers.h"
 
@@ -35,5 +36,6 @@ void ps_core_step(
 void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers);
 /* To look at, between two steps. */
 struct lane *ps_core_lane(const struct ps_core *core);
+struct judge *ps_core_judge(const struct ps_core *core); /* NULL but on ps 0 */
 
 #endif

@@ -134,6 +134,7 @@ enum sumac_status judge_variable_make(
         return fail_for_memory(name, error);
     }
     split(judge, *variable);
+    judge_variable_changed(judge, *variable);
     return SUMAC_OK;
 }
 
@@ -155,6 +156,7 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable)
     id_map_remove(&judge->variables_by_id, variable->id);
     LIST_REMOVE(&judge->variables, variable, in_judge);
     judge->variable_count--;
+    judge_row_gone(judge, JUDGE_ROW_VARIABLE, &variable->row);
     memory_give(judge->memory, variable, variable->record_bytes);
 }
 
@@ -184,6 +186,18 @@ static wire_shard **shard_messages(struct judge *judge, const struct judge_varia
         messages[i].bytes = shard->bytes;
     }
     return pointers;
+}
+
+const wire_variable *
+judge_variable_definition(struct judge *judge, const struct judge_variable *variable)
+{
+    wire_variable *message = make(judge, sizeof *message);
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_variable)WIRE_VARIABLE_INIT;
+    message->name = (char *)variable->name;
+    return definition_write(&variable->definition, &judge->said->arena, message) ? message : NULL;
 }
 
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable)

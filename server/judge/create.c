@@ -184,8 +184,10 @@ static bool try_answer(
         answer_create(judge, call, variable, false);
         return true;
     }
-    if (variable->creator == NULL)
+    if (variable->creator == NULL) {
         variable->creator = session;
+        judge_variable_changed(judge, variable);
+    }
     if (variable->creator != session)
         return false;
     answer_create(judge, call, variable, true);
@@ -210,6 +212,8 @@ void judge_assigned(struct judge *judge, uint32_t ps, uint64_t variable_id)
 
     if (variable == NULL || variable->state == JUDGE_VARIABLE_DELETING)
         return;
+    if (judge_mask_has(&variable->unassigned, ps))
+        judge_variable_changed(judge, variable);
     judge_mask_remove(&variable->unassigned, ps);
     if (!judge_mask_empty(&variable->unassigned))
         return;
@@ -236,6 +240,7 @@ static void delete_everywhere(struct judge *judge, struct judge_variable *variab
 {
     assert(variable->state != JUDGE_VARIABLE_DELETING);
     variable->state = JUDGE_VARIABLE_DELETING;
+    judge_variable_changed(judge, variable);
     judge_variable_hide(judge, variable);
     (void)judge_order_variable(judge, JUDGE_ORDER_DELETE, variable);
 }
@@ -279,6 +284,7 @@ void judge_add_complete(struct judge *judge, struct judge_variable *variable)
         return;
     }
     variable->state = JUDGE_VARIABLE_PUBLISHING;
+    judge_variable_changed(judge, variable);
     (void)judge_order_variable(judge, JUDGE_ORDER_PUBLISH, variable);
 }
 
@@ -286,6 +292,7 @@ void judge_publish_complete(struct judge *judge, struct judge_variable *variable
 {
     assert(variable->state == JUDGE_VARIABLE_PUBLISHING);
     variable->state = JUDGE_VARIABLE_PUBLISHED;
+    judge_variable_changed(judge, variable);
     answer_waiting(judge, variable);
 }
 

@@ -70,6 +70,8 @@ struct judge_effect *judge_effect_add(struct judge *judge, enum judge_effect_kin
     return effect;
 }
 
+void judge_effects_lose(struct judge *judge) { judge->said->effects.lost = true; }
+
 char *judge_text(const struct judge *judge, const char *format, ...)
 {
     static char none[] = "";
@@ -94,36 +96,55 @@ void judge_log(struct judge *judge, const char *format, ...)
         judge_effect_add(judge, JUDGE_EFFECT_LOG)->text = text;
 }
 
+void judge_answer(
+    struct judge *judge, uint64_t call, const wire_message *reply, const struct sumac_error *error)
+{
+    struct judge_effect *effect =
+        judge_effect_add(judge, reply != NULL ? JUDGE_EFFECT_REPLY : JUDGE_EFFECT_FAIL);
+
+    assert(call != 0);
+    assert((reply != NULL) == (error->status == SUMAC_OK));
+    effect->call = call;
+    effect->reply = reply;
+    effect->error = *error;
+}
+
+void judge_error_memory(struct sumac_error *error)
+{
+    assert(error->status == SUMAC_OK);
+    (void)fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "the ps has no memory for its answer: ask again later");
+}
+
 void judge_reply_or_fail(struct judge *judge, uint64_t call, const wire_message *reply)
 {
     const bool whole = reply != NULL && !judge->said->texts_short;
-    struct judge_effect *effect =
-        judge_effect_add(judge, whole ? JUDGE_EFFECT_REPLY : JUDGE_EFFECT_FAIL);
+    struct sumac_error error = {0};
 
-    assert(call != 0);
-    effect->call = call;
-    effect->reply = whole ? reply : NULL;
     if (!whole)
-        (void)fail(
-            &effect->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "the ps has no memory for its answer: ask again later");
+        judge_error_memory(&error);
+    if (judge->records)
+        judge_hold(judge, call, whole ? reply : NULL, &error);
+    else
+        judge_answer(judge, call, whole ? reply : NULL, &error);
 }
 
 void judge_fail(
     struct judge *judge, uint64_t call, enum sumac_status status, enum sumac_reason reason,
     const char *format, ...)
 {
-    struct judge_effect *effect = judge_effect_add(judge, JUDGE_EFFECT_FAIL);
+    struct sumac_error error = {.status = status, .reason = reason};
     va_list arguments;
 
-    assert(call != 0);
     assert(status != SUMAC_OK);
-    effect->call = call;
-    effect->error.status = status;
-    effect->error.reason = reason;
     va_start(arguments, format);
-    (void)text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
+    (void)text_print_line_values(error.text, sizeof error.text, format, arguments);
     va_end(arguments);
+    if (judge->records)
+        judge_hold(judge, call, NULL, &error);
+    else
+        judge_answer(judge, call, NULL, &error);
 }
 
 /* Somebody would wait in vain for what was lost: they learn it from this ps's end. */

@@ -123,7 +123,9 @@ static void add_member(struct judge *judge, struct judge_task *task)
     assert(judge->membership_told <= judge->membership_epoch);
     if (!task->member && judge->membership_told == judge->membership_epoch)
         judge->membership_epoch++;
+    judge_cluster_changed(judge);
     task->member = true;
+    judge_task_changed(judge, task);
 }
 
 static void open_session(struct judge *judge, struct judge_session *session)
@@ -139,6 +141,7 @@ static void open_session(struct judge *judge, struct judge_session *session)
         judge->member_joined = true;
         add_member(judge, session->task);
     }
+    judge_session_changed(judge, session);
     judge_order_open(judge, session);
 }
 
@@ -170,6 +173,7 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
     if (session->state != JUDGE_SESSION_OPENING)
         return;
     session->state = JUDGE_SESSION_OPEN;
+    judge_session_changed(judge, session);
     session->heard_us = judge->now_us;
     if (!judge_run_is_over(judge))
         judge_log(
@@ -337,6 +341,8 @@ static void start_join(
     session->heard_us = judge->now_us;
     session->task = task;
     session->attempt = task == NULL ? ++judge->observers : ++task->attempts;
+    if (task != NULL)
+        judge_task_changed(judge, task);
     name_session(session, request);
     if (task != NULL && judge->first_join_us == 0) {
         judge->first_join_us = judge->now_us;

@@ -9,6 +9,7 @@
 #include "text.h"
 
 #define TICK_MS_MAX 1000u
+#define ORDERS_OF_BEGINNING_BITS 40u /* their numbers are above those of the beginning before */
 
 uint64_t judge_ms(uint64_t ms) { return ms * 1000u; }
 
@@ -50,6 +51,7 @@ static void init_pools(struct judge *judge, const struct memory *memory)
     pool_init(&judge->sessions_pool, memory, sizeof(struct judge_session), 16);
     pool_init(&judge->orders_pool, memory, sizeof(struct judge_order), 64);
     pool_init(&judge->calls_pool, memory, sizeof(struct judge_call), 64);
+    pool_init(&judge->held_pool, memory, sizeof(struct judge_held), 16);
 }
 
 static void *take_zeroed(const struct memory *memory, size_t bytes)
@@ -108,6 +110,7 @@ void judge_destroy(struct judge *judge)
     for (struct judge_call *call = judge->calls.first; call != NULL; call = call->in_judge.next)
         judge_list_give(judge, call->list);
     pool_deinit(&judge->calls_pool);
+    judge_held_deinit(judge);
     judge_effects_deinit(judge);
     memory_give(judge->memory, judge->peers, peers_bytes);
     key_map_deinit(&judge->tasks_by_key);
@@ -168,14 +171,36 @@ void judge_wake(struct judge *judge, uint64_t at_us)
 
 static void want_tick(struct judge *judge) { judge_wake(judge, judge->now_us + judge->tick_us); }
 
+/* From its records: everybody is heard from now on, and what was under way is done again. */
+static void begin_again(struct judge *judge)
+{
+    judge->beginnings++;
+    judge->orders_given = judge->beginnings << ORDERS_OF_BEGINNING_BITS;
+    judge->first_join_us = judge->memberless_since_us = judge->member_joined ? judge->now_us : 0;
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        session->heard_us = judge->now_us;
+    if (judge->phase == JUDGE_RUNNING)
+        judge_orders_begin_again(judge);
+    else
+        judge_run_end_again(judge);
+}
+
 static void started(struct judge *judge, const struct judge_event *event)
 {
-    assert(judge->cluster_id == 0);
-    judge->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
-    judge->secret = event->random[1];
+    const bool again = judge->cluster_id != 0;
+
+    judge->records = judge->config->records;
+    if (!again) {
+        judge->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
+        judge->secret = event->random[1];
+    }
+    judge_cluster_changed(judge);
     judge_reports_begin(judge);
     judge_tasks_start(judge);
     judge_peers_start(judge);
+    if (again)
+        begin_again(judge);
     want_tick(judge);
 }
 
@@ -205,6 +230,7 @@ static void call_cancelled(struct judge *judge, uint64_t call)
             session->leave_call = 0;
     }
     judge_call_forget(judge, call);
+    judge_held_forget(judge, call);
 }
 
 /* Whose thread has worked for half of that time was not suspended: something kept it from its
@@ -292,6 +318,11 @@ static void take(struct judge *judge, const struct judge_event *event)
         if (event->ps < judge->ps_count)
             judge_hear_report(judge, event->ps, event->report);
         break;
+    case JUDGE_EVENT_RECORDED:
+        assert(event->record <= judge->last_record);
+        if (event->record > judge->recorded)
+            judge->recorded = event->record; /* what waited for it is said at the step's end */
+        break;
     case JUDGE_EVENT_TICK:
         ticked(judge, event);
         break;
@@ -306,7 +337,10 @@ void judge_step(struct judge *judge, const struct judge_event *event, struct jud
     assert(event->now_us >= judge->last_event_us);
     begin(judge, event);
     take(judge, event);
-    judge_peers_give(judge);
+    if (judge_record_step(judge)) {
+        judge_held_say(judge);
+        judge_peers_give(judge);
+    }
     judge->packed_order = NULL;
     judge_effects_end(judge, effects);
 }

@@ -20,6 +20,10 @@
  *   a new hello says it again.
  * - `end` is obeyed by finishing what is in flight, answering, then exiting. ps 0 is given it last.
  *
+ * Where the configuration has records, each step that changes what must not be lost ends with one
+ * (judge_rows.h): numbered from 1, apart from the lane's. What reveals it – answers, orders – is
+ * said once RECORDED has told that it is on disk.
+ *
  * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is
  * told.
  */
@@ -37,6 +41,7 @@ enum judge_event_kind {
     JUDGE_EVENT_PEER_UP,   /* ps: the stream to it is writable (each time: the last order is out) */
     JUDGE_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it */
     JUDGE_EVENT_REPORT,    /* ps, report */
+    JUDGE_EVENT_RECORDED,  /* record: it, and all before it, are on disk */
     JUDGE_EVENT_TICK,      /* cpu_us */
     JUDGE_EVENT_TERMINATE, /* SIGTERM: no more joins or creates */
 };
@@ -53,6 +58,7 @@ struct judge_event {
     const wire_peer_report *report;
     const char *text;
     enum sumac_reason reason;
+    uint64_t record;
     uint64_t cpu_us; /* what the thread has worked since the last tick; 0: not known */
 };
 
@@ -61,6 +67,7 @@ enum judge_effect_kind {
     JUDGE_EFFECT_FAIL,     /* call, error */
     JUDGE_EFFECT_DIAL,     /* ps, text: keep a stream open to this ps, at this address */
     JUDGE_EFFECT_ORDER,    /* ps, order: not writable again until PEER_UP */
+    JUDGE_EFFECT_RECORD,   /* record, body: journal it, the spans one after the other */
     JUDGE_EFFECT_LOG,      /* text: one line, noun then value */
     JUDGE_EFFECT_RUN_OVER, /* no lease counts any more; the other ps are told to end, then ps 0 */
     JUDGE_EFFECT_EXIT,     /* error: what it has to say was lost, for want of memory */
@@ -72,10 +79,12 @@ enum judge_effect_kind {
 struct judge_effect {
     enum judge_effect_kind kind;
     uint32_t ps;
-    uint64_t call, at_us;
+    uint64_t call, at_us, record;
     const char *text;
     const wire_message *reply;
     const wire_peer_order *order;
+    const struct span *body;
+    uint32_t body_count;
     struct sumac_error error;
 };
 
@@ -91,6 +100,12 @@ void judge_destroy(struct judge *judge);
 /* One event, and its effects, in order: of this event alone. The caller carries out all of them. */
 void judge_step(
     struct judge *judge, const struct judge_event *event, struct judge_effects *effects);
+
+/* Before its first step: take over what a record says, whole and in one piece, after those before
+ * it. When all have been, it begins with START as any other, and has what was under way done again.
+ * Fails  DATA_LOSS: it is none, or does not follow, or there is no memory: not to be used then. */
+enum sumac_status
+judge_replay(struct judge *judge, const struct span *record, struct sumac_error *error);
 
 /* What is being waited for, in sentences ("join of worker 1 waits for ps 1 at h2:2222, never heard
  * from"). */

@@ -252,6 +252,30 @@ static void check_calls(const struct sums *sums)
     check_same(sums->check, judge->calls_pool.used, count, "calls that wait", "the judge");
 }
 
+/* Between two steps nothing is left to be recorded, and answers wait in the order of their
+ * records. */
+static void check_records(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+    uint64_t count = 0, bytes = 0, record = judge->recorded;
+
+    for (const struct judge_held *held = judge->held.first;
+         held != NULL && count <= judge->held_pool.used; held = held->in_judge.next, count++) {
+        if (held->record <= judge->recorded || held->record < record ||
+            held->record > judge->last_record)
+            check_object(
+                sums->check,
+                "an answer waits for record %" PRIu64 ", of %" PRIu64 " and %" PRIu64 " on disk",
+                held->record, judge->last_record, judge->recorded);
+        record = held->record;
+        bytes += held->byte_count;
+    }
+    check_same(sums->check, judge->held_pool.used, count, "answers that wait", "the judge");
+    check_same(sums->check, judge->held_bytes, bytes, "bytes of answers that wait", "the judge");
+    if (judge->row_count != 0 && !judge->said->effects.lost)
+        check_object(sums->check, "%u rows have changed, and no record says so", judge->row_count);
+}
+
 void judge_check(const struct judge *judge, struct check *check)
 {
     const struct sums sums = {.judge = judge, .check = check};
@@ -264,4 +288,5 @@ void judge_check(const struct judge *judge, struct check *check)
     check_peers(&sums);
     check_catalogue(&sums);
     check_calls(&sums);
+    check_records(&sums);
 }

@@ -10,6 +10,11 @@
  *   variables  the catalogue, in the order of creation
  *   calls      creates and deletes that wait for an answer, oldest first
  *
+ * What must not be lost of these has rows in the records (judge_rows.h), one for each cluster, ps,
+ * task, session and variable: whoever changes what a row says marks it as changed, and the step
+ * ends with a record of all that were. Answers and orders wait until it is on disk (records.c,
+ * held.c).
+ *
  * All of one step's work happens at judge->now_us and is said in judge->said. Tables are
  * bounded; all but the variables' own records (one piece each, as large as the name and the shards
  * need) come from pools.
@@ -23,6 +28,7 @@
 #include "close_cause.h"
 #include "end_status.h"
 #include "judge.h"
+#include "judge_rows.h"
 #include "lane.h"
 #include "memory.h"
 #include "definition.h"
@@ -53,6 +59,7 @@
 #define JUDGE_VOIDED_MAX                                                                           \
     (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps                       \
                                                  */
+#define JUDGE_HELD_BYTES_MAX (8u << 20)         /* of answers that wait for their record */
 #define JUDGE_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
@@ -87,6 +94,31 @@ static inline bool judge_mask_empty(const struct judge_mask *mask)
     return any == 0;
 }
 
+/* What records say of the object that it begins. */
+struct judge_row {
+    LINKS(struct judge_row) in_changed;
+    bool changed;    /* since the last step's end: there is to be a row of it */
+    uint64_t record; /* the last that has one; 0: none */
+};
+
+/* The row of an object that is no more, until the step's end. */
+struct judge_gone {
+    LINKS(struct judge_gone) in_judge;
+    struct span row;
+};
+
+/* An answer whose record is not on disk yet. */
+struct judge_held {
+    LINKS(struct judge_held) in_judge;
+    uint64_t call;
+    uint64_t record;           /* all up to it; 0: that of the present step */
+    const wire_message *reply; /* in the step's arena, … */
+    const wire_type *type;     /* … and beyond the step these bytes; NULL: the error */
+    uint8_t *bytes;
+    size_t byte_count;
+    struct sumac_error error;
+};
+
 struct judge_voided {
     uint32_t count, capacity;
     uint64_t sequence[]; /* ascending */
@@ -99,6 +131,7 @@ struct judge_task_key {
 };
 
 struct judge_task {
+    struct judge_row row;
     LINKS(struct judge_task) in_judge;
     struct key_entry by_key;
     struct judge_task_key key;
@@ -128,6 +161,7 @@ enum judge_session_state {
 };
 
 struct judge_session {
+    struct judge_row row;
     LINKS(struct judge_session) in_judge;
     struct key_entry by_id, by_nonce;
     uint8_t id[JUDGE_ID_BYTES];
@@ -168,6 +202,7 @@ enum judge_order_kind {
 struct judge_order {
     LINKS(struct judge_order) in_judge;
     uint64_t number;
+    uint64_t record; /* all up to it must be on disk before a ps is given this; 0: not known yet */
     enum judge_order_kind kind;
     struct judge_session *session;   /* of open, close, decide */
     struct judge_variable *variable; /* of add_shards, publish, delete */
@@ -177,6 +212,7 @@ struct judge_order {
 };
 
 struct judge_peer {
+    struct judge_row row;
     char address[JUDGE_ADDRESS_BYTES_MAX + 1]; /* "": not known yet */
     char trouble[SUMAC_ERROR_TEXT_BYTES]; /* why there is no stream, as the driver said; "": no idea
                                            */
@@ -219,6 +255,7 @@ enum judge_variable_state {
 };
 
 struct judge_variable {
+    struct judge_row row;
     LINKS(struct judge_variable) in_judge;
     struct key_entry by_name;
     LIST(struct judge_call) waiting; /* calls that are to be answered when it has moved on */
@@ -269,6 +306,7 @@ struct judge_said {
 };
 
 struct judge {
+    struct judge_row row;
     const struct lane_config *config;
     const struct memory *memory;
     struct pool tasks_pool, sessions_pool, orders_pool, calls_pool;
@@ -280,6 +318,17 @@ struct judge {
     /* The order that was packed last, and its message: made once for all ps. */
     const struct judge_order *packed_order;
     const wire_peer_order *packed;
+
+    bool records;                   /* they are made, from START on */
+    uint64_t last_record, recorded; /* made; on disk */
+    uint64_t cluster_record;        /* the last that says something of the cluster, or of a ps */
+    LIST(struct judge_row) changed[JUDGE_ROW_KINDS];
+    LIST(struct judge_gone) gone;
+    uint32_t row_count;           /* of both */
+    LIST(struct judge_held) held; /* by record */
+    struct pool held_pool;
+    uint64_t held_bytes;
+    uint64_t beginnings; /* how often a judge has begun with these records, but for the first */
 
     uint64_t last_event_us; /* as events say it */
     uint64_t slept_us;      /* how long this process was suspended, all in all */
@@ -338,12 +387,19 @@ struct judge {
 bool judge_effects_init(struct judge *judge);
 void judge_effects_deinit(struct judge *judge);
 void judge_effects_begin(struct judge *judge, bool follows);
+/* Something that had to be said could not be made: the step ends with EXIT. */
+void judge_effects_lose(struct judge *judge);
 void judge_effects_end(struct judge *judge, struct judge_effects *effects);
 /* A zeroed effect of that kind at the end; never NULL. Without a place for it the step ends with
  * EXIT, and what is filled in is not said. */
 struct judge_effect *judge_effect_add(struct judge *judge, enum judge_effect_kind kind);
 /* One line, noun then value: "ps 0 closes the session of worker 7". */
 void judge_log(struct judge *judge, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The call is finished: with the reply, NULL: with the error. Now, whatever waits for records. */
+void judge_answer(
+    struct judge *judge, uint64_t call, const wire_message *reply, const struct sumac_error *error);
+/* There is no memory for an answer. */
+void judge_error_memory(struct sumac_error *error);
 /* NULL, or with a text that there was no memory for: the call is failed. */
 void judge_reply_or_fail(struct judge *judge, uint64_t call, const wire_message *reply);
 void judge_fail(
@@ -352,6 +408,58 @@ void judge_fail(
 /* Formatted text in the step's arena; never NULL. */
 char *judge_text(const struct judge *judge, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* records.c */
+/* What its row says has changed, or is new. Without records nothing is done. */
+void judge_row_changed(struct judge *judge, enum judge_row_kind kind, struct judge_row *row);
+/* The object is about to go. */
+void judge_row_gone(struct judge *judge, enum judge_row_kind kind, struct judge_row *row);
+/* The step's record, if any row has changed. False: it could not be made, the step ends with EXIT,
+ * and nothing that it reveals may be said. */
+bool judge_record_step(struct judge *judge);
+bool judge_order_is_recorded(const struct judge *judge, const struct judge_order *order);
+static inline bool judge_cluster_is_recorded(const struct judge *judge)
+{
+    return judge->cluster_record <= judge->recorded;
+}
+static inline void judge_cluster_changed(struct judge *judge)
+{
+    judge_row_changed(judge, JUDGE_ROW_CLUSTER, &judge->row);
+}
+static inline void judge_peer_changed(struct judge *judge, uint32_t ps)
+{
+    judge_row_changed(judge, JUDGE_ROW_PS, &judge->peers[ps].row);
+}
+static inline void judge_task_changed(struct judge *judge, struct judge_task *task)
+{
+    judge_row_changed(judge, JUDGE_ROW_TASK, &task->row);
+}
+static inline void judge_session_changed(struct judge *judge, struct judge_session *session)
+{
+    judge_row_changed(judge, JUDGE_ROW_SESSION, &session->row);
+}
+static inline void judge_variable_changed(struct judge *judge, struct judge_variable *variable)
+{
+    judge_row_changed(judge, JUDGE_ROW_VARIABLE, &variable->row);
+}
+
+/* rows.c */
+/* In the step's arena. False: no memory. */
+bool judge_row_write(
+    struct judge *judge, enum judge_row_kind kind, const struct judge_row *row, struct span *out);
+bool judge_row_write_gone(
+    struct judge *judge, enum judge_row_kind kind, const struct judge_row *row, struct span *out);
+
+/* held.c */
+/* The call is answered so, `reply` NULL: with the error, once the step's record is on disk. */
+void judge_hold(
+    struct judge *judge, uint64_t call, const wire_message *reply, const struct sumac_error *error);
+/* At the end of a step, after its record: says what may be said, and keeps the rest. */
+void judge_held_say(struct judge *judge);
+void judge_held_forget(struct judge *judge, uint64_t call);
+void judge_held_deinit(struct judge *judge);
+/* The most that it keeps. */
+uint64_t judge_held_bytes_max(const struct judge *judge);
 
 /* judge.c */
 /* A tick is wanted then, by the judge's time. */
@@ -415,6 +523,8 @@ void judge_order_answered(
 bool judge_order_room(const struct judge *judge);
 /* What there was no memory for is done again. */
 void judge_orders_tick(struct judge *judge);
+/* The judge begins with its records: what was under way is ordered again. */
+void judge_orders_begin_again(struct judge *judge);
 /* A ps whose answer to an order of this session could not be made, or kept, for want of memory;
  * ps_count: none. */
 uint32_t judge_order_short(const struct judge *judge, const struct judge_session *session);
@@ -436,6 +546,9 @@ const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which);
 /* Where there is no place for it, the task that left longest ago is forgotten. NULL: none may be,
  * or no memory. */
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name);
+/* No session is of it, it is not listed, and nobody will ask how its last session ended. */
+bool judge_task_may_be_forgotten(struct judge *judge, const struct judge_task *task);
+void judge_task_forget(struct judge *judge, struct judge_task *task);
 /* How many tasks may be forgotten to make room. */
 uint32_t judge_tasks_forgettable(struct judge *judge);
 struct judge_session *
@@ -514,6 +627,9 @@ void judge_variable_hide(struct judge *judge, struct judge_variable *variable);
 void judge_variable_free(struct judge *judge, struct judge_variable *variable);
 /* In the step's arena. */
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable);
+/* Its name and how it is defined alone. */
+const wire_variable *
+judge_variable_definition(struct judge *judge, const struct judge_variable *variable);
 
 /* create_many.c */
 void judge_create_many(
@@ -553,6 +669,8 @@ void judge_call_forget(struct judge *judge, uint64_t call);
 const char *judge_call_wait(const struct judge *judge, const struct judge_call *call);
 
 /* run_end.c */
+/* The judge begins with its records, and the run was being ended. */
+void judge_run_end_again(struct judge *judge);
 void judge_run_tick(struct judge *judge);
 /* A member has left or was settled: is that all? */
 void judge_run_check(struct judge *judge);

@@ -94,6 +94,7 @@ static bool tell_membership(struct judge *judge)
     if (told || add(judge, JUDGE_ORDER_MEMBERSHIP) == NULL)
         return told;
     judge->membership_told = judge->membership_epoch;
+    judge_cluster_changed(judge);
     return true;
 }
 
@@ -102,6 +103,15 @@ void judge_order_open(struct judge *judge, struct judge_session *session)
     assert(session->state == JUDGE_SESSION_OPENING);
     if (tell_membership(judge))
         judge_order_session(judge, JUDGE_ORDER_OPEN, session);
+}
+
+void judge_orders_begin_again(struct judge *judge)
+{
+    assert(judge->orders.first == NULL);
+    if (judge->member_joined && add(judge, JUDGE_ORDER_MEMBERSHIP) == NULL)
+        judge->membership_told = 0;
+    judge->variable_without_order = true;
+    judge_orders_tick(judge);
 }
 
 /* There is never more than one: ps 0 tells itself when the others have answered. */

@@ -53,6 +53,7 @@ static void greet_self(struct judge *judge)
     assert(judge->config->index < judge->ps_count);
     struct judge_peer *self = &judge->peers[judge->config->index];
     self->incarnation = judge->config->incarnation;
+    judge_peer_changed(judge, judge->config->index);
     self->hello = 0;
     dial(judge, judge->config->index);
 }
@@ -62,12 +63,16 @@ void judge_peers_start(struct judge *judge)
     const struct lane_config *config = judge->config;
 
     assert(config->ps_count <= LANE_PS_MAX);
-    judge->ps_count = config->ps_count;
-    if (config->ps_count == 0)
+    if (config->ps_count > 0)
+        judge->ps_count = config->ps_count;
+    if (judge->ps_count == 0)
         return;
-    for (uint32_t ps = 0; ps < config->ps_count; ps++) {
-        const char *address = config->ps_addresses == NULL ? NULL : config->ps_addresses[ps];
-        set_text(judge->peers[ps].address, sizeof judge->peers[ps].address, address);
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
+        if (ps < config->ps_count) {
+            const char *address = config->ps_addresses == NULL ? NULL : config->ps_addresses[ps];
+            set_text(judge->peers[ps].address, sizeof judge->peers[ps].address, address);
+            judge_peer_changed(judge, ps);
+        }
         dial(judge, ps);
     }
     greet_self(judge);
@@ -107,11 +112,14 @@ void judge_peers_learn(struct judge *judge, const wire_join_request *request)
 
     if (judge->ps_count == 0)
         judge->ps_count = (uint32_t)count;
+    if (learnt)
+        judge_cluster_changed(judge);
     for (uint32_t ps = 0; ps < judge->ps_count && count == judge->ps_count; ps++) {
         struct judge_peer *peer = &judge->peers[ps];
         if (peer->address[0] != '\0')
             continue;
         set_text(peer->address, sizeof peer->address, request->ps_addresses[ps]);
+        judge_peer_changed(judge, ps);
         dial(judge, ps);
         learnt = true;
     }
@@ -260,10 +268,11 @@ static void give(struct judge *judge, uint32_t ps)
     assert(peer->up || (!peer->writable && !peer->greeted));
     if (!peer->up || !peer->writable)
         return;
-    if (peer->hello == 0)
+    if (peer->hello == 0 && judge_cluster_is_recorded(judge))
         give_hello(judge, ps);
     struct judge_order *order = peer->next_order;
-    if (!peer->writable || !peer->greeted || order == NULL)
+    if (!peer->writable || !peer->greeted || order == NULL ||
+        !judge_order_is_recorded(judge, order))
         return;
     if (send_order(judge, ps, judge_order_pack(judge, order)))
         peer->next_order = judge_order_next(order->in_judge.next, ps);
@@ -467,8 +476,10 @@ static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnat
 {
     struct judge_peer *peer = &judge->peers[ps];
 
-    if (peer->incarnation == 0)
+    if (peer->incarnation == 0) {
         peer->incarnation = incarnation;
+        judge_peer_changed(judge, ps);
+    }
     if (peer->incarnation == incarnation)
         return true;
     judge_state_lost(

@@ -21,6 +21,7 @@ static void tell_self(struct judge *judge)
     struct judge_mask self = {{0}};
     judge_mask_add(&self, judge->config->index);
     judge->phase = JUDGE_ENDED;
+    judge_cluster_changed(judge);
     judge_order_end(judge, &self);
 }
 
@@ -38,6 +39,21 @@ static struct judge_mask others_to_tell(const struct judge *judge)
     return others;
 }
 
+void judge_run_end_again(struct judge *judge)
+{
+    struct judge_mask others = judge_every_ps(judge);
+
+    assert(judge->phase != JUDGE_RUNNING);
+    judge_mask_remove(&others, judge->config->index);
+    judge->end_until_us = judge->now_us + judge_ms(judge->config->terminate_ms);
+    judge->phase = JUDGE_ENDING;
+    (void)judge_effect_add(judge, JUDGE_EFFECT_RUN_OVER);
+    if (judge_mask_empty(&others))
+        tell_self(judge);
+    else
+        judge_order_end(judge, &others);
+}
+
 static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason, const char *text)
 {
     assert(judge->phase == JUDGE_RUNNING);
@@ -46,6 +62,7 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
     const bool lost = !judge->ends_of_itself;
     const struct judge_mask others = others_to_tell(judge);
     judge->phase = JUDGE_ENDING;
+    judge_cluster_changed(judge);
     judge->exit_code = exit_code;
     judge->end_reason = reason;
     judge->end_until_us =

@@ -68,7 +68,12 @@ uint32_t judge_tasks_forgettable(struct judge *judge)
     return count;
 }
 
-static void forget_task(struct judge *judge, struct judge_task *task)
+bool judge_task_may_be_forgotten(struct judge *judge, const struct judge_task *task)
+{
+    return may_forget(task, mark_tasks_of_sessions(judge));
+}
+
+void judge_task_forget(struct judge *judge, struct judge_task *task)
 {
     assert(!task->listed);
     assert(task->left || !task->joined);
@@ -76,6 +81,7 @@ static void forget_task(struct judge *judge, struct judge_task *task)
     key_map_remove(&judge->tasks_by_key, &task->by_key);
     if (task->attempts > judge->attempts_forgotten)
         judge->attempts_forgotten = task->attempts;
+    judge_row_gone(judge, JUDGE_ROW_TASK, &task->row);
     judge_voided_drop(judge, &task->voided);
     pool_give(&judge->tasks_pool, task);
 }
@@ -90,7 +96,7 @@ static bool forget_oldest_task(struct judge *judge)
         if (may_forget(task, look) && (oldest == NULL || task->left_us < oldest->left_us))
             oldest = task;
     if (oldest != NULL)
-        forget_task(judge, oldest);
+        judge_task_forget(judge, oldest);
     return oldest != NULL;
 }
 
@@ -118,13 +124,15 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
     task->attempts = judge->attempts_forgotten;
     assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
     LIST_APPEND(&judge->tasks, task, in_judge);
+    judge_task_changed(judge, task);
     return task;
 }
 
 void judge_tasks_start(struct judge *judge)
 {
-    assert(judge->tasks.first == NULL);
     const struct lane_config *config = judge->config;
+
+    assert(config->member_count == 0 || config->members_jobs != NULL);
     judge->members_listed = config->member_count > 0;
     for (uint32_t i = 0; i < config->member_count; i++) {
         const wire_task_name name = {
@@ -132,8 +140,10 @@ void judge_tasks_start(struct judge *judge)
             .index = config->members_indices[i],
         };
         struct judge_task *task = judge_task_find_or_add(judge, &name);
-        if (task != NULL)
-            task->listed = task->member = true;
+        if (task == NULL)
+            continue;
+        task->listed = task->member = true;
+        judge_task_changed(judge, task);
     }
 }
 
@@ -213,8 +223,10 @@ struct judge_session *judge_session_add(struct judge *judge, const void *id, con
     assert(judge_session_find(judge, id, JUDGE_ID_BYTES) == NULL);
     memcpy(session->id, id, JUDGE_ID_BYTES);
     memcpy(session->nonce, nonce, JUDGE_ID_BYTES);
-    if (enlist(judge, session))
+    if (enlist(judge, session)) {
+        judge_session_changed(judge, session);
         return session;
+    }
     pool_give(&judge->sessions_pool, session);
     return NULL;
 }
@@ -228,6 +240,7 @@ void judge_session_forget(struct judge *judge, struct judge_session *session)
     LIST_REMOVE(&judge->sessions, session, in_judge);
     key_map_remove(&judge->sessions_by_id, &session->by_id);
     key_map_remove(&judge->sessions_by_nonce, &session->by_nonce);
+    judge_row_gone(judge, JUDGE_ROW_SESSION, &session->row);
     judge_voided_drop(judge, &session->voided);
     pool_give(&judge->sessions_pool, session);
 }
@@ -261,7 +274,7 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
            judge->tasks_pool.used * sizeof(struct judge_task) +
            (2 * (sessions_max + JUDGE_SETTLED_MAX) + judge->tasks_pool.used) *
                ID_MAP_ENTRY_BYTES_MAX +
-           lists * judge_voided_bytes_max(judge);
+           lists * judge_voided_bytes_max(judge) + judge_held_bytes_max(judge);
 }
 
 static bool is_open(const struct judge_session *session)

@@ -25,6 +25,7 @@ void judge_settle(
     session->state = JUDGE_SESSION_CLOSING;
     session->cause = *cause;
     session->final = session->acked_through = 0;
+    judge_session_changed(judge, session);
     judge_calls_of_session_fail(judge, session);
     judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
 }
@@ -52,6 +53,7 @@ void judge_close_complete(struct judge *judge, struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_CLOSING);
     session->state = JUDGE_SESSION_DECIDING;
+    judge_session_changed(judge, session);
     judge_order_session(judge, JUDGE_ORDER_DECIDE, session);
 }
 
@@ -105,8 +107,10 @@ static void remember_done(struct judge *judge, const struct judge_session *sessi
     if (!judge_left_as_done(judge, session) || session->task == NULL)
         return;
     judge->some_left_done = true;
+    judge_cluster_changed(judge);
     if (session->attempt == session->task->attempts)
         session->task->done = true;
+    judge_task_changed(judge, session->task);
 }
 
 void judge_decide_complete(struct judge *judge, struct judge_session *session)
@@ -115,6 +119,7 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
     struct judge_task *task = session->task;
     assert(task == NULL || session->attempt <= task->attempts);
     session->state = JUDGE_SESSION_SETTLED;
+    judge_session_changed(judge, session);
     judge_log(
         judge, "ps 0 settled the session of %s at push %" PRIu64, session->label, session->final);
     if (task != NULL) {
@@ -125,6 +130,7 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
         task->left_us = judge->now_us;
         task->voided = session->voided;
         session->voided = NULL;
+        judge_task_changed(judge, task);
         judge->memberless_since_us = judge->now_us;
     }
     judge_voided_drop(judge, &session->voided); /* of an observer: nobody will ask */
@@ -168,6 +174,7 @@ static void wait_for_settle(
     /* What it has said once is not unsaid: it made that push. */
     if (request->done && request->last_sequence > session->last_sequence)
         session->last_sequence = request->last_sequence;
+    judge_session_changed(judge, session);
     if (session->state == JUDGE_SESSION_SETTLED) {
         remember_done(judge, session);
         answer_leave(judge, session);

@@ -100,11 +100,14 @@ enum lane_event_kind {
     LANE_EVENT_CALL_CANCELLED, /* * call: its client is gone */
     LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */
     LANE_EVENT_COMPUTED,       /* job */
-    LANE_EVENT_RECORDED,       /* record: it, and all before it, are on disk */
+    LANE_EVENT_RECORDED,       /* journal, record: it, and all before it, are on disk */
     LANE_EVENT_TERMINATE,      /* SIGTERM */
     LANE_EVENT_RUN_OVER,       /* ps_core's, on ps 0: the other ps are being told to end */
     LANE_EVENT_TICK,
 };
+
+/* Records are numbered for each by itself. */
+enum lane_journal { LANE_JOURNAL_OWN, LANE_JOURNAL_JUDGE, LANE_JOURNALS };
 
 enum lane_stream_kind { LANE_STREAM_PUSH, LANE_STREAM_PULL, LANE_STREAM_PEER };
 
@@ -115,6 +118,7 @@ struct lane_event {
     uint64_t random[2]; /* with START and CALL: fresh bits */
     uint64_t stream;    /* the driver's number for it, not 0, never used again */
     enum lane_stream_kind stream_kind;
+    enum lane_journal journal;
     uint64_t call; /* the driver's number for it, not 0, never used again */
     enum lane_call_kind call_kind;
     uint32_t ps;
@@ -154,7 +158,7 @@ enum lane_effect_kind {
     LANE_EFFECT_ORDER,        /* * ps, order: not writable again until PEER_UP */
     LANE_EFFECT_REPORT,       /* stream, report: to ps 0, on the stream it opened here */
     LANE_EFFECT_COMPUTE,      /* compute: run every slice, then COMPUTED(job) */
-    LANE_EFFECT_RECORD,       /* record, body: journal it, the spans one after the other */
+    LANE_EFFECT_RECORD,       /* journal, record, body: write it, the spans one after the other */
     LANE_EFFECT_LOG,          /* text: one line, noun then value */
     LANE_EFFECT_SERVING,      /* serving: what health says */
     LANE_EFFECT_EXIT, /* exit_code, text, error: flush what is out, end what is open with the error,
@@ -182,6 +186,7 @@ struct lane_compute {
 struct lane_effect {
     enum lane_effect_kind kind;
     uint64_t stream, call, record;
+    enum lane_journal journal;
     uint32_t ps;
     uint64_t at_us;
     int exit_code;

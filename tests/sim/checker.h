@@ -298,6 +298,8 @@ void checker_parts_came(
 void checker_parts_taken(
     struct world *world, const struct ps *ps, const struct stream *stream, bool greets,
     uint64_t made_before);
+/* A call ends, well or badly. */
+void checker_finished(struct world *world, const struct ps *ps, const struct call *call);
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message);
 void checker_ps_crashed(struct world *world);

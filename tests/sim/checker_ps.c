@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "checker.h"
+#include "journal.h"
+#include "little_endian.h"
 #include "process_client.h"
 #include "ps_effects.h"
 #include "records.h"
@@ -190,7 +192,7 @@ void checker_parts_taken(
     if (greets && (newest->life != stream->caller_life || newest->generation < stream->generation))
         *newest = (struct newest){stream->caller_life, stream->generation};
     if (newest->life == stream->caller_life && stream->generation < newest->generation &&
-        ps->records_made > made_before)
+        ps->journals[LANE_JOURNAL_OWN].made > made_before)
         checker_violation(world, "what an older stream delivered is counted");
 }
 
@@ -223,13 +225,13 @@ static void check_push_answer(
 {
     for (size_t i = 0; i < answer->n_staged; i++) {
         const struct sim_push *push = find_sequence(world, stream, answer->staged[i]->sequence);
-        if (push != NULL && ps->records_done < push->staged_after[ps->index])
+        if (push != NULL && ps->journals[LANE_JOURNAL_OWN].done < push->staged_after[ps->index])
             checker_violation(world, "STAGED does not wait for its record");
     }
     for (size_t i = 0; i < answer->n_done; i++) {
         const struct sim_push *push = find_sequence(world, stream, answer->done[i]->sequence);
-        if (push != NULL && (ps->records_done < push->staged_after[ps->index] ||
-                             ps->records_done < push->applied_record[ps->index]))
+        if (push != NULL && (ps->journals[LANE_JOURNAL_OWN].done < push->staged_after[ps->index] ||
+                             ps->journals[LANE_JOURNAL_OWN].done < push->applied_record[ps->index]))
             checker_violation(world, "DONE does not wait for its record");
     }
 }
@@ -258,7 +260,7 @@ void checker_shown(struct world *world, uint32_t ps, uint64_t shown)
 
     for (uint32_t i = 0; i < checker->push_count && !world->ps[ps]->crashed; i++)
         if ((shown >> i & 1) != 0 &&
-            world->ps[ps]->records_done < checker->pushes[i]->applied_record[ps])
+            world->ps[ps]->journals[LANE_JOURNAL_OWN].done < checker->pushes[i]->applied_record[ps])
             checker_violation(world, "a pull shows what is not on disk");
 }
 
@@ -271,9 +273,55 @@ static void check_report(struct world *world, const struct ps *ps, const struct 
 
     if (number == 0 || order->number != number || effect->report->status != 0)
         return;
-    const uint64_t made = order->made_after == UINT64_MAX ? ps->records_made : order->made_after;
-    if (made > order->made_before && ps->records_done <= order->made_before)
+    const uint64_t made =
+        order->made_after == UINT64_MAX ? ps->journals[LANE_JOURNAL_OWN].made : order->made_after;
+    if (made > order->made_before && ps->journals[LANE_JOURNAL_OWN].done <= order->made_before)
         checker_violation(world, "a report does not wait for its record");
+}
+
+/* When ps 0 hears of its disk it says what has waited; else only what is on disk. */
+void checker_finished(struct world *world, const struct ps *ps, const struct call *call)
+{
+    const struct journal *journal = &ps->journals[LANE_JOURNAL_JUDGE];
+
+    if (rpc_is_the_judges(call->kind) && !ps->hears_disk && journal->done < journal->made)
+        checker_violation(world, "an answer of ps 0 does not wait for its record");
+}
+
+static const wire_bytes *session_of_order(const wire_peer_order *order)
+{
+    if (order->open != NULL)
+        return &order->open->session_id;
+    if (order->close != NULL)
+        return &order->close->session_id;
+    return order->decide != NULL ? &order->decide->session_id : NULL;
+}
+
+static uint64_t variable_of_order(const wire_peer_order *order)
+{
+    if (order->add_shards != NULL)
+        return order->add_shards->variable->variable_id;
+    if (order->publish != NULL)
+        return order->publish->variable_id;
+    return order->delete_ != NULL ? order->delete_->variable_id : 0;
+}
+
+/* What an order says is on disk, as far as it is in a row: else a judge that begins again might
+ * have it otherwise. */
+static void check_order(struct world *world, const struct ps *ps, const wire_peer_order *order)
+{
+    const struct journal *journal = &ps->journals[LANE_JOURNAL_JUDGE];
+    const wire_bytes *session = session_of_order(order);
+    const uint64_t variable = variable_of_order(order);
+    uint8_t id[8];
+
+    little_endian_put(id, sizeof id, variable);
+    const bool of_session =
+        session != NULL && journal_lacks(journal, JUDGE_ROW_SESSION, session->data, session->len);
+    const bool of_variable =
+        variable != 0 && journal_lacks(journal, JUDGE_ROW_VARIABLE, id, sizeof id);
+    if (of_session || of_variable || journal_lacks(journal, JUDGE_ROW_CLUSTER, id, 0))
+        checker_violation(world, "an order of ps 0 does not wait for its record");
 }
 
 static void note_decided(struct world *world, const wire_decide_session *decide)
@@ -331,6 +379,8 @@ void checker_effect(
         check_push_answer(world, ps, stream, effect->push_answer);
     else if (effect->kind == LANE_EFFECT_REPORT)
         check_report(world, ps, effect);
+    else if (effect->kind == LANE_EFFECT_ORDER && effect->order->number != 0)
+        check_order(world, ps, effect->order);
 }
 
 /* ---- the end */

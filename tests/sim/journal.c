@@ -5,16 +5,20 @@
 #include <string.h>
 
 #include "checker.h"
+#include "judge_check.h"
+#include "judge_replay_check.h"
+#include "little_endian.h"
 #include "replay_check.h"
 
 #define LOOK_EVENTS 512u /* of the world, between two looks at a ps */
 
 struct journal_record {
     struct journal_record *next;
+    uint64_t number;
     struct span bytes;
 };
 
-void journal_add(struct world *world, struct ps *ps, const struct lane_effect *effect)
+void journal_add(struct world *world, struct journal *journal, const struct lane_effect *effect)
 {
     struct journal_record *record = world_take(world, sizeof *record);
     size_t bytes = 0;
@@ -22,16 +26,17 @@ void journal_add(struct world *world, struct ps *ps, const struct lane_effect *e
     for (uint32_t i = 0; i < effect->body_count; i++)
         bytes += effect->body[i].bytes;
     uint8_t *copy = world_take(world, bytes);
-    *record = (struct journal_record){.bytes = {.data = copy, .bytes = bytes}};
+    *record =
+        (struct journal_record){.number = effect->record, .bytes = {.data = copy, .bytes = bytes}};
     for (uint32_t i = 0; i < effect->body_count; i++) {
         memcpy(copy, effect->body[i].data, effect->body[i].bytes);
         copy += effect->body[i].bytes;
     }
-    if (ps->last_record != NULL)
-        ps->last_record->next = record;
+    if (journal->last != NULL)
+        journal->last->next = record;
     else
-        ps->first_record = record;
-    ps->last_record = record;
+        journal->first = record;
+    journal->last = record;
 }
 
 /* Without a rule, or without memory for a record, they need not say all. */
@@ -41,20 +46,17 @@ static bool is_whole(const struct world *world, const struct ps *ps)
            (!ps->ending || ps->exit_code != LANE_EXIT_NO_MEMORY);
 }
 
-void journal_check(struct world *world, struct ps *ps)
+static void check_lane(struct world *world, struct ps *ps)
 {
     struct check check = {.text = ""};
     struct sumac_error error;
-
-    ps->looked_at = world->events_run;
-    if (!is_whole(world, ps))
-        return;
     struct lane *again = lane_create(&ps->config, &world->source.memory);
+
     if (again == NULL) {
         checker_violation(world, "there is no memory for a second lane");
         return;
     }
-    for (const struct journal_record *record = ps->first_record;
+    for (const struct journal_record *record = ps->journals[LANE_JOURNAL_OWN].first;
          record != NULL && check_is_good(&check); record = record->next) {
         if (lane_replay(again, &record->bytes, &error) != SUMAC_OK)
             check_object(&check, "%s", error.text);
@@ -65,8 +67,66 @@ void journal_check(struct world *world, struct ps *ps)
     lane_destroy(again);
 }
 
+static void check_judge(struct world *world, struct ps *ps)
+{
+    struct check check = {.text = ""};
+    struct sumac_error error;
+    struct judge *again = judge_create(&ps->config, &world->source.memory);
+
+    if (again == NULL) {
+        checker_violation(world, "there is no memory for a second judge");
+        return;
+    }
+    for (const struct journal_record *record = ps->journals[LANE_JOURNAL_JUDGE].first;
+         record != NULL && check_is_good(&check); record = record->next) {
+        if (judge_replay(again, &record->bytes, &error) != SUMAC_OK)
+            check_object(&check, "%s", error.text);
+    }
+    if (check_is_good(&check))
+        judge_replay_check(ps_core_judge(ps->core), again, &check);
+    if (check_is_good(&check))
+        judge_check(again, &check);
+    checker_state(world, world->processes[ps->index].name, &check);
+    judge_destroy(again);
+}
+
+void journal_check(struct world *world, struct ps *ps)
+{
+    ps->looked_at = world->events_run;
+    if (!is_whole(world, ps))
+        return;
+    check_lane(world, ps);
+    if (ps_core_judge(ps->core) != NULL)
+        check_judge(world, ps);
+}
+
 void journal_look(struct world *world, struct ps *ps)
 {
     if (world->events_run - ps->looked_at >= LOOK_EVENTS)
         journal_check(world, ps);
+}
+
+/* ---- what is not on disk yet */
+
+static bool has_row(const struct span *record, enum judge_row_kind kind, const void *id, size_t n)
+{
+    size_t at = 0;
+
+    while (at < record->bytes) {
+        const uint8_t *row = record->data + at;
+        if (row[0] == kind && memcmp(row + JUDGE_ROW_HEAD_BYTES, id, n) == 0)
+            return true;
+        at += (size_t)little_endian_get(row + 4, 4);
+    }
+    return false;
+}
+
+bool journal_lacks(
+    const struct journal *journal, enum judge_row_kind kind, const void *id, size_t id_bytes)
+{
+    for (const struct journal_record *record = journal->first; record != NULL;
+         record = record->next)
+        if (record->number > journal->done && has_row(&record->bytes, kind, id, id_bytes))
+            return true;
+    return false;
 }

@@ -212,8 +212,9 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
     else
         event.order = (const wire_peer_order *)received->message;
     if (stream->kind == LANE_STREAM_PUSH)
-        checker_parts_came(world, ps, stream, event.push_request, ps->records_made);
-    const uint64_t made_before = ps->records_made;
+        checker_parts_came(
+            world, ps, stream, event.push_request, ps->journals[LANE_JOURNAL_OWN].made);
+    const uint64_t made_before = ps->journals[LANE_JOURNAL_OWN].made;
     struct order_seen *order = NULL;
     if (event.order != NULL && event.order->end != NULL && ps->told_end_us == 0)
         ps->told_end_us = world->now_us;
@@ -222,7 +223,8 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
         if (order->number == event.order->number && order->made_after > order->made_before)
             order = NULL; /* given again: what it recorded it has recorded */
         else
-            *order = (struct order_seen){event.order->number, ps->records_made, UINT64_MAX};
+            *order = (struct order_seen){
+                event.order->number, ps->journals[LANE_JOURNAL_OWN].made, UINT64_MAX};
     }
     const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
     step_for(world, ps, stream, &event);
@@ -234,7 +236,7 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
     if (stream->kind == LANE_STREAM_PUSH)
         checker_parts_taken(world, ps, stream, greets, made_before);
     if (order != NULL)
-        order->made_after = ps->records_made;
+        order->made_after = ps->journals[LANE_JOURNAL_OWN].made;
 }
 
 void ps_released(struct world *world, uint32_t index, uint64_t hold)

@@ -13,9 +13,12 @@ struct ps {
     struct ps_core *core;
     struct lane_config config;
     uint64_t clock_offset_us; /* its own clock, ahead of the world's */
-    uint64_t records_made, records_done;
-    uint64_t flush_through; /* 0: the disk is idle */
-    struct journal_record *first_record, *last_record;
+    struct journal {
+        uint64_t made, done;
+        uint64_t flush_through; /* 0: the disk is idle */
+        struct journal_record *first, *last;
+    } journals[LANE_JOURNALS];
+    bool hears_disk;                 /* its judge is told that records are on disk */
     uint32_t looked_at;              /* the event after which they were last replayed */
     const char *dialled[SIM_PS_MAX]; /* ps 0: whom it keeps a stream open to */
     struct stream *peers[SIM_PS_MAX];

@@ -57,6 +57,7 @@ static void finish_call(
     struct call *call = call_find(world, effect->call);
 
     assert(call != NULL);
+    checker_finished(world, ps, call);
     if (message != NULL) {
         trace_message(
             world, world->processes[ps->index].name,
@@ -146,39 +147,51 @@ static void carry_out_message(
 
 /* ---- the disk */
 
-static void begin_flush(struct world *world, struct ps *ps);
+static void begin_flush(struct world *world, struct ps *ps, enum lane_journal journal);
 
 static void flushed(struct world *world, const struct event *event)
 {
-    struct ps *ps = world->ps[event->number];
+    struct ps *ps = world->ps[event->number / LANE_JOURNALS];
+    const enum lane_journal which = event->number % LANE_JOURNALS;
+    struct journal *journal = &ps->journals[which];
 
-    ps->records_done = ps->flush_through;
-    ps->flush_through = 0;
-    trace_say(world, "ps %u has records up to %" PRIu64 " on disk", ps->index, ps->records_done);
-    begin_flush(world, ps);
-    struct lane_event recorded = {.kind = LANE_EVENT_RECORDED, .record = ps->records_done};
+    journal->done = journal->flush_through;
+    journal->flush_through = 0;
+    trace_say(
+        world, "ps %u has records%s up to %" PRIu64 " on disk", ps->index,
+        which == LANE_JOURNAL_JUDGE ? " of its judge" : "", journal->done);
+    begin_flush(world, ps, which);
+    struct lane_event recorded = {
+        .kind = LANE_EVENT_RECORDED, .journal = which, .record = journal->done};
+    ps->hears_disk = which == LANE_JOURNAL_JUDGE;
     if (!ps->ending)
         ps_step(world, ps, &recorded);
+    ps->hears_disk = false;
 }
 
-static void begin_flush(struct world *world, struct ps *ps)
+static void begin_flush(struct world *world, struct ps *ps, enum lane_journal which)
 {
-    if (ps->flush_through != 0 || ps->records_made == ps->records_done)
+    struct journal *journal = &ps->journals[which];
+
+    if (journal->flush_through != 0 || journal->made == journal->done)
         return;
-    ps->flush_through = ps->records_made;
+    journal->flush_through = journal->made;
     world_after(
         world, world_delay_us(world) + world_below(world, 3 * world->delay_us_max), ps->index,
-        flushed, ps->index, NULL);
+        flushed, ps->index * LANE_JOURNALS + which, NULL);
 }
 
 static void record(struct world *world, struct ps *ps, const struct lane_effect *effect)
 {
-    if (effect->record <= ps->records_made)
+    struct journal *journal = &ps->journals[effect->journal];
+
+    if (effect->record <= journal->made)
         checker_violation(world, "a record has the number of an older one");
-    ps->records_made = effect->record;
-    journal_add(world, ps, effect);
-    checker_recorded(world, ps, effect);
-    begin_flush(world, ps);
+    journal->made = effect->record;
+    journal_add(world, journal, effect);
+    if (effect->journal == LANE_JOURNAL_OWN)
+        checker_recorded(world, ps, effect);
+    begin_flush(world, ps, effect->journal);
 }
 
 /* ---- vector work, a slice now and a slice then */

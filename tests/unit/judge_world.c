@@ -164,6 +164,7 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         assert_true(world->out_of_memory);
         world->lost = effect->error;
         break;
+    case JUDGE_EFFECT_RECORD:
     case JUDGE_EFFECT_RUN_OVER:
     case JUDGE_EFFECT_WAKE:
         break;

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_replay_check.c -- two judges side by side: the cluster, its ps, tasks, sessions, the
+ * catalogue. */
+#include "judge_replay_check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "judge_state.h"
+
+/* The two, and where the first difference goes. */
+struct pair {
+    const struct judge *judge, *again;
+    struct check *check;
+};
+
+static void differ(const struct pair *pair, const char *what, const char *of_whom)
+{
+    check_object(pair->check, "the judge's records do not say the %s of %.200s", what, of_whom);
+}
+
+static void
+same(const struct pair *pair, uint64_t was, uint64_t is, const char *what, const char *of_whom)
+{
+    if (was != is)
+        check_object(
+            pair->check, "%s of %.200s was %" PRIu64 ", and by the judge's records is %" PRIu64,
+            what, of_whom, was, is);
+}
+
+static void same_text(
+    const struct pair *pair, const char *was, const char *is, const char *what, const char *of_whom)
+{
+    if (strcmp(was, is) != 0)
+        differ(pair, what, of_whom);
+}
+
+/* Is one of them missing? Then there is nothing to go on with. */
+static bool one_only(const struct pair *pair, const void *was, const void *is, const char *of_whom)
+{
+    if ((was == NULL) == (is == NULL))
+        return false;
+    check_object(
+        pair->check,
+        is == NULL ? "the judge's records lack %.200s"
+                   : "the judge's records have %.200s, which there is not",
+        of_whom);
+    return true;
+}
+
+static void same_voided(
+    const struct pair *pair, const struct judge_voided *a, const struct judge_voided *b,
+    const char *whom)
+{
+    const uint32_t count = a == NULL ? 0 : a->count;
+
+    same(pair, count, b == NULL ? 0 : b->count, "how many voided pushes", whom);
+    for (uint32_t i = 0; i < count && check_is_good(pair->check); i++)
+        same(pair, a->sequence[i], b->sequence[i], "a voided push", whom);
+}
+
+/* ---- the cluster ---- */
+
+static void same_peer(const struct pair *pair, uint32_t ps)
+{
+    const struct judge_peer *a = &pair->judge->peers[ps], *b = &pair->again->peers[ps];
+
+    same(pair, a->incarnation, b->incarnation, "the incarnation", a->address);
+    same_text(pair, a->address, b->address, "address", a->address);
+}
+
+static void same_end(const struct pair *pair)
+{
+    const struct judge *a = pair->judge, *b = pair->again;
+    const char *whom = "the run's end";
+
+    same(pair, a->phase, b->phase, "the phase", whom);
+    same(pair, (uint64_t)a->exit_code, (uint64_t)b->exit_code, "the code", whom);
+    same(pair, (uint64_t)a->end_reason, (uint64_t)b->end_reason, "the reason", whom);
+    same(pair, a->ends_of_itself, b->ends_of_itself, "that nothing was lost", whom);
+    same_text(pair, a->end_text, b->end_text, "text", whom);
+}
+
+static void same_cluster(const struct pair *pair)
+{
+    const struct judge *a = pair->judge, *b = pair->again;
+    const char *whom = "the cluster";
+
+    same(pair, a->cluster_id, b->cluster_id, "the number", whom);
+    same(pair, a->secret, b->secret, "the secret", whom);
+    same(pair, a->beginnings, b->beginnings, "how often it began", whom);
+    same(pair, a->membership_epoch, b->membership_epoch, "the membership epoch", whom);
+    same(pair, a->membership_told, b->membership_told, "the membership that was told", whom);
+    same(pair, a->member_joined, b->member_joined, "that a member has joined", whom);
+    same(pair, a->some_left_done, b->some_left_done, "that one has left as done", whom);
+    same(pair, a->observers, b->observers, "how many observers", whom);
+    same(pair, a->attempts_forgotten, b->attempts_forgotten, "the attempts forgotten", whom);
+    same(pair, a->ps_count, b->ps_count, "how many ps", whom);
+    for (uint32_t ps = 0; ps < a->ps_count && check_is_good(pair->check); ps++)
+        same_peer(pair, ps);
+    same_end(pair);
+}
+
+/* ---- tasks and sessions ---- */
+
+static void
+same_task(const struct pair *pair, const struct judge_task *a, const struct judge_task *b)
+{
+    char whom[JUDGE_LABEL_BYTES];
+
+    (void)text_print(
+        whom, sizeof whom, "task %s %u", (a != NULL ? a : b)->job, (a != NULL ? a : b)->index);
+    if (one_only(pair, a, b, whom))
+        return;
+    same_text(pair, a->job, b->job, "job", whom);
+    same(pair, a->index, b->index, "the index", whom);
+    same(pair, a->listed, b->listed, "that it is listed", whom);
+    same(pair, a->member, b->member, "that it is a member", whom);
+    same(pair, a->joined, b->joined, "that it has joined", whom);
+    same(pair, a->done, b->done, "that it is done", whom);
+    same(pair, a->left, b->left, "that it has left", whom);
+    same(pair, a->attempts, b->attempts, "the attempts", whom);
+    same(pair, a->final, b->final, "final", whom);
+    same(pair, a->acked_through, b->acked_through, "acked_through", whom);
+    same_voided(pair, a->voided, b->voided, whom);
+}
+
+/* What the ps answer counts when all have. */
+static void
+same_ends(const struct pair *pair, const struct judge_session *a, const struct judge_session *b)
+{
+    if (a->state == JUDGE_SESSION_OPEN)
+        same(pair, a->start_clock, b->start_clock, "the clock that it starts at", a->label);
+    if (a->state < JUDGE_SESSION_DECIDING)
+        return;
+    same(pair, a->final, b->final, "final", a->label);
+    same(pair, a->acked_through, b->acked_through, "acked_through", a->label);
+    same_voided(pair, a->voided, b->voided, a->label);
+}
+
+static void
+same_session(const struct pair *pair, const struct judge_session *a, const struct judge_session *b)
+{
+    const char *whom = (a != NULL ? a : b)->label;
+
+    if (one_only(pair, a, b, whom))
+        return;
+    if (memcmp(a->id, b->id, sizeof a->id) != 0 ||
+        judge_session_find(pair->again, a->id, sizeof a->id) != b)
+        differ(pair, "number", whom);
+    if (memcmp(a->nonce, b->nonce, sizeof a->nonce) != 0 ||
+        judge_session_find_nonce(pair->again, a->nonce) != b)
+        differ(pair, "nonce", whom);
+    same(pair, a->state, b->state, "the state", whom);
+    same(pair, a->role, b->role, "the role", whom);
+    same_text(pair, a->job, b->job, "job", whom);
+    same(pair, a->index, b->index, "the index", whom);
+    same_text(pair, a->label, b->label, "name", whom);
+    same(pair, a->task != NULL, b->task != NULL, "the task", whom);
+    same(pair, a->attempt, b->attempt, "the attempt", whom);
+    same(pair, a->done, b->done, "that it is done", whom);
+    same(pair, a->left, b->left, "that its client left", whom);
+    same(pair, a->last_sequence, b->last_sequence, "the last push", whom);
+    same(pair, (uint64_t)a->cause.kind, (uint64_t)b->cause.kind, "the cause of its end", whom);
+    same(pair, a->cause.attempt, b->cause.attempt, "the attempt that ended it", whom);
+    same(pair, a->cause.silent_ms, b->cause.silent_ms, "its silence", whom);
+    same_ends(pair, a, b);
+}
+
+/* ---- the catalogue ---- */
+
+static void same_shard(
+    const struct pair *pair, const struct judge_shard *a, const struct judge_shard *b,
+    const char *whom)
+{
+    same(pair, a->id, b->id, "the number of a shard", whom);
+    same(pair, a->ps, b->ps, "the ps of a shard", whom);
+    same(pair, a->rows.first, b->rows.first, "the first row of a shard", whom);
+    same(pair, a->rows.count, b->rows.count, "the rows of a shard", whom);
+    same(pair, a->bytes, b->bytes, "the bytes of a shard", whom);
+}
+
+static void same_creator(
+    const struct pair *pair, const struct judge_session *a, const struct judge_session *b,
+    const char *whom)
+{
+    if ((a == NULL) != (b == NULL) || (a != NULL && memcmp(a->id, b->id, sizeof a->id) != 0))
+        differ(pair, "creator", whom);
+}
+
+static void same_variable(
+    const struct pair *pair, const struct judge_variable *a, const struct judge_variable *b)
+{
+    const char *whom = (a != NULL ? a : b)->name;
+    struct sumac_error error;
+
+    if (one_only(pair, a, b, whom))
+        return;
+    same(pair, a->id, b->id, "the number", whom);
+    same_text(pair, a->name, b->name, "name", whom);
+    same(pair, a->state, b->state, "the state", whom);
+    same_creator(pair, a->creator, b->creator, whom);
+    if (memcmp(&a->unassigned, &b->unassigned, sizeof a->unassigned) != 0)
+        differ(pair, "ps that lack a value", whom);
+    if (definition_compare(whom, &a->definition, &b->definition, &error) != SUMAC_OK)
+        check_object(pair->check, "by the judge's records: %s", error.text);
+    same(pair, a->shard_count, b->shard_count, "how many shards", whom);
+    for (uint32_t i = 0; i < a->shard_count && check_is_good(pair->check); i++)
+        same_shard(pair, &a->shards[i], &b->shards[i], whom);
+}
+
+void judge_replay_check(const struct judge *judge, const struct judge *again, struct check *check)
+{
+    const struct pair pair = {.judge = judge, .again = again, .check = check};
+    const struct judge_task *task = judge->tasks.first, *task_again = again->tasks.first;
+    const struct judge_session *session = judge->sessions.first;
+    const struct judge_session *session_again = again->sessions.first;
+    const struct judge_variable *variable = judge->variables.first;
+    const struct judge_variable *variable_again = again->variables.first;
+
+    same(&pair, judge->last_record, again->last_record, "the last record", "the judge");
+    same_cluster(&pair);
+    for (; (task != NULL || task_again != NULL) && check_is_good(check);
+         task = task == NULL ? NULL : task->in_judge.next,
+         task_again = task_again == NULL ? NULL : task_again->in_judge.next)
+        same_task(&pair, task, task_again);
+    for (; (session != NULL || session_again != NULL) && check_is_good(check);
+         session = session == NULL ? NULL : session->in_judge.next,
+         session_again = session_again == NULL ? NULL : session_again->in_judge.next)
+        same_session(&pair, session, session_again);
+    for (; (variable != NULL || variable_again != NULL) && check_is_good(check);
+         variable = variable == NULL ? NULL : variable->in_judge.next,
+         variable_again = variable_again == NULL ? NULL : variable_again->in_judge.next)
+        same_variable(&pair, variable, variable_again);
+}

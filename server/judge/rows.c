@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c -- the rows of the judge's records (judge_rows.h), written and read. */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "little_endian.h"
+
+/* ---- bytes ---- */
+
+struct row_writer {
+    uint8_t *out; /* NULL: they are counted */
+    size_t bytes;
+    const wire_message *definition; /* of a variable: made when it is counted */
+    bool failed;                    /* there was no memory for it */
+};
+
+static void put_bytes(struct row_writer *writer, const void *data, size_t bytes)
+{
+    if (writer->out != NULL && bytes > 0)
+        memcpy(writer->out + writer->bytes, data, bytes);
+    writer->bytes += bytes;
+}
+
+static void put_number(struct row_writer *writer, uint64_t value)
+{
+    uint8_t bytes[8];
+
+    little_endian_put(bytes, sizeof bytes, value);
+    put_bytes(writer, bytes, sizeof bytes);
+}
+
+static void put_text(struct row_writer *writer, const char *text)
+{
+    put_number(writer, strlen(text));
+    put_bytes(writer, text, strlen(text));
+}
+
+struct row_reader {
+    const uint8_t *at;
+    size_t left;
+    bool failed; /* it ended too early, or says what cannot be */
+};
+
+/* NULL: there are not so many. */
+static const uint8_t *take_bytes(struct row_reader *reader, uint64_t bytes)
+{
+    const uint8_t *at = reader->at;
+
+    assert(reader->failed || reader->left == 0 || at != NULL);
+    reader->failed |= bytes > reader->left;
+    if (reader->failed)
+        return NULL;
+    reader->at += bytes;
+    reader->left -= (size_t)bytes;
+    return at;
+}
+
+static uint64_t take_number(struct row_reader *reader)
+{
+    const uint8_t *bytes = take_bytes(reader, 8);
+
+    return bytes == NULL ? 0 : little_endian_get(bytes, 8);
+}
+
+static void take_text(struct row_reader *reader, char *text, size_t text_bytes)
+{
+    const uint64_t count = take_number(reader);
+    const uint8_t *bytes = take_bytes(reader, count);
+
+    assert(text_bytes > 0);
+    reader->failed |= count >= text_bytes;
+    if (reader->failed)
+        return;
+    reader->failed |= memchr(bytes, 0, (size_t)count) != NULL;
+    memcpy(text, bytes, (size_t)count);
+    text[count] = '\0';
+}
+
+/* ---- fields ---- */
+
+enum field_kind { FIELD_NUMBER, FIELD_TEXT };
+
+struct field {
+    size_t offset, bytes;
+    enum field_kind kind;
+    uint64_t most; /* of an enumeration; 0: all that it has bytes for */
+};
+
+#define MEMBER(type, member)                                                                       \
+    .offset = offsetof(struct type, member), .bytes = sizeof((struct type *)NULL)->member
+#define NUMBER(type, member)                                                                       \
+    {                                                                                              \
+        MEMBER(type, member), .kind = FIELD_NUMBER                                                 \
+    }
+#define ENUMERATION(type, member, last)                                                            \
+    {                                                                                              \
+        MEMBER(type, member), .kind = FIELD_NUMBER, .most = (uint64_t)(last)                       \
+    }
+#define TEXT(type, member)                                                                         \
+    {                                                                                              \
+        MEMBER(type, member), .kind = FIELD_TEXT                                                   \
+    }
+
+static uint64_t load(const void *data, size_t bytes)
+{
+    uint32_t word;
+    uint64_t number;
+
+    assert(bytes == 1 || bytes == sizeof word || bytes == sizeof number);
+    if (bytes == 1)
+        return *(const uint8_t *)data != 0;
+    if (bytes == sizeof word) {
+        memcpy(&word, data, bytes);
+        return word;
+    }
+    memcpy(&number, data, bytes);
+    return number;
+}
+
+static void store(void *data, size_t bytes, uint64_t value)
+{
+    const uint32_t word = (uint32_t)value;
+
+    assert(bytes == 1 || bytes == sizeof word || bytes == sizeof value);
+    if (bytes == 1)
+        *(bool *)data = value != 0;
+    else
+        memcpy(data, bytes == sizeof word ? (const void *)&word : &value, bytes);
+}
+
+static void
+put_fields(struct row_writer *writer, const struct field *fields, size_t count, const void *object)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *at = (const uint8_t *)object + fields[i].offset;
+        if (fields[i].kind == FIELD_TEXT)
+            put_text(writer, (const char *)at);
+        else
+            put_number(writer, load(at, fields[i].bytes));
+    }
+}
+
+static bool is_too_large(const struct field *field, uint64_t value)
+{
+    if (field->most > 0)
+        return value > field->most;
+    return field->bytes < 8 && value >> (field->bytes == 1 ? 1 : 8 * field->bytes) != 0;
+}
+
+static void
+take_fields(struct row_reader *reader, const struct field *fields, size_t count, void *object)
+{
+    for (size_t i = 0; i < count && !reader->failed; i++) {
+        uint8_t *at = (uint8_t *)object + fields[i].offset;
+        if (fields[i].kind == FIELD_TEXT) {
+            take_text(reader, (char *)at, fields[i].bytes);
+            continue;
+        }
+        const uint64_t value = take_number(reader);
+        reader->failed |= is_too_large(&fields[i], value);
+        if (!reader->failed)
+            store(at, fields[i].bytes, value);
+    }
+}
+
+#define PUT_FIELDS(writer, fields, object)                                                         \
+    put_fields(writer, fields, sizeof fields / sizeof fields[0], object)
+#define TAKE_FIELDS(reader, fields, object)                                                        \
+    take_fields(reader, fields, sizeof fields / sizeof fields[0], object)
+
+static void put_voided(struct row_writer *writer, const struct judge_voided *voided)
+{
+    const uint32_t count = voided == NULL ? 0 : voided->count;
+
+    assert(count <= JUDGE_VOIDED_MAX);
+    put_number(writer, count);
+    for (uint32_t i = 0; i < count; i++)
+        put_number(writer, voided->sequence[i]);
+}
+
+/* In place of what was there. */
+static void
+take_voided(struct row_reader *reader, struct judge *judge, struct judge_voided **voided)
+{
+    const uint64_t count = take_number(reader);
+
+    judge_voided_drop(judge, voided);
+    for (uint64_t i = 0; i < count && !reader->failed; i++) {
+        const uint64_t sequence = take_number(reader);
+        reader->failed |= reader->failed || !judge_voided_add(judge, voided, sequence);
+    }
+}
+
+/* It is of the record that is being read. */
+static void read_row(const struct judge *judge, struct judge_row *row)
+{
+    assert(!judge->records);
+    row->record = judge->last_record + 1;
+}
+
+/* ---- the cluster, and its ps ---- */
+
+static const struct field cluster_fields[] = {
+    NUMBER(judge, beginnings),
+    NUMBER(judge, cluster_id),
+    NUMBER(judge, secret),
+    NUMBER(judge, ps_count),
+    NUMBER(judge, membership_epoch),
+    NUMBER(judge, membership_told),
+    NUMBER(judge, member_joined),
+    NUMBER(judge, some_left_done),
+    ENUMERATION(judge, phase, JUDGE_ENDED),
+    NUMBER(judge, exit_code),
+    NUMBER(judge, end_reason),
+    NUMBER(judge, ends_of_itself),
+    TEXT(judge, end_text),
+};
+
+static void put_cluster(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    assert(object == judge);
+    PUT_FIELDS(writer, cluster_fields, judge);
+}
+
+static void take_cluster(struct judge *judge, struct row_reader *reader)
+{
+    TAKE_FIELDS(reader, cluster_fields, judge);
+    read_row(judge, &judge->row);
+    judge->cluster_record = judge->row.record;
+    reader->failed |= judge->ps_count > LANE_PS_MAX;
+}
+
+static const struct field peer_fields[] = {
+    NUMBER(judge_peer, incarnation),
+    TEXT(judge_peer, address),
+};
+
+static void put_peer(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_peer *peer = object;
+
+    assert(peer >= judge->peers);
+    assert(peer < judge->peers + judge->ps_count);
+    put_number(writer, (uint64_t)(peer - judge->peers));
+    PUT_FIELDS(writer, peer_fields, peer);
+}
+
+static void take_peer(struct judge *judge, struct row_reader *reader)
+{
+    const uint64_t ps = take_number(reader);
+
+    reader->failed |= ps >= judge->ps_count;
+    if (reader->failed)
+        return;
+    TAKE_FIELDS(reader, peer_fields, &judge->peers[ps]);
+    read_row(judge, &judge->peers[ps].row);
+    judge->cluster_record = judge->peers[ps].row.record;
+}
+
+/* ---- tasks ---- */
+
+static const struct field task_fields[] = {
+    NUMBER(judge_task, listed), NUMBER(judge_task, member),        NUMBER(judge_task, joined),
+    NUMBER(judge_task, done),   NUMBER(judge_task, left),          NUMBER(judge_task, attempts),
+    NUMBER(judge_task, final),  NUMBER(judge_task, acked_through),
+};
+
+static void put_task_name(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_task *task = object;
+    (void)judge;
+
+    assert(strlen(task->job) <= JUDGE_JOB_BYTES_MAX);
+    put_text(writer, task->job);
+    put_number(writer, task->index);
+}
+
+static void put_task(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_task *task = object;
+
+    put_task_name(judge, writer, task);
+    PUT_FIELDS(writer, task_fields, task);
+    put_voided(writer, task->voided);
+}
+
+/* What `job` has room for is as long as a job may be. */
+static wire_task_name take_task_name(struct row_reader *reader, char job[JUDGE_JOB_BYTES_MAX + 1])
+{
+    wire_task_name name = WIRE_TASK_NAME_INIT;
+
+    job[0] = '\0';
+    take_text(reader, job, JUDGE_JOB_BYTES_MAX + 1);
+    const uint64_t index = take_number(reader);
+    reader->failed |= index > UINT32_MAX;
+    name.job = job;
+    name.index = (uint32_t)index;
+    return name;
+}
+
+static void take_task(struct judge *judge, struct row_reader *reader)
+{
+    char job[JUDGE_JOB_BYTES_MAX + 1];
+    const wire_task_name name = take_task_name(reader, job);
+    struct judge_task *task = reader->failed ? NULL : judge_task_find_or_add(judge, &name);
+
+    reader->failed |= task == NULL;
+    if (reader->failed)
+        return;
+    TAKE_FIELDS(reader, task_fields, task);
+    read_row(judge, &task->row);
+    take_voided(reader, judge, &task->voided);
+}
+
+static void forget_task(struct judge *judge, struct row_reader *reader)
+{
+    char job[JUDGE_JOB_BYTES_MAX + 1];
+    const wire_task_name name = take_task_name(reader, job);
+    struct judge_task *task = reader->failed ? NULL : judge_task_find(judge, &name);
+
+    reader->failed |= task == NULL || !judge_task_may_be_forgotten(judge, task);
+    if (!reader->failed)
+        judge_task_forget(judge, task);
+}
+
+/* ---- sessions ---- */
+
+static const struct field session_fields[] = {
+    ENUMERATION(judge_session, state, JUDGE_SESSION_SETTLED),
+    NUMBER(judge_session, role),
+    TEXT(judge_session, job),
+    NUMBER(judge_session, index),
+    TEXT(judge_session, label),
+    NUMBER(judge_session, attempt),
+    NUMBER(judge_session, start_clock),
+    NUMBER(judge_session, done),
+    NUMBER(judge_session, left),
+    NUMBER(judge_session, last_sequence),
+    NUMBER(judge_session, final),
+    NUMBER(judge_session, acked_through),
+    NUMBER(judge_session, cause.kind),
+    NUMBER(judge_session, cause.silent_ms),
+    NUMBER(judge_session, cause.attempt),
+};
+
+static void put_session_id(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_session *session = object;
+    (void)judge;
+
+    put_bytes(writer, session->id, JUDGE_ID_BYTES);
+}
+
+static void put_session(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_session *session = object;
+
+    assert((session->task != NULL) == (session->role == WIRE_ROLE_MEMBER));
+    put_session_id(judge, writer, session);
+    put_bytes(writer, session->nonce, JUDGE_ID_BYTES);
+    PUT_FIELDS(writer, session_fields, session);
+    put_voided(writer, session->voided);
+}
+
+/* Of what follows from a row of its own nothing is written: whose it is, how many observers there
+ * have been, that nobody assigns for a session that is settled. */
+static void take_session(struct judge *judge, struct row_reader *reader)
+{
+    const uint8_t *id = take_bytes(reader, JUDGE_ID_BYTES);
+    const uint8_t *nonce = take_bytes(reader, JUDGE_ID_BYTES);
+
+    if (reader->failed)
+        return;
+    struct judge_session *session = judge_session_find(judge, id, JUDGE_ID_BYTES);
+    if (session == NULL)
+        session = judge_session_add(judge, id, nonce);
+    reader->failed |= session == NULL;
+    if (reader->failed)
+        return;
+    TAKE_FIELDS(reader, session_fields, session);
+    read_row(judge, &session->row);
+    take_voided(reader, judge, &session->voided);
+    const wire_task_name name = {.job = session->job, .index = session->index};
+    if (session->role == WIRE_ROLE_MEMBER)
+        session->task = judge_task_find(judge, &name);
+    else if (session->attempt > judge->observers)
+        judge->observers = session->attempt;
+    reader->failed |= session->role == WIRE_ROLE_MEMBER && session->task == NULL;
+    if (!reader->failed && session->state == JUDGE_SESSION_SETTLED)
+        judge_creator_settled(judge, session);
+}
+
+static void forget_session(struct judge *judge, struct row_reader *reader)
+{
+    const uint8_t *id = take_bytes(reader, JUDGE_ID_BYTES);
+    struct judge_session *session =
+        id == NULL ? NULL : judge_session_find(judge, id, JUDGE_ID_BYTES);
+
+    reader->failed |= session == NULL;
+    if (reader->failed)
+        return;
+    if (session->state != JUDGE_SESSION_WAITING) { /* it may be forgotten as it is settled */
+        session->state = JUDGE_SESSION_SETTLED;
+        judge_creator_settled(judge, session);
+    }
+    judge_session_forget(judge, session);
+}
+
+/* ---- variables ---- */
+
+static const struct field variable_fields[] = {
+    ENUMERATION(judge_variable, state, JUDGE_VARIABLE_DELETING),
+    NUMBER(judge_variable, unassigned.word[0]),
+    NUMBER(judge_variable, unassigned.word[1]),
+    NUMBER(judge_variable, unassigned.word[2]),
+    NUMBER(judge_variable, unassigned.word[3]),
+};
+_Static_assert(JUDGE_MASK_WORDS == 4, "every word of a set of ps is in a variable's row");
+
+static void put_variable_id(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_variable *variable = object;
+    (void)judge;
+
+    put_number(writer, variable->id);
+}
+
+static void put_definition(
+    struct judge *judge, struct row_writer *writer, const struct judge_variable *variable)
+{
+    if (writer->out == NULL) {
+        const wire_variable *made = judge_variable_definition(judge, variable);
+        writer->definition = made == NULL ? NULL : &made->base;
+        writer->failed |= made == NULL;
+    }
+    if (writer->failed)
+        return;
+    assert(writer->definition != NULL);
+    const size_t bytes = wire_packed_bytes(writer->definition, 0);
+    put_number(writer, bytes);
+    if (writer->out != NULL)
+        wire_pack(writer->definition, 0, writer->out + writer->bytes);
+    writer->bytes += bytes;
+}
+
+/* Its shards follow from its definition and from how many there were before. */
+static void put_variable(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_variable *variable = object;
+    const struct judge_session *creator = variable->creator;
+
+    assert(variable->shard_count > 0);
+    assert(creator == NULL || creator->state != JUDGE_SESSION_SETTLED);
+    put_variable_id(judge, writer, variable);
+    put_number(writer, variable->shards[0].id - 1);
+    put_definition(judge, writer, variable);
+    PUT_FIELDS(writer, variable_fields, variable);
+    put_number(writer, creator != NULL);
+    put_bytes(writer, creator == NULL ? NULL : creator->id, creator == NULL ? 0 : JUDGE_ID_BYTES);
+}
+
+/* NULL: it is not one, or its name is another's, or there is no memory. */
+static struct judge_variable *
+make_variable(struct judge *judge, uint64_t id, uint64_t shards_before, const struct span *packed)
+{
+    struct judge_variable *variable = NULL;
+    struct wire_received received;
+    struct definition definition;
+    struct sumac_error error;
+    const wire_type *type = &sumac__v1__variable__descriptor;
+
+    if (wire_unpack(type, packed, 1, &judge->said->arena, &received, &error) != SUMAC_OK)
+        return NULL;
+    const wire_variable *message = (const wire_variable *)received.message;
+    if (id <= judge->variables_made || shards_before < judge->shards_made ||
+        definition_read(message, &definition, &error) != SUMAC_OK ||
+        judge_variable_find(judge, message->name) != NULL || judge->ps_count == 0)
+        return NULL;
+    judge->variables_made = id - 1;
+    judge->shards_made = judge->shards_placed = shards_before;
+    if (judge_variable_make(judge, message->name, &definition, &variable, &error) != SUMAC_OK)
+        return NULL;
+    assert(variable->id == id);
+    return variable;
+}
+
+static void
+take_creator(struct judge *judge, struct row_reader *reader, struct judge_variable *variable)
+{
+    const bool any = take_number(reader) != 0;
+    const uint8_t *id = take_bytes(reader, any ? JUDGE_ID_BYTES : 0);
+
+    if (reader->failed)
+        return;
+    variable->creator = any ? judge_session_find(judge, id, JUDGE_ID_BYTES) : NULL;
+    reader->failed |= any && variable->creator == NULL;
+}
+
+static void take_variable(struct judge *judge, struct row_reader *reader)
+{
+    const uint64_t id = take_number(reader), shards_before = take_number(reader);
+    const uint64_t bytes = take_number(reader);
+    const struct span packed = {.data = take_bytes(reader, bytes), .bytes = (size_t)bytes};
+
+    if (reader->failed)
+        return;
+    struct judge_variable *variable = judge_variable_by_id(judge, id);
+    if (variable == NULL)
+        variable = make_variable(judge, id, shards_before, &packed);
+    reader->failed |= variable == NULL;
+    if (reader->failed)
+        return;
+    const bool was_named = variable->state != JUDGE_VARIABLE_DELETING;
+    TAKE_FIELDS(reader, variable_fields, variable);
+    read_row(judge, &variable->row);
+    if (was_named && variable->state == JUDGE_VARIABLE_DELETING)
+        judge_variable_hide(judge, variable);
+    reader->failed |= !was_named && variable->state != JUDGE_VARIABLE_DELETING;
+    take_creator(judge, reader, variable);
+}
+
+static void forget_variable(struct judge *judge, struct row_reader *reader)
+{
+    struct judge_variable *variable = judge_variable_by_id(judge, take_number(reader));
+
+    reader->failed |= variable == NULL || variable->state != JUDGE_VARIABLE_DELETING;
+    if (!reader->failed)
+        judge_variable_free(judge, variable);
+}
+
+/* ---- one row ---- */
+
+static const struct {
+    void (*put)(struct judge *judge, struct row_writer *writer, const void *object);
+    void (*take)(struct judge *judge, struct row_reader *reader);
+    void (*put_gone)(struct judge *judge, struct row_writer *writer, const void *object);
+    void (*take_gone)(struct judge *judge, struct row_reader *reader);
+} kinds[JUDGE_ROW_KINDS] = {
+    [JUDGE_ROW_CLUSTER] = {put_cluster, take_cluster, NULL, NULL},
+    [JUDGE_ROW_PS] = {put_peer, take_peer, NULL, NULL},
+    [JUDGE_ROW_TASK] = {put_task, take_task, put_task_name, forget_task},
+    [JUDGE_ROW_SESSION] = {put_session, take_session, put_session_id, forget_session},
+    [JUDGE_ROW_VARIABLE] = {put_variable, take_variable, put_variable_id, forget_variable},
+};
+
+static bool write(
+    struct judge *judge, enum judge_row_kind kind, bool gone, const void *object, struct span *out)
+{
+    void (*put)(struct judge *, struct row_writer *, const void *) =
+        gone ? kinds[kind].put_gone : kinds[kind].put;
+    struct row_writer writer = {.bytes = JUDGE_ROW_HEAD_BYTES};
+
+    assert(put != NULL);
+    put(judge, &writer, object);
+    const size_t bytes = writer.bytes;
+    writer.out = writer.failed ? NULL : arena_take(&judge->said->arena, bytes);
+    if (writer.out == NULL || bytes > UINT32_MAX)
+        return false;
+    memset(writer.out, 0, JUDGE_ROW_HEAD_BYTES);
+    writer.out[0] = (uint8_t)kind;
+    writer.out[1] = gone;
+    little_endian_put(writer.out + 4, 4, bytes);
+    writer.bytes = JUDGE_ROW_HEAD_BYTES;
+    put(judge, &writer, object);
+    assert(writer.bytes == bytes);
+    *out = (struct span){.data = writer.out, .bytes = bytes};
+    return true;
+}
+
+bool judge_row_write(
+    struct judge *judge, enum judge_row_kind kind, const struct judge_row *row, struct span *out)
+{
+    return write(judge, kind, false, row, out);
+}
+
+bool judge_row_write_gone(
+    struct judge *judge, enum judge_row_kind kind, const struct judge_row *row, struct span *out)
+{
+    return write(judge, kind, true, row, out);
+}
+
+/* False: it is none that a judge writes, or does not follow. */
+static bool take_row(struct judge *judge, struct row_reader *record)
+{
+    const uint8_t *head = take_bytes(record, JUDGE_ROW_HEAD_BYTES);
+
+    if (head == NULL || head[0] == 0 || head[0] >= JUDGE_ROW_KINDS || head[1] > 1)
+        return false;
+    const uint64_t bytes = little_endian_get(head + 4, 4);
+    const uint8_t *data =
+        bytes < JUDGE_ROW_HEAD_BYTES ? NULL : take_bytes(record, bytes - JUDGE_ROW_HEAD_BYTES);
+    struct row_reader reader = {.at = data, .left = (size_t)bytes - JUDGE_ROW_HEAD_BYTES};
+    void (*take)(struct judge *, struct row_reader *) =
+        head[1] != 0 ? kinds[head[0]].take_gone : kinds[head[0]].take;
+    if (data == NULL || take == NULL)
+        return false;
+    take(judge, &reader);
+    return !reader.failed && reader.left == 0;
+}
+
+enum sumac_status
+judge_replay(struct judge *judge, const struct span *record, struct sumac_error *error)
+{
+    struct row_reader reader = {.at = record->data, .left = record->bytes};
+    bool follows = record->bytes > 0;
+
+    assert(!judge->records); /* it has yet to begin */
+    assert(judge->orders.first == NULL);
+    judge_effects_begin(judge, false);
+    while (follows && reader.left > 0)
+        follows = take_row(judge, &reader);
+    if (!follows)
+        return fail(
+            error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
+            "record %" PRIu64 " of ps 0's judge is none that it writes, does not follow from those "
+            "before it, or there is no memory",
+            judge->last_record + 1);
+    judge->recorded = ++judge->last_record;
+    return SUMAC_OK;
+}
