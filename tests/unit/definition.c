@@ -233,6 +233,25 @@ static void what_is_not_known_is_refused_with_what_is(void **state)
     }
 }
 
+static void what_an_initializer_does_not_have_is_no_difference(void **state)
+{
+    (void)state;
+    struct given given;
+    struct sumac_error error = {0};
+
+    (void)give(&given);
+    given.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_CONSTANT;
+    given.initializer.a = 2;
+    given.initializer.b = 3;
+    const struct definition before = read(&given.variable);
+
+    given.initializer.b = 4;
+    given.initializer.seed++;
+    const struct definition after = read(&given.variable);
+
+    assert_int_equal(definition_compare("W", &before, &after, &error), SUMAC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +260,7 @@ int main(void)
         cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
         cmocka_unit_test(what_is_refused_is_not_read),
         cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
+        cmocka_unit_test(what_an_initializer_does_not_have_is_no_difference),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -727,6 +727,22 @@ static void one_create_too_many_is_told_how_many_wait(void **state)
     world_free(two.world);
 }
 
+static void of_two_ps_that_cannot_make_their_parts_the_first_is_named(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    struct definition definition;
+
+    define(&definition, "w");
+    two.world->ps[0].out_of_memory = two.world->ps[1].out_of_memory = true;
+
+    const struct world_answer *failed = created(&two, &definition);
+
+    assert_int_equal(failed->reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_non_null(strstr(failed->text, "ps 0 at h0:1"));
+    world_free(two.world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -758,6 +774,7 @@ int main(void)
         cmocka_unit_test(a_create_that_memory_is_short_for_is_done_when_there_is_some),
         cmocka_unit_test(a_create_that_there_is_no_memory_to_let_wait_says_so),
         cmocka_unit_test(one_create_too_many_is_told_how_many_wait),
+        cmocka_unit_test(of_two_ps_that_cannot_make_their_parts_the_first_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

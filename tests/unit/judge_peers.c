@@ -487,6 +487,67 @@ static void a_sleeping_ps_0_does_not_take_the_others_for_lost(void **state)
     world_free(world);
 }
 
+static void a_session_that_one_ps_does_not_open_is_closed_on_the_others(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+    wire_peer_report refused = WIRE_PEER_REPORT_INIT;
+
+    world_all_up(world);
+    world->ps[1].never_opens = true;
+    const uint64_t call = world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+
+    refused.answers = world_told(world, 1, ORDER_OPEN)->number;
+    refused.ps_incarnation = world->ps[1].incarnation;
+    refused.epoch = 1;
+    refused.status = SUMAC_RESOURCE_EXHAUSTED;
+    refused.reason = (Sumac__V1__Reason)SUMAC_REASON_TOO_MANY_SESSIONS;
+    refused.message = "8 are open";
+    world_report(world, 1, &refused);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, call)->reason, SUMAC_REASON_TOO_MANY_SESSIONS);
+    assert_string_equal(
+        world_answer(world, call)->text, "ps 1 cannot open the session: 8 are open");
+    assert_non_null(world_told(world, 0, ORDER_CLOSE));
+    world_free(world);
+}
+
+/* How long the judge of this configuration waits for its first tick. */
+static uint64_t first_tick_us(const struct lane_config *config)
+{
+    struct judge *judge = judge_create(config, &memory_heap);
+    struct judge_effects effects;
+    uint64_t at_us = UINT64_MAX;
+    const struct judge_event start = {
+        .kind = JUDGE_EVENT_START, .now_us = SECOND, .random = {1, 2}};
+
+    judge_step(judge, &start, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        if (effects.items[i].kind == JUDGE_EFFECT_WAKE && effects.items[i].at_us < at_us)
+            at_us = effects.items[i].at_us;
+    judge_destroy(judge);
+    return at_us - SECOND;
+}
+
+static void the_judge_looks_four_times_within_each_of_its_times_and_once_a_second(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 1);
+
+    world->config.lease_ms = world->config.rejoin_ms = 100000;
+    world->config.ps_lost_ms = world->config.report_ms = 100000;
+
+    const uint64_t patient_us = first_tick_us(&world->config);
+    world->config.lease_ms = 400;
+    const uint64_t hasty_us = first_tick_us(&world->config);
+
+    assert_int_equal(patient_us, SECOND);
+    assert_int_equal(hasty_us, SECOND / 10);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,6 +575,8 @@ int main(void)
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),
         cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),
+        cmocka_unit_test(a_session_that_one_ps_does_not_open_is_closed_on_the_others),
+        cmocka_unit_test(the_judge_looks_four_times_within_each_of_its_times_and_once_a_second),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

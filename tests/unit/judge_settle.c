@@ -613,6 +613,44 @@ static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **st
     world_free(world);
 }
 
+static void a_sleep_is_said_once(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+
+    world_joined(world, "worker", 0, 1);
+    world_pass(world, 5 * SECOND);
+
+    world_sleep(world, 100 * SECOND);
+    world_sleep(world, SECOND / 4);
+
+    const char *said = strstr(world->log, "was suspended");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "was suspended"));
+    world_free(world);
+}
+
+static void sigterm_leaves_a_settle_its_time_though_ps_0_has_slept(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+
+    world_sleep(world, 100 * SECOND);
+    world_settle_down(world);
+    world->ps[1].mute = true;
+    const uint64_t leave = world_leave(world, joined->session_id, true);
+    world_settle_down(world);
+
+    world_terminate(world);
+    world_pass(world, 4 * SECOND);
+    assert_null(world_answer(world, leave));
+    world_pass(world, 2 * SECOND);
+
+    assert_int_equal(world_answer(world, leave)->reason, SUMAC_REASON_TERMINATED);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -647,6 +685,8 @@ int main(void)
         cmocka_unit_test(a_cancelled_leave_settles_all_the_same_and_is_not_answered),
         cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
         cmocka_unit_test(what_is_voided_of_an_observer_is_forgotten_with_its_settle),
+        cmocka_unit_test(a_sleep_is_said_once),
+        cmocka_unit_test(sigterm_leaves_a_settle_its_time_though_ps_0_has_slept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -217,6 +217,24 @@ static void a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs(vo
     assert_int_equal(fixture->bytes_taken, before); /* nothing is kept when nothing is in use */
 }
 
+static void a_pool_may_hold_as_much_as_its_bound_and_no_byte_more(void **state)
+{
+    enum { BYTES = 16 << 20 };
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    sized_pool_init(&pool, &fixture->memory, 0);
+    pool.held_bytes_max = BYTES;
+
+    void *more = sized_pool_take(&pool, BYTES + 1);
+    void *all = sized_pool_take(&pool, BYTES);
+
+    assert_null(more);
+    assert_non_null(all);
+    assert_int_equal(pool.held_bytes, BYTES);
+    sized_pool_give(&pool, all, BYTES);
+    sized_pool_deinit(&pool);
+}
+
 /* ---- ids ---- */
 
 static void a_map_of_few_ids_is_small_again(void **state)
@@ -424,6 +442,8 @@ int main(void)
             what_is_spare_beyond_the_bound_goes_before_more_is_taken, begin, end),
         cmocka_unit_test_setup_teardown(
             a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_pool_may_hold_as_much_as_its_bound_and_no_byte_more, begin, end),
         cmocka_unit_test_setup_teardown(a_map_of_few_ids_is_small_again, begin, end),
         cmocka_unit_test_setup_teardown(ids_are_found_until_they_are_removed, begin, end),
         cmocka_unit_test_setup_teardown(two_keys_of_one_hash_are_two_things, begin, end),

@@ -350,6 +350,34 @@ static void so_many_calls_are_under_way_and_no_more(void **state)
     talk_close(&talk);
 }
 
+static void a_call_that_has_failed_a_hundred_times_is_not_made_at_once(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_call wanted = {
+        .token = 7,
+        .ps = 1,
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_LIST,
+        .request = &list.base,
+        .timeout_ms = 1000000};
+
+    talk_open(&talk, 2);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &wanted});
+
+    for (int failures = 1; failures <= 100; failures++) {
+        const struct session_effect *made = asked(&talk);
+        assert_non_null(made);
+        refuse(&talk, made->call, (struct sumac_error){.status = SUMAC_UNAVAILABLE, .text = "no"});
+        const uint64_t failed_us = talk.now_us;
+        for (int ticks = 0; asked(&talk) == NULL && ticks < 100; ticks++)
+            talk_tick_after(&talk, 100);
+        if (failures > 10)
+            assert_in_range(talk.now_us - failed_us, 1000000, 2100000);
+    }
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +393,7 @@ int main(void)
         cmocka_unit_test(of_any_ps_a_reader_asks_one_that_has_answered),
         cmocka_unit_test(calls_end_with_the_session),
         cmocka_unit_test(so_many_calls_are_under_way_and_no_more),
+        cmocka_unit_test(a_call_that_has_failed_a_hundred_times_is_not_made_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

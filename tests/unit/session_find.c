@@ -509,6 +509,21 @@ static void a_call_that_there_was_no_memory_for_is_made_later(void **state)
     talk_close(&talk);
 }
 
+static void a_list_of_more_ps_than_there_may_be_is_not_followed(void **state)
+{
+    struct talk talk;
+    struct session_config config = of_role(WIRE_ROLE_OBSERVER, 1);
+
+    (void)state;
+    start(&talk, &config);
+
+    says(&talk, 0, 42, SESSION_PS_MAX + 1);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_ADDRESSES));
+    assert_int_equal(talk_join(&talk)->n_ps_addresses, 1);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -535,6 +550,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_exits_is_waited_for),
         cmocka_unit_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),
         cmocka_unit_test(a_call_that_there_was_no_memory_for_is_made_later),
+        cmocka_unit_test(a_list_of_more_ps_than_there_may_be_is_not_followed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -643,6 +643,72 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
     talk_close(&talk);
 }
 
+static void an_address_that_was_configured_is_kept(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint8_t id[16] = {7};
+    char *addresses[] = {"10.0.0.1:2222", "10.0.0.2:2222"};
+    const struct session_config config = talk_member(1); /* given: h0 alone */
+    wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+
+    start(&talk, &config);
+    reply.session_id = (wire_bytes){.data = id, .len = sizeof id};
+    reply.lease_ms = LEASE_MS;
+    reply.n_ps_addresses = 2;
+    reply.ps_addresses = addresses;
+
+    talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
+
+    const struct session_effect *learnt = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
+    assert_int_equal(learnt->address_count, 2);
+    assert_string_equal(learnt->addresses[0], "h0:2222");
+    assert_string_equal(learnt->addresses[1], "10.0.0.2:2222");
+    talk_close(&talk);
+}
+
+static void a_settle_that_is_said_again_is_waited_for_no_longer(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 2);
+    talk_push_to(&talk, 1, 3);
+    talk_closed(&talk, 0, false, 0, 0);
+    talk_tick_after(&talk, LOST_MS / 2);
+    talk_closed(&talk, 1, false, 0, 0);
+
+    talk_tick_after(&talk, LOST_MS / 2);
+
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
+    talk_close(&talk);
+}
+
+static void a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct sumac_error terminated = {
+        .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "it was told to"};
+
+    talk_open(&talk, 3);
+    talk_push_out(&talk, 7, 7);
+    for (uint32_t ps = 0; ps < 3; ps++)
+        talk_staged(&talk, ps, 1);
+    talk_done(&talk, 0, 1);
+    talk_done(&talk, 1, 1);
+    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &terminated);
+    talk_tick_after(&talk, 1000);
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &terminated);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED)); /* given: ps 2 may still answer */
+
+    talk_tick_after(&talk, 1000);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_TERMINATED);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -679,6 +745,9 @@ int main(void)
         cmocka_unit_test(a_ps_that_was_terminated_does_not_make_a_leave_good),
         cmocka_unit_test(a_run_that_ends_with_the_leave_is_no_error),
         cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
+        cmocka_unit_test(an_address_that_was_configured_is_kept),
+        cmocka_unit_test(a_settle_that_is_said_again_is_waited_for_no_longer),
+        cmocka_unit_test(a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

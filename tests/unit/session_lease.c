@@ -94,6 +94,29 @@ static void every_step_that_needs_another_has_asked_for_its_tick(void **state)
     talk_close(&talk);
 }
 
+/* Nothing else is due before: its lease is the longer one. */
+static void a_push_wakes_the_session_when_its_ps_is_lost(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk_joined_with(&talk, 1, LEASE_MS / 9);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+    talk_tick_after(&talk, LEASE_MS / 9);
+    talk.now_us += 1000 * LEASE_MS / 18;
+
+    talk_push_to(&talk, 1, 1);
+
+    const struct session_effect *wake = talk_find(&talk, SESSION_EFFECT_WAKE);
+    assert_non_null(wake);
+    assert_int_equal(wake->at_us, talk.now_us + 1000 * LEASE_MS / 9);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +125,7 @@ int main(void)
         cmocka_unit_test(a_renewal_that_was_answered_late_makes_the_next_one_no_later),
         cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
         cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
+        cmocka_unit_test(a_push_wakes_the_session_when_its_ps_is_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

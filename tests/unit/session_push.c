@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_push.c -- pushes as conversations: what is sent when, what commits, what is sent
  * again. */
+#include "assert_number.h"
 #include "session_talk.h"
 
 /* ---- sending */
@@ -316,6 +317,30 @@ static void the_clock_is_said_to_every_ps_when_the_step_is_committed(void **stat
     talk_close(&talk);
 }
 
+static void a_step_of_two_ps_counts_once_when_both_have_staged_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint8_t data[16] = {0};
+
+    talk_open(&talk, 2);
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, data, 8), talk_piece(1, 11, data + 8, 8)};
+    const struct session_push push = {
+        .token = 1, .pieces = pieces, .piece_count = 2, .finishes_step = true};
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+
+    talk_staged(&talk, 0, 1);
+    assert_int_equal(talk_state(&talk).clock, 0);
+    talk_staged(&talk, 1, 1);
+    assert_int_equal(talk_state(&talk).clock, 1);
+    talk_done(&talk, 0, 1);
+    talk_done(&talk, 1, 1);
+
+    assert_int_equal(talk_state(&talk).clock, 1);
+    talk_close(&talk);
+}
+
 /* ---- refusals */
 
 static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(void **state)
@@ -340,6 +365,30 @@ static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(v
     assert_int_equal(pushed->error.reason, SUMAC_REASON_NON_FINITE);
     assert_string_equal(
         pushed->error.text, "ps 1: W1 is not finite (expected finite values, given nan)");
+    talk_close(&talk);
+}
+
+static void a_refusal_that_says_no_status_is_one(void **state)
+{
+    (void)state;
+    struct talk talk;
+    wire_refused refused = WIRE_REFUSED_INIT;
+
+    talk_open(&talk, 1);
+    talk_push_out(&talk, 1, 1);
+    refused.sequence = 1;
+    refused.message = "W1 is not finite";
+    wire_refused *list[] = {&refused};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.n_refused = 1;
+    answer.refused = list;
+
+    talk_answer(&talk, 0, &answer);
+    talk_done_with(&talk, 0, 1, 0, true);
+
+    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    assert_int_equal(pushed->error.status, SUMAC_UNKNOWN);
+    assert_string_equal(pushed->error.text, "ps 0: W1 is not finite");
     talk_close(&talk);
 }
 
@@ -674,6 +723,30 @@ static void without_acked_through_what_was_not_heard_is_said_to_be(void **state)
     talk_close(&talk);
 }
 
+static void a_push_says_what_it_stands_for_and_what_it_may_have(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint8_t data[8] = {0};
+
+    talk_open(&talk, 1);
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+    const struct session_push push = {
+        .token = 1,
+        .pieces = &piece,
+        .piece_count = 1,
+        .weight = 2.5,
+        .non_finite_allowed = true};
+
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+
+    const wire_part *part = talk_request(&talk, 0)->parts[0];
+    assert_true(part->first);
+    assert_number_equal(part->weight, 2.5);
+    assert_true(part->non_finite_allowed);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,7 +763,9 @@ int main(void)
         cmocka_unit_test(a_commit_rides_on_the_next_part),
         cmocka_unit_test(the_commit_stops_before_a_push_that_is_not_staged_everywhere),
         cmocka_unit_test(the_clock_is_said_to_every_ps_when_the_step_is_committed),
+        cmocka_unit_test(a_step_of_two_ps_counts_once_when_both_have_staged_it),
         cmocka_unit_test(a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal),
+        cmocka_unit_test(a_refusal_that_says_no_status_is_one),
         cmocka_unit_test(done_says_voided_when_the_refusal_was_lost),
         cmocka_unit_test(voided_pushes_are_named_no_more_once_they_are_done),
         cmocka_unit_test(no_part_is_sent_before_the_greeting),
@@ -706,6 +781,7 @@ int main(void)
         cmocka_unit_test(without_commit_when_staged_everywhere_one_ps_is_enough),
         cmocka_unit_test(without_generation_an_older_stream_counts),
         cmocka_unit_test(without_acked_through_what_was_not_heard_is_said_to_be),
+        cmocka_unit_test(a_push_says_what_it_stands_for_and_what_it_may_have),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

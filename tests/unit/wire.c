@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "close_cause.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "wire.h"
@@ -413,6 +414,29 @@ static void unpacking_again_and_again_takes_no_new_memory(void **state)
     arena_deinit(&arena);
 }
 
+/* ---- why a session was closed */
+
+static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
+{
+    (void)state;
+    const struct close_cause lease = {.kind = WIRE_CLOSE_LEASE_OVER, .silent_ms = 9000};
+    const struct close_cause newer = {.kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = 3};
+    char text[CLOSE_CAUSE_TEXT_BYTES];
+    wire_close_cause of_lease, of_newer;
+
+    wire_close_cause_fill(&lease, &of_lease);
+    wire_close_cause_fill(&newer, &of_newer);
+    const struct close_cause lease_again = wire_close_cause_of(&of_lease);
+    const struct close_cause newer_again = wire_close_cause_of(&of_newer);
+
+    assert_string_equal(
+        wire_close_cause_print(&lease_again, text),
+        ": its lease ran out, no ps had heard from it for 9 s");
+    assert_string_equal(
+        wire_close_cause_print(&newer_again, text),
+        ": another attempt of its task has joined, attempt 3");
+}
+
 /* ---- what the served types must be for all this to hold */
 
 static const Google__Protobuf__DescriptorProto *
@@ -544,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_string_with_a_nul_is_refused_and_named),
         cmocka_unit_test(an_empty_message_is_a_message),
         cmocka_unit_test(unpacking_again_and_again_takes_no_new_memory),
+        cmocka_unit_test(the_cause_of_a_close_is_what_was_said_of_it),
         cmocka_unit_test(no_message_type_contains_itself),
         cmocka_unit_test(the_services_have_the_methods_their_numbers_say),
         cmocka_unit_test(the_types_that_are_served_are_what_is_said_of_them),
