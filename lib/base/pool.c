@@ -47,14 +47,6 @@ void pool_deinit(struct pool *pool)
     pool->used = 0;
 }
 
-static void put_free(struct pool *pool, void *object)
-{
-    struct link *link = object;
-
-    link->next = pool->free;
-    pool->free = link;
-}
-
 static void grow(struct pool *pool)
 {
     uint8_t *data = memory_take(pool->memory, chunk_bytes(pool));
@@ -64,8 +56,13 @@ static void grow(struct pool *pool)
     struct link *chunk = (struct link *)(void *)data;
     chunk->next = pool->chunks;
     pool->chunks = chunk;
-    for (size_t i = pool->per_chunk; i > 0; i--) /* backwards: objects come out in address order */
-        put_free(pool, data + HEADER_BYTES + (i - 1) * pool->object_bytes);
+    for (size_t i = pool->per_chunk; i > 0;
+         i--) { /* backwards: objects come out in address order */
+        struct link *link =
+            (struct link *)(void *)(data + HEADER_BYTES + (i - 1) * pool->object_bytes);
+        link->next = pool->free;
+        pool->free = link;
+    }
 }
 
 void *pool_take(struct pool *pool)
@@ -83,9 +80,12 @@ void *pool_take(struct pool *pool)
 
 void pool_give(struct pool *pool, void *object)
 {
+    struct link *link = object;
+
     if (object == NULL)
         return;
     assert(pool->used > 0);
     pool->used--;
-    put_free(pool, object);
+    link->next = pool->free;
+    pool->free = link;
 }

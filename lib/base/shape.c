@@ -26,7 +26,10 @@ static unsigned row_of(enum sumac_dtype dtype)
     return (unsigned)dtype <= DTYPES_MAX ? (unsigned)dtype : SUMAC_DTYPE_UNSPECIFIED;
 }
 
-uint32_t sumac_dtype_bytes(enum sumac_dtype dtype) { return dtypes[row_of(dtype)].bytes; }
+uint32_t sumac_dtype_bytes(enum sumac_dtype dtype)
+{
+    return (unsigned)dtype <= DTYPES_MAX ? dtypes[dtype].bytes : 0;
+}
 
 const char *sumac_dtype_name(enum sumac_dtype dtype) { return dtypes[row_of(dtype)].name; }
 

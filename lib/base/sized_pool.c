@@ -140,14 +140,6 @@ size_t sized_pool_shrink(struct sized_pool *pool)
 
 void sized_pool_deinit(struct sized_pool *pool) { sized_pool_trim(pool); }
 
-static void put_free(struct link **first, void *data)
-{
-    struct link *link = data;
-
-    link->next = *first;
-    *first = link;
-}
-
 /* ---- from the source ---- */
 
 static bool fits(const struct sized_pool *pool, uint64_t bytes, uint64_t reserve_bytes)
@@ -202,8 +194,11 @@ carve(struct sized_pool *pool, uint32_t class, size_t rounded, uint64_t reserve_
     *slab = (struct sized_pool_slab){.class = class};
     const size_t count = (MEMORY_SLAB_BYTES - UNIT_BYTES) / rounded;
     assert(count > 0);
-    for (size_t i = count; i > 0; i--) /* backwards: they come out in address order */
-        put_free(&slab->free, data + UNIT_BYTES + (i - 1) * rounded);
+    for (size_t i = count; i > 0; i--) { /* backwards: they come out in address order */
+        struct link *link = (struct link *)(void *)(data + UNIT_BYTES + (i - 1) * rounded);
+        link->next = slab->free;
+        slab->free = link;
+    }
     return slab;
 }
 
@@ -243,11 +238,13 @@ static void give_to_slab(struct sized_pool *pool, void *data)
 {
     struct sized_pool_slab *slab =
         (struct sized_pool_slab *)((uint8_t *)data - (uintptr_t)data % MEMORY_SLAB_BYTES);
+    struct link *link = data;
 
     assert(slab->used > 0);
     if (slab->free == NULL)
         link_slab(pool, slab);
-    put_free(&slab->free, data);
+    link->next = slab->free;
+    slab->free = link;
     if (--slab->used > 0)
         return;
     if (pool->empty[slab->class] == NULL) {

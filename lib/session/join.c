@@ -342,8 +342,8 @@ void lease_check(struct session *session)
 
 void leave_when_done(struct session *session)
 {
-    if (!session->leave_wanted || session->leave_called)
-        return;
+    assert(session->leave_wanted);
+    assert(!session->leave_called);
     if (session->config.reader && session->phase == PHASE_OPEN) {
         session->phase = PHASE_LEAVING;
         left(session);

@@ -288,8 +288,10 @@ void session_step(
         links_excuse(session, event->now_us - session->now_us);
     session->now_us = event->now_us;
     handle(session, event);
-    leave_when_done(session);
-    stopping_check(session);
+    if (session->leave_wanted && !session->leave_called)
+        leave_when_done(session);
+    if (session->stopping_until_us != 0)
+        stopping_check(session);
     flush(session);
     assert(session->phase == PHASE_OVER || session->acked_through <= session->commit_through);
     assert(session->commit_through <= session->last_sequence || session->phase == PHASE_OVER);

@@ -147,7 +147,8 @@ static bool any_is_answered_elsewhere(const struct session *session)
 
 void stopping_check(struct session *session)
 {
-    if (session->stopping_until_us == 0 || session->phase == PHASE_OVER)
+    assert(session->stopping_until_us != 0);
+    if (session->phase == PHASE_OVER)
         return;
     if (session->now_us < session->stopping_until_us && any_is_answered_elsewhere(session))
         effect_wake(session, session->stopping_until_us);

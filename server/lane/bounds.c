@@ -40,7 +40,7 @@ static uint64_t session_bytes_max(const struct lane *lane)
 void lane_session_bound_pool(struct lane *lane)
 {
     const uint64_t sessions_max = lane->config.sessions_max, most = UINT64_MAX / 4;
-    const uint64_t staging = lane->config.staging_bytes_max, pulls = pulls_bytes_max(&lane->config);
+    const uint64_t staging = lane->config.staging_bytes_max, pulls = lane->config.pulls_bytes_max;
 
     assert(sessions_max > 0);
     lane->bytes.held_bytes_max = (staging < most ? staging : most) + (pulls < most ? pulls : most) +

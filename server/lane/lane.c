@@ -14,6 +14,8 @@
 #define STRINGS_ARENA_BYTES_MAX (8u << 20)
 #define FIRST_EPOCH 1u
 
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 static void init_pools(struct lane *lane)
 {
     const struct memory *memory = lane->memory;
@@ -58,6 +60,24 @@ static char *copy_text(struct lane *lane, const char *text)
     return copy;
 }
 
+static void fill_in(uint32_t *size, uint32_t otherwise)
+{
+    if (*size == 0)
+        *size = otherwise;
+}
+
+/* What the configuration leaves to us. */
+static void fill_in_sizes(struct lane_config *config)
+{
+    fill_in(&config->inline_bytes, LANE_INLINE_BYTES);
+    fill_in(&config->copied_pull_bytes_max, LANE_COPIED_PULL_BYTES_MAX);
+    fill_in(&config->pull_chunk_bytes, LANE_PULL_CHUNK_BYTES);
+    fill_in(&config->gathered_bytes_max, LANE_GATHERED_BYTES_MAX);
+    fill_in(&config->streams_max, LANE_STREAMS_MAX);
+    if (config->pulls_bytes_max == 0)
+        config->pulls_bytes_max = LANE_PULLS_BYTES_MAX;
+}
+
 /* The config's arrays and strings, for the lane's life. */
 static bool copy_config(struct lane *lane)
 {
@@ -99,11 +119,13 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
         return NULL;
     memset(lane, 0, sizeof *lane);
     lane->config = *config;
+    fill_in_sizes(&lane->config);
     lane->memory = memory;
     lane->index = config->index;
     lane->ps_count = config->ps_count;
     lane->epoch = FIRST_EPOCH;
     lane->grant_bytes = config->staging_bytes_max / config->sessions_max;
+    lane->patience_us = earlier(config->lease_ms, config->ps_lost_ms) * 1000;
     lane->coordinator_heard_us = lane->last_step_us = config->started_us;
     lane->report_us = (uint64_t)config->report_ms * 1000;
     lane->report_due_us = config->started_us + lane->report_us;
@@ -254,7 +276,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
 {
     (void)event;
     assert(!lane->exited);
-    if (lane_turn_is_put_off(lane)) /* first of all: it has waited */
+    if (lane->turns_put_off) /* first of all: it has waited */
         lane_turn_retry_waiting(lane);
     lane_orders_reclaim(lane);
     lane_orders_fill(lane);
@@ -285,14 +307,6 @@ static void (*const handlers[])(struct lane *, const struct lane_event *) = {
 
 /* ---- a step ---- */
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-/* The shortest time after which somebody silent is taken for lost. */
-static uint64_t patience_us(const struct lane *lane)
-{
-    return earlier(lane->config.lease_ms, lane->config.ps_lost_ms) * 1000;
-}
-
 /* A process that was suspended takes its own sleep for nobody's silence. Ticks come every quarter
  * of the patience, so half of it without any event is a sleep. */
 static void forgive_sleep(struct lane *lane)
@@ -300,7 +314,7 @@ static void forgive_sleep(struct lane *lane)
     const uint64_t jump_us = lane->now_us - lane->last_step_us;
 
     assert(lane->last_step_us <= lane->now_us);
-    if (jump_us > patience_us(lane) / 2) {
+    if (jump_us > lane->patience_us / 2) {
         lane->coordinator_heard_us += jump_us;
         lane_place_excuse(lane, jump_us);
         lane_pull_excuse(lane, jump_us);
@@ -312,11 +326,11 @@ static void forgive_sleep(struct lane *lane)
  * or there is more to say. */
 static void wake(struct lane *lane)
 {
-    uint64_t due = lane->now_us + patience_us(lane) / 4;
+    uint64_t due = lane->now_us + lane->patience_us / 4;
 
-    due = earlier(earlier(due, lane_pull_due_us(lane)), lane_place_due_us(lane));
-    if (lane->store.unfilled.first != NULL || store_is_leaving(&lane->store) ||
-        lane->attended.first != NULL || lane_turn_is_put_off(lane))
+    due = earlier(earlier(due, lane->pulls_due_us), lane_place_due_us(lane));
+    if (lane->pulls_leaving.first != NULL || lane->store.unfilled.first != NULL ||
+        store_is_leaving(&lane->store) || lane->attended.first != NULL || lane->turns_put_off)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -348,19 +362,17 @@ static void flush_one(struct lane *lane, struct lane_stream *stream)
     }
 }
 
-/* A step takes so long for what it says and no longer: thousands of pulls may wait for the same
- * push. */
-static bool puts_off(const struct lane *lane, const struct lane_stream *stream)
-{
-    return !lane_has_time(lane) && stream->kind != LANE_STREAM_PEER &&
-           stream->state != STREAM_ENDED;
-}
-
-/* Everything that the writable streams have to say. */
+/* Everything that the writable streams have to say. A step takes so long for that and no longer:
+ * thousands of pulls may wait for the same push. */
 static void flush(struct lane *lane)
 {
-    if (lane->turns_taken) /* what pulls wait for may be there */
-        lane_pull_attend_all(lane);
+    if (lane->turns_taken) { /* what pulls wait for may be there */
+        for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+             stream = stream->in_lane.next) {
+            if (stream->pulls.first != NULL)
+                lane_stream_attend(lane, stream);
+        }
+    }
     lane->turns_taken = false;
     const struct lane_stream *last = lane->attended.last; /* new ones come behind it */
     struct lane_stream *next = lane->attended.first;
@@ -368,7 +380,8 @@ static void flush(struct lane *lane)
         struct lane_stream *stream = next;
         next = stream == last ? NULL : stream->among_attended.next;
         assert(stream->attended);
-        if (puts_off(lane, stream))
+        if (!lane_has_time(lane) && stream->kind != LANE_STREAM_PEER &&
+            stream->state != STREAM_ENDED)
             continue;
         LIST_REMOVE(&lane->attended, stream, among_attended);
         stream->attended = false;
@@ -380,9 +393,9 @@ static void flush(struct lane *lane)
 /* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
 static void end_overflowed(struct lane *lane)
 {
-    if (!lane->out.effects.lost || lane->exited)
-        return;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_EXIT);
+
+    assert(lane->out.effects.lost);
     lane->exited = true;
     effect->exit_code = LANE_EXIT_NO_MEMORY;
     effect->text = "no memory for what this ps has to say: it ends";
@@ -412,14 +425,20 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
         handlers[event->kind](lane, event);
     else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);
+    const bool ends = lane->terminating || lane->ended;
     flush(lane);
-    lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
+    if (ends)
+        lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
     flush(lane);
-    lane_shutdown_check(lane); /* … and exits when that is out */
-    lane_pull_reclaim(lane);
-    lane_orders_reclaim(lane);
+    if (ends)
+        lane_shutdown_check(lane); /* … and exits when that is out */
+    if (lane->pulls_leaving.first != NULL)
+        lane_pull_reclaim(lane);
+    if (store_is_leaving(&lane->store))
+        lane_orders_reclaim(lane);
     wake(lane);
-    end_overflowed(lane);
+    if (lane->out.effects.lost && !lane->exited)
+        end_overflowed(lane);
     *effects = out_effects(&lane->out);
     lane->event = NULL;
 }

@@ -344,7 +344,7 @@ static void check_stream(struct sums *sums, const struct lane_stream *stream)
         check_object(
             sums->check, "stream %" PRIu64 " has said no hello that was taken, and is served",
             stream->id);
-    const bool waits_for_disk = !is_recorded(lane, lane->last_record);
+    const bool waits_for_disk = lane->last_record > lane->recorded;
     if ((stream->due != 0 || stream->answers.first != NULL) && stream->writable &&
         !stream->attended && stream->kind != LANE_STREAM_PEER && !waits_for_disk)
         check_object(
@@ -420,7 +420,7 @@ static void check_streams(struct sums *sums)
     }
     if (!coordinator)
         check_object(sums->check, "the stream that orders come on is gone, or has not its place");
-    for (const struct lane_pull *pull = lane->pulls->leaving.first; pull != NULL;
+    for (const struct lane_pull *pull = lane->pulls_leaving.first; pull != NULL;
          pull = pull->in_stream.next)
         check_pull(sums, pull, true);
     check_attended(sums);

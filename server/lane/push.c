@@ -18,13 +18,16 @@ static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
         "ps %u has no memory for a part", lane->index);
 }
 
-/* How to take a part whose first message this is. */
+/* How to take a part whose first message this is. `before`, of this and the next: the last part
+ * that is not beyond it. */
 static enum lane_part_state first_state(
     const struct lane *lane, const struct lane_session *session, const wire_part *header,
     const struct lane_part *before)
 {
+    const struct voided *voided = lane_voided_find(session, header->sequence);
+
     assert(header->sequence > 0);
-    if (lane_voided_refusal(session, header->sequence) != NULL)
+    if (voided != NULL && voided->refusal != NULL)
         return PART_DUPLICATE;
     if (header->sequence <= session->mark)
         return rule_holds(lane->config.broken, RULE_recognise_duplicates) ? PART_DUPLICATE
@@ -75,25 +78,6 @@ static bool can_follow(
     return false;
 }
 
-/* Only what is new counts: a client whose connection was cut sends all again. */
-static bool may_come(
-    struct lane *lane, struct lane_stream *stream, const wire_part *header,
-    enum lane_part_state state, const struct lane_part *before)
-{
-    const struct lane_session *session = stream->session;
-
-    if (state == PART_RECEIVING && session->part_count >= PARTS_PER_SESSION_MAX) {
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
-            "push %" PRIu64
-            ": session %s has %u parts on ps %u that are not done, the most that are "
-            "taken: wait until some are done, or commit them",
-            header->sequence, session->task, session->part_count, lane->index);
-        return false;
-    }
-    return can_follow(lane, stream, header, before);
-}
-
 static struct lane_part *
 begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
@@ -110,19 +94,24 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
     }
     const struct lane_part *before = lane_session_part_before(session, header->sequence);
     const enum lane_part_state state = first_state(lane, session, header, before);
-    if (!may_come(lane, stream, header, state, before))
-        return NULL;
-    struct lane_part *part = lane_part_create(lane, session, header);
-    if (part == NULL) {
-        fail_for_memory(lane, stream);
+    if (state == PART_RECEIVING && session->part_count >= PARTS_PER_SESSION_MAX) {
+        /* only what is new counts: a client whose connection was cut sends all again */
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
+            "push %" PRIu64
+            ": session %s has %u parts on ps %u that are not done, the most that are "
+            "taken: wait until some are done, or commit them",
+            header->sequence, session->task, session->part_count, lane->index);
         return NULL;
     }
-    lane_part_move(part, state);
-    assert(stream->receiving == NULL);
-    stream->receiving = part;
-    if (state == PART_RECEIVING)
-        lane_part_begin(lane, part, header);
-    return part;
+    if (!can_follow(lane, stream, header, before))
+        return NULL;
+    stream->receiving = lane_part_create(lane, session, header, state);
+    if (stream->receiving == NULL)
+        fail_for_memory(lane, stream);
+    else if (state == PART_RECEIVING)
+        lane_part_begin(lane, stream->receiving, header);
+    return stream->receiving;
 }
 
 static void refuse_non_finite(struct lane *lane, struct lane_part *part, const struct run *run)
@@ -176,18 +165,19 @@ answer_again(struct lane *lane, struct lane_session *session, const struct lane_
     const bool over = part->sequence <= session->mark;
     const bool like_any_other = over && !rule_holds(lane->config.broken, RULE_done_says_voided);
     struct lane_part *known = lane_session_part(session, part->sequence);
+    const struct voided *voided = lane_voided_find(session, part->sequence);
 
     assert(part->state == PART_DUPLICATE);
     session->counts.duplicates++;
     lane->counts.duplicates++;
     if (known != NULL)
         known->eager = known->eager || part->eager;
-    if (lane_voided_refusal(session, part->sequence) != NULL && !like_any_other) {
+    if (voided != NULL && voided->refusal != NULL && !like_any_other) {
         lane_answer_refused(lane, session, part->sequence);
         if (over)
             lane_answer_done(lane, session, part, true);
     } else if (over) {
-        lane_answer_done(lane, session, part, lane_voided_has(session, part->sequence));
+        lane_answer_done(lane, session, part, voided != NULL);
     } else if (known != NULL) {
         lane_answer_staged(lane, session, known);
     }
@@ -238,9 +228,10 @@ static void take_place(struct lane *lane, struct lane_session *session, struct l
     assert(part->refusal == NULL);
     lane_part_move(part, refused ? PART_VOID : PART_STAGED);
     lane_session_insert(lane, session, part);
-    part->record =
-        refused ? lane_record_refused(lane, part, lane_voided_refusal(session, part->sequence))
-                : lane_record_part(lane, part);
+    if (lane->records)
+        part->record = refused ? lane_record_refused(
+                                     lane, part, lane_voided_find(session, part->sequence)->refusal)
+                               : lane_record_part(lane, part);
     if (refused)
         lane_answer_refused(lane, session, part->sequence);
     else
@@ -418,12 +409,9 @@ replay_begin(struct lane *lane, struct lane_session *session, const wire_part *h
 {
     const bool is_new =
         header->sequence > session->mark && lane_session_part(session, header->sequence) == NULL;
-    struct lane_part *part = is_new ? lane_part_create(lane, session, header) : NULL;
 
     assert(session->push_stream == NULL); /* nobody is answered */
-    if (part != NULL)
-        lane_part_move(part, PART_RECEIVING);
-    return part;
+    return is_new ? lane_part_create(lane, session, header, PART_RECEIVING) : NULL;
 }
 
 bool lane_push_replay(
@@ -471,7 +459,7 @@ bool lane_push_replay_refused(
         return false;
     }
     part->refusal = NULL;
-    assert(lane_voided_has(session, part->sequence));
+    assert(lane_voided_find(session, part->sequence) != NULL);
     take_place(lane, session, part);
     return true;
 }

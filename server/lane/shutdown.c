@@ -158,7 +158,8 @@ static bool judge_ends_it(const struct lane *lane, bool late)
 
 void lane_shutdown_check(struct lane *lane)
 {
-    if (lane->exited || (!lane->terminating && !lane->ended))
+    assert(lane->terminating || lane->ended);
+    if (lane->exited)
         return;
     const bool late = lane->now_us >= lane->exit_by_us;
     if (in_flight(lane) && !late)
@@ -171,7 +172,6 @@ void lane_shutdown_check(struct lane *lane)
         if (in_flight(lane) && !late)
             return;
     }
-    assert(lane->ended || lane->terminating);
     exit_now(lane, lane->exit_code, lane->exit_reason, lane->exit_text);
 }
 

@@ -12,8 +12,8 @@ import sys
 TREE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
 EXPRESSIONS = {
     "server/ps_config.c": ["lane->streams_max = options->calls_max / 2;"],
-    "server/lane/peer/places.c": ["= places(lane) / 4 / lane->config.sessions_max;", "strangers_max = places(lane) / 4;",
-                             "readers_max = places(lane) / 2;", "return share < 2 ? 2 : share;"],
+    "server/lane/peer/places.c": ["= lane->config.streams_max / 4 / lane->config.sessions_max;", "strangers_max = lane->config.streams_max / 4;",
+                             "readers_max = lane->config.streams_max / 2;", "return share < 2 ? 2 : share;"],
     "lib/rpc/server.c": ["least(SERVER_ENDING_CALLS_MAX, share(made, SERVER_ENDING_DIVISOR));",
                          "least(handlers[i].calls_max, share(server, SERVER_METHOD_DIVISOR))",
                          "least(SERVER_OWN_CALLS_MAX, share(server, SERVER_METHOD_DIVISOR));",

@@ -16,7 +16,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "slices.h"
+#include "operation_state.h"
 
 #define SLICES_INLINE 64u
 #define TO(state) (1u << (state))
@@ -40,13 +40,13 @@ bool lane_operation_is_any(const struct lane *lane)
     return lane->turns->operations.first != NULL;
 }
 
-bool lane_operation_is_blocked(const struct lane_part *part)
+const struct shard *lane_operation_blocking(const struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
         if (is_busy(part->entries[i].shard))
-            return true;
+            return part->entries[i].shard;
     }
-    return false;
+    return NULL;
 }
 
 /* The value of a variable that its creator assigns is there when all of it has been assigned: other
@@ -57,7 +57,7 @@ static void note_assigned(struct lane *lane, const struct lane_part *part, const
     struct variable *variable = shard->variable;
 
     assert(definition_is_assigned(&variable->definition));
-    if (slices_function(part, run)->number != UPDATE_ASSIGN)
+    if (lane_run_function(part, run)->number != UPDATE_ASSIGN)
         return;
     store_assigned(&lane->store, shard, run->offset, run->bytes);
     if (variable->unassigned_shards > 0)
@@ -66,34 +66,18 @@ static void note_assigned(struct lane *lane, const struct lane_part *part, const
     lane_report_assigned(lane, variable);
 }
 
-static void count_push(struct lane *lane, const struct lane_part *part)
-{
-    struct lane_session *session = part->session;
-    const uint64_t took_us = lane->now_us - part->first_us;
-
-    assert(lane->now_us >= part->first_us);
-    const double sum = session->weight + part->weight;
-
-    /* A sum that is no number would be read as none. */
-    session->weight = sum > DBL_MAX ? DBL_MAX : sum < -DBL_MAX ? -DBL_MAX : sum;
-    session->counts.pushes++;
-    lane->counts.pushes++;
-    session->counts.push_bytes += part->bytes;
-    lane->counts.push_bytes += part->bytes;
-    histogram_add(&session->counts.push_us, took_us);
-    histogram_add(&lane->counts.push_us, took_us);
-}
-
 static void complete_part(struct lane *lane, struct lane_part *part)
 {
     struct lane_session *session = part->session;
+    const uint64_t took_us = lane->now_us - part->first_us;
+    const double sum = session->weight + part->weight;
 
     assert(part->state == PART_APPLYING);
+    assert(lane->now_us >= part->first_us);
     lane->work += part->entry_count / ENTRIES_PER_WORK;
     for (uint32_t i = 0; i < part->run_count; i++) {
         const struct run *run = &part->runs[i];
-        const struct variable *variable = part->entries[run->entry].shard->variable;
-        if (definition_is_assigned(&variable->definition) && !variable->assigned)
+        if (part->entries[run->entry].shard->unassigned != NULL)
             note_assigned(lane, part, run);
     }
     for (uint32_t i = 0; i < part->entry_count; i++) {
@@ -105,10 +89,16 @@ static void complete_part(struct lane *lane, struct lane_part *part)
         }
         shard->version++;
         shard->step_count += part->entries[i].counted;
-        work_of(shard)->busy.operation = NULL;
         memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
     }
-    count_push(lane, part);
+    /* A sum that is no number would be read as none. */
+    session->weight = sum > DBL_MAX ? DBL_MAX : sum < -DBL_MAX ? -DBL_MAX : sum;
+    session->counts.pushes++;
+    lane->counts.pushes++;
+    session->counts.push_bytes += part->bytes;
+    lane->counts.push_bytes += part->bytes;
+    histogram_add(&session->counts.push_us, took_us);
+    histogram_add(&lane->counts.push_us, took_us);
 }
 
 /* All slices have run. */
@@ -251,6 +241,11 @@ static void strike_off(struct lane *lane, struct operation *operation)
 {
     assert(lane->turns->operations.first != NULL);
     LIST_REMOVE(&lane->turns->operations, operation, in_lane);
+    for (struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next) {
+        for (uint32_t i = 0; i < part->entry_count; i++)
+            work_of(part->entries[i].shard)->busy.operation = NULL;
+    }
     release_held(lane, operation->held, &operation->held_count);
     give_arrays_back(lane, operation);
 }
@@ -259,7 +254,7 @@ void lane_operation_add(struct operation *operation, struct lane_part *part)
 {
     assert(operation->state == OPERATION_OVER);
     assert(part->state == PART_APPLYING);
-    assert(!lane_operation_is_blocked(part));
+    assert(lane_operation_blocking(part) == NULL);
     LIST_APPEND(&operation->parts, part, in_operation);
 }
 
@@ -280,7 +275,7 @@ static bool is_small(struct lane *lane, const struct operation *operation)
         bytes += part->bytes;
         runs += part->run_count;
     }
-    if (bytes > inline_bytes(lane) || runs > RUNS_INLINE_MAX)
+    if (bytes > lane->config.inline_bytes || runs > RUNS_INLINE_MAX)
         return false;
     lane->work += bytes / WORK_VECTOR_BYTES + runs;
     return true;
@@ -373,8 +368,6 @@ void lane_operation_drop_all(struct lane *lane)
         lane_operation_move(operation, OPERATION_OVER);
         for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
             lane_operation_remove(operation, part);
-            for (uint32_t i = 0; i < part->entry_count; i++)
-                work_of(part->entries[i].shard)->busy.operation = NULL;
             lane_session_remove(part->session, part);
             lane_part_destroy(lane, part);
         }

@@ -42,11 +42,9 @@ const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t s
 /* For what, and for whom, a part that has its place waits. */
 void lane_turn_describe_wait(
     const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes);
-/* Some who wait in line had no time in this step. */
-bool lane_turn_is_put_off(const struct lane *lane);
 
-/* Does vector work of another operation go on for a shard of the part? */
-bool lane_operation_is_blocked(const struct lane_part *part);
+/* A shard of the part for which vector work of another operation goes on, or NULL. */
+const struct shard *lane_operation_blocking(const struct lane_part *part);
 void lane_operation_drop_all(struct lane *lane);
 /* Is vector work out, or stalled? */
 bool lane_operation_is_any(const struct lane *lane);

@@ -5,7 +5,9 @@
 
 #include "operation.h"
 
-#define SLICE_BYTES 262144u   /* of gradient: well below a millisecond */
+#define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
+#define SLICES_PER_BLOCK_MAX                                                                       \
+    32u                       /* a block's cuts at SLICE_BYTES, and at the ends of a few chunks */
 #define RUNS_INLINE_MAX 1024u /* a slice for each at least: with more, they are given out */
 #define COPIED_BYTES_PER_STEP_MAX                                                                  \
     8388608u /* of blocks that are copied for a view before they are written to in part */
@@ -32,11 +34,21 @@ struct operation {
     uint32_t capacity, held_count; /* of both arrays; 0: there was no memory for them */
 };
 
+/* Slices as they are made, and the old blocks that they read. */
+struct batch {
+    struct update_slice *slices;
+    struct block **held;
+    uint32_t count, capacity;
+    uint32_t held_count;
+    uint64_t copied_bytes;
+    uint64_t number;   /* marks the shards it writes to; 0: its slices run in order */
+    bool lacks_memory; /* for a block beside one that a reader needs */
+};
+
 struct turns {
     LIST(struct lane_session) waiting; /* for busy shards or for time, in their turn */
     LIST(struct operation) operations; /* newest first */
     uint32_t stalled;                  /* of them */
-    bool put_off;                      /* some who wait in line had no time in this step */
     uint64_t last_job, last_batch;
 };
 
@@ -62,12 +74,6 @@ static inline struct operation *operation_of(struct lane_session *session)
     return (struct operation *)(void *)session->of_operation;
 }
 
-/* The size that decides a path (config, else the constant of lane.h). */
-static inline uint32_t inline_bytes(const struct lane *lane)
-{
-    return lane->config.inline_bytes == 0 ? LANE_INLINE_BYTES : lane->config.inline_bytes;
-}
-
 /* operation.c: one operation, from its first slice to its last */
 void lane_operation_move(struct operation *operation, enum operation_state to);
 /* Into one that has yet to begin: the part's turn has come, and nothing blocks it. */
@@ -83,5 +89,11 @@ bool lane_operation_replay(struct lane *lane, struct operation *operation, uint6
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
 /* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */
 struct operation *lane_operation_retry(struct lane *lane);
+
+/* slices.c: its runs, cut at the ends of blocks and of chunks */
+/* Fill the batch from where the operation is, up to its end, to what depends on a slice of this
+ * batch, to the room for slices, to the bound on what is copied, or to a block that there is no
+ * memory for. */
+void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
 
 #endif

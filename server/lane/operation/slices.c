@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slices.c -- an operation's runs, cut into slices at the ends of blocks and of chunks. */
-#include "slices.h"
+#include "operation_state.h"
 
 #include <assert.h>
 #include <string.h>
 
-const struct update_function *slices_function(const struct lane_part *part, const struct run *run)
-{
-    assert(run->entry < part->entry_count);
-    assert(run->function <= part->function_count);
-    return run->function == 0 ? part->entries[run->entry].shard->variable->definition.function
-                              : part->functions[run->function - 1].function;
-}
-
 /* The push's hyperparameters over the variable's own, or, of another function, over its
  * defaults. */
-static void
-merge(const struct lane_part *part, const struct run *run, struct update_hyperparameters *merged)
+static void merge(
+    const struct variable *variable, const struct part_function *named,
+    struct update_hyperparameters *merged)
 {
-    const struct variable *variable = part->entries[run->entry].shard->variable;
-
-    *merged = variable->definition.hyperparameters;
-    if (run->function == 0)
-        return;
-    const struct part_function *named = &part->functions[run->function - 1];
     if (named->function != variable->definition.function) {
         *merged = named->given; /* given over the defaults already */
         return;
@@ -38,12 +25,14 @@ merge(const struct lane_part *part, const struct run *run, struct update_hyperpa
 static struct update_slice prepare(const struct lane_part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
+    const struct variable *variable = shard->variable;
     struct update_slice slice = {
-        .function = slices_function(part, run), .dtype = shard->variable->definition.dtype};
-    struct update_hyperparameters merged;
+        .function = lane_run_function(part, run), .dtype = variable->definition.dtype};
+    struct update_hyperparameters merged = variable->definition.hyperparameters;
 
-    assert(shard->variable->filled);
-    merge(part, run, &merged);
+    assert(variable->filled);
+    if (run->function != 0)
+        merge(variable, &part->functions[run->function - 1], &merged);
     update_prepare(slice.function, slice.dtype, &merged, shard->step_count + 1, &slice);
     return slice;
 }
@@ -74,8 +63,7 @@ static bool depends(
     const uint64_t first = run->offset + byte, beyond = run->offset + run->bytes;
 
     assert(byte < run->bytes);
-    if (batch->number == 0)
-        return false;
+    assert(batch->number != 0);
     struct shard_work *work = work_of(part->entries[run->entry].shard);
     if (work->batch != batch->number) {
         work->batch = batch->number;
@@ -215,9 +203,9 @@ static bool fill_part(struct lane *lane, struct batch *batch, struct operation *
     assert(operation->run <= part->run_count);
     while (operation->run < part->run_count) {
         const struct run *run = &part->runs[operation->run];
-        if (depends(batch, part, run, operation->byte))
+        if (batch->number != 0 && depends(batch, part, run, operation->byte))
             return false;
-        part->entries[run->entry].counted |= slices_function(part, run)->counts_steps;
+        part->entries[run->entry].counted |= lane_run_function(part, run)->counts_steps;
         const struct update_slice prepared = prepare(part, run);
         while (operation->byte < run->bytes) {
             if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||

@@ -34,8 +34,6 @@ void lane_turn_deinit(struct lane *lane)
     lane->turns = NULL;
 }
 
-bool lane_turn_is_put_off(const struct lane *lane) { return lane->turns->put_off; }
-
 /* Without the rule follow_previous: the first one, whatever was before it. */
 static struct lane_part *next_part(const struct lane *lane, const struct lane_session *session)
 {
@@ -66,7 +64,7 @@ static void wait_in_line(struct lane *lane, struct lane_session *session)
 static void put_off(struct lane *lane, struct lane_session *session)
 {
     assert(!lane_has_time(lane));
-    lane->turns->put_off = true;
+    lane->turns_put_off = true;
     wait_in_line(lane, session);
 }
 
@@ -82,7 +80,8 @@ static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
     assert(session->commit_through >= part->sequence);
     lane->work += WORK_OF_A_PART;
     session->mark = part->sequence;
-    (void)lane_record_applied(lane, part, position);
+    if (lane->records)
+        (void)lane_record_applied(lane, part, position);
     lane_answer_done(lane, session, part, !applied);
     if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
         lane_voided_forget(lane, session, part->sequence);
@@ -106,8 +105,9 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
 {
     assert(session->applying == NULL);
     assert(is_committed(session, part));
-    const bool voided = part->state == PART_VOID || lane_voided_has(session, part->sequence);
-    if (!voided && lane_operation_is_blocked(part)) {
+    const bool voided =
+        part->state == PART_VOID || lane_voided_find(session, part->sequence) != NULL;
+    if (!voided && lane_operation_blocking(part) != NULL) {
         wait_in_line(lane, session);
         return false;
     }
@@ -207,7 +207,7 @@ void lane_turn_retry_waiting(struct lane *lane)
 {
     const struct lane_session *last = lane->turns->waiting.last; /* who waits again is behind it */
 
-    lane->turns->put_off = false;
+    lane->turns_put_off = false;
     for (struct lane_session *session = NULL; session != last;) {
         session = lane->turns->waiting.first;
         assert(session->waits_in_line);
@@ -262,15 +262,6 @@ const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t s
     return "waits for its turn";
 }
 
-static const struct shard *find_busy(const struct lane_part *part)
-{
-    for (uint32_t i = 0; i < part->entry_count; i++) {
-        if (is_busy(part->entries[i].shard))
-            return part->entries[i].shard;
-    }
-    return NULL;
-}
-
 void lane_turn_describe_wait(
     const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes)
 {
@@ -280,7 +271,7 @@ void lane_turn_describe_wait(
 
     const uint64_t sequence = part->sequence, previous = part->previous;
     const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
-    const struct shard *busy = find_busy(part);
+    const struct shard *busy = lane_operation_blocking(part);
 
     if (before_is_here && !is_committed(session, part))
         (void)text_print_line(

@@ -93,7 +93,7 @@ void lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
         (lane->staged_bytes + lane->pull_bytes));
 }
 
-static bool read_functions(struct lane *lane, struct lane_part *part, const wire_part *header)
+static void read_functions(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     const size_t bytes = header->n_functions * sizeof *part->functions;
 
@@ -102,7 +102,7 @@ static bool read_functions(struct lane *lane, struct lane_part *part, const wire
     part->functions = sized_pool_take(&lane->bytes, bytes);
     if (part->functions == NULL) {
         lane_part_refuse_memory(lane, part);
-        return false;
+        return;
     }
     part->function_count = (uint32_t)header->n_functions;
     for (uint32_t i = 0; i < part->function_count; i++) {
@@ -116,19 +116,18 @@ static bool read_functions(struct lane *lane, struct lane_part *part, const wire
                 "update function number %d is not known to ps %u", (int)given->function,
                 lane->index);
             lane_part_given(part, "%d", (int)given->function);
-            return false;
+            return;
         }
         if (update_hyperparameters_read(read->function, NULL, given, &read->given, &error) !=
             SUMAC_OK) {
             lane_part_refuse_as(lane, part, &error);
-            return false;
+            return;
         }
         read->given.set =
             0; /* the rest are defaults, and those of a variable's own function come first */
         for (size_t j = 0; j < given->n_hyperparameters; j++)
             read->given.set |= 1u << given->hyperparameters[j]->name;
     }
-    return true;
 }
 
 void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
@@ -143,7 +142,7 @@ void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
 void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
     const struct lane_session *session = part->session;
-    const uint64_t own = part->room_bytes + bytes, grant = grant_bytes(lane);
+    const uint64_t own = part->room_bytes + bytes, grant = lane->grant_bytes;
     const uint64_t others = session->staged_bytes - part->room_bytes;
 
     assert(session->staged_bytes >= part->room_bytes);
@@ -165,7 +164,7 @@ void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t b
 bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
     struct lane_session *session = part->session;
-    const uint64_t grant = grant_bytes(lane);
+    const uint64_t grant = lane->grant_bytes;
 
     if (bytes > grant || session->staged_bytes + bytes > grant ||
         session->staged_bytes + session->answer_bytes + bytes > grant + ANSWERS_BESIDE_BYTES_MAX)
@@ -178,8 +177,7 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
     return true;
 }
 
-/* What can be said of a part by its header alone. */
-static void check_header(struct lane *lane, struct lane_part *part, const wire_part *header)
+void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     const uint64_t room_bytes =
         wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
@@ -213,18 +211,25 @@ static void check_header(struct lane *lane, struct lane_part *part, const wire_p
     } else if (!lane_part_take_room(lane, part, room_bytes)) {
         lane_part_refuse_room(lane, part, room_bytes);
     } else if (header->n_functions > 0) {
-        (void)read_functions(lane, part, header);
+        read_functions(lane, part, header);
     }
+    if (part->state != PART_RECEIVING || part->checksum == 0)
+        return;
+    part->checksum_state = lane_checksum_begin(lane);
+    if (part->checksum_state == NULL)
+        lane_part_refuse_memory(lane, part);
 }
 
-struct lane_part *
-lane_part_create(struct lane *lane, struct lane_session *session, const wire_part *header)
+struct lane_part *lane_part_create(
+    struct lane *lane, struct lane_session *session, const wire_part *header,
+    enum lane_part_state state)
 {
     struct lane_part *part = pool_take(&lane->parts->parts);
 
     assert(header->sequence > 0);
     if (part == NULL)
         return NULL;
+    lane_part_move(part, state);
     part->session = session;
     part->number = ++lane->parts->last;
     part->sequence = header->sequence;
@@ -238,42 +243,11 @@ lane_part_create(struct lane *lane, struct lane_session *session, const wire_par
     return part;
 }
 
-void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
-{
-    assert(part->run_count == 0);
-    check_header(lane, part, header);
-    if (part->state != PART_RECEIVING || part->checksum == 0)
-        return;
-    part->checksum_state = lane_checksum_begin(lane);
-    if (part->checksum_state == NULL)
-        lane_part_refuse_memory(lane, part);
-}
-
-/* What records of this step are made of stays until the next one. */
-static void keep_chunks(struct lane *lane, struct lane_part *part)
-{
-    assert(lane->records);
-    while (part->chunks.first != NULL) {
-        struct chunk *chunk = part->chunks.first;
-        LIST_REMOVE(&part->chunks, chunk, in_part);
-        LIST_APPEND(&lane->parts->recorded, chunk, in_part);
-    }
-}
-
 static void free_chunk(struct lane *lane, struct chunk *chunk)
 {
     assert(chunk->used <= chunk->bytes);
     chunk->owner->give(chunk->owner->context, chunk->data, chunk->bytes);
     pool_give(&lane->parts->chunks, chunk);
-}
-
-static void free_chunks(struct lane *lane, struct lane_part *part)
-{
-    while (part->chunks.first != NULL) {
-        struct chunk *chunk = part->chunks.first;
-        LIST_REMOVE(&part->chunks, chunk, in_part);
-        free_chunk(lane, chunk);
-    }
 }
 
 void lane_part_free_recorded(struct lane *lane)
@@ -292,10 +266,13 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
     part->session->staged_bytes -= part->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - part->room_bytes);
     part->room_bytes = 0;
-    if (lane->records)
-        keep_chunks(lane, part);
-    else
-        free_chunks(lane, part);
+    for (struct chunk *chunk; (chunk = part->chunks.first) != NULL;) {
+        LIST_REMOVE(&part->chunks, chunk, in_part);
+        if (lane->records) /* what this step's are made of stays until the next one */
+            LIST_APPEND(&lane->parts->recorded, chunk, in_part);
+        else
+            free_chunk(lane, chunk);
+    }
     for (uint32_t i = 0; i < part->entry_count; i++)
         store_let_go(&lane->store, part->entries[i].shard);
     sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
@@ -500,19 +477,24 @@ void lane_part_given(struct lane_part *part, const char *format, ...)
     va_end(arguments);
 }
 
+const struct update_function *lane_run_function(const struct lane_part *part, const struct run *run)
+{
+    assert(run->entry < part->entry_count);
+    assert(run->function <= part->function_count);
+    return run->function == 0 ? part->entries[run->entry].shard->variable->definition.function
+                              : part->functions[run->function - 1].function;
+}
+
 /* A function with slots takes whole shards or whole rows. Pieces that continue each other are one
  * run by now. */
 static bool check_rows(struct lane *lane, struct lane_part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;
-    const struct update_function *function = run->function == 0
-                                                 ? variable->definition.function
-                                                 : part->functions[run->function - 1].function;
+    const struct update_function *function = lane_run_function(part, run);
 
-    assert(run->entry < part->entry_count);
-    assert(run->function <= part->function_count);
-    if (function->slot_count == 0 || run->bytes == shard->bytes)
+    assert(function->slot_count > 0);
+    if (run->bytes == shard->bytes)
         return true;
     if (run->offset % shard->row_bytes == 0 && run->bytes % shard->row_bytes == 0)
         return true;
@@ -553,7 +535,8 @@ void lane_part_check_whole(struct lane *lane, struct lane_part *part)
         }
     }
     for (uint32_t i = 0; i < part->run_count; i++) {
-        if (!check_rows(lane, part, &part->runs[i]))
+        const struct run *run = &part->runs[i];
+        if (lane_run_function(part, run)->slot_count > 0 && !check_rows(lane, part, run))
             return;
     }
 }

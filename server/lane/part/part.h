@@ -134,10 +134,15 @@ bool lane_part_init(struct lane *lane);
 void lane_part_deinit(struct lane *lane);
 
 /* part.c: one part being received */
-struct lane_part *
-lane_part_create(struct lane *lane, struct lane_session *session, const wire_part *header);
-/* Check the header, and take room in the session's grant. */
+/* In that state. NULL: no memory. */
+struct lane_part *lane_part_create(
+    struct lane *lane, struct lane_session *session, const wire_part *header,
+    enum lane_part_state state);
+/* Check the header of one that is RECEIVING, and take room in the session's grant. */
 void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
+/* The run's own, or the variable's. */
+const struct update_function *
+lane_run_function(const struct lane_part *part, const struct run *run);
 void lane_part_move(struct lane_part *part, enum lane_part_state to);
 /* It is over, wherever it was, and its memory is given back. */
 void lane_part_destroy(struct lane *lane, struct lane_part *part);
@@ -226,9 +231,9 @@ lane_record_refused(struct lane *lane, const struct lane_part *part, const struc
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position);
 
 /* voided.c: what some ps refused, and why */
-bool lane_voided_has(const struct lane_session *session, uint64_t sequence);
-/* Why this ps refused it; NULL: it did not, or its client has said that it knows. */
-const struct refusal *lane_voided_refusal(const struct lane_session *session, uint64_t sequence);
+/* NULL: it is not voided, or its client has said that it knows. Lent until something is added, or
+ * forgotten. */
+struct voided *lane_voided_find(const struct lane_session *session, uint64_t sequence);
 /* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or
  * TOO_MANY_REFUSED beyond LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. A full list is looked
  * through for what is of no use, unless `*looked`, which it then is: once for all of a commit. */

@@ -16,19 +16,6 @@ struct parts {
     uint64_t marking;              /* number of the part whose marks are on its shards (piece.c) */
 };
 
-/* The part that looked up the shard last, by its number, and the place that the shard has in it. */
-struct __attribute__((may_alias)) shard_touch {
-    uint64_t by;
-    uint64_t index;
-};
-
-_Static_assert(sizeof(struct shard_touch) <= SHARD_PART_WORDS * sizeof(uint64_t), "it has room");
-
-static inline struct shard_touch *touch_of(struct shard *shard)
-{
-    return (struct shard_touch *)(void *)&shard->of_user[SHARD_OPERATION_WORDS];
-}
-
 /* Make sure that a run of some bytes can begin here, aligned. False: no memory. */
 bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes);
 

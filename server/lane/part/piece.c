@@ -14,12 +14,25 @@
 
 #define FIRST_CAPACITY 4u
 
+/* The part that looked up the shard last, by its number, and the place that the shard has in it. */
+struct __attribute__((may_alias)) shard_touch {
+    uint64_t by;
+    uint64_t index;
+};
+
+_Static_assert(sizeof(struct shard_touch) <= SHARD_PART_WORDS * sizeof(uint64_t), "it has room");
+
 /* An array that has grown has less than twice the places that it needs, and up to an eighth more
  * (sized_pool.h). A run may leave RUN_ALIGNMENT_BYTES - 1 free before it. */
 _Static_assert(
     2 * (sizeof(struct run) + sizeof(struct entry)) * 9 / 8 + RUN_ALIGNMENT_BYTES <=
         PIECE_ROOM_BYTES,
     "a piece fits into what it takes of the grant");
+
+static struct shard_touch *touch_of(struct shard *shard)
+{
+    return (struct shard_touch *)(void *)&shard->of_user[SHARD_OPERATION_WORDS];
+}
 
 /* A larger array in place of the full one. NULL: no memory. */
 static void *
@@ -97,18 +110,6 @@ void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece
             part, PART_DROPPED); /* no memory: its stream ends, and it is asked for again */
 }
 
-static bool supported(struct lane *lane, struct lane_part *part, const wire_piece *piece)
-{
-    if ((int)piece->kind == WIRE_PIECE_VALUES &&
-        piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
-        return true;
-    lane_part_refuse(
-        lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-        "push %" PRIu64 ": a piece of kind %d, codec %d; ps %u takes values as they are",
-        part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
-    return false;
-}
-
 /* The shard that a piece is for, or NULL and the part is refused. */
 static struct shard *find_shard(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
@@ -138,15 +139,15 @@ static struct shard *find_shard(struct lane *lane, struct lane_part *part, const
     return shard;
 }
 
+/* One that the part names beside the variable's own, by its number in the part. */
 static bool check_function(
     struct lane *lane, struct lane_part *part, const struct shard *shard, uint32_t function)
 {
     const struct variable *variable = shard->variable;
     struct sumac_error error;
 
+    assert(function > 0);
     assert(shard->variable->definition.function != NULL);
-    if (function == 0)
-        return true;
     if (function > part->function_count) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
@@ -188,7 +189,8 @@ static bool check_range(
     return false;
 }
 
-static bool check_counts(struct lane *lane, struct lane_part *part, const wire_piece *piece)
+/* What can be said of a piece without its shard. */
+static bool check_piece(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     assert(part->received <= part->bytes);
     if (part->piece_count == LANE_PIECES_PER_PART_MAX) {
@@ -201,14 +203,22 @@ static bool check_counts(struct lane *lane, struct lane_part *part, const wire_p
         return false;
     }
     part->piece_count++;
-    if (piece->bytes <= part->bytes - part->received)
+    if (piece->bytes > part->bytes - part->received) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sends more", part->sequence,
+            part->bytes, lane->index);
+        lane_part_expected(part, "%" PRIu64, part->bytes);
+        lane_part_given(part, "more");
+        return false;
+    }
+    if ((int)piece->kind == WIRE_PIECE_VALUES &&
+        piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
         return true;
     lane_part_refuse(
-        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-        "push %" PRIu64 " declared %" PRIu64 " bytes for ps %u and sends more", part->sequence,
-        part->bytes, lane->index);
-    lane_part_expected(part, "%" PRIu64, part->bytes);
-    lane_part_given(part, "more");
+        lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+        "push %" PRIu64 ": a piece of kind %d, codec %d; ps %u takes values as they are",
+        part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
     return false;
 }
 
@@ -234,10 +244,11 @@ static struct run *continued(struct lane_part *part, uint32_t entry, const wire_
 struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     assert(part->state == PART_RECEIVING);
-    if (!check_counts(lane, part, piece) || !supported(lane, part, piece))
+    if (!check_piece(lane, part, piece))
         return NULL;
     struct shard *shard = find_shard(lane, part, piece);
-    if (shard == NULL || !check_function(lane, part, shard, piece->function) ||
+    if (shard == NULL ||
+        (piece->function != 0 && !check_function(lane, part, shard, piece->function)) ||
         !check_range(lane, part, shard, piece))
         return NULL;
     const struct shard_touch *touch = touch_of(shard);

@@ -192,11 +192,11 @@ static bool list_bytes(struct lane *lane, const struct lane_part *part, struct r
 
 uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
 {
-    if (!lane->records)
-        return 0;
     wire_part message = WIRE_PART_INIT;
     struct record record = {
         .kind = RECORD_PART, .session_id = part->session->id, .message = &message.base};
+
+    assert(lane->records);
     assert(part->state == PART_STAGED);
     assert(part->received == part->bytes);
     message.first = message.last = true;
@@ -217,9 +217,9 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
 uint64_t
 lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
 {
-    if (!lane->records)
-        return 0;
     wire_refused message = WIRE_REFUSED_INIT;
+
+    assert(lane->records);
     assert(part->state == PART_VOID);
     assert(refusal->error.status != SUMAC_OK);
     message.sequence = part->sequence;
@@ -238,8 +238,7 @@ lane_record_refused(struct lane *lane, const struct lane_part *part, const struc
 
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position)
 {
-    if (!lane->records)
-        return 0;
+    assert(lane->records);
     assert(position <= lane->store.position);
     assert((position != 0) == (part->state == PART_APPLYING));
     return lane_record_write(

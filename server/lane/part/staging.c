@@ -63,25 +63,26 @@ bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t byte
     return add_chunk(lane, part, bytes);
 }
 
-/* The bytes at hand in the payload, at most `wanted` of them. */
-static size_t at_hand(const struct payload *payload, uint64_t wanted, const uint8_t **data)
+/* The next bytes of the payload that lie together, at most `wanted`; of elements as many as are
+ * whole, or, when none is, what there is of one. */
+static size_t
+next_bytes(struct payload *payload, uint64_t wanted, size_t element, const uint8_t **data)
 {
     assert(payload->next < payload->count);
     const struct span *span = &payload->spans[payload->next];
     assert(payload->used <= span->bytes);
     const size_t left = span->bytes - payload->used;
+    size_t bytes = left < wanted ? left : (size_t)wanted;
 
+    if (bytes >= element)
+        bytes -= bytes % element;
     *data = span->data + payload->used;
-    return left < wanted ? left : (size_t)wanted;
-}
-
-static void advance(struct payload *payload, size_t bytes)
-{
     payload->used += bytes;
     while (payload->next < payload->count && payload->used == payload->spans[payload->next].bytes) {
         payload->next++;
         payload->used = 0;
     }
+    return bytes;
 }
 
 /* Copy to one chunk; `bytes` are whole elements, and there is room. */
@@ -98,9 +99,8 @@ static bool copy_to_chunk(
     chunk->used += (uint32_t)bytes;
     while (bytes > 0) {
         const uint8_t *in;
-        size_t count = at_hand(payload, torn > 0 ? element - torn : bytes, &in);
+        const size_t count = next_bytes(payload, torn > 0 ? element - torn : bytes, element, &in);
         if (torn == 0 && count >= element) {
-            count -= count % element;
             finite = update_copy_finite(dtype, out, in, count) && finite;
         } else {
             memcpy(out, in, count);
@@ -114,7 +114,6 @@ static bool copy_to_chunk(
             lane_checksum_update(part->checksum_state, out, count);
         out += count;
         bytes -= count;
-        advance(payload, count);
     }
     return finite;
 }
@@ -145,8 +144,6 @@ void lane_staging_skip(struct payload *payload, uint64_t bytes)
 {
     while (bytes > 0) {
         const uint8_t *data;
-        const size_t count = at_hand(payload, bytes, &data);
-        advance(payload, count);
-        bytes -= count;
+        bytes -= next_bytes(payload, bytes, 1, &data);
     }
 }

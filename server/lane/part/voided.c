@@ -28,25 +28,14 @@ static uint32_t place_of(const struct lane_session *session, uint64_t sequence)
     return low;
 }
 
-static struct voided *find(const struct lane_session *session, uint64_t sequence)
+struct voided *lane_voided_find(const struct lane_session *session, uint64_t sequence)
 {
+    if (session->voided_count == 0)
+        return NULL;
     const uint32_t place = place_of(session, sequence);
-
     if (place == session->voided_count || session->voided[place].sequence != sequence)
         return NULL;
     return &session->voided[place];
-}
-
-bool lane_voided_has(const struct lane_session *session, uint64_t sequence)
-{
-    return session->voided_count > 0 && find(session, sequence) != NULL;
-}
-
-const struct refusal *lane_voided_refusal(const struct lane_session *session, uint64_t sequence)
-{
-    const struct voided *voided = session->voided_count == 0 ? NULL : find(session, sequence);
-
-    return voided == NULL ? NULL : voided->refusal;
 }
 
 bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more)
@@ -111,7 +100,7 @@ enum sumac_reason lane_voided_add(
     struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal,
     bool *looked)
 {
-    struct voided *voided = find(session, sequence);
+    struct voided *voided = lane_voided_find(session, sequence);
 
     assert(sequence > 0);
     if (voided == NULL) {
@@ -162,7 +151,7 @@ void lane_voided_acked(struct lane *lane, struct lane_session *session, uint64_t
 
 void lane_voided_forget(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
-    struct voided *voided = find(session, sequence);
+    struct voided *voided = lane_voided_find(session, sequence);
 
     if (voided == NULL)
         return;

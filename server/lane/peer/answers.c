@@ -15,14 +15,11 @@
     1048576u /* of one message, about: a client takes at least four times as much */
 
 /* A client that has no more on its way than its grant never has more answers unread. */
-static bool has_room(struct lane *lane, struct lane_stream *stream, uint64_t bytes)
+static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_t max)
 {
     const struct lane_session *session = stream->session;
-    const uint64_t max = grant_bytes(lane) + ANSWERS_BESIDE_BYTES_MAX;
 
     assert(stream->session != NULL);
-    if (session->staged_bytes + session->answer_bytes + bytes <= max)
-        return true;
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
         "session %s has %" PRIu64 " bytes of answers on ps %u that it has not read, beside %" PRIu64
@@ -30,7 +27,6 @@ static bool has_room(struct lane *lane, struct lane_stream *stream, uint64_t byt
         "parts: together at most %" PRIu64
         " are kept; read the stream, and send no more than the grant",
         session->task, session->answer_bytes, lane->index, session->staged_bytes, max);
-    return false;
 }
 
 static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
@@ -49,8 +45,12 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
     assert(stream->state == STREAM_GREETED);
     const uint64_t bytes =
         ANSWER_ROOM_BYTES + (versions == 0 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
-    if (!has_room(lane, stream, bytes))
+    const struct lane_session *session = stream->session;
+    const uint64_t max = lane->grant_bytes + ANSWERS_BESIDE_BYTES_MAX;
+    if (session->staged_bytes + session->answer_bytes + bytes > max) {
+        fail_for_room(lane, stream, max);
         return NULL;
+    }
     struct answer *answer = sized_pool_take_reserved(&lane->bytes, sizeof *answer);
     if (answer == NULL) {
         fail_for_memory(lane, stream);
@@ -188,19 +188,21 @@ static wire_closed *make_closed(struct lane *lane, const struct lane_session *se
     return closed;
 }
 
-static wire_staged *make_staged(struct lane *lane, const struct answer *answer)
+/* False, of these: no memory. */
+static bool put_staged(struct lane *lane, const struct answer *answer, wire_push_answer *message)
 {
     wire_staged *staged = arena_take(&lane->arena, sizeof *staged);
 
     assert(answer->kind == ANSWER_STAGED);
     if (staged == NULL)
-        return NULL;
+        return false;
     *staged = (wire_staged)WIRE_STAGED_INIT;
     staged->sequence = answer->sequence;
-    return staged;
+    message->staged[message->n_staged++] = staged;
+    return true;
 }
 
-static wire_done *make_done(struct lane *lane, const struct answer *answer)
+static bool put_done(struct lane *lane, const struct answer *answer, wire_push_answer *message)
 {
     wire_done *done = arena_take(&lane->arena, sizeof *done);
     const size_t bytes = answer->version_count * sizeof(uint64_t);
@@ -208,7 +210,7 @@ static wire_done *make_done(struct lane *lane, const struct answer *answer)
 
     assert(answer->kind == ANSWER_DONE);
     if (done == NULL || versions == NULL)
-        return NULL;
+        return false;
     *done = (wire_done)WIRE_DONE_INIT;
     if (bytes > 0)
         memcpy(versions, answer->versions, bytes);
@@ -217,17 +219,23 @@ static wire_done *make_done(struct lane *lane, const struct answer *answer)
     done->version_epoch = lane->epoch;
     done->versions = versions;
     done->n_versions = answer->version_count;
-    return done;
+    message->done[message->n_done++] = done;
+    return true;
 }
 
-static wire_refused *
-make_refused(struct lane *lane, const struct refusal *refusal, const struct answer *answer)
+static bool put_refused(
+    struct lane *lane, const struct lane_session *session, const struct answer *answer,
+    wire_push_answer *message)
 {
-    wire_refused *refused = arena_take(&lane->arena, sizeof *refused);
+    const struct voided *voided = lane_voided_find(session, answer->sequence);
 
     assert(answer->kind == ANSWER_REFUSED);
+    if (voided == NULL || voided->refusal == NULL)
+        return true; /* its client has said that it knows */
+    const struct refusal *refusal = voided->refusal;
+    wire_refused *refused = arena_take(&lane->arena, sizeof *refused);
     if (refused == NULL)
-        return NULL;
+        return false;
     *refused = (wire_refused)WIRE_REFUSED_INIT;
     refused->sequence = answer->sequence;
     refused->reason = (Sumac__V1__Reason)refusal->error.reason;
@@ -235,54 +243,22 @@ make_refused(struct lane *lane, const struct refusal *refusal, const struct answ
     refused->message = out_text(&lane->out, "%s", refusal->error.text);
     refused->expected = out_text(&lane->out, "%s", refusal->expected);
     refused->given = out_text(&lane->out, "%s", refusal->given);
-    return refused;
-}
-
-/* At most so many bytes on the wire. */
-static size_t bytes_of(const struct answer *answer)
-{
-    const size_t texts = answer->kind == ANSWER_REFUSED ? sizeof(struct refusal) : 0;
-
-    return texts + 32 + answer->version_count * 10; /* a varint of 64 bits has ten */
-}
-
-/* False: no memory. */
-static bool
-put(struct lane *lane, const struct lane_stream *stream, const struct answer *answer,
-    wire_push_answer *message)
-{
-    if (answer->kind == ANSWER_STAGED) {
-        wire_staged *staged = make_staged(lane, answer);
-        if (staged != NULL)
-            message->staged[message->n_staged++] = staged;
-        return staged != NULL;
-    }
-    if (answer->kind == ANSWER_DONE) {
-        wire_done *done = make_done(lane, answer);
-        if (done != NULL)
-            message->done[message->n_done++] = done;
-        return done != NULL;
-    }
-    const struct refusal *refusal = lane_voided_refusal(stream->session, answer->sequence);
-    if (refusal == NULL)
-        return true; /* its client has said that it knows */
-    wire_refused *refused = make_refused(lane, refusal, answer);
-    if (refused != NULL)
-        message->refused[message->n_refused++] = refused;
-    return refused != NULL;
+    message->refused[message->n_refused++] = refused;
+    return true;
 }
 
 /* Is the first one's record on disk? Those behind it wait with it. */
 static bool may_answer(const struct lane *lane, const struct lane_stream *stream)
 {
-    return stream->answers.first != NULL && is_recorded(lane, stream->answers.first->record);
+    return stream->answers.first != NULL && stream->answers.first->record <= lane->recorded;
 }
 
 /* The session's end is said after all else, and when it is on disk itself. */
 static bool may_close(const struct lane *lane, const struct lane_stream *stream)
 {
-    return (stream->due & DUE_CLOSED) != 0 && stream->answers.first == NULL &&
-           (stream->session == NULL || is_recorded(lane, stream->session->closed_record));
+    assert((stream->due & DUE_CLOSED) != 0);
+    return stream->answers.first == NULL &&
+           (stream->session == NULL || stream->session->closed_record <= lane->recorded);
 }
 
 /* Move pending answers into the message, as many as a message takes; the rest goes with the next
@@ -299,9 +275,22 @@ static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer
         return;
     while (may_answer(lane, stream) && bytes < ANSWER_BYTES_MAX) {
         struct answer *answer = stream->answers.first;
-        if (!put(lane, stream, answer, message))
+        bool is_put = false;
+        switch (answer->kind) {
+        case ANSWER_STAGED:
+            is_put = put_staged(lane, answer, message);
             break;
-        bytes += bytes_of(answer);
+        case ANSWER_REFUSED:
+            is_put = put_refused(lane, stream->session, answer, message);
+            bytes += sizeof(struct refusal);
+            break;
+        case ANSWER_DONE:
+            is_put = put_done(lane, answer, message);
+            break;
+        }
+        if (!is_put)
+            break;
+        bytes += 32 + answer->version_count * 10; /* a varint of 64 bits has ten */
         remove_answer(lane, stream, answer);
     }
     assert((stream->answers.first == NULL) == (stream->answer_count == 0));
@@ -323,7 +312,7 @@ static bool compose(struct lane *lane, struct lane_stream *stream, wire_push_ans
         fill(lane, stream, message);
     if (answers && stream->answer_count == waiting)
         return false;
-    const bool closes = may_close(lane, stream);
+    const bool closes = (stream->due & DUE_CLOSED) != 0 && may_close(lane, stream);
     if (closes && stream->session != NULL) {
         message->closed = make_closed(lane, stream->session);
         if (message->closed == NULL)
@@ -342,7 +331,7 @@ void lane_answers_flush(struct lane *lane, struct lane_stream *stream)
     assert(stream->writable);
     assert(stream->state != STREAM_ENDED);
     if ((stream->due & ~(uint32_t)DUE_CLOSED) == 0 && !may_answer(lane, stream) &&
-        !may_close(lane, stream))
+        ((stream->due & DUE_CLOSED) == 0 || !may_close(lane, stream)))
         return;
     wire_push_answer *message = arena_take(&lane->arena, sizeof *message);
     if (message != NULL)

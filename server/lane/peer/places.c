@@ -16,11 +16,6 @@
 
 #include "text.h"
 
-static uint32_t places(const struct lane *lane)
-{
-    return lane->config.streams_max == 0 ? LANE_STREAMS_MAX : lane->config.streams_max;
-}
-
 /* A push stream and a pull stream at least. A newer push stream ends the older one and has its
  * place at once. A pull stream does not: a session may have several, and nothing says which of them
  * its client has given up. So where there are two places, a client that is back after a silent
@@ -29,7 +24,7 @@ static uint32_t places(const struct lane *lane)
 uint32_t lane_place_share(const struct lane *lane)
 {
     assert(lane->config.sessions_max > 0);
-    const uint32_t share = places(lane) / 4 / lane->config.sessions_max;
+    const uint32_t share = lane->config.streams_max / 4 / lane->config.sessions_max;
     return share < 2 ? 2 : share;
 }
 
@@ -57,7 +52,7 @@ static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
 
 void lane_place_enter(struct lane *lane, struct lane_stream *stream)
 {
-    const uint32_t strangers_max = places(lane) / 4;
+    const uint32_t strangers_max = lane->config.streams_max / 4;
 
     assert(stream->place == PLACE_NONE);
     if (lane->peers->stranger_count >= strangers_max)
@@ -92,7 +87,7 @@ void lane_place_leave(struct lane *lane, struct lane_stream *stream)
 
 static bool take_reader(struct lane *lane, struct lane_stream *stream)
 {
-    const uint32_t readers_max = places(lane) / 2;
+    const uint32_t readers_max = lane->config.streams_max / 2;
 
     assert(stream->kind == LANE_STREAM_PULL);
     if (lane->peers->reader_streams >= readers_max) {

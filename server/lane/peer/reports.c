@@ -284,7 +284,7 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
     struct report *report = stream->reports.first;
 
     assert(stream->writable);
-    if (report == NULL || !is_recorded(lane, report->record)) {
+    if (report == NULL || report->record > lane->recorded) {
         if (stream == lane->coordinator)
             lane_reports_renew(lane);
         if (stream->due != 0 && stream->writable)

@@ -203,7 +203,7 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream 
     greeting->membership_epoch = lane->membership_epoch;
     greeting->cluster_id = lane->cluster_id;
     if (stream->kind == LANE_STREAM_PUSH)
-        greeting->staging_grant_bytes = grant_bytes(lane);
+        greeting->staging_grant_bytes = lane->grant_bytes;
     greeting->limits = make_limits(lane);
     return greeting->limits == NULL ? NULL
                                     : greeting; /* mark 0, nothing voided: the epoch began empty */

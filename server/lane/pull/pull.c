@@ -18,7 +18,7 @@
 
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
 {
-    return pull->bytes > lane_copied_pull_bytes_max(lane) ||
+    return pull->bytes > lane->config.copied_pull_bytes_max ||
            pull->piece_count > PIECES_PER_ANSWER_MAX;
 }
 
@@ -66,8 +66,8 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
 /* Of a pull or a stream that may have been looked at already. */
 static void note_due(struct lane *lane, uint64_t due_us)
 {
-    if (due_us < lane->pulls->due_us)
-        lane->pulls->due_us = due_us;
+    if (due_us < lane->pulls_due_us)
+        lane->pulls_due_us = due_us;
     if (due_us < lane->pulls->due_next_us)
         lane->pulls->due_next_us = due_us;
 }
@@ -340,15 +340,6 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
         add(lane, stream, request);
 }
 
-void lane_pull_attend_all(struct lane *lane)
-{
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        if (stream->pulls.first != NULL)
-            lane_stream_attend(lane, stream);
-    }
-}
-
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session)
 {
     for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
@@ -380,6 +371,26 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
                 wire_close_cause_print(&session->cause, cause));
             lane_stream_attend(lane, stream);
         }
+    }
+}
+
+void lane_pull_disown(struct lane *lane, struct lane_session *session)
+{
+    const uint64_t readers_max = lane->pulls->bounds.readers_max;
+    struct lane_stream *stream = lane->streams.first;
+
+    if (lane_pull_disown_session(lane, session))
+        return;
+    for (; stream != NULL && lane->pulls->reader_bytes > readers_max;
+         stream = stream->in_lane.next) {
+        if (stream->session != session || stream->pulls.first == NULL)
+            continue;
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "session %s is closed on ps %u, and its pulls with those of readers without a session "
+            "take %" PRIu64 " bytes, of at most %" PRIu64 ": pull again later, or join",
+            session->task, lane->index, lane->pulls->reader_bytes, readers_max);
+        lane_pull_drop_all(lane, stream);
     }
 }
 
@@ -533,7 +544,7 @@ static bool look_at(struct lane *lane, struct lane_stream *stream)
  * that is gone, from the first. */
 void lane_pull_tick(struct lane *lane)
 {
-    if (lane->now_us < lane->pulls->due_us)
+    if (lane->now_us < lane->pulls_due_us)
         return;
     struct lane_stream *stream =
         lane->pulls->look == 0 ? NULL : lane_stream_find(lane, lane->pulls->look);
@@ -547,12 +558,7 @@ void lane_pull_tick(struct lane *lane)
         stream = stream->in_lane.next;
     }
     lane->pulls->look = stream == NULL ? 0 : stream->id;
-    lane->pulls->due_us = stream == NULL ? lane->pulls->due_next_us : lane->now_us;
-}
-
-uint64_t lane_pull_due_us(const struct lane *lane)
-{
-    return lane->pulls->leaving.first != NULL ? lane->now_us : lane->pulls->due_us;
+    lane->pulls_due_us = stream == NULL ? lane->pulls->due_next_us : lane->now_us;
 }
 
 /* Those of one stream. */

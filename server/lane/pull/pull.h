@@ -22,7 +22,6 @@ void lane_pull_excuse(struct lane *lane, uint64_t slept_us);
 /* The long one whose answer has begun, or NULL. */
 struct lane_pull *lane_pull_under_way(const struct lane_stream *stream);
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session);
-void lane_pull_attend_all(struct lane *lane);
 /* The session is closed: its pulls are those of a reader without one, and streams whose pulls find
  * no room as such end. */
 void lane_pull_disown(struct lane *lane, struct lane_session *session);
@@ -31,8 +30,6 @@ void lane_pull_reclaim(struct lane *lane);
 void lane_pull_reclaim_all(struct lane *lane);
 void lane_pulled_flush(struct lane *lane, struct lane_stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);
-/* When a tick is wanted: a pull's time may be over. */
-uint64_t lane_pull_due_us(const struct lane *lane);
 /* A sentence for each pull that has waited for a while, until the reply has so many; the others,
  * and those that a step has no time to look at, are counted as left out. */
 void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply, size_t waits_max);

@@ -41,31 +41,31 @@ void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lan
     }
     lane_pull_disown_room(lane, session, pull);
     pull->next_piece = 0; /* no more of it is said */
-    LIST_APPEND(&lane->pulls->leaving, pull, in_stream);
+    LIST_APPEND(&lane->pulls_leaving, pull, in_stream);
 }
 
 /* The oldest goes on. */
 static void reclaim_some(struct lane *lane)
 {
-    struct lane_pull *pull = lane->pulls->leaving.first;
+    struct lane_pull *pull = lane->pulls_leaving.first;
 
     lane->work++;
     if (!let_go(lane, pull))
         return;
-    LIST_REMOVE(&lane->pulls->leaving, pull, in_stream);
+    LIST_REMOVE(&lane->pulls_leaving, pull, in_stream);
     lane_pull_give_room(lane, NULL, pull);
     free_pull(lane, pull);
 }
 
 void lane_pull_reclaim(struct lane *lane)
 {
-    while (lane->pulls->leaving.first != NULL && lane_has_time(lane))
+    while (lane->pulls_leaving.first != NULL && lane_has_time(lane))
         reclaim_some(lane);
 }
 
 void lane_pull_reclaim_all(struct lane *lane)
 {
-    while (lane->pulls->leaving.first != NULL)
+    while (lane->pulls_leaving.first != NULL)
         reclaim_some(lane);
     assert(lane->pull_bytes == 0);
 }

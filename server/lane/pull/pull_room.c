@@ -24,8 +24,8 @@
 
 static struct pull_bounds share_out(const struct lane_config *config)
 {
-    const uint64_t refused = pulls_bytes_max(config) / 8;
-    const uint64_t admitted = pulls_bytes_max(config) - refused;
+    const uint64_t refused = config->pulls_bytes_max / 8;
+    const uint64_t admitted = config->pulls_bytes_max - refused;
 
     assert(config->sessions_max > 0);
     return (struct pull_bounds){
@@ -42,8 +42,8 @@ bool lane_pull_init(struct lane *lane)
     assert(lane->pulls == NULL);
     if (pulls == NULL)
         return false;
-    *pulls = (struct pulls){
-        .bounds = share_out(&lane->config), .due_us = UINT64_MAX, .due_next_us = UINT64_MAX};
+    *pulls = (struct pulls){.bounds = share_out(&lane->config), .due_next_us = UINT64_MAX};
+    lane->pulls_due_us = UINT64_MAX;
     pool_init(&pulls->holds, lane->memory, sizeof(struct hold), 64);
     lane->pulls = pulls;
     return true;
@@ -130,7 +130,7 @@ static bool is_riddled(const struct lane *lane)
     const uint64_t in_use = lane->staged_bytes + lane->pull_bytes;
 
     return pool->held_bytes - pool->spare_bytes >
-           in_use + pulls_bytes_max(&lane->config) + SIZED_POOL_EMPTY_BYTES_MAX;
+           in_use + lane->config.pulls_bytes_max + SIZED_POOL_EMPTY_BYTES_MAX;
 }
 
 static bool refuse_riddled(
@@ -145,7 +145,7 @@ static bool refuse_riddled(
         " may: "
         "pull again later, or less at once",
         pull->request, pieces, lane->index, (lane->bytes.held_bytes - lane->bytes.spare_bytes),
-        (lane->staged_bytes + lane->pull_bytes), pulls_bytes_max(&lane->config));
+        (lane->staged_bytes + lane->pull_bytes), lane->config.pulls_bytes_max);
     return false;
 }
 
@@ -219,23 +219,10 @@ void lane_pull_disown_room(struct lane *lane, struct lane_session *session, stru
     lane->pulls->reader_bytes += pull->room_bytes;
 }
 
-void lane_pull_disown(struct lane *lane, struct lane_session *session)
+bool lane_pull_disown_session(struct lane *lane, struct lane_session *session)
 {
-    const uint64_t readers_max = lane->pulls->bounds.readers_max;
-    struct lane_stream *stream = lane->streams.first;
-
     assert(session->closed);
     lane->pulls->reader_bytes += session->pull_bytes;
     change_session(lane, session, 0);
-    for (; stream != NULL && lane->pulls->reader_bytes > readers_max;
-         stream = stream->in_lane.next) {
-        if (stream->session != session || stream->pulls.first == NULL)
-            continue;
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-            "session %s is closed on ps %u, and its pulls with those of readers without a session "
-            "take %" PRIu64 " bytes, of at most %" PRIu64 ": pull again later, or join",
-            session->task, lane->index, lane->pulls->reader_bytes, readers_max);
-        lane_pull_drop_all(lane, stream);
-    }
+    return lane->pulls->reader_bytes <= lane->pulls->bounds.readers_max;
 }

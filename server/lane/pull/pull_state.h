@@ -43,13 +43,11 @@ struct pull_bounds {
 
 struct pulls {
     struct pull_bounds bounds;
-    uint64_t refused_bytes;         /* of those refused at once, … */
-    uint64_t reader_bytes;          /* of those without a session, … */
-    uint64_t common_bytes;          /* and of sessions' beyond their shares (pull_room.c) */
-    uint64_t due_us;                /* when a pull's time may be over, … */
-    uint64_t due_next_us;           /* … of those that a look at them has seen so far, … */
-    uint64_t look;                  /* … which goes on at this stream; 0: none is under way */
-    LIST(struct lane_pull) leaving; /* of no stream: they let go of what they read */
+    uint64_t refused_bytes; /* of those refused at once, … */
+    uint64_t reader_bytes;  /* of those without a session, … */
+    uint64_t common_bytes;  /* and of sessions' beyond their shares (pull_room.c) */
+    uint64_t due_next_us; /* lane->pulls_due_us of those that a look at them has seen so far, … */
+    uint64_t look;        /* … which goes on at this stream; 0: none is under way */
     struct pool holds;
 };
 
@@ -57,25 +55,6 @@ struct pulls {
 struct hold {
     struct block *block;
 };
-
-/* The sizes that decide a path (config, else the constants of lane.h). */
-static inline uint32_t lane_copied_pull_bytes_max(const struct lane *lane)
-{
-    return lane->config.copied_pull_bytes_max == 0 ? LANE_COPIED_PULL_BYTES_MAX
-                                                   : lane->config.copied_pull_bytes_max;
-}
-
-static inline uint32_t lane_gathered_bytes_max(const struct lane *lane)
-{
-    return lane->config.gathered_bytes_max == 0 ? LANE_GATHERED_BYTES_MAX
-                                                : lane->config.gathered_bytes_max;
-}
-
-static inline uint32_t lane_pull_chunk_bytes(const struct lane *lane)
-{
-    return lane->config.pull_chunk_bytes == 0 ? LANE_PULL_CHUNK_BYTES
-                                              : lane->config.pull_chunk_bytes;
-}
 
 /* More than one message? Then it needs a view. */
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
@@ -96,6 +75,8 @@ bool lane_pull_take_room(
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
 bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull);
 void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
+/* The session is closed: what its pulls take is readers'. False: it is more than these may. */
+bool lane_pull_disown_session(struct lane *lane, struct lane_session *session);
 /* From here on a reader's, whosever it was. */
 void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 

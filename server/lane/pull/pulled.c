@@ -39,7 +39,7 @@ static void fix(struct lane *lane, struct lane_pull *pull)
     lane->work += pull->piece_count / PIECES_PER_WORK;
     for (uint32_t i = 0; i < pull->piece_count; i++)
         pull->pieces[i].version = pull->pieces[i].shard->version;
-    if (lane_pull_is_long(lane, pull) || !is_recorded(lane, pull->record))
+    if (lane_pull_is_long(lane, pull) || pull->record > lane->recorded)
         lane_pull_open_view(lane, pull);
 }
 
@@ -52,7 +52,7 @@ static bool is_due(struct lane *lane, const struct lane_stream *stream, struct l
         return true;
     if (!pull->fixed)
         fix(lane, pull);
-    return is_recorded(lane, pull->record);
+    return pull->record <= lane->recorded;
 }
 
 /* The pull whose turn it is, or NULL. */
@@ -79,7 +79,7 @@ static bool add_bytes(
         message->payload_count == 0 ? NULL : &message->payload[message->payload_count - 1];
 
     assert(block != NULL);
-    if (bytes <= lane_gathered_bytes_max(lane)) {
+    if (bytes <= lane->config.gathered_bytes_max) {
         if (message->gathered == NULL)
             message->gathered = arena_take(&lane->arena, message->gathered_capacity);
         if (message->gathered == NULL)
@@ -97,7 +97,7 @@ static bool add_bytes(
     assert(message->payload_count < message->payload_capacity);
     struct lane_bytes *added = &message->payload[message->payload_count];
     *added = (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
-    if (message->lends && bytes > lane_gathered_bytes_max(lane)) {
+    if (message->lends && bytes > lane->config.gathered_bytes_max) {
         struct hold *hold = pool_take(&lane->pulls->holds);
         if (hold == NULL)
             return false;
@@ -269,7 +269,7 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
         return false;
     message->answer->position = pull->position;
     message->lends = pull->active || reads_deleted(lane, pull);
-    return compose(lane, message, pull, is_long ? lane_pull_chunk_bytes(lane) : pull->bytes);
+    return compose(lane, message, pull, is_long ? lane->config.pull_chunk_bytes : pull->bytes);
 }
 
 static uint64_t copied_bytes(const struct message *message)

@@ -2,8 +2,8 @@
 /* records.h -- what a lane writes down, and what one that starts again reads.
  *
  * A record is made where its change is made, and what reveals the change waits until it is on disk
- * (is_recorded). Its body is a head, a message of the protocol – the one by which ps 0 or a client
- * asked for the change – and of a part the bytes of its pieces, where they lie:
+ * (lane->recorded). Its body is a head, a message of the protocol – the one by which ps 0 or a
+ * client asked for the change – and of a part the bytes of its pieces, where they lie:
  *
  *   | kind 1 | zeros 3 | message bytes 4 | payload bytes 8 | first 8 | second 8 | session id 16 |
  * message | payload |

@@ -100,7 +100,7 @@ struct lane_session {
 };
 
 struct lane {
-    struct lane_config config;
+    struct lane_config config; /* whole: what it left to us is filled in */
     const struct memory *memory;
     struct arena strings; /* the config's, for the lane's life */
     struct arena arena;   /* of one step */
@@ -128,11 +128,15 @@ struct lane {
     LIST(struct lane_stream) streams;
     LIST(struct lane_stream) attended;         /* in the order of their due */
     uint64_t work;                             /* of this step, beside its arena; lane_has_time */
+    LIST(struct lane_pull) pulls_leaving;      /* of no stream: they let go of what they read */
+    uint64_t pulls_due_us;                     /* when a pull's time may be over */
     bool turns_taken;                          /* in this step: what pulls wait for may be there */
+    bool turns_put_off;                        /* some who wait in line had no time in this step */
     LIST(struct lane_session) sessions;        /* open ones */
     LIST(struct lane_session) closed_sessions; /* newest first */
     bool records;                              /* they are made, from START on */
-    uint64_t last_record, recorded;            /* made; on disk */
+    uint64_t last_record;                      /* made, … */
+    uint64_t recorded; /* … and on disk: what reveals a record is said when it is not beyond this */
     uint64_t staged_bytes; /* of all sessions' parts, and of answers that wait */
     uint64_t pull_bytes;   /* of all pulls */
     uint64_t grant_bytes;  /* of staging, for each session */
@@ -148,7 +152,8 @@ struct lane {
     int exit_code;
     enum sumac_reason exit_reason;
     char exit_text[SUMAC_ERROR_TEXT_BYTES];
-    uint64_t exit_by_us; /* SIGTERM waits no longer */
+    uint64_t exit_by_us;  /* SIGTERM waits no longer */
+    uint64_t patience_us; /* the shortest after which somebody silent is taken for lost */
     uint64_t last_step_us, report_due_us, wake_us;
     uint64_t report_us; /* between the reports of a wait */
     struct session_counts counts;
@@ -162,19 +167,6 @@ _Static_assert(
 static inline bool lane_has_time(const struct lane *lane)
 {
     return lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES < WORK_PER_STEP_MAX;
-}
-
-static inline uint64_t pulls_bytes_max(const struct lane_config *config)
-{
-    return config->pulls_bytes_max == 0 ? LANE_PULLS_BYTES_MAX : config->pulls_bytes_max;
-}
-
-static inline uint64_t grant_bytes(const struct lane *lane) { return lane->grant_bytes; }
-
-/* Is it on disk, with all before it? What reveals what it says may be said then. */
-static inline bool is_recorded(const struct lane *lane, uint64_t record)
-{
-    return record <= lane->recorded;
 }
 
 /* Is there no lease any more: the end settles all sessions, and so does an exit? */
