@@ -49,18 +49,18 @@ static void keep(struct judge *judge, struct judge_held *held)
     held->reply = NULL;
     if (reply == NULL)
         return;
-    const size_t count = wire_packed_bytes(reply, 0);
+    const size_t count = wire_packed_bytes(reply, 0) + 1; /* of some messages 0 are sent */
     if (count <= JUDGE_HELD_BYTES_MAX - judge->held_bytes)
-        held->bytes = memory_take(judge->memory, count + 1); /* of some messages 0 are sent */
+        held->bytes = memory_take(judge->memory, count);
     if (held->bytes == NULL) {
         judge_error_memory(&held->error);
         return;
     }
     wire_pack(reply, 0, held->bytes);
     held->type = reply->descriptor;
-    held->byte_count = count + 1;
+    held->byte_count = count;
     judge->held_bytes += held->byte_count;
-    assert(judge->held_bytes <= JUDGE_HELD_BYTES_MAX + 1);
+    assert(judge->held_bytes <= JUDGE_HELD_BYTES_MAX);
 }
 
 /* What was kept, as a message in the step's arena. */

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_desk.c -- a judge with records; see judge_desk.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_check.h"
+#include "judge_desk.h"
+#include "judge_replay_check.h"
+
+static void *take(void *context, size_t bytes)
+{
+    const struct desk *desk = context;
+
+    return desk->out_of_memory ? NULL : memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_give(&memory_heap, data, bytes);
+}
+
+/* ---- what it says ---- */
+
+__attribute__((format(printf, 2, 3))) static void say(struct desk *desk, const char *format, ...)
+{
+    const size_t used = strlen(desk->text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(desk->text + used, sizeof desk->text - used, format, arguments);
+    va_end(arguments);
+}
+
+void desk_expect(struct desk *desk, const char *text)
+{
+    assert_string_equal(desk->text, text);
+    desk->text[0] = '\0';
+}
+
+static void keep_record(struct desk *desk, const struct judge_effect *effect)
+{
+    size_t bytes = 0;
+
+    assert_true(desk->record_count < DESK_RECORDS_MAX);
+    assert_int_equal(effect->record, desk->record_count + 1);
+    for (uint32_t i = 0; i < effect->body_count; i++)
+        bytes += effect->body[i].bytes;
+    uint8_t *copy = malloc(bytes);
+    assert_non_null(copy);
+    desk->records[desk->record_count++] = (struct span){.data = copy, .bytes = bytes};
+    for (uint32_t i = 0; i < effect->body_count; i++) {
+        memcpy(copy, effect->body[i].data, effect->body[i].bytes);
+        copy += effect->body[i].bytes;
+    }
+    say(desk, "record %u\n", (unsigned)effect->record);
+}
+
+static const char *name_of(const wire_peer_order *order)
+{
+    const struct {
+        const void *is;
+        const char *name;
+    } names[] = {
+        {order->hello, "hello"},
+        {order->open, "open"},
+        {order->close, "close"},
+        {order->decide, "decide"},
+        {order->membership, "membership"},
+        {order->add_shards, "add"},
+        {order->publish, "publish"},
+        {order->delete_, "delete"},
+        {order->end, "end"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].is != NULL)
+            return names[i].name;
+    return "alive";
+}
+
+static void keep_order(struct desk *desk, const wire_peer_order *order)
+{
+    assert_true(desk->order_count < 64);
+    desk->orders[desk->order_count] = order->number;
+    desk->closes[desk->order_count++] = order->close != NULL;
+    if (order->number == 0)
+        return;
+    assert_true(order->number > desk->orders_before);
+    if (order->number > desk->last_order)
+        desk->last_order = order->number;
+    say(desk, "%s\n", name_of(order));
+}
+
+static void keep_reply(struct desk *desk, const wire_message *reply)
+{
+    if (reply->descriptor == &sumac__v1__join_reply__descriptor) {
+        const wire_join_reply *joined = (const wire_join_reply *)reply;
+        memcpy(desk->session, joined->session_id.data, 16);
+        say(desk, "joined %u, before %u voided %u\n", (unsigned)joined->attempt,
+            (unsigned)joined->previous_final, (unsigned)joined->n_previous_voided);
+    } else if (reply->descriptor == &sumac__v1__create_reply__descriptor) {
+        const wire_create_reply *created = (const wire_create_reply *)reply;
+        say(desk, "created %u of %u shards%s\n", (unsigned)created->variable->variable_id,
+            (unsigned)created->variable->n_shards, created->assign ? ", assign" : "");
+    } else if (reply->descriptor == &sumac__v1__leave_reply__descriptor) {
+        say(desk, "left at %u\n", (unsigned)((const wire_leave_reply *)reply)->final);
+    } else {
+        say(desk, "%s\n",
+            reply->descriptor == &sumac__v1__renew_reply__descriptor ? "renewed" : "deleted");
+    }
+}
+
+static void keep(struct desk *desk, const struct judge_effect *effect)
+{
+    switch (effect->kind) {
+    case JUDGE_EFFECT_REPLY:
+        keep_reply(desk, effect->reply);
+        break;
+    case JUDGE_EFFECT_FAIL:
+        say(desk, "failed %s\n", sumac_reason_name(effect->error.reason));
+        break;
+    case JUDGE_EFFECT_ORDER:
+        keep_order(desk, effect->order);
+        break;
+    case JUDGE_EFFECT_RECORD:
+        keep_record(desk, effect);
+        break;
+    case JUDGE_EFFECT_EXIT:
+        desk->lost = true;
+        say(desk, "exit %s\n", sumac_reason_name(effect->error.reason));
+        break;
+    case JUDGE_EFFECT_DIAL:
+    case JUDGE_EFFECT_LOG:
+    case JUDGE_EFFECT_RUN_OVER:
+    case JUDGE_EFFECT_WAKE:
+        break;
+    }
+}
+
+void desk_step(struct desk *desk, struct judge_event event)
+{
+    struct judge_effects effects;
+    struct check check = {.text = ""};
+
+    event.now_us = ++desk->now_us;
+    event.random[0] = ++desk->drawn;
+    judge_step(desk->judge, &event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        keep(desk, &effects.items[i]);
+    if (!desk->lost)
+        judge_check(desk->judge, &check);
+    if (!check_is_good(&check))
+        fail_msg("%s", check.text);
+}
+
+/* ---- the disk, and the ps ---- */
+
+void desk_write_down(struct desk *desk)
+{
+    desk->written = desk->record_count;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_RECORDED, .record = desk->written});
+}
+
+void desk_obey_one(struct desk *desk)
+{
+    uint64_t voided[] = {3, 5};
+    wire_peer_report report = WIRE_PEER_REPORT_INIT;
+    wire_close_report close = WIRE_CLOSE_REPORT_INIT;
+    const bool closes = desk->closes[0];
+
+    report.ps_incarnation = desk->config.incarnation;
+    report.epoch = JUDGE_EPOCH;
+    report.answers = desk->orders[0];
+    close.commit_through = 7;
+    close.voided = voided;
+    close.n_voided = 2;
+    if (closes)
+        report.close_report = &close;
+    desk->order_count--;
+    memmove(desk->orders, desk->orders + 1, desk->order_count * sizeof desk->orders[0]);
+    memmove(desk->closes, desk->closes + 1, desk->order_count * sizeof desk->closes[0]);
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_PEER_UP});
+    if (report.answers != 0)
+        desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_REPORT, .report = &report});
+}
+
+void desk_obey(struct desk *desk)
+{
+    assert_true(desk->order_count > 0);
+    while (desk->order_count > 0)
+        desk_obey_one(desk);
+}
+
+void desk_settle_down(struct desk *desk)
+{
+    while (!desk->lost && (desk->order_count > 0 || desk->written < desk->record_count)) {
+        if (desk->written < desk->record_count)
+            desk_write_down(desk);
+        while (desk->order_count > 0)
+            desk_obey_one(desk);
+    }
+}
+
+/* ---- its life ---- */
+
+int desk_setup(void **state)
+{
+    static const char *const addresses[] = {"h0:1"};
+    struct desk *const desk = calloc(1, sizeof *desk);
+
+    assert_non_null(desk);
+    desk->memory = (struct memory){.take = take, .give = give, .context = desk};
+    desk->now_us = 1000000;
+    desk->config = (struct lane_config){
+        .ps_addresses = addresses,
+        .ps_count = 1,
+        .incarnation = 70,
+        .lease_ms = 10000,
+        .rejoin_ms = 10000,
+        .rejoin_first_ms = 60000,
+        .ps_lost_ms = 60000,
+        .report_ms = 5000,
+        .terminate_ms = 5000,
+        .sessions_max = 8,
+        .records = true,
+    };
+    desk->judge = judge_create(&desk->config, &desk->memory);
+    assert_non_null(desk->judge);
+    *state = desk;
+    return 0;
+}
+
+struct judge *desk_replayed(const struct desk *desk)
+{
+    struct judge *again = judge_create(&desk->config, &desk->memory);
+    struct sumac_error error;
+
+    for (uint64_t i = 0; i < desk->record_count; i++)
+        if (judge_replay(again, &desk->records[i], &error) != SUMAC_OK)
+            fail_msg("%s", error.text);
+    return again;
+}
+
+void desk_compare(const struct desk *desk)
+{
+    struct check check = {.text = ""};
+    struct judge *again = desk_replayed(desk);
+
+    judge_replay_check(desk->judge, again, &check);
+    if (check_is_good(&check))
+        judge_check(again, &check);
+    judge_destroy(again);
+    if (!check_is_good(&check))
+        fail_msg("%s", check.text);
+}
+
+int desk_teardown(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk->out_of_memory = false;
+    if (!desk->lost)
+        desk_compare(desk);
+    judge_destroy(desk->judge);
+    for (uint64_t i = 0; i < desk->record_count; i++)
+        free((void *)(uintptr_t)desk->records[i].data);
+    free(desk);
+    return 0;
+}
+
+void desk_start(struct desk *desk)
+{
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_START, .random = {0, 9}});
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_PEER_UP});
+}
+
+void desk_begin(struct desk *desk)
+{
+    desk_start(desk);
+    desk_settle_down(desk);
+    desk->text[0] = '\0';
+}
+
+void desk_begin_again(struct desk *desk)
+{
+    struct judge *again = desk_replayed(desk);
+
+    judge_destroy(desk->judge);
+    desk->judge = again;
+    desk->order_count = 0;
+    desk->orders_before = desk->last_order;
+    desk_start(desk);
+}
+
+static void call(struct desk *desk, enum lane_call_kind kind, const wire_message *request)
+{
+    desk_step(
+        desk, (struct judge_event){
+                  .kind = JUDGE_EVENT_CALL,
+                  .call = ++desk->calls,
+                  .call_kind = kind,
+                  .request = request});
+}
+
+void desk_join(struct desk *desk, uint32_t nonce)
+{
+    uint8_t bytes[16] = {(uint8_t)nonce, (uint8_t)(nonce >> 8), 1};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    task.job = (char *)"worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof bytes, bytes};
+    request.role = nonce < 100 ? SUMAC__V1__ROLE__ROLE_MEMBER : SUMAC__V1__ROLE__ROLE_OBSERVER;
+    request.task = nonce < 100 ? &task : NULL;
+    call(desk, LANE_CALL_JOIN, &request.base);
+}
+
+void desk_joined(struct desk *desk, uint32_t nonce)
+{
+    desk_join(desk, nonce);
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "joined"));
+    desk->text[0] = '\0';
+}
+
+void desk_renew(struct desk *desk)
+{
+    wire_renew_request request = WIRE_RENEW_REQUEST_INIT;
+
+    request.session_id = (wire_bytes){16, desk->session};
+    call(desk, LANE_CALL_RENEW, &request.base);
+}
+
+void desk_leave(struct desk *desk)
+{
+    wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
+
+    request.session_id = (wire_bytes){16, desk->session};
+    call(desk, LANE_CALL_LEAVE, &request.base);
+}
+
+void desk_create(struct desk *desk, const char *name, bool assigned)
+{
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_partitioner partitioner = WIRE_PARTITIONER_INIT;
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_initializer initializer = WIRE_INITIALIZER_INIT;
+    uint64_t shape[] = {4096};
+
+    partitioner.kind = SUMAC__V1__PARTITIONER__KIND__KIND_FIXED_SHARDS;
+    partitioner.num_shards = desk->shards == 0 ? 2 : desk->shards;
+    function.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
+    initializer.kind = assigned ? SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED
+                                : SUMAC__V1__INITIALIZER__KIND__KIND_ZEROS;
+    variable.name = (char *)name;
+    variable.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    variable.shape = shape;
+    variable.n_shape = 1;
+    variable.partitioner = &partitioner;
+    variable.function = &function;
+    variable.initializer = &initializer;
+    request.session_id = (wire_bytes){16, desk->session};
+    request.variable = &variable;
+    call(desk, LANE_CALL_CREATE, &request.base);
+}
+
+void desk_delete(struct desk *desk, const char *name)
+{
+    wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
+
+    request.session_id = (wire_bytes){16, desk->session};
+    request.name = (char *)name;
+    call(desk, LANE_CALL_DELETE, &request.base);
+}

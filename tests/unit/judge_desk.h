@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_desk.h -- a judge with records, for its unit tests: what it says is a transcript, the disk
+ * writes when it is told, and the only ps, ps 0, obeys when it is let. At the end of a conversation
+ * another judge is made of the records, and must be what it is.
+ *
+ *     record 4 · add · created 1 of 2 shards, assign · joined 2, before 7 voided 2 · left at 7 ·
+ *     failed TIMED_OUT · exit STATE_LOST
+ */
+#ifndef TESTS_JUDGE_DESK_H
+#define TESTS_JUDGE_DESK_H
+
+#include "judge_state.h"
+
+#define DESK_RECORDS_MAX 4096u
+
+struct desk {
+    struct lane_config config;
+    struct memory memory;
+    bool out_of_memory, lost;
+    struct judge *judge;
+    uint64_t now_us, calls, drawn;
+    struct span records[DESK_RECORDS_MAX];
+    uint64_t record_count, written;
+    uint64_t orders[64]; /* numbers of those that are not obeyed yet */
+    bool closes[64];     /* they ask where a session stands */
+    uint32_t order_count;
+    uint64_t last_order, orders_before; /* the largest, by this judge and by the one before it */
+    uint8_t session[16];                /* of the last join */
+    uint32_t shards;                    /* of what is created; 0: 2 */
+    char text[16384];
+};
+
+/* The transcript since the last time. */
+void desk_expect(struct desk *desk, const char *text);
+void desk_step(struct desk *desk, struct judge_event event);
+
+/* First of all: START, and the stream to ps 0 is there. */
+void desk_start(struct desk *desk);
+/* And all that follows is on disk and obeyed. */
+void desk_begin(struct desk *desk);
+/* The process ends, and another one begins with what it has recorded. */
+void desk_begin_again(struct desk *desk);
+struct judge *desk_replayed(const struct desk *desk);
+void desk_compare(const struct desk *desk);
+
+/* The disk has written all records. */
+void desk_write_down(struct desk *desk);
+/* ps 0 obeys the oldest order; of a session every push counts up to 7, but for 3 and 5. */
+void desk_obey_one(struct desk *desk);
+void desk_obey(struct desk *desk);
+void desk_settle_down(struct desk *desk);
+
+/* Worker 0; nonce 100 and above: an observer. */
+void desk_join(struct desk *desk, uint32_t nonce);
+/* It is answered, too. */
+void desk_joined(struct desk *desk, uint32_t nonce);
+/* Of the session that joined last. */
+void desk_renew(struct desk *desk);
+void desk_leave(struct desk *desk);
+void desk_create(struct desk *desk, const char *name, bool assigned);
+void desk_delete(struct desk *desk, const char *name);
+
+int desk_setup(void **state);
+int desk_teardown(void **state);
+#define desk_test(name) cmocka_unit_test_setup_teardown(name, desk_setup, desk_teardown)
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_records.c -- what a judge writes down, and what waits until it is on disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_desk.h"
+
+/* ---- what waits */
+
+static void nobody_hears_of_a_cluster_before_it_is_on_disk(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_start(desk);
+    desk_expect(desk, "record 1\n");
+
+    desk_write_down(desk);
+
+    desk_expect(desk, "hello\n");
+}
+
+/* What it changes at once is one record; that all ps have opened it another. */
+static void a_join_is_two_records_and_its_orders_and_its_answer_wait_for_them(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_join(desk, 1);
+    desk_expect(desk, "record 2\n");
+
+    desk_write_down(desk);
+    desk_expect(desk, "membership\n");
+    desk_obey(desk);
+    desk_expect(desk, "open\nrecord 3\n");
+
+    desk_write_down(desk);
+    desk_expect(desk, "joined 1, before 0 voided 0\n");
+}
+
+static void a_create_is_three_records(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", false);
+    desk_expect(desk, "record 4\n");
+
+    desk_write_down(desk);
+    desk_obey_one(desk);
+    desk_expect(desk, "add\nrecord 5\n");
+    desk_write_down(desk);
+    desk_obey_one(desk);
+    desk_expect(desk, "publish\nrecord 6\n");
+    desk_write_down(desk);
+
+    desk_expect(desk, "created 1 of 2 shards\n");
+}
+
+static void a_leave_is_three_records(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_leave(desk);
+    desk_expect(desk, "record 4\n");
+
+    desk_write_down(desk);
+    desk_obey_one(desk);
+    desk_expect(desk, "close\nrecord 5\n");
+    desk_write_down(desk);
+    desk_obey_one(desk);
+    desk_expect(desk, "decide\nrecord 6\n");
+    desk_write_down(desk);
+
+    desk_expect(desk, "left at 7\n");
+}
+
+/* Of what is on disk already, and of what is not: it might be another's by then. */
+static void an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+
+    desk_renew(desk);
+    desk_expect(desk, "renewed\n");
+
+    desk_create(desk, "w", false);
+    desk_renew(desk);
+    desk_delete(desk, "v");
+    desk_expect(desk, "record 4\n");
+    desk_write_down(desk);
+    desk_expect(desk, "renewed\nfailed UNKNOWN_VARIABLE\nadd\n");
+}
+
+/* A disk that has written the first of two records has not written the second. */
+static void each_answer_waits_for_its_own_record(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", false);
+    desk_renew(desk);
+    desk_create(desk, "v", false);
+    desk_renew(desk);
+    desk_expect(desk, "record 4\nrecord 5\n");
+
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_RECORDED, .record = 4});
+
+    desk_expect(desk, "renewed\nadd\n");
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_PEER_UP});
+    desk_expect(desk, "");
+    desk_write_down(desk);
+    desk_expect(desk, "renewed\nadd\n");
+}
+
+/* What it says is what the session is by then. */
+static void an_order_waits_for_what_has_changed_since_it_was_made(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", false);
+    desk_write_down(desk);
+    desk_leave(desk);
+    desk_write_down(desk);
+    desk_expect(desk, "record 4\nadd\nrecord 5\nfailed SESSION_CLOSED\n");
+    desk_leave(desk); /* says it again */
+    desk_expect(desk, "record 6\n");
+
+    desk_obey_one(desk);
+
+    desk_expect(desk, "record 7\n");
+    desk_write_down(desk);
+    desk_expect(desk, "failed TIMED_OUT\nclose\n");
+}
+
+static void whoever_has_gone_is_not_answered_when_the_record_is_on_disk(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", false);
+    desk_renew(desk);
+    desk->text[0] = '\0';
+
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_CALL_CANCELLED, .call = desk->calls});
+    desk_write_down(desk);
+
+    desk_expect(desk, "add\n");
+}
+
+/* ---- without memory */
+
+static void a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_leave(desk);
+    desk_write_down(desk);
+    desk_obey_one(desk);
+    desk_write_down(desk);
+    desk->text[0] = '\0';
+    desk->judge->said->arena.bytes_max = 256; /* for its answer, and not for a row */
+
+    desk_obey_one(desk);
+
+    desk_expect(desk, "exit STATE_LOST\n");
+    assert_int_equal(desk->record_count, 5);
+}
+
+/* It is told so, when what it asked for is on disk: it may ask again. */
+static void an_answer_that_cannot_be_kept_fails_for_memory(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_renew(desk);
+    desk_create(desk, "w", false);
+    desk->text[0] = '\0';
+    desk->out_of_memory = true;
+
+    desk_renew(desk);
+
+    desk_expect(desk, "");
+    desk->out_of_memory = false;
+    desk_write_down(desk);
+    desk_expect(desk, "failed OUT_OF_MEMORY\nadd\n");
+}
+
+static void answers_that_wait_are_kept_within_a_bound(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk->shards = JUDGE_SHARDS_MAX;
+    desk_create(desk, "wide", false);
+    desk_settle_down(desk);
+    desk->shards = 0;
+    desk_create(desk, "w", false);
+    desk->shards = JUDGE_SHARDS_MAX;
+
+    for (uint32_t i = 0; i < 300; i++)
+        desk_create(desk, "wide", false);
+
+    assert_true(desk->judge->held_bytes <= JUDGE_HELD_BYTES_MAX);
+    assert_true(desk->judge->held_bytes > JUDGE_HELD_BYTES_MAX / 2);
+    assert_int_equal(desk->judge->held_pool.used, 300);
+    assert_true(judge_held_bytes_max(desk->judge) >= JUDGE_HELD_BYTES_MAX);
+    desk->text[0] = '\0';
+    desk_write_down(desk);
+    assert_non_null(strstr(desk->text, "created 1 of 4096 shards\nfailed OUT_OF_MEMORY\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        desk_test(nobody_hears_of_a_cluster_before_it_is_on_disk),
+        desk_test(a_join_is_two_records_and_its_orders_and_its_answer_wait_for_them),
+        desk_test(a_create_is_three_records),
+        desk_test(a_leave_is_three_records),
+        desk_test(an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal),
+        desk_test(each_answer_waits_for_its_own_record),
+        desk_test(an_order_waits_for_what_has_changed_since_it_was_made),
+        desk_test(whoever_has_gone_is_not_answered_when_the_record_is_on_disk),
+        desk_test(a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered),
+        desk_test(an_answer_that_cannot_be_kept_fails_for_memory),
+        desk_test(answers_that_wait_are_kept_within_a_bound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_replay.c -- a judge that is made of what another one has written down; every simulated run
+ * ends with one, too (tests/sim). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_desk.h"
+
+/* ---- a judge that begins again */
+
+static void a_judge_made_again_answers_a_repeated_join_and_create_the_same(void **state)
+{
+    struct desk *const desk = *state;
+    uint8_t session[16];
+
+    desk_begin(desk);
+    desk_join(desk, 1);
+    desk_settle_down(desk);
+    desk_create(desk, "w", false);
+    desk_settle_down(desk);
+    memcpy(session, desk->session, 16);
+    desk->text[0] = '\0';
+
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "hello\nmembership\n"));
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TICK});
+    assert_null(strstr(desk->text, "close\n")); /* its lease begins anew */
+    desk->text[0] = '\0';
+
+    desk_join(desk, 1);
+    desk_expect(desk, "joined 1, before 0 voided 0\n");
+    assert_memory_equal(session, desk->session, 16);
+    desk_create(desk, "w", false);
+    desk_expect(desk, "created 1 of 2 shards\n");
+    desk_create(desk, "v", false);
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "created 2 of 2 shards\n"));
+}
+
+/* And the next attempt is told how the last one ended. */
+static void a_judge_made_again_answers_a_repeated_leave_the_same(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_leave(desk);
+    desk_settle_down(desk);
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    desk->text[0] = '\0';
+
+    desk_leave(desk);
+
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "left at 7\n"));
+    desk->text[0] = '\0';
+    desk_join(desk, 2);
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "joined 2, before 7 voided 2\n"));
+}
+
+/* In whichever state, with numbers that no order had before (keep_order looks). */
+static void what_was_under_way_is_ordered_again(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "added", true);
+    desk_settle_down(desk);
+    desk_create(desk, "w", false);
+    desk_join(desk, 100);
+    desk_delete(desk, "added");
+    desk_leave(desk);
+    desk_write_down(desk);
+    desk->text[0] = '\0';
+
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+
+    const char *const orders[] = {"membership\n", "open\n",    "close\n", "decide\n",
+                                  "add\n",        "publish\n", "delete\n"};
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
+        assert_non_null(strstr(desk->text, orders[i]));
+    assert_int_equal(desk->judge->variables.last->state, JUDGE_VARIABLE_PUBLISHED);
+}
+
+/* Whoever was to assign it is asked for still, and another once that one has gone. */
+static void who_is_to_assign_a_variable_is_not_forgotten(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", true);
+    desk_settle_down(desk);
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    desk->text[0] = '\0';
+
+    desk_create(desk, "w", true);
+    desk_expect(desk, "created 1 of 2 shards, assign\n");
+    desk_leave(desk);
+    desk_settle_down(desk);
+    desk_joined(desk, 2);
+    desk_create(desk, "w", true);
+    desk_settle_down(desk);
+
+    desk_expect(desk, "record 13\ncreated 1 of 2 shards, assign\n");
+}
+
+static void a_run_that_was_being_ended_is_ended_by_a_judge_made_again(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TERMINATE});
+    assert_int_equal(desk->judge->phase, JUDGE_ENDED);
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+
+    assert_non_null(strstr(desk->text, "end\n"));
+    desk->text[0] = '\0';
+    desk_join(desk, 1);
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "failed TERMINATED\n"));
+}
+
+/* ---- what is gone */
+
+/* A session is forgotten as it is settled, when others that joined later were before it. */
+static void what_is_forgotten_is_gone_from_the_records_too(void **state)
+{
+    struct desk *const desk = *state;
+    uint8_t first[16];
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    memcpy(first, desk->session, 16);
+    desk_create(desk, "w", true);
+    desk_settle_down(desk);
+    for (uint32_t i = 0; i <= JUDGE_SETTLED_MAX; i++) {
+        desk_joined(desk, 100 + i);
+        desk_leave(desk);
+        desk_settle_down(desk);
+    }
+    assert_int_equal(desk->judge->sessions_pool.used, JUDGE_SETTLED_MAX + 1);
+    memcpy(desk->session, first, 16);
+    desk_delete(desk, "w");
+    desk_settle_down(desk);
+    assert_int_equal(desk->judge->variable_count, 0);
+    desk_compare(desk);
+
+    desk_leave(desk);
+    desk_settle_down(desk);
+
+    assert_null(judge_session_find(desk->judge, first, 16));
+}
+
+/* ---- what is no record */
+
+/* Bytes that another disk has put there: refused, or taken for what they say. */
+static void what_no_judge_wrote_does_no_harm(void **state)
+{
+    struct desk *const desk = *state;
+    uint32_t refused = 0;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", true);
+    desk_settle_down(desk);
+    desk_leave(desk);
+    desk_settle_down(desk);
+    for (uint64_t at = 0; at < desk->record_count; at++) {
+        const struct span whole = desk->records[at];
+        for (size_t byte = 0; byte < whole.bytes; byte++) {
+            uint8_t *const bytes = malloc(whole.bytes);
+            struct judge *again = judge_create(&desk->config, &desk->memory);
+            struct sumac_error error;
+            assert_non_null(bytes);
+            memcpy(bytes, whole.data, whole.bytes);
+            bytes[byte] ^= 0x55;
+            for (uint64_t i = 0; i < at; i++)
+                assert_int_equal(judge_replay(again, &desk->records[i], &error), SUMAC_OK);
+            const struct span broken = {.data = bytes, .bytes = whole.bytes};
+            refused += judge_replay(again, &broken, &error) != SUMAC_OK;
+            const struct span cut = {.data = bytes, .bytes = byte};
+            (void)judge_replay(again, &cut, &error);
+            judge_destroy(again);
+            free(bytes);
+        }
+    }
+    assert_true(refused > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        desk_test(a_judge_made_again_answers_a_repeated_join_and_create_the_same),
+        desk_test(a_judge_made_again_answers_a_repeated_leave_the_same),
+        desk_test(what_was_under_way_is_ordered_again),
+        desk_test(who_is_to_assign_a_variable_is_not_forgotten),
+        desk_test(a_run_that_was_being_ended_is_ended_by_a_judge_made_again),
+        desk_test(what_is_forgotten_is_gone_from_the_records_too),
+        desk_test(what_no_judge_wrote_does_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
