@@ -16,6 +16,11 @@ UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/
 # Those of server/, from the bottom. Who calls a function goes down, or stays: so no two files of different rooms need each other.
 ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane", "server/judge", "server"]
 
+# Those whose files have an order, too.
+STRAIGHT_ROOMS = ["server/catalogue", "server/store", *(room for room in LANE_ROOMS if room != "server/lane/peer"), "server/lane"]
+# Structs of the lane that are open, each with the name of a pointer to one in other structs.
+OWNED_STRUCTS = {"lane_session": "session", "lane_stream": "stream", "lane_part": "part"}
+
 # A folder of the tree, and the folders whose headers its files may include beside their own.
 MAY_INCLUDE = {
     "lib/base": [],
@@ -207,20 +212,73 @@ def functions_of(files):
     return re.findall(r"X\((\w+)\)", listed.group(1)) if listed else []
 
 
-def check_rooms(files):
+def defined_in(code):
     """A function that other files may call is defined with its name after the type, at the begin of a line."""
+    return re.findall(r"^(?!static|typedef|#)\w[^;{}()=]*?\b(\w+)\([^;{}]*\)\s*\n?\{", code, flags=re.M)
+
+
+def check_rooms(files):
     codes = {path: code_of(text) for path, text in files.items() if path.startswith("server/") and path.endswith(".c")}
     room_of = {path: ROOMS.index(path.rpartition("/")[0]) for path in codes if path.rpartition("/")[0] in ROOMS}
-    homes = {}
-    for path in room_of:
-        for match in re.finditer(r"^(?!static|typedef|#)\w[^;{}()=]*?\b(\w+)\([^;{}]*\)\s*\n?\{", codes[path], flags=re.M):
-            homes[match.group(1)] = path
+    homes = {name: path for path in room_of for name in defined_in(codes[path])}
     for path, room in room_of.items():
         own = set(re.findall(r"^static [^;=]*?(\w+)\(", codes[path], flags=re.M))
         for match in re.finditer(r"(?<![\w.>])(\w+)\(", codes[path]):
             home = homes.get(match.group(1), path)
             if room_of[home] > room and match.group(1) not in own and not path.endswith("_check.c"):
                 complain(path, codes[path].count("\n", 0, match.start()) + 1, f"{match.group(1)} is of {home}, above")
+
+
+def check_circles(files):
+    """Within a room, too, files go down: where two need each other, a reader has to hold both."""
+    for room in STRAIGHT_ROOMS:
+        codes = {path: code_of(text) for path, text in files.items()
+                 if path.rpartition("/")[0] == room and path.endswith(".c") and not path.endswith("_check.c")}
+        homes = {name: path for path, code in codes.items() for name in defined_in(code)}
+        calls = {path: {homes[name] for name in re.findall(r"(?<![\w.>])(\w+)\(", code)
+                        if name in homes and name not in re.findall(r"^static [^;=]*?(\w+)\(", code, flags=re.M)} - {path}
+                 for path, code in codes.items()}
+        while any(not needed & calls.keys() for needed in calls.values()):  # those that need none of the rest
+            calls = {path: needed for path, needed in calls.items() if needed & calls.keys()}
+        while any(path not in set().union(*calls.values()) for path in calls):  # and those that none of the rest needs
+            calls = {path: needed for path, needed in calls.items() if path in set().union(*calls.values())}
+        if calls:
+            complain(min(calls), 1, f"a circle with {', '.join(sorted(calls.keys() - {min(calls)}))}")
+
+
+def fields_of(text):
+    """From each field of the struct to the files and rooms that may change it, by the heading that it stands below."""
+    owners, fields = None, {}
+    for line in text.split("\n"):
+        heading = re.match(r"\s*/\* (.*) changes? \*/$", line)
+        if heading:
+            owners = re.findall(r"[\w/]+(?:\.c|/)|\bnobody\b", heading.group(1))
+        for declarator in re.findall(r"(\w+)(?:\[[^\]]*\])?(?=[,;])", re.sub(r"/\*.*", "", line)) if owners else ():
+            fields[declarator] = owners
+    return fields
+
+
+def check_changes(files):
+    """Whoever reads a session, a stream or a part may look at all of it. Who changes a field, its struct says, and here is looked."""
+    structs = {}
+    for path, text in files.items():
+        for name in OWNED_STRUCTS if path.startswith("server/lane/") and path.endswith(".h") else ():
+            found = re.search(rf"^struct {name} \{{\n(.*?)^\}};", text, flags=re.M | re.S)
+            if found:
+                structs[name] = fields_of(found.group(1))
+    for path, text in files.items():
+        if not path.startswith("server/lane/") or path.endswith("_check.c"):
+            continue
+        code = code_of(text)
+        for name, fields in structs.items():
+            said = "|".join({*re.findall(rf"struct {name} \*(?:const )?(\w+)", code), OWNED_STRUCTS[name]})
+            of = rf"(?:(?<![\w>.])(?:{said})|->{OWNED_STRUCTS[name]})->(\w+)(?:[.\[][\w.\]]*)?"
+            changes = rf"{of}\s*(?:=(?!=)|[-+|&]=|\+\+|--)|(?:\+\+|--){of}|LIST_[A-Z]+\(\s*&{of}"
+            for match in re.finditer(changes, code):
+                field = next(group for group in match.groups() if group)
+                owners = fields.get(field, [])
+                if field in fields and not any(owner in path.removeprefix("server/lane/") for owner in owners):
+                    complain(path, code.count("\n", 0, match.start()) + 1, f"{field} of struct {name} is changed by {', '.join(owners)}")
 
 
 def check_tags(files):
@@ -278,6 +336,8 @@ def main():
     check_assertions(files)
     check_tags(files)
     check_rooms(files)
+    check_circles(files)
+    check_changes(files)
     if not files:
         complain(tree, 0, "there is no C here")
     print("\n".join(complaints or [*shares, f"{len(files)} files keep the rules."]))

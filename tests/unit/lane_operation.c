@@ -152,6 +152,7 @@ static void small_parts_are_applied_in_the_step(void **state)
     for (uint32_t i = 0; i < 2; i++) { /* nothing is left behind */
         struct lane_part *part = sessions[i]->parts.first;
         lane_operation_remove(two.operation, part);
+        sessions[i]->applying = NULL;
         lane_session_remove(sessions[i], part);
         lane_part_destroy(lane, part);
     }

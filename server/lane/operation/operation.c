@@ -368,6 +368,7 @@ void lane_operation_drop_all(struct lane *lane)
         lane_operation_move(operation, OPERATION_OVER);
         for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
             lane_operation_remove(operation, part);
+            part->session->applying = NULL;
             lane_session_remove(part->session, part);
             lane_part_destroy(lane, part);
         }

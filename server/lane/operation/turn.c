@@ -85,6 +85,7 @@ static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
     lane_answer_done(lane, session, part, !applied);
     if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
         lane_voided_forget(lane, session, part->sequence);
+    session->applying = NULL;
     lane_session_remove(session, part);
     lane_part_destroy(lane, part);
     lane_turn_take_clock(session);

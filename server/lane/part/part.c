@@ -360,8 +360,7 @@ void lane_session_remove(struct lane_session *session, struct lane_part *part)
 {
     assert(session->part_count > 0);
     assert(part->session == session);
-    if (session->applying == part)
-        session->applying = NULL;
+    assert(session->applying != part);
     if (session->found == part)
         session->found = NULL;
     LIST_REMOVE(&session->parts, part, in_session);

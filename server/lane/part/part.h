@@ -97,29 +97,33 @@ enum lane_part_state {
 };
 
 struct lane_part {
+    /* part/ changes */
     LINKS(struct lane_part) in_session; /* by sequence, from STAGED or VOID on */
-    LINKS(struct lane_part) in_operation;
     struct lane_session *session;
-    enum lane_part_state state; /* lane_part_move changes it */
+    enum lane_part_state state; /* lane_part_move does */
     uint64_t number;            /* unique: marks the shards it looks up */
     uint64_t sequence, previous;
     uint64_t bytes, received; /* as declared; so far */
     uint64_t first_us;
     double weight;
-    bool eager, non_finite_allowed;
-    uint64_t room_bytes;     /* what it takes of the session's grant */
-    struct refusal *refusal; /* while it is REFUSED: then the session's list has it */
+    bool non_finite_allowed;
+    uint64_t room_bytes; /* what it takes of the session's grant */
     uint32_t piece_count;
     uint32_t run_count, run_capacity;
     struct run *runs;
     uint32_t entry_count, entry_capacity;
-    struct entry *entries;
+    struct entry *entries; /* `counted` of each operation/ sets */
     uint32_t function_count;
     struct part_function *functions;
     LIST(struct chunk) chunks;
     uint64_t checksum;
     void *checksum_state;
-    uint64_t record; /* of its staging */
+    /* operation/ changes */
+    LINKS(struct lane_part) in_operation;
+    /* push.c, part/ change */
+    bool eager;
+    struct refusal *refusal; /* while it is REFUSED: then the session's list has it */
+    uint64_t record;         /* of its staging */
 };
 
 _Static_assert(

@@ -30,26 +30,31 @@ enum stream_due {
 };
 
 struct lane_stream {
+    /* peer/ changes */
     LINKS(struct lane_stream) in_lane;
     uint64_t id;
     enum lane_stream_kind kind;
-    enum lane_stream_state state; /* lane_stream_move changes it */
-    uint32_t due;                 /* enum stream_due */
-    bool writable;
+    enum lane_stream_state state; /* lane_stream_move does */
     struct lane_session *session;
     uint64_t generation;
-    struct lane_part *receiving;
     LIST(struct answer) answers;
     uint32_t answer_count;
-    LIST(struct lane_pull) pulls;
-    uint32_t pull_count;
-    uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
     LIST(struct report) reports;
-    bool attended; /* in the list of those to look after at the end of the step */
-    LINKS(struct lane_stream) among_attended;
     enum place place;
     LINKS(struct lane_stream) among_strangers; /* by stranger_since_us */
     uint64_t stranger_since_us;
+    /* lane.c, peer/ change */
+    bool attended; /* in the list of those to look after at the end of the step */
+    LINKS(struct lane_stream) among_attended;
+    /* peer/, pull/ change */
+    uint32_t due; /* enum stream_due */
+    bool writable;
+    /* push.c, orders.c, peer/ change */
+    struct lane_part *receiving;
+    /* pull/ changes */
+    LIST(struct lane_pull) pulls;
+    uint32_t pull_count;
+    uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
 };
 
 /* False: no memory. */

@@ -59,43 +59,56 @@ _Static_assert(
     SHARD_OPERATION_WORDS + SHARD_PART_WORDS <= STORE_USER_WORDS,
     "a shard has room for what the lane keeps of it");
 
-/* What a ps knows of a session. */
+/* What a ps knows of a session. All may read it; below whose name a fact stands, they alone change
+ * it (tests/house/layers.py). So it is with streams and parts. */
 struct lane_session {
+    /* peer/ changes */
     LINKS(struct lane_session) in_lane;
     uint8_t id[16];
     uint32_t role;
     char task[STORE_TASK_TEXT_BYTES]; /* "worker 3" */
     uint64_t attempt;
-    uint64_t mark, commit_through, acked_through;
-    uint64_t clock, clock_said;
-    struct voided *voided; /* ascending; above acked_through */
-    uint32_t voided_count, voided_capacity;
-    LIST(struct lane_part) parts; /* by sequence, until they are over */
-    uint32_t part_count;
-    struct lane_part *found;                        /* of them, the one that was looked for last */
-    struct lane_part *applying;                     /* of them, the one whose turn it is */
-    uint64_t of_operation[SESSION_OPERATION_WORDS]; /* operation keeps there that of `applying` */
-    uint64_t staged_bytes;                          /* of its parts, as room.h counts them */
-    uint64_t answer_bytes;                          /* of answers that wait for its push stream */
-    uint64_t pull_bytes;                            /* of its pulls */
-    bool closing, closed, done;
-    struct close_cause cause; /* with closing */
-    uint64_t final;
-    uint64_t
-        decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
-    uint64_t closed_record;    /* of the last thing about its end */
-    uint64_t close_number;     /* order to be answered as soon as there is memory for it; 0: none */
-    uint64_t decide_number;    /* order to be answered when all up to `final` is applied; 0: none */
-    bool waits_in_line;        /* for shards that are busy, or for the next step */
-    LINKS(struct lane_session) in_line;
     struct lane_stream *push_stream;
     uint32_t stream_count; /* of both kinds */
     bool has_generation;
     uint64_t generation;
-    uint64_t heard_us;
     uint32_t broken_streams; /* push streams that broke while it was open */
-    bool heard;              /* since the last report */
+    uint64_t heard_us;
+    bool heard;            /* since the last report */
+    uint64_t answer_bytes; /* of answers that wait for its push stream */
+    bool closed, done;
+    uint64_t final;
+    uint64_t
+        decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
+    /* part/ changes */
+    LIST(struct lane_part) parts; /* by sequence, until they are over */
+    uint32_t part_count;
+    struct lane_part *found; /* of them, the one that was looked for last */
+    uint64_t staged_bytes;   /* of them, as room.h counts them */
+    struct voided *voided;   /* ascending; above acked_through */
+    uint32_t voided_count, voided_capacity;
+    uint64_t acked_through;
+    /* operation/ changes */
+    struct lane_part *applying; /* of its parts, the one whose turn it is */
+    uint64_t mark;
+    uint64_t of_operation[SESSION_OPERATION_WORDS]; /* operation keeps there that of `applying` */
+    bool waits_in_line; /* for shards that are busy, or for the next step */
+    LINKS(struct lane_session) in_line;
     double weight;
+    /* pull/ changes */
+    uint64_t pull_bytes; /* of its pulls */
+    /* push.c, operation/, peer/ change */
+    uint64_t commit_through;
+    /* push.c, operation/, orders.c, peer/ change */
+    uint64_t clock, clock_said;
+    /* operation/, orders.c change */
+    uint64_t decide_number; /* order to be answered when all up to `final` is applied; 0: none */
+    /* orders.c, replay.c, peer/ change */
+    bool closing;
+    struct close_cause cause; /* with closing */
+    uint64_t closed_record;   /* of the last thing about its end */
+    uint64_t close_number;    /* order to be answered as soon as there is memory for it; 0: none */
+    /* push.c, pull/, operation/, part/ change */
     struct session_counts counts;
 };
 
