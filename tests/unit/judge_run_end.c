@@ -13,9 +13,9 @@
 
 static void join_and_leave(struct world *world, const char *job, uint32_t index, bool done)
 {
-    const struct world_answer *joined = world_joined(world, job, index, index + 1);
+    const uint32_t joined = world_joined(world, job, index, index + 1);
 
-    world_leave(world, joined->session_id, done);
+    world_leave(world, joined, done);
     world_settle_down(world);
 }
 
@@ -25,14 +25,26 @@ static void a_run_ends_as_soon_as_every_listed_member_has_left_as_done(void **st
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
+    world_forget(world);
 
     join_and_leave(world, "worker", 0, true);
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0, 1: members 2 epoch 1\n"
+               "ps 0, 1: open 1\n"
+               "1: joined 1 attempt 1 of 2 ps epoch 1\n"
+               "ps 0, 1: close 1: it has left\n"
+               "ps 0, 1: decide 1 at 0 done\n"
+               "2: left at 0\n");
     join_and_leave(world, "worker", 1, true);
 
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 0);
-    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 0);
+    world_expect(
+        world, "ps 0, 1: open 2\n"
+               "3: joined 2 attempt 1 of 2 ps epoch 1\n"
+               "ps 0, 1: close 2: it has left\n"
+               "ps 0, 1: decide 2 at 0 done\n"
+               "4: left at 0\n"
+               "ps 1, 0: end 0 RUN_ENDED every listed member has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     assert_true(world_logged(world, "run ends with code 0: every listed member has left as done"));
     world_free(world);
 }
@@ -44,14 +56,22 @@ static void after_the_end_no_session_is_said_to_open_and_no_lease_to_go_on(void 
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
-    const struct world_answer *worker = world_joined(world, "worker", 0, 1);
+    const uint32_t worker = world_joined(world, "worker", 0, 1);
+
+    world_forget(world);
     world->ps[1].never_opens = true;
-    const uint64_t observer = world_join(world, NULL, 0, 90);
-    world_leave(world, worker->session_id, true);
+    world_join(world, NULL, 0, 90);
+    world_leave(world, worker, true);
     world->ps[1].never_ends = true;
     world_settle_down(world);
     assert_true(world_logged(world, "run ends with code 0"));
-    assert_int_equal(world_answer(world, observer)->reason, SUMAC_REASON_RUN_ENDED);
+    world_expect(
+        world, "ps 0, 1: open 2\n"
+               "ps 0, 1: close 1: it has left\n"
+               "ps 0, 1: decide 1 at 0 done\n"
+               "3: left at 0\n"
+               "2: FAILED_PRECONDITION RUN_ENDED every listed member has left as done\n"
+               "ps 1: end 0 RUN_ENDED …\n");
 
     world_report_answer(world, 1, world_told(world, 1, ORDER_OPEN)->number);
     world_sleep(world, 30 * SECOND);
@@ -67,8 +87,10 @@ static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
-    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
-    const uint64_t leave = world_leave(world, joined->session_id, true);
+    const uint32_t joined = world_joined(world, "worker", 0, 1);
+    const uint64_t leave = world_leave(world, joined, true);
+
+    world_forget(world);
     while (world_answer(world, leave) == NULL) { /* the settle is through, ... */
         world->ps[1].silent = world_told(world, 1, ORDER_END) != NULL;
         world_settle_down(world);
@@ -76,8 +98,11 @@ static void ps_0_tells_itself_only_when_the_others_have_answered(void **state)
     world->ps[1].silent = false;
     world_settle_down(world);
 
-    assert_int_equal(world_told_count(world, 0, ORDER_END), 1);
-    assert_int_equal(world_told_count(world, 1, ORDER_END), 1);
+    world_expect(
+        world, "ps 0, 1: decide 1 at 0 done\n"
+               "2: left at 0\n"
+               "ps 1, 0: end 0 RUN_ENDED every listed member has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -87,18 +112,28 @@ static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
     struct world *world = world_new(2, 1); /* given */
 
     world_all_up(world);
+    world_forget(world);
     join_and_leave(world, "worker", 0, false);
     world_down(world, 1);
 
     world_pass(world, 11 * SECOND); /* when */
     world_down(world, 1);           /* another attempt to reach it fails */
     assert_true(world_logged(world, "run ends with code 143"));
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0, 1: members 1 epoch 1\n"
+               "ps 0, 1: open 1\n"
+               "1: joined 1 attempt 1 of 2 ps epoch 1\n"
+               "ps 0, 1: close 1: it has left\n"
+               "ps 0, 1: decide 1 at 0\n"
+               "2: left at 0\n");
     world_up(world, 1);
     world_settle_down(world);
 
-    assert_true(world->exited); /* then */
-    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 143);
+    world_expect(
+        world,
+        "ps 1: hello 71 of 2 ps\n"
+        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
+        "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -124,12 +159,17 @@ static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
     (void)state;
     struct world *world = world_of_a_lost_answer();
 
+    world_forget(world);
+
     world->ps[1].mute = false;
     world_up(world, 1);
     world_settle_down(world);
 
-    assert_int_equal(world_told_count(world, 1, ORDER_END), 2);
-    assert_true(world->exited);
+    world_expect(
+        world,
+        "ps 1: hello 71 of 2 ps\n"
+        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
+        "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -140,18 +180,24 @@ static void a_ps_that_ended_with_the_run_is_not_waited_for(void **state)
     struct world *world = world_new(2, 1);
 
     world_all_up(world);
+    world_forget(world);
     world->ps[1].never_ends = true;
     join_and_leave(world, "worker", 0, true);
-    assert_non_null(world_told(world, 1, ORDER_END));
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0, 1: members 1 epoch 1\n"
+               "ps 0, 1: open 1\n"
+               "1: joined 1 attempt 1 of 2 ps epoch 1\n"
+               "ps 0, 1: close 1: it has left\n"
+               "ps 0, 1: decide 1 at 0 done\n"
+               "2: left at 0\n"
+               "ps 1: end 0 RUN_ENDED every listed member has left as done\n");
 
     world_ended(world, 1, SUMAC_REASON_RUN_ENDED, "every listed member has left as done");
     world_settle_down(world);
 
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 0);
-    assert_int_equal(world->exit_error.status, SUMAC_FAILED_PRECONDITION);
-    assert_int_equal(world->exit_error.reason, SUMAC_REASON_RUN_ENDED);
+    world_expect(
+        world, "ps 0: end 0 RUN_ENDED every listed member has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -160,10 +206,13 @@ static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **
     (void)state;
     struct world *world = world_of_a_lost_answer();
 
+    world_forget(world);
+
     world_pass(world, 2 * SECOND);
 
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 143);
+    world_expect(
+        world, "ps 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -172,14 +221,24 @@ static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
     (void)state;
     struct world *world = world_new(1, 1);
 
+    world_forget(world);
+
     join_and_leave(world, "worker", 0, false);
 
     world_pass(world, 9 * SECOND);
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: members 1 epoch 1\n"
+               "ps 0: open 1\n"
+               "1: joined 1 attempt 1 of 1 ps epoch 1\n"
+               "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0\n"
+               "2: left at 0\n");
     world_joined(world, "worker", 0, 50);
     world_pass(world, 9 * SECOND);
 
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: open 2\n"
+               "3: joined 2 attempt 2 of 1 ps epoch 1\n");
     world_free(world);
 }
 
@@ -188,12 +247,21 @@ static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(v
     (void)state;
     struct world *world = world_new(1, 1);
 
+    world_forget(world);
+
     join_and_leave(world, "worker", 0, false);
 
     world_pass(world, 11 * SECOND);
 
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 143);
+    world_expect(
+        world, "ps 0: members 1 epoch 1\n"
+               "ps 0: open 1\n"
+               "1: joined 1 attempt 1 of 1 ps epoch 1\n"
+               "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0\n"
+               "2: left at 0\n"
+               "ps 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -202,14 +270,25 @@ static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **sta
     (void)state;
     struct world *world = world_new(1, 2);
 
+    world_forget(world);
+
     join_and_leave(world, "worker", 0, true);
 
     world_pass(world, 58 * SECOND);
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: members 2 epoch 1\n"
+               "ps 0: open 1\n"
+               "1: joined 1 attempt 1 of 1 ps epoch 1\n"
+               "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0 done\n"
+               "2: left at 0\n");
     world_pass(world, 3 * SECOND);
 
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 0); /* one left as done */
+    /* one left as done */
+    world_expect(
+        world, "ps 0: end 0 RUN_ENDED no member has been open for 60 s, one "
+               "has left as done; never joined: worker 1\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -219,10 +298,12 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
     struct world *world = world_new(1, 3);
     const char *const waits = "the end of the run waits for worker 1, worker 2, never joined; no "
                               "member is open, it gives up in 48 s";
-    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    const uint32_t joined = world_joined(world, "worker", 0, 1);
+
+    world_forget(world);
 
     assert_false(world_waits(world, "the end of the run"));
-    world_leave(world, joined->session_id, true);
+    world_leave(world, joined, true);
     world_settle_down(world);
 
     world_pass(world, 12 * SECOND);
@@ -231,7 +312,14 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
         world_logged(world, "the end of the run waits for worker 1, worker 2, never joined"));
     world_pass(world, 50 * SECOND);
 
-    assert_int_equal(world->exit_code, 0); /* one left as done */
+    /* one left as done */
+    world_expect(
+        world, "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0 done\n"
+               "2: left at 0\n"
+               "ps 0: end 0 RUN_ENDED no member has been open for 60 s, one has "
+               "left as done; never joined: worker 1, worker 2\n"
+               "exit 0 RUN_ENDED …\n");
     assert_true(world_logged(
         world, "run ends with code 0: no member has been open for 60 s, one has left as done; "
                "never joined: worker 1, worker 2\n"));
@@ -258,7 +346,7 @@ static void who_never_joined_is_named_once_while_the_others_train(void **state)
     (void)state;
     struct world *world = world_new(1, 2);
     const char *const line = "worker 1 never joined, 6";
-    const uint8_t *id = world_joined(world, "worker", 0, 1)->session_id;
+    const uint32_t id = world_joined(world, "worker", 0, 1);
 
     for (int i = 0; i < 55; i++, world_renew(world, id))
         world_pass(world, SECOND);
@@ -279,13 +367,22 @@ static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **
     (void)state;
     struct world *world = world_new(1, 0);
 
+    world_forget(world);
+
     join_and_leave(world, "worker", 0, true);
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: members 1 epoch 1\n"
+               "ps 0: open 1\n"
+               "1: joined 1 attempt 1 of 1 ps epoch 1\n"
+               "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0 done\n"
+               "2: left at 0\n");
 
     world_pass(world, 11 * SECOND);
 
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 0);
+    world_expect(
+        world, "ps 0: end 0 RUN_ENDED no member has been open for 10 s, one has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -295,13 +392,25 @@ static void observers_hold_up_no_end_and_begin_no_run(void **state)
     struct world *world = world_new(1, 1);
 
     world_joined(world, NULL, 0, 90);
+    world_forget(world);
     world_pass(world, 100 * SECOND);
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0: decide 1 at 0\n");
 
     world_joined(world, NULL, 0, 91);
     join_and_leave(world, "worker", 0, true);
 
-    assert_true(world->exited);
+    world_expect(
+        world, "ps 0: open 2\n"
+               "2: joined 2 attempt 2 of 1 ps epoch 1\n"
+               "ps 0: open 3\n"
+               "3: joined 3 attempt 1 of 1 ps epoch 1\n"
+               "ps 0: close 3: it has left\n"
+               "ps 0: decide 3 at 0 done\n"
+               "4: left at 0\n"
+               "ps 0: end 0 RUN_ENDED every listed member has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -311,14 +420,32 @@ static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void
     struct world *world = world_new(1, 2);
 
     world_joined(world, "worker", 1, 60);
+    world_forget(world);
     join_and_leave(world, "worker", 0, true);
-    const struct world_answer *again = world_joined(world, "worker", 0, 61);
-    world_leave(world, again->session_id, false);
+    const uint32_t again = world_joined(world, "worker", 0, 61);
+    world_leave(world, again, false);
     world_settle_down(world);
 
     join_and_leave(world, "worker", 1, true);
 
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: open 2\n"
+               "2: joined 2 attempt 1 of 1 ps epoch 1\n"
+               "ps 0: close 2: it has left\n"
+               "ps 0: decide 2 at 0 done\n"
+               "3: left at 0\n"
+               "ps 0: open 3\n"
+               "4: joined 3 attempt 2 of 1 ps epoch 1\n"
+               "ps 0: close 3: it has left\n"
+               "ps 0: decide 3 at 0\n"
+               "5: left at 0\n"
+               "ps 0: close 1: another attempt of its task has joined, attempt 2\n"
+               "ps 0: decide 1 at 0\n"
+               "ps 0: open 4\n"
+               "6: joined 4 attempt 2 of 1 ps epoch 1\n"
+               "ps 0: close 4: it has left\n"
+               "ps 0: decide 4 at 0 done\n"
+               "7: left at 0\n");
     world_free(world);
 }
 
@@ -327,19 +454,32 @@ static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(voi
 {
     (void)state;
     struct world *world = world_new(1, 0);
-    const struct world_answer *late = world_joined(world, "worker", 5, 60);
-    uint8_t id[16];
+    const uint32_t late = world_joined(world, "worker", 5, 60);
+    uint32_t id;
 
-    memcpy(id, late->session_id, 16);
+    world_forget(world);
+
+    id = late;
     join_and_leave(world, "worker", 0, true);
     world_pass(world, 9 * SECOND);
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: members 2 epoch 2\n"
+               "ps 0: open 2\n"
+               "2: joined 2 attempt 1 of 1 ps epoch 2\n"
+               "ps 0: close 2: it has left\n"
+               "ps 0: decide 2 at 0 done\n"
+               "3: left at 0\n");
 
     world_leave(world, id, true);
     world_settle_down(world);
     world_pass(world, 11 * SECOND);
 
-    assert_true(world->exited);
+    world_expect(
+        world, "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0 done\n"
+               "4: left at 0\n"
+               "ps 0: end 0 RUN_ENDED no member has been open for 10 s, one has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -349,13 +489,17 @@ static void a_killed_member_counts_once_it_is_settled(void **state)
     struct world *world = world_new(1, 1);
 
     world_joined(world, "worker", 0, 1);
+    world_forget(world);
 
     world_pass(world, 19 * SECOND); /* a lease of 10 s, then the wait begins */
-    assert_false(world->exited);
+    world_expect(
+        world, "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0: decide 1 at 0\n");
     world_pass(world, 3 * SECOND);
 
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 143);
+    world_expect(
+        world, "ps 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -363,16 +507,21 @@ static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 1);
-    const struct world_answer *joined = world_joined(world, "worker", 0, 1);
+    const uint32_t joined = world_joined(world, "worker", 0, 1);
+
+    world_forget(world);
 
     world_pass(world, 12 * SECOND);
 
-    const uint64_t leave = world_leave(world, joined->session_id, true);
+    world_leave(world, joined, true);
     world_settle_down(world);
 
-    assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
-    assert_true(world->exited);
-    assert_int_equal(world->exit_code, 0);
+    world_expect(
+        world, "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0: decide 1 at 0\n"
+               "2: left at 0\n"
+               "ps 0: end 0 RUN_ENDED every listed member has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -380,23 +529,38 @@ static void a_worker_that_was_settled_and_then_says_done_is_done(void **state)
 static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(void **state)
 {
     (void)state;
-    uint8_t older[16];
     struct world *world = world_new(1, 1);
 
-    memcpy(older, world_joined(world, "worker", 0, 1)->session_id, sizeof older);
+    const uint32_t older = world_joined(world, "worker", 0, 1);
+    world_forget(world);
     world_pass(world, 12 * SECOND);
     world_joined(world, "worker", 0, 2);
-    const uint64_t leave = world_leave(world, older, true);
+    world_leave(world, older, true);
     world_settle_down(world);
-    assert_int_equal(world_answer(world, leave)->status, SUMAC_OK);
+    world_expect(
+        world, "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0: decide 1 at 0\n"
+               "ps 0: open 2\n"
+               "2: joined 2 attempt 2 of 1 ps epoch 1\n"
+               "3: left at 0\n");
 
     world_pass(world, 12 * SECOND);
 
-    assert_false(world->exited); /* the next attempt is waited for */
-    const struct world_answer *next = world_joined(world, "worker", 0, 3);
-    world_leave(world, next->session_id, true);
+    /* the next attempt is waited for */
+    world_expect(
+        world, "ps 0: close 2: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0: decide 2 at 0\n");
+    const uint32_t next = world_joined(world, "worker", 0, 3);
+    world_leave(world, next, true);
     world_settle_down(world);
-    assert_true(world->exited);
+    world_expect(
+        world, "ps 0: open 3\n"
+               "4: joined 3 attempt 3 of 1 ps epoch 1\n"
+               "ps 0: close 3: it has left\n"
+               "ps 0: decide 3 at 0 done\n"
+               "5: left at 0\n"
+               "ps 0: end 0 RUN_ENDED every listed member has left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -405,11 +569,23 @@ static void a_join_after_the_end_is_told_that_the_run_is_over(void **state)
     (void)state;
     struct world *world = world_new(1, 1);
 
+    world_forget(world);
+
     join_and_leave(world, "worker", 0, true);
 
-    const uint64_t late = world_join(world, "worker", 0, 9);
+    world_join(world, "worker", 0, 9);
 
-    assert_int_equal(world_answer(world, late)->reason, SUMAC_REASON_RUN_ENDED);
+    world_expect(
+        world, "ps 0: members 1 epoch 1\n"
+               "ps 0: open 1\n"
+               "1: joined 1 attempt 1 of 1 ps epoch 1\n"
+               "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0 done\n"
+               "2: left at 0\n"
+               "ps 0: end 0 RUN_ENDED every listed member has left as done\n"
+               "exit 0 RUN_ENDED …\n"
+               "3: FAILED_PRECONDITION RUN_ENDED the run is over: "
+               "every listed member has left as done\n");
     world_free(world);
 }
 
@@ -423,13 +599,16 @@ static void a_run_ends_however_short_memory_is(void **state)
     world_all_up(world);
     world_joined(world, "worker", 0, 1);
     world_use_up_orders(world);
+    world_forget(world);
     world->out_of_memory = true;
 
     world_ended(world, 1, SUMAC_REASON_STATE_LOST, "its state was lost"); /* when */
     world_settle_down(world);
 
-    assert_non_null(world_told(world, 2, ORDER_END)); /* then */
-    assert_true(world->exited);
+    world_expect(
+        world, "ps 2, 0: end 138 STATE_LOST ps 1 at h1:1 has ended and "
+               "its state with it: its state was lost\n"
+               "exit 138 STATE_LOST …\n");
     world_free(world);
 }
 
@@ -548,11 +727,23 @@ static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(v
     struct world *world = world_new(2, 2);
 
     world_all_up(world);
+    world_forget(world);
 
     all_are_killed(world);
 
-    assert_int_equal(world_told(world, 1, ORDER_END)->exit_code, 143);
-    assert_int_equal(world_told(world, 1, ORDER_END)->reason, SUMAC_REASON_TERMINATED);
+    world_expect(
+        world,
+        "ps 0, 1: members 2 epoch 1\n"
+        "ps 0, 1: open 1\n"
+        "1: joined 1 attempt 1 of 2 ps epoch 1\n"
+        "ps 0, 1: open 2\n"
+        "2: joined 2 attempt 1 of 2 ps epoch 1\n"
+        "ps 0, 1: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+        "ps 0, 1: close 2: its lease ran out, no ps had heard from it for 10.2 s\n"
+        "ps 0, 1: decide 1 at 0\n"
+        "ps 0, 1: decide 2 at 0\n"
+        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
+        "exit 143 TERMINATED …\n");
     world_free(world);
 }
 

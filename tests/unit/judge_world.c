@@ -13,6 +13,7 @@
 #include "close_cause.h"
 #include "end_status.h"
 #include "judge_check.h"
+#include "judge_transcript.h"
 #include "judge_world.h"
 
 #define WORLD_PIECE_BYTES_MAX                                                                      \
@@ -83,6 +84,8 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
     assert_true(to->up);
     assert_true(to->queued < WORLD_ORDERS_MAX);
     to->queue[to->queued++] = kept;
+    if (kept.kind != ORDER_ALIVE)
+        transcript_order(world, ps, &kept);
     if (kept.kind != ORDER_ALIVE && to->told_count < WORLD_ORDERS_MAX * 4)
         to->told[to->told_count++] = kept;
 }
@@ -91,33 +94,13 @@ static void keep_join(struct world_answer *kept, const wire_join_reply *reply)
 {
     memcpy(kept->session_id, reply->session_id.data, 16);
     kept->cluster_id = reply->cluster_id;
-    kept->attempt = reply->attempt;
-    kept->previous_final = reply->previous_final;
-    kept->previous_acked_through = reply->previous_acked_through;
-    kept->previous_voided = reply->n_previous_voided;
-    kept->clock = reply->clock;
-    kept->membership_epoch = reply->membership_epoch;
-    kept->ps_count = reply->n_ps_incarnations;
 }
 
 static void keep_create(struct world_answer *kept, const wire_create_reply *reply)
 {
-    kept->assign = reply->assign;
     kept->variable_count = reply->n_variables;
-    for (size_t i = 0; i < kept->variable_count; i++)
-        kept->published_count += reply->variables[i]->published ? 1 : 0;
-    for (size_t i = 0; i < kept->variable_count && i < 8; i++)
-        kept->variable_ids[i] = reply->variables[i]->variable_id;
-    if (reply->variable == NULL)
-        return;
-    kept->variable_id = reply->variable->variable_id;
-    kept->shard_count = reply->variable->n_shards;
-    for (size_t i = 0; i < kept->shard_count && i < 8; i++) {
-        kept->shard_ps[i] = reply->variable->shards[i]->ps;
-        kept->shard_id[i] = reply->variable->shards[i]->shard_id;
-    }
-    if (reply->variable->function->n_hyperparameters > 0)
-        kept->learning_rate = reply->variable->function->hyperparameters[0]->value;
+    if (reply->variable != NULL)
+        kept->variable_id = reply->variable->variable_id;
 }
 
 static void keep_answer(struct world *world, const struct judge_effect *effect)
@@ -138,8 +121,6 @@ static void keep_answer(struct world *world, const struct judge_effect *effect)
         keep_join(kept, (const wire_join_reply *)effect->reply);
     if (type == &sumac__v1__create_reply__descriptor)
         keep_create(kept, (const wire_create_reply *)effect->reply);
-    if (type == &sumac__v1__leave_reply__descriptor)
-        kept->final = ((const wire_leave_reply *)effect->reply)->final;
 }
 
 static void keep_effect(struct world *world, const struct judge_effect *effect)
@@ -152,9 +133,11 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         break;
     case JUDGE_EFFECT_REPLY:
     case JUDGE_EFFECT_FAIL:
+        transcript_answer(world, effect);
         keep_answer(world, effect);
         break;
     case JUDGE_EFFECT_DIAL:
+        transcript_say(world, "dial ps %u\n", effect->ps);
         world->dialled[effect->ps] = true;
         break;
     case JUDGE_EFFECT_LOG:
@@ -162,6 +145,7 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         break;
     case JUDGE_EFFECT_EXIT:
         assert_true(world->out_of_memory);
+        transcript_say(world, "lost: %s\n", effect->error.text);
         world->lost = effect->error;
         break;
     case JUDGE_EFFECT_RECORD:
@@ -277,6 +261,14 @@ struct world *world_new(uint32_t ps_count, uint32_t workers)
     return world;
 }
 
+struct world *world_of_two(void)
+{
+    struct world *world = world_new(2, 2);
+
+    world_all_up(world);
+    return world;
+}
+
 void world_free(struct world *world)
 {
     judge_destroy(world->judge);
@@ -374,6 +366,8 @@ static void exit_as_told(struct world *world, const struct world_order *end)
     world->exit_error.status = status_of_end(end->reason);
     world->exit_error.reason = end->reason;
     snprintf(world->exit_error.text, sizeof world->exit_error.text, "%s", end->text);
+    transcript_say(
+        world, "exit %u %s %s\n", end->exit_code, sumac_reason_name(end->reason), end->text);
 }
 
 /* The oldest order of a ps is out, obeyed and answered. False: there is none. */
@@ -446,6 +440,14 @@ void world_use_up_orders(struct world *world)
 
 /* ---- calls ---- */
 
+static wire_bytes id_of(struct world *world, uint32_t session)
+{
+    static uint8_t nobodys[16] = {0xee, 0xee};
+
+    assert_true(session <= world->session_count);
+    return (wire_bytes){16, session == WORLD_NOBODY ? nobodys : world->sessions[session - 1]};
+}
+
 static uint64_t call(struct world *world, enum lane_call_kind kind, const wire_message *request)
 {
     struct judge_event event = event_of(world, JUDGE_EVENT_CALL);
@@ -477,62 +479,60 @@ uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32
     return world_join_as(world, &request);
 }
 
-uint64_t world_renew(struct world *world, const uint8_t session_id[16])
+uint64_t world_renew(struct world *world, uint32_t session)
 {
     wire_renew_request request = WIRE_RENEW_REQUEST_INIT;
 
-    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.session_id = id_of(world, session);
     return call(world, LANE_CALL_RENEW, &request.base);
 }
 
-uint64_t world_leave(struct world *world, const uint8_t session_id[16], bool done)
+uint64_t world_leave(struct world *world, uint32_t session, bool done)
 {
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
 
-    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.session_id = id_of(world, session);
     request.done = done;
     return call(world, LANE_CALL_LEAVE, &request.base);
 }
 
-uint64_t
-world_leave_after(struct world *world, const uint8_t session_id[16], uint64_t last_sequence)
+uint64_t world_leave_after(struct world *world, uint32_t session, uint64_t last_sequence)
 {
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
 
-    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.session_id = id_of(world, session);
     request.done = true;
     request.last_sequence = last_sequence;
     return call(world, LANE_CALL_LEAVE, &request.base);
 }
 
 uint64_t world_create(
-    struct world *world, const uint8_t session_id[16], const wire_variable *variable,
-    uint32_t timeout_ms)
+    struct world *world, uint32_t session, const wire_variable *variable, uint32_t timeout_ms)
 {
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.session_id = id_of(world, session);
     request.variable = (wire_variable *)variable;
     request.timeout_ms = timeout_ms;
     return call(world, LANE_CALL_CREATE, &request.base);
 }
 
-uint64_t world_create_many(
-    struct world *world, const uint8_t session_id[16], wire_variable **variables, size_t count)
+uint64_t
+world_create_many(struct world *world, uint32_t session, wire_variable **variables, size_t count)
 {
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.session_id = id_of(world, session);
     request.variables = variables;
     request.n_variables = count;
     return call(world, LANE_CALL_CREATE, &request.base);
 }
 
-uint64_t world_delete(struct world *world, const uint8_t session_id[16], const char *name)
+uint64_t world_delete(struct world *world, uint32_t session, const char *name)
 {
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
 
-    request.session_id = (wire_bytes){16, (uint8_t *)session_id};
+    request.session_id = id_of(world, session);
     request.name = (char *)name;
     return call(world, LANE_CALL_DELETE, &request.base);
 }
@@ -562,10 +562,10 @@ void world_report_answer(struct world *world, uint32_t ps, uint64_t number)
     world_report(world, ps, &message);
 }
 
-void world_report_renewed(struct world *world, uint32_t ps, const uint8_t session_id[16])
+void world_report_renewed(struct world *world, uint32_t ps, uint32_t session)
 {
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
-    wire_bytes id = {16, (uint8_t *)session_id};
+    wire_bytes id = id_of(world, session);
 
     message.renewed = &id;
     message.n_renewed = 1;
@@ -582,8 +582,7 @@ const struct world_answer *world_answer(const struct world *world, uint64_t numb
     return NULL;
 }
 
-const struct world_answer *
-world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonce)
+uint32_t world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonce)
 {
     const uint64_t number = world_join(world, job, index, nonce);
 
@@ -591,7 +590,7 @@ world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonc
     const struct world_answer *answer = world_answer(world, number);
     assert_non_null(answer);
     assert_string_equal(answer->text, "");
-    return answer;
+    return transcript_session(world, answer->session_id);
 }
 
 const struct world_order *
@@ -601,15 +600,6 @@ world_told(const struct world *world, uint32_t ps, enum world_order_kind kind)
         if (world->ps[ps].told[i - 1].kind == kind)
             return &world->ps[ps].told[i - 1];
     return NULL;
-}
-
-size_t world_told_count(const struct world *world, uint32_t ps, enum world_order_kind kind)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < world->ps[ps].told_count; i++)
-        count += world->ps[ps].told[i].kind == kind;
-    return count;
 }
 
 bool world_waits(struct world *world, const char *text)

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_world.h -- a judge among ps that obey it, for its unit tests.
+/* judge_world.h -- a conversation with a judge among ps that obey it, as text: what it is told in
+ * calls, what it says in a transcript.
  *
- * The world has a clock that stands still until it is told, a few ps that answer orders when they
- * are let, and calls whose answers are kept. A test says what happens; `settle_down` lets
- * everything that is on its way arrive.
+ * The world has a clock that stands still until it is told, and a few ps that answer orders when
+ * they are let; world_settle_down lets everything that is on its way arrive. Orders but signs of
+ * life, answers and ps 0's exit become lines of the transcript. Calls and sessions have numbers in
+ * the order in which they were made, and in which they are first heard of:
+ *
+ *     dial ps 1 · ps 1: hello 71 of 2 ps · ps 0, 1: open 1 · 1: joined 1 attempt 1 of 2 ps epoch 1
+ *     · ps 0: members 1 epoch 2 · ps 0: add 1 w · ps 0: publish 1 · 2: created 1 shard 1 on ps 0
+ *     · ps 1: close 1: it has left · ps 1: decide 1 at 7 voided 2 6 done · 3: left at 7
+ *     · 4: ABORTED SESSION_CLOSED a newer … · ps 0: end 0 RUN_ENDED every … · exit 0 RUN_ENDED …
  */
 #ifndef TESTS_JUDGE_WORLD_H
 #define TESTS_JUDGE_WORLD_H
@@ -17,6 +24,9 @@
 #define WORLD_ORDERS_MAX 64
 #define WORLD_ANSWERS_MAX 64
 #define WORLD_LOG_BYTES 16384
+#define WORLD_TEXT_BYTES 131072
+#define WORLD_SESSIONS_MAX 8192
+#define WORLD_NOBODY 0 /* a session that nobody has heard of */
 #define SECOND UINT64_C(1000000)
 
 enum world_order_kind {
@@ -81,18 +91,9 @@ struct world_answer {
     enum sumac_reason reason;
     char text[512];
     uint8_t session_id[16];
-    uint64_t cluster_id, attempt, previous_final, previous_acked_through, clock, membership_epoch;
-    size_t previous_voided, ps_count;
-    uint64_t final;
-    bool assign;
-    size_t variable_count; /* of a create of several, and their ids */
-    uint64_t variable_ids[8];
-    size_t published_count;
+    uint64_t cluster_id;
+    size_t variable_count; /* of a create of several */
     uint64_t variable_id;
-    size_t shard_count;
-    uint32_t shard_ps[8];
-    uint64_t shard_id[8];
-    double learning_rate; /* the first hyperparameter's value */
 };
 
 struct world {
@@ -111,6 +112,12 @@ struct world {
     struct world_answer answers[WORLD_ANSWERS_MAX];
     size_t answer_count;
     char log[WORLD_LOG_BYTES];
+    char text[WORLD_TEXT_BYTES]; /* the transcript since it was looked at */
+    size_t text_used;
+    char order_text[1024];                    /* of the last order, … */
+    size_t order_end;                         /* … and where its line ends in the transcript */
+    uint8_t sessions[WORLD_SESSIONS_MAX][16]; /* number 1 first */
+    uint32_t session_count;
     bool dialled[WORLD_PS_MAX];
     bool met_itself; /* ps 0 */
     bool exited;
@@ -121,7 +128,9 @@ struct world {
 
 /* A world of ps_count ps whose configuration lists `workers` workers; no ps but ps 0 is up. */
 struct world *world_new(uint32_t ps_count, uint32_t workers);
-/* The same before the judge is made, for a test that changes world->config first; then
+/* Of two ps, both up, and two workers. */
+struct world *world_of_two(void);
+/* As world_new, before the judge is made, for a test that changes world->config first; then
  * world_begin. */
 struct world *world_prepare(uint32_t ps_count, uint32_t workers);
 void world_begin(struct world *world);
@@ -144,20 +153,19 @@ void world_terminate(struct world *world);
  * get no more memory. The configuration has room for 64 observers. */
 void world_use_up_orders(struct world *world);
 
-/* Calls; each gives the number that its answer will have. */
+/* Calls; each gives the number that its answer will have. A session is its number, or
+ * WORLD_NOBODY. */
 uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32_t nonce);
 uint64_t world_join_as(struct world *world, const wire_join_request *request);
-uint64_t world_renew(struct world *world, const uint8_t session_id[16]);
-uint64_t world_leave(struct world *world, const uint8_t session_id[16], bool done);
+uint64_t world_renew(struct world *world, uint32_t session);
+uint64_t world_leave(struct world *world, uint32_t session, bool done);
 /* As done, naming the last push. */
-uint64_t
-world_leave_after(struct world *world, const uint8_t session_id[16], uint64_t last_sequence);
+uint64_t world_leave_after(struct world *world, uint32_t session, uint64_t last_sequence);
 uint64_t world_create(
-    struct world *world, const uint8_t session_id[16], const wire_variable *variable,
-    uint32_t timeout_ms);
-uint64_t world_create_many(
-    struct world *world, const uint8_t session_id[16], wire_variable **variables, size_t count);
-uint64_t world_delete(struct world *world, const uint8_t session_id[16], const char *name);
+    struct world *world, uint32_t session, const wire_variable *variable, uint32_t timeout_ms);
+uint64_t
+world_create_many(struct world *world, uint32_t session, wire_variable **variables, size_t count);
+uint64_t world_delete(struct world *world, uint32_t session, const char *name);
 void world_cancel(struct world *world, uint64_t call);
 
 /* From that ps, as it is. */
@@ -166,17 +174,24 @@ void world_report(struct world *world, uint32_t ps, wire_peer_report *message);
 void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_id);
 /* A report that answers this order, whether or not it was given. */
 void world_report_answer(struct world *world, uint32_t ps, uint64_t number);
-void world_report_renewed(struct world *world, uint32_t ps, const uint8_t session_id[16]);
+void world_report_renewed(struct world *world, uint32_t ps, uint32_t session);
+
+/* The transcript since the last time, as expected, where an … stands for any text of its line. */
+#define world_expect(world, ...) world_expect_at(world, __FILE__, __LINE__, __VA_ARGS__)
+void world_expect_at(struct world *world, const char *file, int line, const char *expected);
+/* The last call was answered with this at once, and nothing else was said. */
+#define world_expect_answer(world, ...)                                                            \
+    world_expect_answer_at(world, __FILE__, __LINE__, __VA_ARGS__)
+void world_expect_answer_at(struct world *world, const char *file, int line, const char *expected);
+void world_forget(struct world *world);
 
 /* The answer of a call, or NULL while it waits. */
 const struct world_answer *world_answer(const struct world *world, uint64_t call);
-/* Joined, everything settled: the session's answer. Fails the test otherwise. */
-const struct world_answer *
-world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonce);
+/* Joined, everything settled: the session. Fails the test otherwise. */
+uint32_t world_joined(struct world *world, const char *job, uint32_t index, uint32_t nonce);
 /* The last order of that kind that this ps got; NULL: none. */
 const struct world_order *
 world_told(const struct world *world, uint32_t ps, enum world_order_kind kind);
-size_t world_told_count(const struct world *world, uint32_t ps, enum world_order_kind kind);
 /* Is one of the sentences of Stats.waits this? */
 bool world_waits(struct world *world, const char *text);
 bool world_logged(const struct world *world, const char *text);

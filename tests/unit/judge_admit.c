@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_admit.c -- who may join: refusals, and what they say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+static void a_join_of_another_protocol_version_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    world_forget(world);
+
+    request.protocol_version = 2;
+
+    world_join_as(world, &request);
+
+    world_expect(
+        world, "1: FAILED_PRECONDITION PROTOCOL_VERSION join of an observer: it speaks "
+               "protocol version 2, ps 0 version 1: use one release of both\n");
+    world_free(world);
+}
+
+static void a_join_meant_for_another_cluster_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    world_forget(world);
+
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.cluster_id = 12345;
+
+    world_join_as(world, &request);
+
+    /* which of them, nobody here can know */
+    world_expect(
+        world, "1: FAILED_PRECONDITION WRONG_CLUSTER join of an observer: it is meant for "
+               "cluster 0000000000003039, this is 0000000000001001: the cluster has "
+               "restarted, or the configurations list its ps differently\n");
+    world_free(world);
+}
+
+static void a_join_without_a_whole_nonce_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    world_forget(world);
+
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+
+    world_join_as(world, &request);
+
+    world_expect(
+        world, "1: INVALID_ARGUMENT MALFORMED join of an observer: its "
+               "nonce has 0 bytes; give 16 random ones\n");
+    world_free(world);
+}
+
+static void more_sessions_than_the_option_allows_are_refused_and_the_option_is_named(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+
+    world->config.sessions_max = 2;
+    world_begin(world);
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+    world_forget(world);
+
+    world_join(world, "worker", 2, 3);
+
+    world_expect(
+        world, "3: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 2: 2 sessions "
+               "are open: start the ps with a larger --sessions-max\n");
+    world_free(world);
+}
+
+static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+
+    world->config.sessions_max = 1;
+    world_begin(world);
+    world_joined(world, "worker", 0, 1);
+    world_forget(world);
+
+    world_joined(world, "worker", 0, 2);
+
+    world_expect(
+        world, "ps 0: close 1: another attempt of its task has joined, attempt 2\n"
+               "ps 0: decide 1 at 0\n"
+               "ps 0: open 2\n"
+               "2: joined 2 attempt 2 of 1 ps epoch 1\n");
+    world_free(world);
+}
+
+static void a_task_that_the_configuration_does_not_list_is_refused_with_the_list(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    world_forget(world);
+
+    world_join(world, "worker", 77, 1);
+
+    world_expect(
+        world, "1: FAILED_PRECONDITION WRONG_CLUSTER join of worker 77: it is no member "
+               "of this cluster, which lists worker 0, worker 1: give every task the "
+               "same cluster configuration, or join as an observer\n");
+    world_joined(world, "worker", 1, 2);
+    world_free(world);
+}
+
+static void a_long_list_of_members_is_cut_and_says_how_many_there_are(void **state)
+{
+    (void)state;
+    static const char *jobs[300];
+    static uint32_t indices[300];
+
+    for (uint32_t i = 0; i < 300; i++) {
+        jobs[i] = "worker";
+        indices[i] = i;
+    }
+    struct world *world = world_prepare(1, 0);
+    world->config.members_jobs = jobs;
+    world->config.members_indices = indices;
+    world->config.member_count = 300;
+    world_begin(world);
+    world_forget(world);
+
+    world_join(world, "worker", 300, 1);
+
+    world_expect(
+        world, "1: FAILED_PRECONDITION WRONG_CLUSTER join of worker 300: it is no member of this "
+               "cluster, which lists worker 0, worker 1, worker 2, worker 3, worker 4, worker 5, "
+               "worker 6, worker 7, worker 8, worker 9, worker 10, worker 11, … 300 in all: give "
+               "every task the same cluster configuration, or join as an observer\n");
+    world_free(world);
+}
+
+static void only_chief_and_workers_are_members(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    world_forget(world);
+
+    world_join(world, "ps", 0, 1);
+    world_join(world, "banana", 0, 2);
+
+    world_expect(
+        world, "1: INVALID_ARGUMENT BAD_NAME join of ps 0: only tasks of the jobs "
+               "chief and worker are members; join as an observer\n"
+               "2: INVALID_ARGUMENT BAD_NAME join of banana 0: only tasks of the "
+               "jobs chief and worker are members; join as an observer\n");
+    world_joined(world, "chief", 0, 3);
+    world_free(world);
+}
+
+static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    world_joined(world, "worker", 0, 1);
+    world_forget(world);
+
+    world_join(world, "worker", 1, 1);
+
+    world_expect(
+        world, "2: INVALID_ARGUMENT NONCE_TAKEN join of worker 1: its nonce is the one that "
+               "worker 0 has joined with: draw 16 random bytes for each client\n");
+    world_join(world, NULL, 0, 1);
+    world_expect(
+        world, "3: INVALID_ARGUMENT NONCE_TAKEN join of an observer: its nonce is the one that "
+               "worker 0 has joined with: draw 16 random bytes for each client\n");
+    world_joined(world, "worker", 0, 1); /* its own retry */
+    world_free(world);
+}
+
+/* An observer may name its task; it is another client all the same. */
+static void the_same_task_in_another_role_has_another_nonce(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    uint8_t nonce[16] = {1, 0, 1};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    world_joined(world, "worker", 0, 1);
+    world_forget(world);
+    task.job = "worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    request.task = &task;
+
+    world_join_as(world, &request);
+
+    world_expect(
+        world,
+        "2: INVALID_ARGUMENT NONCE_TAKEN join of worker 0 as an observer: its nonce is the one "
+        "that worker 0 has joined with: draw 16 random bytes for each client\n");
+    world_free(world);
+}
+
+static void observers_do_not_take_the_places_of_members(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 2);
+
+    world->config.sessions_max = 4;
+    world_begin(world);
+    world_joined(world, NULL, 0, 90);
+    world_joined(world, NULL, 0, 91);
+    world_forget(world);
+
+    world_join(world, NULL, 0, 92);
+
+    world_expect(
+        world,
+        "3: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of an observer: 2 observers are open, and "
+        "2 of 4 places are the members': start the ps with a larger --sessions-max\n");
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+    world_joined(world, "worker", 1, 3);
+    world_free(world);
+}
+
+static void without_a_list_half_of_the_places_are_the_members(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+
+    world->config.sessions_max = 4;
+    world_begin(world);
+    world_joined(world, NULL, 0, 90);
+    world_joined(world, NULL, 0, 91);
+    world_forget(world);
+
+    world_join(world, NULL, 0, 92);
+
+    world_expect(
+        world,
+        "3: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of an observer: 2 observers are open, and "
+        "2 of 4 places are the members': start the ps with a larger --sessions-max\n");
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+    world_free(world);
+}
+
+/* A join of worker 0 with a list of so many names, of workers 0 to distinct - 1. */
+static void join_with_list(struct world *world, uint32_t count, uint32_t distinct)
+{
+    static wire_task_name names[5000];
+    static wire_task_name *pointers[5000];
+    static uint8_t nonce[16] = {200};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = "worker";
+        names[i].index = i % distinct;
+        pointers[i] = &names[i];
+    }
+    nonce[1]++;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &names[0];
+    request.members = pointers;
+    request.n_members = count;
+    world_join_as(world, &request);
+    world_settle_down(world);
+}
+
+static void join_naming(struct world *world, uint32_t count)
+{
+    join_with_list(world, count, count);
+}
+
+static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0); /* given */
+
+    world_forget(world);
+
+    join_naming(world, 2);
+    world_expect(
+        world, "ps 0: members 2 epoch 1\n"
+               "ps 0: open 1\n"
+               "1: joined 1 attempt 1 of 1 ps epoch 1\n");
+
+    join_with_list(world, 1025, 2); /* when */
+
+    world_expect_answer(
+        world, "RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 0: it names 1025 members, and "
+               "ps 0 takes 1024 at most: list them in its own cluster configuration");
+    join_with_list(world, 1024, 2);
+    world_expect(
+        world, "ps 0: close 1: another attempt of its task has joined, attempt 2\n"
+               "ps 0: decide 1 at 0\n"
+               "ps 0: open 2\n"
+               "3: joined 2 attempt 2 of 1 ps epoch 1\n");
+    world_free(world);
+}
+
+static void a_join_that_is_refused_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+
+    world->config.sessions_max = 2;
+    world_begin(world);
+    world_forget(world);
+
+    join_naming(world, 5000);
+    join_naming(world, 1025);
+
+    world_joined(world, "worker", 4000, 1);
+    world_joined(world, "worker", 4001, 2);
+    world_expect(
+        world,
+        "1: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 0: it names 5000 members, and "
+        "ps 0 takes 1024 at most: list them in its own cluster configuration\n"
+        "2: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 0: it names 1025 members, and "
+        "ps 0 takes 1024 at most: list them in its own cluster configuration\n"
+        "ps 0: members 1 epoch 1\n"
+        "ps 0: open 1\n"
+        "3: joined 1 attempt 1 of 1 ps epoch 1\n"
+        "ps 0: members 2 epoch 2\n"
+        "ps 0: open 2\n"
+        "4: joined 2 attempt 1 of 1 ps epoch 2\n");
+    join_naming(world, 3); /* no place */
+    world_joined(world, "worker", 4001, 3);
+    world_expect(
+        world, "5: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 0: 2 sessions "
+               "are open: start the ps with a larger --sessions-max\n"
+               "ps 0: close 2: another attempt of its task has joined, attempt 2\n"
+               "ps 0: decide 2 at 0\n"
+               "ps 0: open 3\n"
+               "6: joined 3 attempt 2 of 1 ps epoch 2\n");
+    world_free(world);
+}
+
+static void jobs_that_cannot_be_printed_are_refused(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+    const char *const jobs[] = {"wor\nker", "\x1b]0;a\a", "w\x7f", "w\xc2\x80"};
+
+    world_forget(world);
+
+    for (uint32_t i = 0; i < 4; i++)
+        world_join(world, jobs[i], 0, i + 1);
+    /* Nor may a member be listed under such a name. */
+    uint8_t nonce[16] = {9};
+    wire_task_name task = WIRE_TASK_NAME_INIT, listed = WIRE_TASK_NAME_INIT;
+    wire_task_name *members[] = {&task, &listed};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    task.job = "worker";
+    listed.job = "wor\nker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    request.members = members;
+    request.n_members = 2;
+    world_join_as(world, &request);
+    world_expect(
+        world, "1: INVALID_ARGUMENT BAD_NAME join of wor?ker 0: its job name has "
+               "a control character, shown here as ?: wor?ker\n"
+               "2: INVALID_ARGUMENT BAD_NAME join of ?]0;a? 0: its job name has "
+               "a control character, shown here as ?: ?]0;a?\n"
+               "3: INVALID_ARGUMENT BAD_NAME join of w? 0: its job name has "
+               "a control character, shown here as ?: w?\n"
+               "4: INVALID_ARGUMENT BAD_NAME join of w?? 0: its job name has "
+               "a control character, shown here as ?: w??\n"
+               "5: INVALID_ARGUMENT BAD_NAME join of worker 0: its job name has "
+               "a control character, shown here as ?: wor?ker\n");
+    assert_null(strstr(world->log, "\nker"));
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_join_of_another_protocol_version_is_refused),
+        cmocka_unit_test(a_join_meant_for_another_cluster_is_refused),
+        cmocka_unit_test(a_join_without_a_whole_nonce_is_refused),
+        cmocka_unit_test(more_sessions_than_the_option_allows_are_refused_and_the_option_is_named),
+        cmocka_unit_test(a_task_may_come_back_when_all_sessions_are_taken),
+        cmocka_unit_test(a_task_that_the_configuration_does_not_list_is_refused_with_the_list),
+        cmocka_unit_test(a_long_list_of_members_is_cut_and_says_how_many_there_are),
+        cmocka_unit_test(only_chief_and_workers_are_members),
+        cmocka_unit_test(a_nonce_of_another_task_is_refused_and_both_are_named),
+        cmocka_unit_test(the_same_task_in_another_role_has_another_nonce),
+        cmocka_unit_test(observers_do_not_take_the_places_of_members),
+        cmocka_unit_test(without_a_list_half_of_the_places_are_the_members),
+        cmocka_unit_test(a_join_whose_list_is_too_long_is_refused_whatever_it_names),
+        cmocka_unit_test(a_join_that_is_refused_leaves_nothing_behind),
+        cmocka_unit_test(jobs_that_cannot_be_printed_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
