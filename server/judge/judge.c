@@ -339,6 +339,7 @@ void judge_step(struct judge *judge, const struct judge_event *event, struct jud
     take(judge, event);
     if (judge_record_step(judge)) {
         judge_held_say(judge);
+        judge_run_over_say(judge);
         judge_peers_give(judge);
     }
     judge->packed_order = NULL;

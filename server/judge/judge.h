@@ -21,8 +21,8 @@
  * - `end` is obeyed by finishing what is in flight, answering, then exiting. ps 0 is given it last.
  *
  * Where the configuration has records, each step that changes what must not be lost ends with one
- * (judge_rows.h): numbered from 1, apart from the lane's. What reveals it – answers, orders – is
- * said once RECORDED has told that it is on disk.
+ * (judge_rows.h): numbered from 1, apart from the lane's. What reveals it – answers, orders, that
+ * the run is over – is said once RECORDED has told that it is on disk.
  *
  * Pure like the lane: no clock, socket, lock or malloc. Owns its copies of everything that it is
  * told.

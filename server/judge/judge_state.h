@@ -346,6 +346,7 @@ struct judge {
     int exit_code;
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;
+    bool run_over_said;
     bool ends_of_itself; /* for want of members; no ps is lost */
     uint64_t end_until_us;
     bool some_left_done;
@@ -669,6 +670,8 @@ void judge_call_forget(struct judge *judge, uint64_t call);
 const char *judge_call_wait(const struct judge *judge, const struct judge_call *call);
 
 /* run_end.c */
+/* At the end of a step: once, when it is on disk that it ends. */
+void judge_run_over_say(struct judge *judge);
 /* The judge begins with its records, and the run was being ended. */
 void judge_run_end_again(struct judge *judge);
 void judge_run_tick(struct judge *judge);

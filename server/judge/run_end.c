@@ -39,6 +39,15 @@ static struct judge_mask others_to_tell(const struct judge *judge)
     return others;
 }
 
+void judge_run_over_say(struct judge *judge)
+{
+    if (judge->phase == JUDGE_RUNNING || judge->run_over_said || !judge_cluster_is_recorded(judge))
+        return;
+    assert(judge->end_reason != SUMAC_REASON_UNSPECIFIED);
+    judge->run_over_said = true;
+    (void)judge_effect_add(judge, JUDGE_EFFECT_RUN_OVER);
+}
+
 void judge_run_end_again(struct judge *judge)
 {
     struct judge_mask others = judge_every_ps(judge);
@@ -47,7 +56,6 @@ void judge_run_end_again(struct judge *judge)
     judge_mask_remove(&others, judge->config->index);
     judge->end_until_us = judge->now_us + judge_ms(judge->config->terminate_ms);
     judge->phase = JUDGE_ENDING;
-    (void)judge_effect_add(judge, JUDGE_EFFECT_RUN_OVER);
     if (judge_mask_empty(&others))
         tell_self(judge);
     else
@@ -69,7 +77,6 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
         judge->now_us + judge_ms(lost ? judge->config->terminate_ms : judge->config->ps_lost_ms);
     (void)text_print_line(judge->end_text, sizeof judge->end_text, "%s", text);
     judge_log(judge, "run ends with code %d: %s", exit_code, text);
-    (void)judge_effect_add(judge, JUDGE_EFFECT_RUN_OVER);
     if (judge_mask_empty(&others))
         tell_self(judge);
     else

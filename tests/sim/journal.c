@@ -67,6 +67,30 @@ static void check_lane(struct world *world, struct ps *ps)
     lane_destroy(again);
 }
 
+/* One event, and its record is on disk at once. */
+static void go_on(struct judge *judge, enum judge_event_kind kind, struct check *check)
+{
+    const struct judge_event event = {.kind = kind, .now_us = 1};
+    struct judge_effects effects;
+    struct judge_event recorded = {.kind = JUDGE_EVENT_RECORDED, .now_us = 1};
+
+    judge_step(judge, &event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        if (effects.items[i].kind == JUDGE_EFFECT_RECORD)
+            recorded.record = effects.items[i].record;
+    judge_check(judge, check);
+    judge_step(judge, &recorded, &effects);
+    judge_check(judge, check);
+}
+
+/* What was under way is ordered again. */
+static void begin_again(struct judge *judge, struct check *check)
+{
+    go_on(judge, JUDGE_EVENT_START, check);
+    go_on(judge, JUDGE_EVENT_PEER_UP, check);
+    go_on(judge, JUDGE_EVENT_TICK, check);
+}
+
 static void check_judge(struct world *world, struct ps *ps)
 {
     struct check check = {.text = ""};
@@ -86,6 +110,8 @@ static void check_judge(struct world *world, struct ps *ps)
         judge_replay_check(ps_core_judge(ps->core), again, &check);
     if (check_is_good(&check))
         judge_check(again, &check);
+    if (check_is_good(&check))
+        begin_again(again, &check);
     checker_state(world, world->processes[ps->index].name, &check);
     judge_destroy(again);
 }

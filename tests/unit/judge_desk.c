@@ -136,9 +136,11 @@ static void keep(struct desk *desk, const struct judge_effect *effect)
         desk->lost = true;
         say(desk, "exit %s\n", sumac_reason_name(effect->error.reason));
         break;
+    case JUDGE_EFFECT_RUN_OVER:
+        say(desk, "over\n");
+        break;
     case JUDGE_EFFECT_DIAL:
     case JUDGE_EFFECT_LOG:
-    case JUDGE_EFFECT_RUN_OVER:
     case JUDGE_EFFECT_WAKE:
         break;
     }
@@ -217,7 +219,7 @@ int desk_setup(void **state)
 
     assert_non_null(desk);
     desk->memory = (struct memory){.take = take, .give = give, .context = desk};
-    desk->now_us = 1000000;
+    desk->now_us = 100000000;
     desk->config = (struct lane_config){
         .ps_addresses = addresses,
         .ps_count = 1,

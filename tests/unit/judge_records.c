@@ -103,6 +103,23 @@ static void an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal(voi
     desk_expect(desk, "renewed\nfailed UNKNOWN_VARIABLE\nadd\n");
 }
 
+static void nobody_hears_that_the_run_is_over_before_that_is_on_disk(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TERMINATE});
+    desk_join(desk, 2);
+    desk_expect(desk, "record 4\n");
+
+    desk_write_down(desk);
+
+    desk_expect(desk, "failed TERMINATED\nover\nend\n");
+    desk_renew(desk);
+    desk_expect(desk, "failed TERMINATED\n");
+}
+
 /* A disk that has written the first of two records has not written the second. */
 static void each_answer_waits_for_its_own_record(void **state)
 {
@@ -237,6 +254,7 @@ int main(void)
         desk_test(a_create_is_three_records),
         desk_test(a_leave_is_three_records),
         desk_test(an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal),
+        desk_test(nobody_hears_that_the_run_is_over_before_that_is_on_disk),
         desk_test(each_answer_waits_for_its_own_record),
         desk_test(an_order_waits_for_what_has_changed_since_it_was_made),
         desk_test(whoever_has_gone_is_not_answered_when_the_record_is_on_disk),
