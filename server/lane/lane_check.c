@@ -280,6 +280,11 @@ static void check_pull(struct sums *sums, const struct lane_pull *pull, bool rea
         check_object(
             sums->check, "pull %" PRIu64 " is at piece %u of %u, of %u at most", pull->request,
             pull->next_piece, pull->piece_count, pull->piece_capacity);
+    if (lane_pull_is_being_read(pull) &&
+        (pull->kept_count > pull->piece_capacity || pull->active || pull->fixed))
+        check_object(
+            sums->check, "pull %" PRIu64 " goes on before its %u pieces are read", pull->request,
+            pull->kept_count);
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         const struct shard *shard = pull->pieces[i].shard;
         name_shard(sums, shard);

@@ -75,30 +75,32 @@ struct variable {
     uint64_t add_number; /* ps 0's order, answered when it is filled; 0: answered */
 };
 
+/* First what is looked at for each piece of a push or a pull: thousands of them lie anywhere. */
 struct shard {
+    struct variable *variable;
+    uint64_t bytes;
+    uint64_t version; /* pushes applied */
+    uint64_t
+        *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
+    uint32_t layout_epoch;
+    uint32_t users;      /* parts and pulls that name it; … */
+    uint32_t views;      /* … of them, open views; … */
+    uint32_t slot_views; /* … of these, views of slots, too */
+    uint64_t
+        of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
     LINKS(struct shard) among_leaving;
     uint64_t id;
     uint32_t placement; /* its number in the variable */
-    struct variable *variable;
-    uint64_t bytes, row_bytes;
-    uint64_t first_element; /* in the whole variable */
-    uint32_t layout_epoch;
-    uint32_t users;                       /* parts and pulls that name it; … */
-    uint32_t views;                       /* … of them, open views; … */
-    uint32_t slot_views;                  /* … of these, views of slots, too */
+    uint64_t row_bytes;
+    uint64_t first_element;               /* in the whole variable */
     uint32_t list_count;                  /* 1 + the slots of its variable's function */
     uint32_t block_count;                 /* of each list */
     struct block **list[STORE_LISTS_MAX]; /* (list_count, block_count) */
-    uint64_t version;                     /* pushes applied */
-    uint64_t step_count; /* of them, by its variable's function, if that counts_steps */
-    uint64_t
-        *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
+    uint64_t step_count; /* pushes applied by its variable's function, if that counts_steps */
     uint64_t unassigned_count;
     uint64_t fill_bytes; /* of value and slots together, that have got their initial value; of one
                           * that leaves, that are left */
     char last_worker[STORE_TASK_TEXT_BYTES];
-    uint64_t
-        of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
 };
 
 enum view_scope { VIEW_OF_VALUES, VIEW_OF_SLOTS_TOO };
@@ -168,6 +170,12 @@ struct variable *store_find_by_name(const struct store *store, const char *name)
 static inline struct shard *store_shard(const struct store *store, uint64_t shard_id)
 {
     return id_map_get(&store->shards, shard_id);
+}
+/* Of many that are looked at one after the other, and lie anywhere: this one comes soon. */
+static inline void store_shard_soon(const struct shard *shard)
+{
+    __builtin_prefetch(shard);
+    __builtin_prefetch(&shard->of_user);
 }
 static inline void store_use(struct shard *shard) { shard->users++; }
 /* How many blocks a list of so many bytes has. */

@@ -328,9 +328,11 @@ static void what_is_created_after_a_delete_waits_for_what_leaves(void **state)
 }
 
 /* Of so many pieces, of one variable over and over. */
-static void pull_much_quietly(struct talk *talk, uint64_t stream, uint64_t number, uint32_t count)
+static void pull_much_but_for_one(
+    struct talk *talk, uint64_t stream, uint64_t number, uint32_t count, uint32_t at,
+    const wire_piece *other)
 {
-    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece piece = WIRE_PIECE_INIT, another = *other;
     wire_piece **pieces = calloc(count, sizeof *pieces);
     wire_pull_request request = WIRE_PULL_REQUEST_INIT;
     struct lane_effects effects;
@@ -343,13 +345,130 @@ static void pull_much_quietly(struct talk *talk, uint64_t stream, uint64_t numbe
     assert_non_null(pieces);
     piece.shard_id = VARIABLE;
     for (uint32_t i = 0; i < count; i++)
-        pieces[i] = &piece;
+        pieces[i] = i == at ? &another : &piece;
     request.request = number;
     request.after_sequence = 1;
     request.pieces = pieces;
     request.n_pieces = count;
     lane_step(talk->lane, &event, &effects);
     free(pieces);
+}
+
+static void pull_much_quietly(struct talk *talk, uint64_t stream, uint64_t number, uint32_t count)
+{
+    const wire_piece none = WIRE_PIECE_INIT;
+
+    pull_much_but_for_one(talk, stream, number, count, UINT32_MAX, &none);
+}
+
+/* The most that a pull may name: they are looked up over several steps, and what it reads is chosen
+ * in one. */
+static void a_pull_of_many_pieces_is_looked_up_and_answered(void **state)
+{
+    enum { pieces = LANE_PIECES_PER_PART_MAX };
+    struct talk *const talk = *state;
+    struct lane_config config = ample_config();
+    const struct shard *shard;
+    uint32_t steps = 0;
+    config.pull_chunk_bytes = 0;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
+    shard = store_shard(&talk->lane->store, VARIABLE);
+    const uint64_t push = talk_push_stream(talk, 1, 1);
+    const float one = 1;
+    const struct talk_part part = {
+        .sequence = 1, .eager = true, .shard = VARIABLE, .shards = 1, .values = &one, .count = 1};
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    talk_part(talk, push, &part);
+    talk_forget(talk);
+    talk->most_work = 0;
+
+    pull_much_quietly(talk, stream, 1, pieces);
+    talk->most_work = lane_work(talk->lane, talk->most_work);
+    assert_in_range(shard->users, 1, pieces / 2); /* some have been looked up, … */
+    assert_int_equal(lane_pull_under_way(talk->lane->streams.last), NULL);
+    for (talk->wake_us = talk->now_us; talk->wake_us <= talk->now_us && steps < 1000; steps++) {
+        talk->wake_us = UINT64_MAX;
+        talk_tick(talk, 0); /* … and the others */
+    }
+
+    assert_int_equal(times_said(talk, "pulled 1"), 2); /* its versions, and its values */
+    assert_int_equal(talk->pulled_bytes, pieces * sizeof one);
+    assert_int_equal(shard->users, 0);
+    assert_in_range(steps, 4, 100);
+    assert_in_range(talk->most_work, 1, 2 * WORK_PER_STEP_MAX); /* the one that chooses */
+}
+
+/* It is refused for the first thing that is wrong with it, when that has been looked at. */
+static void a_pull_of_many_pieces_is_refused_for_one_of_them(void **state)
+{
+    enum { pieces = 40000, at = 39000 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    wire_piece unknown = WIRE_PIECE_INIT, odd = WIRE_PIECE_INIT, stale = WIRE_PIECE_INIT;
+    wire_piece beyond = WIRE_PIECE_INIT;
+    const struct {
+        const wire_piece *piece;
+        const char *answer;
+    } rows[] = {
+        {&unknown, "pulled 1 error UNKNOWN_SHARD\n"},
+        {&odd, "pulled 1 error UNSUPPORTED\n"},
+        {&stale, "pulled 1 error STALE_LAYOUT\n"},
+        {&beyond, "pulled 1 error WRONG_SHAPE\n"}};
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    unknown.shard_id = VARIABLE + 1;
+    odd.shard_id = stale.shard_id = beyond.shard_id = VARIABLE;
+    odd.kind = (Sumac__V1__Piece__Kind)(WIRE_PIECE_VALUES + 1);
+    stale.layout_epoch = 7;
+    beyond.offset_bytes = 400;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        talk_forget(talk);
+        pull_much_but_for_one(talk, stream, 1, pieces, at, rows[i].piece);
+        talk->wake_us = talk->now_us;
+        assert_in_range(go_on(talk), 3, 100);
+        talk_expect(talk, rows[i].answer);
+        assert_int_equal(store_shard(&talk->lane->store, VARIABLE)->users, 0);
+    }
+}
+
+/* What happens while it is looked up: its variable is deleted, it is cancelled, its stream ends. */
+static void a_pull_that_is_looked_up_may_end(void **state)
+{
+    enum { pieces = 60000 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, VARIABLE + 1, 1, UPDATE_ASSIGN_ADD);
+    const struct shard *shard = store_shard(&talk->lane->store, VARIABLE);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    const uint64_t other = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+
+    pull_much_quietly(talk, stream, 1, pieces);
+    talk_cancel(talk, stream, 1);
+    (void)go_on(talk);
+    assert_int_equal(shard->users, 0);
+    pull_much_quietly(talk, stream, 2, pieces);
+    talk_hang_up(talk, stream);
+    (void)go_on(talk);
+    assert_int_equal(shard->users, 0);
+    talk_expect(talk, "");
+
+    pull_much_quietly(talk, other, 3, pieces);
+    talk_pull(talk, other, 4, VARIABLE + 1, 1, 0); /* one behind it does not wait for it */
+    talk_expect(talk, "pulled 4 [0] 0\n");
+    talk_delete(talk, VARIABLE);
+    (void)go_on(talk);
+    assert_int_equal(times_said(talk, "pulled 3 error UNKNOWN_SHARD\n"), 1);
+    assert_int_equal(talk->lane->pull_bytes, 0);
+    assert_int_equal(talk->lane->store.deleted_count, 0);
 }
 
 /* Half a million pieces: to let go of them takes several milliseconds. */
@@ -367,6 +486,8 @@ static void a_stream_with_many_pulls_goes(void **state)
     const uint64_t stream = talk_pull_stream(talk, 1);
     for (uint32_t i = 1; i <= pulls; i++)
         pull_much_quietly(talk, stream, i, pieces);
+    while (tick_quietly(talk, 0)) /* they are looked up */
+        assert_steps_were_short(talk);
     const uint64_t room = talk->lane->pull_bytes;
     assert_int_equal(store_shard(&talk->lane->store, VARIABLE)->users, pulls * pieces);
     talk->most_work = 0;
@@ -452,6 +573,9 @@ int main(void)
         talk_test(much_is_asked_for_at_once),
         talk_test(a_part_of_many_pieces_is_applied),
         talk_test(many_parts_are_dropped_by_a_decision),
+        talk_test(a_pull_of_many_pieces_is_looked_up_and_answered),
+        talk_test(a_pull_of_many_pieces_is_refused_for_one_of_them),
+        talk_test(a_pull_that_is_looked_up_may_end),
         talk_test(a_stream_with_many_pulls_goes),
         talk_test(a_large_variable_is_deleted),
         talk_test(what_is_created_after_a_delete_waits_for_what_leaves),

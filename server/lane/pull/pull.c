@@ -14,6 +14,8 @@
 #include "text.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
+#define PIECES_READ_AT_ONCE                                                                        \
+    1024u                       /* of a pull that has more, each is looked up as steps have time */
 #define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
 
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
@@ -41,7 +43,7 @@ static const struct shard *find_unready(struct lane *lane, struct lane_pull *pul
     }
     uint32_t i = 0;
     while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
-        i++;
+        lane_pull_fetch_ahead(pull, i++);
     lane->work += i / PIECES_PER_WORK;
     if (i == pull->piece_count)
         return NULL;
@@ -60,7 +62,8 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
-    return !waits_for_push(stream, pull) && find_unready(lane, pull) == NULL;
+    return !lane_pull_is_being_read(pull) && !waits_for_push(stream, pull) &&
+           find_unready(lane, pull) == NULL;
 }
 
 /* Of a pull or a stream that may have been looked at already. */
@@ -76,8 +79,10 @@ static void close_view(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->active);
     lane->work += pull->piece_count / PIECES_PER_WORK;
-    for (uint32_t i = 0; i < pull->piece_count; i++)
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
+        lane_pull_fetch_ahead(pull, i);
         store_view_uncover(&pull->view, pull->pieces[i].shard);
+    }
     store_view_close(&lane->store, &pull->view);
     pull->active = false;
 }
@@ -87,8 +92,6 @@ void lane_pull_open_view(struct lane *lane, struct lane_pull *pull)
     assert(!pull->active);
     assert(pull->error.status == SUMAC_OK);
     store_view_open(&lane->store, &pull->view, VIEW_OF_VALUES);
-    for (uint32_t i = 0; i < pull->piece_count; i++)
-        store_view_cover(&pull->view, pull->pieces[i].shard);
     pull->active = true;
 }
 
@@ -157,6 +160,12 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
     destroy(lane, stream, pull);
 }
 
+static bool is_plain(const wire_piece *given)
+{
+    return (int)given->kind == WIRE_PIECE_VALUES &&
+           given->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY;
+}
+
 static bool read_piece(
     struct lane *lane, struct lane_pull *pull, const wire_piece *given, struct sumac_error *error)
 {
@@ -180,8 +189,7 @@ static bool read_piece(
             variable->name, given->layout_epoch, shard->id, shard->layout_epoch);
         return false;
     }
-    if ((int)given->kind != WIRE_PIECE_VALUES ||
-        given->codec != SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY) {
+    if (!is_plain(given)) {
         (void)fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "variable %s: a piece of kind %d, codec %d; ps %u gives values as they are",
@@ -206,6 +214,60 @@ static bool read_piece(
         (struct pull_piece){.shard = shard, .offset = given->offset_bytes, .bytes = bytes};
     pull->bytes += bytes;
     return true;
+}
+
+/* To be looked at later, in their order: behind one that is of no kind that there is, none is. */
+static void keep_pieces(struct lane *lane, struct lane_pull *pull, const wire_pull_request *request)
+{
+    const wire_piece *given = NULL;
+
+    assert(request->n_pieces == pull->piece_capacity);
+    assert(pull->piece_count == 0);
+    do {
+        given = request->pieces[pull->kept_count];
+        struct pull_piece *kept = &pull->pieces[pull->kept_count++];
+        kept->shard_id = given->shard_id;
+        kept->offset = given->offset_bytes;
+        kept->bytes = given->bytes;
+        kept->layout_epoch = given->layout_epoch;
+    } while (pull->kept_count < pull->piece_capacity && is_plain(given));
+    pull->kept_kind = (int32_t)given->kind;
+    pull->kept_codec = (int32_t)given->codec;
+    lane->work += pull->kept_count / PIECES_PER_WORK;
+}
+
+static void fetch(const struct lane *lane, uint64_t shard_id)
+{
+    const struct shard *shard = store_shard(&lane->store, shard_id);
+
+    if (shard != NULL)
+        store_shard_soon(shard);
+}
+
+bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+
+    assert(pull->error.status == SUMAC_OK);
+    while (lane_pull_is_being_read(pull) && lane_has_time(lane)) {
+        if (pull->kept_count - pull->piece_count > PIECES_AHEAD)
+            fetch(lane, pull->pieces[pull->piece_count + PIECES_AHEAD].shard_id);
+        const struct pull_piece *kept = &pull->pieces[pull->piece_count];
+        piece.shard_id = kept->shard_id;
+        piece.offset_bytes = kept->offset;
+        piece.bytes = kept->bytes;
+        piece.layout_epoch = (uint32_t)kept->layout_epoch;
+        if (pull->piece_count + 1 == pull->kept_count) {
+            piece.kind = (Sumac__V1__Piece__Kind)pull->kept_kind;
+            piece.codec = (Sumac__V1__Piece__Codec)pull->kept_codec;
+        }
+        lane->work++;
+        (void)read_piece(lane, pull, &piece, &pull->error);
+    }
+    if (!lane_pull_is_being_read(pull) && lane_has_time(lane))
+        return true;
+    lane_stream_attend(lane, stream);
+    return false;
 }
 
 /* What can be said of a pull without looking at its pieces. */
@@ -269,7 +331,11 @@ static bool read_request(
             lane->index, lane->bytes.held_bytes, lane->bytes.held_bytes_max);
         return true;
     }
-    lane->work += request->n_pieces / PIECES_READ_PER_WORK;
+    if (request->n_pieces > PIECES_READ_AT_ONCE) {
+        keep_pieces(lane, pull, request);
+        return true;
+    }
+    lane->work += request->n_pieces;
     for (size_t i = 0; i < request->n_pieces; i++) {
         if (!read_piece(lane, pull, request->pieces[i], &pull->error))
             break;

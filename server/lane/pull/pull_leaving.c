@@ -40,7 +40,7 @@ void lane_pull_leave(struct lane *lane, struct lane_session *session, struct lan
         return;
     }
     lane_pull_disown_room(lane, session, pull);
-    pull->next_piece = 0; /* no more of it is said */
+    pull->next_piece = pull->kept_count = 0; /* no more of it is said, or looked up */
     LIST_APPEND(&lane->pulls_leaving, pull, in_stream);
 }
 

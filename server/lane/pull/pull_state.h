@@ -5,12 +5,18 @@
 
 #include "pull.h"
 
-#define PIECES_PER_ANSWER_MAX 4096u
+#define PIECES_PER_ANSWER_MAX 2048u
 
 struct pull_piece {
-    struct shard *shard;
+    union {
+        struct shard *shard;
+        uint64_t shard_id; /* while it is only kept, … */
+    };
     uint64_t offset, bytes;
-    uint64_t version; /* that is read, once `fixed` */
+    union {
+        uint64_t version;      /* that is read, once `fixed` */
+        uint64_t layout_epoch; /* … likewise */
+    };
 };
 
 struct lane_pull {
@@ -21,8 +27,11 @@ struct lane_pull {
     uint32_t timeout_ms;
     struct pull_piece *pieces;
     uint32_t piece_count, piece_capacity;
-    uint64_t room_bytes; /* what it takes of pulls_bytes_max, … */
-    bool refused_room;   /* and whether of what is kept for those that are refused */
+    uint32_t
+        kept_count; /* pieces behind piece_count, up to this one, have not been looked at yet; */
+    int32_t kept_kind, kept_codec; /* the last one's: the others' are values as they are */
+    uint64_t room_bytes;           /* what it takes of pulls_bytes_max, … */
+    bool refused_room;             /* and whether of what is kept for those that are refused */
     uint64_t bytes;
     bool active; /* its first message is out: `view` is open */
     struct view view;
@@ -56,10 +65,28 @@ struct hold {
     struct block *block;
 };
 
+/* Have not all of its pieces been looked at? */
+static inline bool lane_pull_is_being_read(const struct lane_pull *pull)
+{
+    return pull->piece_count < pull->kept_count && pull->error.status == SUMAC_OK;
+}
+
+#define PIECES_AHEAD 12u
+
+static inline void lane_pull_fetch_ahead(const struct lane_pull *pull, uint32_t piece)
+{
+    if (pull->piece_count - piece > PIECES_AHEAD)
+        store_shard_soon(pull->pieces[piece + PIECES_AHEAD].shard);
+}
+
+/* Look at more of the pieces that it keeps, as the step has time. False: some are left, or no time
+ * is; its stream is looked after again. */
+bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* More than one message? Then it needs a view. */
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
 /* A message was given out: its reader has a while to take it. */
 void lane_pull_said(struct lane *lane, struct lane_stream *stream);
+/* Its shards are to be covered. */
 void lane_pull_open_view(struct lane *lane, struct lane_pull *pull);
 void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* To the end of its stream's list: the others' turn. */

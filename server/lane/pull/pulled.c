@@ -37,10 +37,15 @@ static void fix(struct lane *lane, struct lane_pull *pull)
     pull->position = lane->store.position;
     pull->record = lane->last_record;
     lane->work += pull->piece_count / PIECES_PER_WORK;
-    for (uint32_t i = 0; i < pull->piece_count; i++)
-        pull->pieces[i].version = pull->pieces[i].shard->version;
     if (lane_pull_is_long(lane, pull) || pull->record > lane->recorded)
         lane_pull_open_view(lane, pull);
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
+        struct shard *shard = pull->pieces[i].shard;
+        lane_pull_fetch_ahead(pull, i);
+        pull->pieces[i].version = shard->version;
+        if (pull->active)
+            store_view_cover(&pull->view, shard);
+    }
 }
 
 /* May it be said? */
@@ -56,12 +61,14 @@ static bool is_due(struct lane *lane, const struct lane_stream *stream, struct l
 }
 
 /* The pull whose turn it is, or NULL. */
-static struct lane_pull *choose(struct lane *lane, const struct lane_stream *stream)
+static struct lane_pull *choose(struct lane *lane, struct lane_stream *stream)
 {
     const struct lane_pull *under_way = lane_pull_under_way(stream);
 
     for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
         lane->work++;
+        if (lane_pull_is_being_read(pull) && !lane_pull_read_on(lane, stream, pull))
+            continue;
         const bool another = under_way != NULL && under_way != pull;
         if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
             continue;

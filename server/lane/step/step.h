@@ -42,8 +42,7 @@ struct voided;
 #define WORK_GIVEN_BYTES 1024u /* that are given back to the system */
 #define WORK_OF_A_PART 4u
 #define ENTRIES_PER_WORK 4u     /* of parts, that are completed or dropped; */
-#define PIECES_PER_WORK 16u     /* of pulls, that are looked at or let go of, */
-#define PIECES_READ_PER_WORK 2u /* … and that are read */
+#define PIECES_PER_WORK 16u     /* of pulls, that are looked at, kept or let go of */
 #define WORK_OF_AN_ERROR 16u    /* its sentence */
 #define STEP_MEMORY_BYTES_MAX                                                                      \
     (8 * FLUSHED_BYTES_MAX) /* of memory: that, the event's own doing, an answer, rounding up */
