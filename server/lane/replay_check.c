@@ -242,9 +242,11 @@ static void same_shard(const struct pair *pair, const struct shard *a, const str
     same_text(pair, a->last_worker, b->last_worker, "last worker", whom);
     if (!check_is_good(pair->check))
         return;
+    if (!a->variable->filled)
+        return;
     if (a->unassigned != NULL && memcmp(a->unassigned, b->unassigned, words * 8) != 0)
         differ(pair, "assigned elements", whom);
-    if (is_busy(a) || !a->variable->filled)
+    if (is_busy(a))
         return;
     for (uint32_t i = 0; i < a->list_count; i++)
         same_blocks(pair, a->list[i], b->list[i], a->block_count, whom);

@@ -8,7 +8,6 @@
 #include "store.h"
 
 #include <assert.h>
-#include <string.h>
 
 static uint64_t words_of(uint64_t elements) { return (elements + 63) / 64; }
 
@@ -31,13 +30,34 @@ bool store_assignable(struct store *store, struct shard *shard)
     shard->unassigned = sized_pool_take(&store->bytes, bytes);
     if (shard->unassigned == NULL)
         return false;
-    memset(shard->unassigned, 0xff, bytes);
-    if (elements % 64 != 0)
-        shard->unassigned[elements / 64] = (UINT64_C(1) << elements % 64) - 1;
     shard->unassigned_count = elements;
     shard->variable->unassigned_shards++;
     store->state_bytes += bytes;
     return true;
+}
+
+/* `count` bits of a word, from `first` on. */
+static uint64_t mask_of(uint64_t first, uint64_t count)
+{
+    assert(first + count <= 64);
+    return (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first;
+}
+
+void store_assignable_fill(struct shard *shard, uint64_t offset, uint64_t bytes)
+{
+    const uint64_t element_bytes = sumac_dtype_bytes(shard->variable->definition.dtype);
+    const uint64_t beyond = (offset + bytes) / element_bytes;
+
+    assert(!shard->variable->filled);
+    if (shard->unassigned == NULL)
+        return;
+    for (uint64_t i = offset / element_bytes; i < beyond;) {
+        const uint64_t first = i % 64, left = beyond - i;
+        const uint64_t count = left < 64 - first ? left : 64 - first;
+        uint64_t *word = &shard->unassigned[i / 64];
+        *word = (first == 0 ? 0 : *word) | mask_of(first, count);
+        i += count;
+    }
 }
 
 void store_assigned_drop(struct store *store, struct shard *shard)
@@ -65,7 +85,7 @@ void store_assigned(struct store *store, struct shard *shard, uint64_t offset, u
     for (uint64_t i = offset / element_bytes; i < beyond;) {
         const uint64_t first = i % 64, left = beyond - i;
         const uint64_t count = left < 64 - first ? left : 64 - first;
-        const uint64_t mask = (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first;
+        const uint64_t mask = mask_of(first, count);
         uint64_t *word = &shard->unassigned[i / 64];
         shard->unassigned_count -= (uint64_t)__builtin_popcountll(*word & mask);
         *word &= ~mask;

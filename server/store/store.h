@@ -216,6 +216,8 @@ uint64_t store_reclaim(struct store *store);
 uint64_t store_assignable_bytes(const struct variable *variable, uint64_t shard_bytes);
 /* All of the shard is yet to be assigned, if that is how it gets its value. False: no memory. */
 bool store_assignable(struct store *store, struct shard *shard);
+/* What is kept of these bytes, with their initial value: a step at a time for a large shard. */
+void store_assignable_fill(struct shard *shard, uint64_t offset, uint64_t bytes);
 /* These bytes of it are; with the last, `unassigned` is NULL. */
 void store_assigned(struct store *store, struct shard *shard, uint64_t offset, uint64_t bytes);
 void store_assigned_drop(struct store *store, struct shard *shard);

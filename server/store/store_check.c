@@ -98,6 +98,8 @@ static void check_shard(
         return;
     const uint64_t bytes = store_assignable_bytes(variable, shard->bytes);
     sums->state_bytes += bytes;
+    if (!variable->filled) /* nor are they */
+        return;
     check_same(
         check, shard->unassigned_count, count_unassigned(shard, bytes / 8),
         "elements to be assigned", variable->name);

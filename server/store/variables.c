@@ -364,6 +364,7 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     initializer.a = variable->definition.initializer.a;
     initializer.b = variable->definition.initializer.b;
     initializer.seed = variable->definition.initializer.seed;
+    store_assignable_fill(shard, within, bytes);
     initializer_fill(
         &initializer, variable->definition.dtype, shard->first_element + within / element_bytes,
         bytes / element_bytes, data);

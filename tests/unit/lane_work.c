@@ -270,6 +270,43 @@ static void much_is_asked_for_at_once(void **state)
     assert_steps_were_short(talk);
 }
 
+/* What is kept of each element until it is assigned is written with its initial value: the order
+ * itself is short, whatever the size. */
+static void a_large_variable_is_made_that_its_creator_assigns(void **state)
+{
+    enum { elements = 3 * STORE_BLOCK_BYTES / 4 + 100 };
+    static float values[elements];
+    struct talk *const talk = *state;
+    struct lane_config config = ample_config();
+    const struct talk_part all = {
+        .sequence = 1,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = values,
+        .count = elements,
+        .function = UPDATE_ASSIGN};
+    config.pull_chunk_bytes = 0;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+
+    talk_add(
+        talk, VARIABLE, elements, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD,
+        WIRE_INITIALIZER_ASSIGNED); /* and published, as ps 0 does it only when it is made */
+    const struct shard *shard = store_shard(&talk->lane->store, VARIABLE);
+    const uint64_t words = (elements + 63) / 64;
+    memset(&shard->unassigned[words / 2], 0x55, 8); /* not yet its turn: it may hold anything */
+    assert_false(shard->variable->filled);
+    (void)go_on(talk);
+    assert_true(shard->variable->filled);
+    assert_int_equal(shard->unassigned[words / 2], UINT64_MAX);
+    assert_int_equal(shard->unassigned[words - 1], (UINT64_C(1) << elements % 64) - 1);
+    talk_part(talk, talk_push_stream(talk, 1, 1), &all);
+
+    assert_null(shard->unassigned);
+    assert_non_null(strstr(talk->text, "assigned 5\n"));
+}
+
 /* A block given back to the system takes a tenth of a millisecond. */
 static void a_large_variable_is_deleted(void **state)
 {
@@ -577,6 +614,7 @@ int main(void)
         talk_test(a_pull_of_many_pieces_is_refused_for_one_of_them),
         talk_test(a_pull_that_is_looked_up_may_end),
         talk_test(a_stream_with_many_pulls_goes),
+        talk_test(a_large_variable_is_made_that_its_creator_assigns),
         talk_test(a_large_variable_is_deleted),
         talk_test(what_is_created_after_a_delete_waits_for_what_leaves),
     };
