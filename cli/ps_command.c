@@ -62,9 +62,8 @@ static const struct option_row rows[] = {
      SERVER(streams_max)},
     {"connections-max", "N",
      "connections at a time, at least 16 and one for each other task, of which one host may have "
-     "as many as are left free, and this one "
-     "seven eighths (four for "
-     "each client, at least 1024, as far as there are descriptors)",
+     "as many as are left free, and this one seven eighths (four for each client, at least 1024, "
+     "as far as there are descriptors)",
      OPTION_COUNT, SERVER(connections_max), .min = CONNECTIONS_MIN},
     {"calls-max", "N",
      "calls and streams at a time, 40 KiB each, at least 16 for each client; half of them are "

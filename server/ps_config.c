@@ -225,8 +225,8 @@ static enum sumac_status check_grant(const struct lane_config *lane, struct suma
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "--staging-max %" PRIu64 " divided by --sessions-max %u leaves each session %" PRIu64
-        " bytes for its pushes, and %" PRIu64
+        "--staging-max %" PRIu64 " divided by --sessions-max %u leaves each session %" PRIu64 " "
+        "bytes for its pushes, and %" PRIu64
         " is the least; give a --staging-max of at least %" PRIu64 ", or fewer sessions",
         lane->staging_bytes_max, lane->sessions_max, grant, grant_min,
         lane->sessions_max * grant_min);
@@ -242,9 +242,8 @@ static enum sumac_status check_calls(const struct ps_options *options, struct su
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "--calls-max %u does not fit: %u sessions (--sessions-max) need at least %" PRIu64
-        ", and %u are "
-        "the most that a ps has",
+        "--calls-max %u does not fit: %u sessions (--sessions-max) need at least %" PRIu64 ", and "
+        "%u are the most that a ps has",
         options->calls_max, options->sessions_max, needed, PS_LINKS_MAX);
 }
 
@@ -279,10 +278,8 @@ check_connections(const struct ps_options *options, struct sumac_error *error)
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
         "--connections-max %u is more than the %u connections that this process has descriptors "
-        "for "
-        "(it may have %" PRIu64
-        ", and uses some itself); give fewer, or raise the hard limit of open "
-        "files (ulimit -Hn)",
+        "for (it may have %" PRIu64 ", and uses some itself); give fewer, or raise the hard limit "
+        "of open files (ulimit -Hn)",
         options->connections_max, possible, ps_descriptors());
 }
 

@@ -51,9 +51,8 @@ enum sumac_status judge_join_check(
     if (request->cluster_id != 0 && request->cluster_id != judge->cluster_id)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "it is meant for cluster %016" PRIx64 ", this is %016" PRIx64
-            ": the cluster has restarted, or the "
-            "configurations list its ps differently",
+            "it is meant for cluster %016" PRIx64 ", this is %016" PRIx64 ": the cluster has "
+            "restarted, or the configurations list its ps differently",
             request->cluster_id, judge->cluster_id);
     if (request->nonce.len != JUDGE_ID_BYTES)
         return fail(

@@ -84,9 +84,7 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
         judge_fail(
             judge, session->leave_call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "%s leaves as done after push %" PRIu64 ", and its session was settled at push %" PRIu64
-            "%s: it "
-            "does "
-            "not count as done; join again",
+            "%s: it does not count as done; join again",
             session->label, session->last_sequence, session->final,
             session->last_sequence > session->final ? ", pushes after that were dropped" : "");
         session->leave_call = 0;

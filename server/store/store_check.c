@@ -29,9 +29,8 @@ static void check_place(
         if (old->born >= old->died || old->died > newer->born) {
             check_object(
                 check,
-                "variable %s: block %u lived from position %" PRIu64 " to %" PRIu64
-                ", its successor was made at "
-                "%" PRIu64,
+                "variable %s: block %u lived from position %" PRIu64 " to %" PRIu64 ", its "
+                "successor was made at %" PRIu64,
                 name, block->index, old->born, old->died, newer->born);
             return; /* and not round in a circle */
         }

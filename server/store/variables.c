@@ -219,9 +219,8 @@ static enum sumac_status check_room(
         return SUMAC_OK;
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "variable %s: ps %u has room for %" PRIu64 " bytes more (of %" PRIu64
-        ", its --state-max), its shards "
-        "have %" PRIu64 "%s, and what is kept beside them %" PRIu64,
+        "variable %s: ps %u has room for %" PRIu64 " bytes more (of %" PRIu64 ", its --state-max), "
+        "its shards have %" PRIu64 "%s, and what is kept beside them %" PRIu64,
         given->name, this_ps, free_bytes, bytes_max, bytes,
         lists > 1 ? ", and their slots as much each" : "", beside);
 }
@@ -252,13 +251,10 @@ static enum sumac_status refuse_memory(
             "variable %s: ps %u has no memory for its shards", name, store->ps);
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "variable %s: ps %u holds %" PRIu64 " bytes for variables (of %" PRIu64
-        ", its --state-max), though "
-        "those "
-        "that it has take %" PRIu64
-        ": the rest lies between small pieces and serves others of their "
-        "sizes "
-        "only; delete more of them, or start the ps with a larger --state-max",
+        "variable %s: ps %u holds %" PRIu64 " bytes for variables (of %" PRIu64 ", its "
+        "--state-max), though those that it has take %" PRIu64 ": the rest lies between small "
+        "pieces and serves others of their sizes only; delete more of them, or start the ps with a "
+        "larger --state-max",
         name, store->ps, store_state_bytes(store), store->state_bytes_max, in_use_bytes);
 }
 

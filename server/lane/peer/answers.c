@@ -23,9 +23,8 @@ static void fail_for_room(struct lane *lane, struct lane_stream *stream, uint64_
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
         "session %s has %" PRIu64 " bytes of answers on ps %u that it has not read, beside %" PRIu64
-        " of "
-        "parts: together at most %" PRIu64
-        " are kept; read the stream, and send no more than the grant",
+        " of parts: together at most %" PRIu64 " are kept; read the stream, and send no "
+        "more than the grant",
         session->task, session->answer_bytes, lane->index, session->staged_bytes, max);
 }
 

@@ -77,9 +77,8 @@ bool refused_joins_line(
     else
         (void)text_print_line(
             line->text, sizeof line->text,
-            "ps %u refused the join of %s: %s (%" PRIu64
-            " more joins were refused since the last such "
-            "line)",
+            "ps %u refused the join of %s: %s (%" PRIu64 " more joins were refused since the "
+            "last such line)",
             ps, who.text, why, refused->untold);
     refused->untold = 0;
     return true;
