@@ -195,40 +195,34 @@ static bool cut_block(
     return true;
 }
 
-/* The rest of one part's runs. False: no memory, or no room for more. */
-static bool fill_part(struct lane *lane, struct batch *batch, struct operation *operation)
+void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation)
 {
-    struct lane_part *part = operation->part;
-
-    assert(operation->run <= part->run_count);
-    while (operation->run < part->run_count) {
+    assert(batch->capacity >= SLICES_PER_BLOCK_MAX);
+    assert(operation->state == OPERATION_RUNNING);
+    while (operation->part != NULL) {
+        struct lane_part *part = operation->part;
+        assert(operation->run <= part->run_count);
+        if (operation->run == part->run_count) {
+            operation->part = part->in_operation.next;
+            operation->run = 0;
+            continue;
+        }
         const struct run *run = &part->runs[operation->run];
         if (batch->number != 0 && depends(batch, part, run, operation->byte))
-            return false;
+            return;
         part->entries[run->entry].counted |= lane_run_function(part, run)->counts_steps;
         const struct update_slice prepared = prepare(part, run);
         while (operation->byte < run->bytes) {
             if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||
                 batch->capacity - batch->held_count < STORE_LISTS_MAX ||
                 batch->copied_bytes > COPIED_BYTES_PER_STEP_MAX)
-                return false;
+                return;
             if (!cut_block(lane, batch, operation, &prepared)) {
                 batch->lacks_memory = true;
-                return false;
+                return;
             }
         }
         operation->run++;
         operation->byte = 0;
-    }
-    return true;
-}
-
-void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation)
-{
-    assert(batch->capacity >= SLICES_PER_BLOCK_MAX);
-    assert(operation->state == OPERATION_RUNNING);
-    while (operation->part != NULL && fill_part(lane, batch, operation)) {
-        operation->part = operation->part->in_operation.next;
-        operation->run = 0;
     }
 }

@@ -112,15 +112,6 @@ static bool refuse_session(
     return false;
 }
 
-static bool
-common_has_room(const struct lane *lane, const struct lane_session *session, uint64_t bytes)
-{
-    const uint64_t common =
-        beyond_share(lane, session->pull_bytes + bytes) - beyond_share(lane, session->pull_bytes);
-
-    return lane->pulls->common_bytes + common <= lane->pulls->bounds.common_max;
-}
-
 /* Is there more between small pieces than pulls may have in all? What is in use is known as it is
  * counted for its owners; the little that sessions have beside that is taken for what is
  * between. */
@@ -172,7 +163,9 @@ bool lane_pull_take_room(
             return refuse_reader(lane, pull, pieces, bytes, error);
         lane->pulls->reader_bytes += bytes;
     } else {
-        if (!common_has_room(lane, session, bytes))
+        const uint64_t common = beyond_share(lane, session->pull_bytes + bytes) -
+                                beyond_share(lane, session->pull_bytes);
+        if (lane->pulls->common_bytes + common > lane->pulls->bounds.common_max)
             return refuse_session(lane, session, pull, pieces, bytes, error);
         change_session(lane, session, session->pull_bytes + bytes);
     }

@@ -25,6 +25,7 @@ struct message {
     uint32_t payload_count, payload_capacity;
     uint8_t *gathered; /* room for the small runs, NULL until there is one */
     size_t gathered_used, gathered_capacity;
+    uint64_t copied_bytes; /* gathered, or by the driver */
     bool lends;
 };
 
@@ -95,6 +96,7 @@ static bool add_bytes(
         assert(message->gathered_used + bytes <= message->gathered_capacity);
         memcpy(out, data, bytes);
         message->gathered_used += bytes;
+        message->copied_bytes += bytes;
         if (last != NULL && last->bytes.data + last->bytes.bytes == out) {
             last->bytes.bytes += bytes;
             return true;
@@ -111,6 +113,8 @@ static bool add_bytes(
         hold->block = block;
         store_block_lend(block);
         added->hold = (uint64_t)(uintptr_t)hold;
+    } else if (bytes > lane->config.gathered_bytes_max) {
+        message->copied_bytes += bytes;
     }
     message->payload_count++;
     return true;
@@ -250,7 +254,8 @@ static void end_view(struct lane *lane, struct lane_pull *pull)
 /* May the end of this pull free what it reads? */
 static bool reads_deleted(const struct lane *lane, const struct lane_pull *pull)
 {
-    for (uint32_t i = 0; lane->store.deleted_count > 0 && i < pull->piece_count; i++) {
+    assert(lane->store.deleted_count > 0);
+    for (uint32_t i = 0; i < pull->piece_count; i++) {
         if (pull->pieces[i].shard->variable->deleted)
             return true;
     }
@@ -275,17 +280,8 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
     if (first && !add_versions(lane, message->answer, pull))
         return false;
     message->answer->position = pull->position;
-    message->lends = pull->active || reads_deleted(lane, pull);
+    message->lends = pull->active || (lane->store.deleted_count > 0 && reads_deleted(lane, pull));
     return compose(lane, message, pull, is_long ? lane->config.pull_chunk_bytes : pull->bytes);
-}
-
-static uint64_t copied_bytes(const struct message *message)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < message->payload_count; i++)
-        bytes += message->payload[i].hold == 0 ? message->payload[i].bytes.bytes : 0;
-    return bytes;
 }
 
 /* What a message lends that is not sent. */
@@ -332,7 +328,7 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
         lane_pull_drop_all(lane, stream);
         return;
     }
-    lane->work += copied_bytes(&message) / WORK_VECTOR_BYTES;
+    lane->work += message.copied_bytes / WORK_VECTOR_BYTES;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_PULLED);
     effect->stream = stream->id;
     effect->pull_answer = message.answer;

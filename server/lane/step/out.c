@@ -32,16 +32,12 @@ struct lane_effects out_effects(const struct out *out)
     return (struct lane_effects){.items = items, .count = out->effects.count};
 }
 
-static enum reserved_place place_of(enum lane_effect_kind kind)
-{
-    return kind == LANE_EFFECT_LOG    ? RESERVED_PLACE_NONE
-           : kind == LANE_EFFECT_EXIT ? RESERVED_PLACE_LAST
-                                      : RESERVED_PLACE_ANY;
-}
-
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind)
 {
-    struct lane_effect *const effect = reserved_array_add(&out->effects, place_of(kind));
+    const enum reserved_place place = kind == LANE_EFFECT_LOG    ? RESERVED_PLACE_NONE
+                                      : kind == LANE_EFFECT_EXIT ? RESERVED_PLACE_LAST
+                                                                 : RESERVED_PLACE_ANY;
+    struct lane_effect *const effect = reserved_array_add(&out->effects, place);
 
     effect->kind = kind;
     return effect;
