@@ -8,46 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lane_talk.h"
-
-#define VARIABLE 5u
-
-static const float one[] = {1, 1, 1, 1};
-
-static uint64_t begin_with(struct talk *talk, const struct lane_config *config)
-{
-    talk_start(talk, config);
-    talk_open(talk, 1);
-    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
-    const uint64_t stream = talk_push_stream(talk, 1, 1);
-    talk_forget(talk);
-    return stream;
-}
-
-static uint64_t begin(struct talk *talk)
-{
-    const struct lane_config config = talk_config();
-
-    return begin_with(talk, &config);
-}
-
-static struct talk_part part(uint64_t sequence, uint64_t previous)
-{
-    return (struct talk_part){
-        .sequence = sequence,
-        .previous = previous,
-        .shard = VARIABLE,
-        .shards = 1,
-        .values = one,
-        .count = 4};
-}
-
-static void send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous)
-{
-    const struct talk_part sent = part(sequence, previous);
-
-    talk_part(talk, stream, &sent);
-}
+#include "lane_opened.h"
 
 /* What a hello on a new stream says, and what the same message orders besides. */
 struct greeting {
