@@ -260,7 +260,7 @@ static bool is_over(const struct ps_link *link, uint64_t now_us)
 void ps_services_tick(struct ps *ps, uint64_t now_us)
 {
     for (uint32_t i = 0; ps->links.half_closed > 0 && i < ps->links.used; i++) {
-        struct ps_link *const link = &ps->links.slots[i];
+        struct ps_link *const link = &ps->links.places[i];
         if (link->call == NULL || link->finished || !is_over(link, now_us))
             continue;
         link->finished = true;
@@ -273,7 +273,7 @@ uint32_t ps_services_end(struct ps *ps)
     uint32_t streams = 0;
 
     for (uint32_t i = 0; i < ps->links.used; i++) {
-        struct ps_link *const link = &ps->links.slots[i];
+        struct ps_link *const link = &ps->links.places[i];
         if (link->call == NULL || link->finished)
             continue;
         link->finished = true;

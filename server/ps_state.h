@@ -51,11 +51,11 @@
 
 struct ps;
 
-/* A slot of the table of links. Its number is (how many came before it << PS_LINK_BITS) | slot:
+/* A place of the table of links. Its number is (how many came before it << PS_LINK_BITS) | place:
  * never 0, never used again. */
 struct ps_link {
     struct ps *ps;
-    struct rpc_call *call; /* NULL: the slot is free */
+    struct rpc_call *call; /* NULL: the place is free */
     uint64_t id;
     uint32_t next_free;
     bool is_stream;
@@ -76,9 +76,9 @@ struct ps_turns {
 };
 
 struct ps_links {
-    struct ps_link *slots; /* PS_LINKS_MAX of them, touched as they are first used */
-    uint32_t used;         /* slots that ever were in use */
-    uint32_t first_free;   /* PS_LINKS_MAX: none */
+    struct ps_link *places; /* PS_LINKS_MAX of them, touched as they are first used */
+    uint32_t used;          /* places that ever were in use */
+    uint32_t first_free;    /* PS_LINKS_MAX: none */
     uint32_t half_closed;
     uint64_t made;
 };

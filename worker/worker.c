@@ -8,9 +8,9 @@
  *     caller    | pull k+1: waits for push k-1 at the ps | reduce | push k |
  *
  * The caller's thread waits for the pull while the devices compute, and so drives the network
- * meanwhile. Values are double-buffered; gradients have a slot for each push that may be under way,
- * and one more to compute into. The network reads and writes the host's memory; each device works
- * on mirrors of it, which are that memory itself where the device can (tensors.h).
+ * meanwhile. Values are double-buffered; gradients have a place for each push that may be under
+ * way, and one more to compute into. The network reads and writes the host's memory; each device
+ * works on mirrors of it, which are that memory itself where the device can (tensors.h).
  */
 #include "sumac/worker.h"
 
@@ -34,7 +34,7 @@ struct runner {
     struct device_queue *queue;
     struct sumac_replica replica;
     struct tensors values[2]; /* the worker's, where the device reads them */
-    struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's slot */
+    struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's place */
 };
 
 /* A variable's gradients, of all replicas, for the reduction. */
@@ -44,10 +44,10 @@ struct source {
 };
 
 /* Gradients, and the push that reads them. */
-struct slot {
+struct place {
     struct tensors gradients;
     struct tensors written;  /* the same, where replica 0's device writes them */
-    struct sumac_push *push; /* NULL: the slot is free */
+    struct sumac_push *push; /* NULL: the place is free */
 };
 
 struct sumac_worker {
@@ -57,8 +57,8 @@ struct sumac_worker {
     struct collective_group *group;      /* of their queues; NULL: there is one replica */
     struct tensors values[2];            /* of the step that computes, and of the next */
     uint32_t current;                    /* which of them the last step ran on */
-    struct slot *slots;                  /* a ring, (pushes_in_flight + 1) */
-    uint64_t pushed, applied;    /* pushes made, and waited for; push i is in slot i % slots */
+    struct place *places;                /* a ring, (pushes_in_flight + 1) */
+    uint64_t pushed, applied;    /* pushes made, and waited for; push i is in place i % places */
     struct sumac_pull *pull;     /* under way into values[1 - current], or NULL */
     bool pulled;                 /* values[1 - current] is complete */
     struct sumac_fetch *fetches; /* (variable_count) */
@@ -71,7 +71,7 @@ struct sumac_worker {
     pid_t process; /* whose threads the devices are */
 };
 
-static uint32_t slot_count(const struct sumac_worker *worker)
+static uint32_t place_count(const struct sumac_worker *worker)
 {
     assert(worker->options.pushes_in_flight > 0);
     return worker->options.pushes_in_flight + 1;
@@ -182,7 +182,7 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
         memcpy(variables, options->variables, options->variable_count * sizeof(void *));
     options->variables = variables;
     worker->runners = calloc(options->replicas, sizeof *worker->runners);
-    worker->slots = calloc(slot_count(worker), sizeof *worker->slots);
+    worker->places = calloc(place_count(worker), sizeof *worker->places);
     worker->fetches = calloc(options->variable_count, sizeof *worker->fetches);
     worker->deltas = calloc(options->pushed_count, sizeof *worker->deltas);
     const size_t sources = (size_t)options->pushed_count * options->replicas;
@@ -190,7 +190,7 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     worker->source_data = calloc(sources, sizeof *worker->source_data);
     worker->source_elements = calloc(sources, sizeof *worker->source_elements);
     worker->weights = calloc(options->replicas, sizeof *worker->weights);
-    if (variables == NULL || worker->runners == NULL || worker->slots == NULL ||
+    if (variables == NULL || worker->runners == NULL || worker->places == NULL ||
         worker->fetches == NULL || worker->deltas == NULL || worker->sources == NULL ||
         worker->source_data == NULL || worker->source_elements == NULL || worker->weights == NULL)
         return fail(
@@ -212,9 +212,9 @@ static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_
     for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
         status = tensors_init(
             &worker->values[i], NULL, options->variables, options->variable_count, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < slot_count(worker); i++)
+    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
         status = tensors_init(
-            &worker->slots[i].gradients, NULL, options->variables, options->pushed_count, error);
+            &worker->places[i].gradients, NULL, options->variables, options->pushed_count, error);
     return status;
 }
 
@@ -228,9 +228,9 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
     for (uint32_t i = 0; status == SUMAC_OK && i < 2 * options->replicas; i++)
         status = tensors_mirror(
             &runners[i / 2].values[i % 2], runners[i / 2].device, &worker->values[i % 2], error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < slot_count(worker); i++)
+    for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
         status = tensors_mirror(
-            &worker->slots[i].written, runners[0].device, &worker->slots[i].gradients, error);
+            &worker->places[i].written, runners[0].device, &worker->places[i].gradients, error);
     for (uint32_t i = 1; status == SUMAC_OK && i < options->replicas; i++)
         status = tensors_init(
             &runners[i].gradients, runners[i].device, options->variables, options->pushed_count,
@@ -322,13 +322,13 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
 {
     assert(worker->applied <= worker->pushed);
     while (worker->pushed - worker->applied > left) {
-        struct slot *slot = &worker->slots[worker->applied % slot_count(worker)];
-        assert(slot->push != NULL);
+        struct place *place = &worker->places[worker->applied % place_count(worker)];
+        assert(place->push != NULL);
         const enum sumac_status status =
-            sumac_push_wait(slot->push, worker->options.timeout_ms, error);
+            sumac_push_wait(place->push, worker->options.timeout_ms, error);
         if (status == SUMAC_DEADLINE_EXCEEDED)
             return status; /* it is still under way */
-        slot->push = NULL;
+        place->push = NULL;
         worker->applied++;
         if (status != SUMAC_OK)
             return status;
@@ -388,9 +388,9 @@ static enum sumac_status run_replica(void *context)
     return runner->worker->options.step(&runner->replica);
 }
 
-static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
+static void start_replicas(struct sumac_worker *worker, const struct place *place)
 {
-    assert(slot->push == NULL); /* nobody reads the gradients that are written now */
+    assert(place->push == NULL); /* nobody reads the gradients that are written now */
     for (uint32_t i = 0; i < worker->options.replicas; i++) {
         struct runner *runner = &worker->runners[i];
         runner->replica = (struct sumac_replica){
@@ -398,7 +398,7 @@ static void start_replicas(struct sumac_worker *worker, const struct slot *slot)
             .count = worker->options.replicas,
             .step = worker->steps,
             .values = runner->values[worker->current].items,
-            .gradients = i == 0 ? slot->written.items : runner->gradients.items,
+            .gradients = i == 0 ? place->written.items : runner->gradients.items,
             .weight = 1,
             .user = worker->options.user,
         };
@@ -457,7 +457,7 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
 
 /* All replicas have written their gradients: the group has nobody to wait for. */
 static enum sumac_status
-reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error *error)
+reduce(struct sumac_worker *worker, const struct place *place, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
@@ -465,7 +465,7 @@ reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error 
         return SUMAC_OK;
     for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++) {
         const struct source *source = &worker->sources[v];
-        const struct sumac_tensor *tensor = &slot->written.items[v];
+        const struct sumac_tensor *tensor = &place->written.items[v];
         const uint64_t bytes = sumac_tensor_bytes(tensor);
         for (uint32_t i = 0; i < worker->options.replicas; i++) {
             if (i > 0)
@@ -489,12 +489,12 @@ reduce(struct sumac_worker *worker, const struct slot *slot, struct sumac_error 
 
 /* What replica 0's device has of them, to where the push reads it. */
 static enum sumac_status
-fetch_gradients(struct sumac_worker *worker, const struct slot *slot, struct sumac_error *error)
+fetch_gradients(struct sumac_worker *worker, const struct place *place, struct sumac_error *error)
 {
     const struct runner *first = &worker->runners[0];
     char name[32];
 
-    tensors_copy(first->queue, &slot->gradients, &slot->written);
+    tensors_copy(first->queue, &place->gradients, &place->written);
     const enum sumac_status status = device_wait(first->queue);
     if (status == SUMAC_OK)
         return SUMAC_OK;
@@ -505,13 +505,13 @@ fetch_gradients(struct sumac_worker *worker, const struct slot *slot, struct sum
 }
 
 static enum sumac_status
-push(struct sumac_worker *worker, struct slot *slot, double weight, struct sumac_error *error)
+push(struct sumac_worker *worker, struct place *place, double weight, struct sumac_error *error)
 {
-    assert(slot->push == NULL);
+    assert(place->push == NULL);
     for (uint32_t i = 0; i < worker->options.pushed_count; i++)
         worker->deltas[i] = (struct sumac_delta){
             .variable = worker->options.variables[i],
-            .value = slot->gradients.items[i],
+            .value = place->gradients.items[i],
         };
     const struct sumac_push_options options = {
         .weight = weight,
@@ -519,8 +519,8 @@ push(struct sumac_worker *worker, struct slot *slot, double weight, struct sumac
         .earlier_pull = !worker->options.sequential, /* the next step's has been made meanwhile */
     };
     const enum sumac_status status = sumac_client_push(
-        worker->options.client, worker->deltas, worker->options.pushed_count, &options, &slot->push,
-        error);
+        worker->options.client, worker->deltas, worker->options.pushed_count, &options,
+        &place->push, error);
     if (status == SUMAC_OK)
         worker->pushed++;
     assert(worker->pushed - worker->applied <= worker->options.pushes_in_flight);
@@ -571,9 +571,9 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = take_values(worker, error);
     if (status != SUMAC_OK)
         return status;
-    struct slot *slot = &worker->slots[worker->pushed % slot_count(worker)];
-    assert(slot->push == NULL); /* at most pushes_in_flight are under way */
-    start_replicas(worker, slot);
+    struct place *place = &worker->places[worker->pushed % place_count(worker)];
+    assert(place->push == NULL); /* at most pushes_in_flight are under way */
+    start_replicas(worker, place);
     if (!worker->options.sequential)
         status = begin_pull(worker, error);
     if (status == SUMAC_OK)
@@ -587,13 +587,13 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = weigh(worker, &weight, error);
     if (status != SUMAC_OK)
         return status;
-    status = reduce(worker, slot, error);
+    status = reduce(worker, place, error);
     if (status == SUMAC_OK)
-        status = fetch_gradients(worker, slot, error);
+        status = fetch_gradients(worker, place, error);
     if (status == SUMAC_OK)
         status = drain(worker, worker->options.pushes_in_flight - 1, error);
     if (status == SUMAC_OK)
-        status = push(worker, slot, weight, error);
+        status = push(worker, place, weight, error);
     if (status == SUMAC_OK)
         worker->steps++;
     assert(worker->pushed == worker->steps); /* a step is one push */
@@ -625,8 +625,8 @@ static void settle(struct sumac_worker *worker)
 {
     while (worker->pushed != worker->applied)
         if (drain(worker, 0, NULL) == SUMAC_DEADLINE_EXCEEDED) {
-            struct slot *slot = &worker->slots[worker->applied % slot_count(worker)];
-            (void)sumac_buffer_ref(slot->gradients.buffer);
+            struct place *place = &worker->places[worker->applied % place_count(worker)];
+            (void)sumac_buffer_ref(place->gradients.buffer);
             worker->applied++;
         }
     if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED)
@@ -641,9 +641,9 @@ static void free_tensors(struct sumac_worker *worker)
         tensors_deinit(&worker->runners[i].values[0]);
         tensors_deinit(&worker->runners[i].values[1]);
     }
-    for (uint32_t i = 0; worker->slots != NULL && i < slot_count(worker); i++) {
-        tensors_deinit(&worker->slots[i].written);
-        tensors_deinit(&worker->slots[i].gradients);
+    for (uint32_t i = 0; worker->places != NULL && i < place_count(worker); i++) {
+        tensors_deinit(&worker->places[i].written);
+        tensors_deinit(&worker->places[i].gradients);
     }
     tensors_deinit(&worker->values[0]);
     tensors_deinit(&worker->values[1]);
@@ -666,7 +666,7 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     free(worker->sources);
     free(worker->deltas);
     free(worker->fetches);
-    free(worker->slots);
+    free(worker->places);
     free(worker->runners);
     free((void *)(uintptr_t)worker->options.variables);
     free(worker);

@@ -20,44 +20,44 @@ void id_map_init(struct id_map *map, const struct memory *memory)
 
 void id_map_deinit(struct id_map *map)
 {
-    memory_give(map->memory, map->slots, map->capacity * sizeof *map->slots);
+    memory_give(map->memory, map->places, map->capacity * sizeof *map->places);
     *map = (struct id_map){.memory = map->memory};
 }
 
-/* Where the id is, or the empty slot where it would go. */
+/* Where the id is, or the empty place where it would go. */
 static size_t find(const struct id_map *map, uint64_t id)
 {
     size_t i = home(map, id);
 
     assert(map->capacity > 0);
     assert(map->count < map->capacity);
-    while (map->slots[i].value != NULL && map->slots[i].id != id)
+    while (map->places[i].value != NULL && map->places[i].id != id)
         i = (i + 1) & (map->capacity - 1);
     return i;
 }
 
 void *id_map_get(const struct id_map *map, uint64_t id)
 {
-    return map->capacity == 0 ? NULL : map->slots[find(map, id)].value;
+    return map->capacity == 0 ? NULL : map->places[find(map, id)].value;
 }
 
 static bool resize(struct id_map *map, size_t capacity)
 {
-    struct id_map_slot *slots = memory_take(map->memory, capacity * sizeof *slots);
+    struct id_map_place *places = memory_take(map->memory, capacity * sizeof *places);
 
     assert(capacity > map->count);
     assert((capacity & (capacity - 1)) == 0);
-    if (slots == NULL)
+    if (places == NULL)
         return false;
-    memset(slots, 0, capacity * sizeof *slots);
+    memset(places, 0, capacity * sizeof *places);
     const struct id_map old = *map;
-    map->slots = slots;
+    map->places = places;
     map->capacity = capacity;
     for (size_t i = 0; i < old.capacity; i++) {
-        if (old.slots[i].value != NULL)
-            map->slots[find(map, old.slots[i].id)] = old.slots[i];
+        if (old.places[i].value != NULL)
+            map->places[find(map, old.places[i].id)] = old.places[i];
     }
-    memory_give(map->memory, old.slots, old.capacity * sizeof *old.slots);
+    memory_give(map->memory, old.places, old.capacity * sizeof *old.places);
     return true;
 }
 
@@ -67,9 +67,9 @@ bool id_map_put(struct id_map *map, uint64_t id, void *value)
     const size_t larger = map->capacity == 0 ? FIRST_CAPACITY : 2 * map->capacity;
     if (4 * (map->count + 1) > 3 * map->capacity && !resize(map, larger))
         return false;
-    struct id_map_slot *slot = &map->slots[find(map, id)];
-    map->count += slot->value == NULL;
-    *slot = (struct id_map_slot){.id = id, .value = value};
+    struct id_map_place *place = &map->places[find(map, id)];
+    map->count += place->value == NULL;
+    *place = (struct id_map_place){.id = id, .value = value};
     assert(map->count < map->capacity);
     return true;
 }
@@ -79,19 +79,19 @@ void id_map_remove(struct id_map *map, uint64_t id)
     if (map->capacity == 0)
         return;
     size_t hole = find(map, id);
-    if (map->slots[hole].value == NULL)
+    if (map->places[hole].value == NULL)
         return;
     assert(map->count > 0);
     map->count--;
-    for (size_t i = (hole + 1) & (map->capacity - 1); map->slots[i].value != NULL;
+    for (size_t i = (hole + 1) & (map->capacity - 1); map->places[i].value != NULL;
          i = (i + 1) & (map->capacity - 1)) {
-        const size_t wanted = home(map, map->slots[i].id);
+        const size_t wanted = home(map, map->places[i].id);
         if (((i - wanted) & (map->capacity - 1)) >= ((i - hole) & (map->capacity - 1))) {
-            map->slots[hole] = map->slots[i];
+            map->places[hole] = map->places[i];
             hole = i;
         }
     }
-    map->slots[hole].value = NULL;
+    map->places[hole].value = NULL;
     if (map->capacity > FIRST_CAPACITY && 8 * map->count < map->capacity)
         (void)resize(map, map->capacity / 2); /* without memory for it, it stays as it is */
 }

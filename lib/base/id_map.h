@@ -2,7 +2,7 @@
 /* id_map.h -- from a number to what it names: open addressing, at most three quarters full, and
  * seldom less than an eighth.
  *
- *   slots: | id, value | – | id, value | id, value | …   a power of two; value NULL: empty
+ *   places: | id, value | – | id, value | id, value | …   a power of two; value NULL: empty
  */
 #ifndef BASE_ID_MAP_H
 #define BASE_ID_MAP_H
@@ -11,17 +11,17 @@
 
 #include "memory.h"
 
-struct id_map_slot {
+struct id_map_place {
     uint64_t id;
     void *value;
 };
 
-/* For each entry of a map that grows: the slots are at least three eighths full. */
-#define ID_MAP_ENTRY_BYTES_MAX (3 * sizeof(struct id_map_slot))
+/* For each entry of a map that grows: the places are at least three eighths full. */
+#define ID_MAP_ENTRY_BYTES_MAX (3 * sizeof(struct id_map_place))
 
 struct id_map {
     const struct memory *memory;
-    struct id_map_slot *slots;
+    struct id_map_place *places;
     size_t capacity;
     size_t count;
 };

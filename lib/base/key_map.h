@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* key_map.h -- from a run of bytes (a name, an identity) to what it names. The entries are in the
- * things that are named, so the map has a slot for each and no copy of a key.
+ * things that are named, so the map has a place for each and no copy of a key.
  *
  *   struct variable {
  *       struct key_entry by_name;

@@ -34,7 +34,7 @@
 #define NEVER_US UINT64_MAX
 
 /* A stream of the session to one ps: the call that carries it now. */
-struct stream_slot {
+struct stream_place {
     struct rpc_call *call; /* NULL: none */
     uint64_t generation;
 };
@@ -42,7 +42,7 @@ struct stream_slot {
 struct peer {
     const char *address;             /* the session's; "" when unknown */
     struct rpc_channel *channels[2]; /* for pushes; for pulls, leases and all else. NULL: not yet */
-    struct stream_slot streams[2];
+    struct stream_place streams[2];
     uint64_t heard_us; /* 0: never */
 };
 

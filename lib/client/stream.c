@@ -27,7 +27,7 @@ static uint64_t random_bits(struct sumac_client *client)
     return bits ^ bits >> 31;
 }
 
-static struct stream_slot *slot_of(const struct stream_tag *tag)
+static struct stream_place *place_of(const struct stream_tag *tag)
 {
     assert(tag->ps < tag->client->peer_count);
     return &tag->client->peers[tag->ps].streams[tag->stream_kind];
@@ -47,7 +47,7 @@ static void stream_writable(struct rpc_call *call)
 {
     const struct stream_tag *tag = rpc_call_user(call);
 
-    if (slot_of(tag)->call != call || !rpc_call_writable(call))
+    if (place_of(tag)->call != call || !rpc_call_writable(call))
         return;
     struct session_event event = stream_event(tag, SESSION_EVENT_STREAM_WRITABLE);
     client_step(tag->client, &event);
@@ -85,8 +85,8 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
     struct session_event event = stream_event(tag, SESSION_EVENT_STREAM_LOST);
 
     event.error = error;
-    if (slot_of(tag)->call == call)
-        slot_of(tag)->call = NULL;
+    if (place_of(tag)->call == call)
+        place_of(tag)->call = NULL;
     client_step(tag->client, &event);
     free(tag);
 }
@@ -110,9 +110,9 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
     assert(client->session != NULL); /* what begins then would be nobody's */
     assert(effect->ps < client->peer_count);
     const enum session_stream_kind kind = effect->stream_kind;
-    struct stream_slot *slot = &client->peers[effect->ps].streams[kind];
-    assert(effect->generation > slot->generation); /* an older stream is never begun again */
-    slot->generation = effect->generation;
+    struct stream_place *place = &client->peers[effect->ps].streams[kind];
+    assert(effect->generation > place->generation); /* an older stream is never begun again */
+    place->generation = effect->generation;
     struct rpc_channel *channel = client_channel(client, effect->ps, (int)kind);
     struct stream_tag *tag = malloc(sizeof *tag);
     if (tag != NULL)
@@ -120,10 +120,10 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
             .client = client,
             .ps = effect->ps,
             .stream_kind = kind,
-            .generation = slot->generation};
-    if (slot->call != NULL)
-        rpc_call_cancel(slot->call); /* an older stream that has not noticed yet */
-    slot->call = NULL;
+            .generation = place->generation};
+    if (place->call != NULL)
+        rpc_call_cancel(place->call); /* an older stream that has not noticed yet */
+    place->call = NULL;
     const unsigned method = kind == SESSION_PUSH_STREAM ? WIRE_TRANSFER_PUSH : WIRE_TRANSFER_PULL;
     if (channel != NULL && tag != NULL &&
         rpc_channel_call(
@@ -133,10 +133,10 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
                 .method = method,
                 .handler = &stream_handlers[kind],
                 .user = tag},
-            &slot->call) == SUMAC_OK)
+            &place->call) == SUMAC_OK)
         return true;
     free(tag);
-    slot->call = NULL;
+    place->call = NULL;
     return false;
 }
 
@@ -252,10 +252,10 @@ static void do_addresses(struct sumac_client *client, const struct session_effec
 static void do_close_stream(struct sumac_client *client, const struct session_effect *effect)
 {
     assert(effect->ps < client->peer_count);
-    struct stream_slot *slot = &client->peers[effect->ps].streams[effect->stream_kind];
-    if (slot->call != NULL)
-        rpc_call_cancel(slot->call);
-    slot->call = NULL;
+    struct stream_place *place = &client->peers[effect->ps].streams[effect->stream_kind];
+    if (place->call != NULL)
+        rpc_call_cancel(place->call);
+    place->call = NULL;
 }
 
 static bool reserve_payload(struct sumac_client *client, uint32_t count)

@@ -13,7 +13,7 @@ static struct part *find_part(struct session *session, const struct link *link, 
 {
     if (sequence <= session->acked_through || sequence > session->last_sequence)
         return NULL;
-    struct push *push = slot_of(session, sequence)->push;
+    struct push *push = place_of(session, sequence)->push;
     assert(push == NULL || push->sequence == sequence);
     for (uint32_t i = 0; push != NULL && i < push->part_count; i++)
         if (push->parts[i].link == link && !push->parts[i].done)
@@ -93,8 +93,8 @@ static void on_refused(struct session *session, struct link *link, const wire_re
 static void complete(struct session *session, struct push *push)
 {
     assert(push->done_count == push->part_count);
-    assert(slot_of(session, push->sequence)->push == push);
-    slot_of(session, push->sequence)->push = NULL;
+    assert(place_of(session, push->sequence)->push == push);
+    place_of(session, push->sequence)->push = NULL;
     if (!push->refused) {
         push_over(session, push, NULL);
         return;
@@ -161,22 +161,22 @@ static bool may_commit(const struct session *session, const struct push *push)
 
 /* The clock is said to every ps with the commit at a step's end, whether or not the step pushed
  * there. */
-static void commit_one(struct session *session, struct slot *slot)
+static void commit_one(struct session *session, struct window_place *place)
 {
     session->commit_through++;
     assert(session->commit_through <= session->last_sequence);
-    assert(slot->push == NULL || slot->push->sequence == session->commit_through);
-    for (uint32_t i = 0; slot->push != NULL && i < slot->push->part_count; i++) {
-        struct part *part = &slot->push->parts[i];
+    assert(place->push == NULL || place->push->sequence == session->commit_through);
+    for (uint32_t i = 0; place->push != NULL && i < place->push->part_count; i++) {
+        struct part *part = &place->push->parts[i];
         if (part->done || part->eager)
             continue; /* its ps knows */
         part->link->commit_due = true;
         link_touch(session, part->link);
     }
-    if (slot->steps == 0)
+    if (place->steps == 0)
         return;
-    session->clock += slot->steps;
-    slot->steps = 0;
+    session->clock += place->steps;
+    place->steps = 0;
     for (uint32_t i = 0; i < session->link_count; i++) {
         link_touch(session, &session->links[i]);
         if (!holds(session, RULE_clock_to_every_ps))
@@ -187,13 +187,13 @@ static void commit_one(struct session *session, struct slot *slot)
 void commit_advance(struct session *session)
 {
     while (session->commit_through < session->last_sequence) {
-        struct slot *slot = slot_of(session, session->commit_through + 1);
-        if (!may_commit(session, slot->push))
+        struct window_place *place = place_of(session, session->commit_through + 1);
+        if (!may_commit(session, place->push))
             break;
-        commit_one(session, slot);
+        commit_one(session, place);
     }
     while (session->acked_through < session->commit_through &&
-           slot_of(session, session->acked_through + 1)->push == NULL)
+           place_of(session, session->acked_through + 1)->push == NULL)
         session->acked_through++;
     assert(session->acked_through <= session->commit_through);
 }

@@ -238,7 +238,7 @@ static void finish_step(struct session *session)
 {
     assert(session->commit_through <= session->last_sequence);
     if (session->last_sequence > session->commit_through) {
-        slot_of(session, session->last_sequence)->steps++;
+        place_of(session, session->last_sequence)->steps++;
         return;
     }
     session->clock++;
@@ -289,9 +289,9 @@ static void admit(struct session *session, struct push *push)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
-    assert(slot_of(session, push->sequence)->push == NULL);
-    *slot_of(session, push->sequence) =
-        (struct slot){.push = push, .steps = push->finishes_step ? 1 : 0};
+    assert(place_of(session, push->sequence)->push == NULL);
+    *place_of(session, push->sequence) =
+        (struct window_place){.push = push, .steps = push->finishes_step ? 1 : 0};
     for (uint32_t i = 0; i < push->part_count; i++)
         append_part(session, &push->parts[i]);
 }
@@ -459,10 +459,10 @@ void pushes_end(struct session *session, const wire_closed *closed)
 {
     assert(session->phase == PHASE_OVER);
     for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
-        struct slot *slot = slot_of(session, n);
-        if (slot->push != NULL)
-            end_one(session, slot->push, closed);
-        *slot = (struct slot){0};
+        struct window_place *place = place_of(session, n);
+        if (place->push != NULL)
+            end_one(session, place->push, closed);
+        *place = (struct window_place){0};
     }
     session->acked_through = session->last_sequence;
     session->refused_count = 0;

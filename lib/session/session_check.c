@@ -55,22 +55,22 @@ static void check_window(struct sums *sums)
     uint32_t refused = 0;
 
     for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
-        const struct slot *slot = &session->window[n % WINDOW];
-        if (slot->push == NULL)
+        const struct window_place *place = &session->window[n % WINDOW];
+        if (place->push == NULL)
             continue;
-        if (slot->push->sequence != n) {
+        if (place->push->sequence != n) {
             check_object(
                 sums->check, "push %" PRIu64 " is in the place of push %" PRIu64,
-                slot->push->sequence, n);
+                place->push->sequence, n);
             return;
         }
-        if (n <= session->commit_through && slot->steps != 0)
+        if (n <= session->commit_through && place->steps != 0)
             check_object(
                 sums->check,
                 "push %" PRIu64 " is committed, and %u steps that end with it are not counted", n,
-                slot->steps);
-        check_push(sums, slot->push);
-        refused += slot->push->refused;
+                place->steps);
+        check_push(sums, place->push);
+        refused += place->push->refused;
     }
     check_same(sums->check, session->refused_count, refused, "voided pushes", "the window");
 }

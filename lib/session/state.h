@@ -209,7 +209,7 @@ enum phase {
     PHASE_OVER
 };
 
-struct slot {
+struct window_place {
     struct push *push; /* NULL: done, if its sequence is in the window */
     uint32_t steps;    /* that end with it */
 };
@@ -252,7 +252,7 @@ struct session {
     uint32_t link_count;
     struct link *touched; /* something may go out there */
 
-    struct slot window[WINDOW];
+    struct window_place window[WINDOW];
     LIST(struct push) waiting;
     uint32_t waiting_count;
     uint64_t submitted, admitted;
@@ -272,7 +272,7 @@ static inline bool holds(const struct session *session, enum rule rule)
     return rule_holds(session->config.broken, rule);
 }
 
-static inline struct slot *slot_of(struct session *session, uint64_t sequence)
+static inline struct window_place *place_of(struct session *session, uint64_t sequence)
 {
     return &session->window[sequence % WINDOW];
 }

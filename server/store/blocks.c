@@ -65,10 +65,10 @@ static uint64_t view_bytes_max(const struct store *store)
 /* The maps of ids, and ps 0's records. */
 static uint64_t bytes_beside_pool(const struct store *store)
 {
-    const size_t slots =
+    const size_t places =
         store->shards.capacity + store->by_id.capacity + store->names.hashes.capacity;
 
-    return slots * sizeof(struct id_map_slot) + store->record_bytes;
+    return places * sizeof(struct id_map_place) + store->record_bytes;
 }
 
 /* Old blocks and the spare ones that come of them share one bound. What new variables find beside

@@ -250,7 +250,7 @@ static void a_map_of_few_ids_is_small_again(void **state)
     for (uint64_t id = 0; id < 9990; id++)
         id_map_remove(&map, id);
 
-    assert_true(fixture->bytes_taken <= 128 * sizeof(struct id_map_slot));
+    assert_true(fixture->bytes_taken <= 128 * sizeof(struct id_map_place));
     for (uint64_t id = 0; id < 10000; id++)
         assert_ptr_equal(id_map_get(&map, id), id < 9990 ? NULL : &thing);
     id_map_deinit(&map);
