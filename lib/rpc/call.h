@@ -81,6 +81,9 @@ struct rpc_call {
     void *user;
     const wire_type *incoming; /* NULL: nothing is received */
 
+    /* Beside the three states: what it is from its beginning on (the first two), and what has
+     * happened to it, once and for good, in any order: no move of these can be wrong but back, and
+     * there is none. */
     bool own;            /* server: of health or reflection, which end with the server's draining */
     bool answers_once;   /* server: the message sent first carries the status OK */
     bool greeted;        /* this end's initial metadata was sent */

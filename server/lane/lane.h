@@ -4,11 +4,12 @@
  *
  * lane_step takes one event and gives effects: no socket, file, clock, lock, thread or malloc
  * inside. The ps (server/ps.c) and the simulator (tests/sim) run the same objects. Time and
- * randomness are fields of events. One event never works much longer than a millisecond, whatever a
- * peer asks: vector work above LANE_INLINE_BYTES is an effect, COMPUTE, that the driver runs in
- * slices while it keeps delivering events; long pulls go out a message at a time, and lists of
- * variables a page at a time; and what a step does is counted (lane_has_time, step.h), so
- * that the rest goes on with the next event, for which a WAKE asks at once.
+ * randomness are fields of events. One event seldom works much longer than a millisecond: vector
+ * work above LANE_INLINE_BYTES is an effect, COMPUTE, that the driver runs in slices while it keeps
+ * delivering events; long pulls go out a message at a time, and lists of variables a page at a
+ * time; and what a step does is counted (lane_has_time, step.h), so that the rest goes on with the
+ * next event, for which a WAKE asks at once. What is left is bounded by what one message may name:
+ * docs/ARCHITECTURE.md says which, and for how long.
  *
  * Its neighbour on ps 0 is the judge (judge.h). A lane hears of it by orders and tells it by
  * reports, on a stream as any other: that of ps 0's own lane stays in the process (ps_core.h).

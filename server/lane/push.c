@@ -277,8 +277,11 @@ static bool receive(
     assert(part->session == stream->session);
     lane_piece_mark(lane, part);
     lane->work += header->n_pieces;
-    for (size_t i = 0; i < header->n_pieces; i++)
+    for (size_t i = 0; i < header->n_pieces; i++) {
+        if (header->n_pieces - i > STORE_SHARDS_AHEAD)
+            store_shard_comes(&lane->store, header->pieces[i + STORE_SHARDS_AHEAD]->shard_id);
         take_piece(lane, part, header->pieces[i], payload);
+    }
     if (header->last)
         end(lane, stream, part);
     return stream->state != STREAM_ENDED;

@@ -177,6 +177,14 @@ static inline void store_shard_soon(const struct shard *shard)
     __builtin_prefetch(shard);
     __builtin_prefetch(&shard->of_user);
 }
+#define STORE_SHARDS_AHEAD 12u
+static inline void store_shard_comes(const struct store *store, uint64_t shard_id)
+{
+    const struct shard *shard = store_shard(store, shard_id);
+
+    if (shard != NULL)
+        store_shard_soon(shard);
+}
 static inline void store_use(struct shard *shard) { shard->users++; }
 /* How many blocks a list of so many bytes has. */
 static inline uint64_t store_blocks_of(const struct variable *variable, uint64_t bytes)

@@ -212,6 +212,7 @@ void lane_reports_assigned_again(struct lane *lane)
 {
     for (const struct variable *variable = lane->store.variables.first; variable != NULL;
          variable = variable->in_store.next) {
+        lane->work++;
         if (variable->assigned)
             lane_report_assigned(lane, variable);
     }

@@ -47,6 +47,9 @@ void lane_peer_deinit(struct lane *lane)
     lane->peers = NULL;
 }
 
+/* A walk, of a few microseconds at most: there are sessions_max open ones and CLOSED_SESSIONS_MAX
+ * others, and only a stream's hello and what is said of a session's end look for one. A push and a
+ * pull have theirs by their stream. */
 struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16])
 {
     struct lane_session *session = find_from(lane->sessions.first, id);

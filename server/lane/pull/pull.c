@@ -236,22 +236,15 @@ static void keep_pieces(struct lane *lane, struct lane_pull *pull, const wire_pu
     lane->work += pull->kept_count / PIECES_PER_WORK;
 }
 
-static void fetch(const struct lane *lane, uint64_t shard_id)
-{
-    const struct shard *shard = store_shard(&lane->store, shard_id);
-
-    if (shard != NULL)
-        store_shard_soon(shard);
-}
-
 bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     wire_piece piece = WIRE_PIECE_INIT;
 
     assert(pull->error.status == SUMAC_OK);
     while (lane_pull_is_being_read(pull) && lane_has_time(lane)) {
-        if (pull->kept_count - pull->piece_count > PIECES_AHEAD)
-            fetch(lane, pull->pieces[pull->piece_count + PIECES_AHEAD].shard_id);
+        if (pull->kept_count - pull->piece_count > STORE_SHARDS_AHEAD)
+            store_shard_comes(
+                &lane->store, pull->pieces[pull->piece_count + STORE_SHARDS_AHEAD].shard_id);
         const struct pull_piece *kept = &pull->pieces[pull->piece_count];
         piece.shard_id = kept->shard_id;
         piece.offset_bytes = kept->offset;

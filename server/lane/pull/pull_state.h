@@ -71,12 +71,10 @@ static inline bool lane_pull_is_being_read(const struct lane_pull *pull)
     return pull->piece_count < pull->kept_count && pull->error.status == SUMAC_OK;
 }
 
-#define PIECES_AHEAD 12u
-
 static inline void lane_pull_fetch_ahead(const struct lane_pull *pull, uint32_t piece)
 {
-    if (pull->piece_count - piece > PIECES_AHEAD)
-        store_shard_soon(pull->pieces[piece + PIECES_AHEAD].shard);
+    if (pull->piece_count - piece > STORE_SHARDS_AHEAD)
+        store_shard_soon(pull->pieces[piece + STORE_SHARDS_AHEAD].shard);
 }
 
 /* Look at more of the pieces that it keeps, as the step has time. False: some are left, or no time
