@@ -252,6 +252,28 @@ static void what_an_initializer_does_not_have_is_no_difference(void **state)
     assert_int_equal(definition_compare("W", &before, &after, &error), SUMAC_OK);
 }
 
+static void a_cap_that_was_not_given_is_not_written(void **state)
+{
+    (void)state;
+    struct given given;
+    struct arena arena;
+    wire_variable message = WIRE_VARIABLE_INIT;
+
+    (void)give(&given);
+    given.partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_MAX_SIZE;
+    given.partitioner.max_shard_bytes = 100;
+    given.partitioner.max_shards = 0;
+    const struct definition definition = read(&given.variable);
+
+    arena_init(&arena, &memory_heap, 1 << 16);
+
+    assert_true(definition_write(&definition, &arena, &message)); /* when */
+
+    assert_int_equal(message.partitioner->max_shard_bytes, 100); /* then */
+    assert_int_equal(message.partitioner->max_shards, 0);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +283,7 @@ int main(void)
         cmocka_unit_test(what_is_refused_is_not_read),
         cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
         cmocka_unit_test(what_an_initializer_does_not_have_is_no_difference),
+        cmocka_unit_test(a_cap_that_was_not_given_is_not_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* device.c -- devices through their table: queues run what they are given in order, and at once. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -204,6 +205,20 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
     device_close(device);
 }
 
+/* Armed: the next thread of a queue that waits for anything meets the test first. */
+static atomic_bool is_armed;
+static pthread_barrier_t about_to_wait;
+
+int __real_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
+
+int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex)
+{
+    if (atomic_exchange(&is_armed, false))
+        pthread_barrier_wait(&about_to_wait);
+    return __real_pthread_cond_wait(changed, mutex);
+}
+
 /* The second queue's job is held up by the first one's, which waits for the test. */
 static void a_queue_awaits_what_was_recorded_in_another(void **state)
 {
@@ -216,14 +231,21 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
     pthread_barrier_t meeting;
     pthread_barrier_init(&meeting, NULL, 2);
     uint64_t number = 0;
-    struct job held = {.meeting = &meeting};
+    pthread_barrier_t together;
+    pthread_barrier_init(&together, NULL, 2);
+    pthread_barrier_init(&about_to_wait, NULL, 2);
+    struct job held = {.meeting = &meeting}, ready = {.meeting = &together};
     struct digit first = {&number, 1}, second = {&number, 2};
 
     device_run(queues[0], work, &held); /* when */
     device_run(queues[0], append_digit, &first);
     device_record(queues[0], event);
+    device_run(queues[1], work, &ready);
     device_await(queues[1], event);
     device_run(queues[1], append_digit, &second);
+    atomic_store(&is_armed, true);
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&about_to_wait); /* the second queue can do nothing more */
     pthread_barrier_wait(&meeting);
     assert_int_equal(device_wait(queues[1]), SUMAC_OK);
 
@@ -235,6 +257,8 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
         device_close(devices[i]);
     }
     pthread_barrier_destroy(&meeting);
+    pthread_barrier_destroy(&together);
+    pthread_barrier_destroy(&about_to_wait);
 }
 
 static void an_event_that_nothing_recorded_holds_nobody_up(void **state)

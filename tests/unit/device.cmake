@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(device USES worker)
+target_link_options(unit_device PRIVATE -Wl,--wrap=pthread_cond_wait) # says when a thread would wait

@@ -146,6 +146,36 @@ static void a_long_name_of_a_task_is_whole_in_lists_and_stats(void **state)
               "staged 0\n");
 }
 
+static void times_are_in_ms_and_pushes_weigh_what_their_workers_said(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk); /* given */
+    struct talk_part heavy = part(1, 0);
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &request.base};
+    struct lane_effects effects;
+    struct lane_numbers numbers;
+
+    talk->now_us += 3000;
+    heavy.weight = 2.5;
+    talk_part(talk, stream, &heavy);
+    talk_commit(talk, stream, 1, 0, 0);
+    send(talk, stream, 1, 0); /* once more */
+    call.now_us = talk->now_us + 5000;
+
+    ps_core_step(talk->core, &call, &effects); /* when */
+
+    ps_core_numbers(talk->core, &numbers); /* then */
+    assert_int_equal(numbers.uptime_ms, 8);
+    assert_int_equal(numbers.view_bytes_max, 4 * sizeof(float)); /* as much as the values */
+    const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply;
+    assert_int_equal(said->n_sessions, 1);
+    assert_int_equal(said->sessions[0]->last_heard_ms, 5);
+    assert_int_equal(said->sessions[0]->duplicates, 1);
+    assert_number_equal(said->sessions[0]->weight, 2.5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +184,7 @@ int main(void)
         talk_test(lists_and_stats_need_no_session),
         talk_test(the_numbers_of_a_ps_are_those_of_stats),
         talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
+        talk_test(times_are_in_ms_and_pushes_weigh_what_their_workers_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

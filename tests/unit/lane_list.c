@@ -15,52 +15,55 @@
 #define SHARDS_MAX 4096u
 #define ANSWER_BYTES_MAX (1u << 20)
 
-/* Published variables 1, 2, …, each of `shards` shards of one float32, all of them here. */
-static void add_variables(struct talk *talk, uint64_t count, uint32_t shards)
+/* Variable `id` of `shards` shards of one float32, all of them here. Nobody may use it yet. */
+static void add_variable(struct talk *talk, uint64_t id, uint32_t shards)
 {
     static wire_shard shard[SHARDS_MAX];
     static wire_shard *pointers[SHARDS_MAX];
+    char name[32];
+    uint64_t shape[] = {shards};
+    wire_function own = WIRE_FUNCTION_INIT;
+    wire_initializer values = WIRE_INITIALIZER_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_add_shards add = WIRE_ADD_SHARDS_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    for (uint64_t id = 1; id <= count; id++) {
-        char name[32];
-        uint64_t shape[] = {shards};
-        wire_function own = WIRE_FUNCTION_INIT;
-        wire_initializer values = WIRE_INITIALIZER_INIT;
-        wire_variable variable = WIRE_VARIABLE_INIT;
-        wire_add_shards add = WIRE_ADD_SHARDS_INIT;
-        wire_publish publish = WIRE_PUBLISH_INIT;
-        wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-        for (uint32_t i = 0; i < shards; i++) {
-            shard[i] = (wire_shard)WIRE_SHARD_INIT;
-            shard[i].shard_id = id * 100000 + i;
-            shard[i].ps = 1;
-            shard[i].first_row = i;
-            shard[i].rows = 1;
-            shard[i].bytes = 4;
-            pointers[i] = &shard[i];
-        }
-        (void)snprintf(name, sizeof name, "v%" PRIu64, id);
-        own.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
-        values.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
-        variable.name = name;
-        variable.variable_id = id;
-        variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-        variable.shape = shape;
-        variable.n_shape = 1;
-        variable.function = &own;
-        variable.initializer = &values;
-        variable.shards = pointers;
-        variable.n_shards = shards;
-        add.variable = &variable;
-        order.add_shards = &add;
-        talk_order(talk, &order);
-        publish.variable_id = id;
-        order.add_shards = NULL;
-        order.publish = &publish;
-        talk_order(talk, &order);
-        talk_forget(talk);
+    for (uint32_t i = 0; i < shards; i++) {
+        shard[i] = (wire_shard)WIRE_SHARD_INIT;
+        shard[i].shard_id = id * 100000 + i;
+        shard[i].ps = 1;
+        shard[i].first_row = i;
+        shard[i].rows = 1;
+        shard[i].bytes = 4;
+        pointers[i] = &shard[i];
     }
+    (void)snprintf(name, sizeof name, "v%" PRIu64, id);
+    own.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
+    values.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
+    variable.name = name;
+    variable.variable_id = id;
+    variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    variable.shape = shape;
+    variable.n_shape = 1;
+    variable.function = &own;
+    variable.initializer = &values;
+    variable.shards = pointers;
+    variable.n_shards = shards;
+    add.variable = &variable;
+    order.add_shards = &add;
+    talk_order(talk, &order);
+    talk_forget(talk);
+}
+
+static void publish(struct talk *talk, uint64_t id)
+{
+    wire_publish publish = WIRE_PUBLISH_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    publish.variable_id = id;
+    order.publish = &publish;
+    talk_order(talk, &order);
+    talk_forget(talk);
 }
 
 static void begin(struct talk *talk, uint64_t count, uint32_t shards)
@@ -68,7 +71,10 @@ static void begin(struct talk *talk, uint64_t count, uint32_t shards)
     const struct lane_config config = talk_config();
 
     talk_start(talk, &config);
-    add_variables(talk, count, shards);
+    for (uint64_t id = 1; id <= count; id++) {
+        add_variable(talk, id, shards);
+        publish(talk, id);
+    }
 }
 
 /* The answer, lent until the next step; NULL: the call was failed, and the transcript says how. */
@@ -300,6 +306,39 @@ static void statistics_name_so_many_waits_and_count_the_others(void **state)
     talk_compute(talk);
 }
 
+/* 1500 shards are counted with about 100 kB, and a page has 256 KiB. */
+static void a_page_that_is_full_ends(void **state)
+{
+    struct talk *const talk = *state;
+    const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
+    begin(talk, 3, 1500);
+
+    const wire_list_reply *page = list(talk, &request);
+
+    assert_int_equal(page->n_variables, 2);
+    assert_true(page->more);
+}
+
+static void a_variable_that_is_being_made_is_not_known(void **state)
+{
+    struct talk *const talk = *state;
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    char *names[] = {"v2"};
+
+    begin(talk, 1, 1);
+    add_variable(talk, 2, 1);
+
+    assert_int_equal(list(talk, &request)->n_variables, 1);
+    request.names = names;
+    request.n_names = 1;
+    assert_null(list(talk, &request));
+    talk_expect(talk, "failed UNKNOWN_VARIABLE\n");
+
+    publish(talk, 2);
+    assert_int_equal(list(talk, &request)->n_variables, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +350,8 @@ int main(void)
         talk_test(a_name_that_is_not_known_is_said),
         talk_test(statistics_count_the_sessions_that_they_leave_out),
         talk_test(statistics_name_so_many_waits_and_count_the_others),
+        talk_test(a_page_that_is_full_ends),
+        talk_test(a_variable_that_is_being_made_is_not_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,26 @@ static void variables_and_shards_take_their_turns_on_the_ps_alike(void **state)
     assert_int_equal(placement_next_ps(&counter, 3), 0);
 }
 
+static void a_row_that_is_larger_than_a_shard_may_be_has_its_own(void **state)
+{
+    (void)state;
+    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
+
+    rule.max_shard_bytes = 4;
+
+    assert_int_equal(count_of(&rule, 10, 3), 10); /* rows of 12 bytes */
+}
+
+static void rows_of_no_bytes_are_one_shard(void **state)
+{
+    (void)state;
+    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
+
+    rule.max_shards = 100;
+
+    assert_int_equal(count_of(&rule, 5, 0), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +180,8 @@ int main(void)
         cmocka_unit_test(fixed_shards_without_a_number_is_refused),
         cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
         cmocka_unit_test(variables_and_shards_take_their_turns_on_the_ps_alike),
+        cmocka_unit_test(a_row_that_is_larger_than_a_shard_may_be_has_its_own),
+        cmocka_unit_test(rows_of_no_bytes_are_one_shard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
