@@ -175,6 +175,7 @@ struct link {
     uint64_t sent_us;
     uint32_t piece_scratch; /* pieces of the push or pull being taken in */
     bool gone;              /* its ps was terminated: no stream is opened to it any more */
+    bool asked_for_end;     /* it ended a stream as of no session, and was asked once more */
     bool knows_grant;
     uint64_t grant_bytes;
     uint64_t counted_bytes;                     /* of it, by parts sent and not done */

@@ -219,11 +219,47 @@ static void break_stream(
     links_check(session); /* it asks for the tick at which this ps is given up */
 }
 
-/* The remedy is another call: the same, asked again, would end the next stream. */
-static bool is_of_what_was_asked(const struct sumac_error *given)
+/* The same again would end the next stream, too. A reason that is a want of room does not end a
+ * push stream for good: acked_through, said first on the next one, makes room. */
+static bool is_of_what_was_said(const struct sumac_error *given, enum session_stream_kind kind)
 {
-    return given != NULL && given->status != SUMAC_OK && given->reason < SUMAC_REASON_PS_MISSING &&
-           !is_worth_retrying(given);
+    if (given == NULL || given->status == SUMAC_OK || given->reason >= SUMAC_REASON_PS_MISSING)
+        return false;
+    const bool of_room = given->reason == SUMAC_REASON_TOO_MANY_IN_FLIGHT ||
+                         given->reason == SUMAC_REASON_TOO_MANY_REFUSED ||
+                         given->reason == SUMAC_REASON_OUT_OF_MEMORY;
+    return !(of_room && kind == SESSION_PUSH_STREAM) && !is_worth_retrying(given);
+}
+
+/* The ps has no such session. Of a push stream it is asked once more: its answer to the next hello,
+ * CLOSED or REJOIN, says which pushes count. */
+static bool
+is_of_no_session(struct link *link, enum session_stream_kind kind, const struct sumac_error *given)
+{
+    if (given == NULL || given->reason < SUMAC_REASON_SESSION_UNKNOWN ||
+        given->reason >= SUMAC_REASON_STATE_LOST)
+        return false;
+    const bool again = kind == SESSION_PUSH_STREAM && !link->asked_for_end;
+    link->asked_for_end = true;
+    return !again;
+}
+
+/* Its reason leaves nothing that the next stream could do. While the session leaves, the answer to
+ * the leave says how it ended. */
+static void end_by_stream(
+    struct session *session, const struct link *link, enum session_stream_kind kind,
+    const struct sumac_error *given)
+{
+    struct sumac_error error;
+
+    assert(session->phase != PHASE_OVER);
+    if (session->phase == PHASE_LEAVING)
+        return;
+    (void)fail(
+        &error, given->status, given->reason, "ps %" PRIu32 " at %s ended the %s stream: %s",
+        link->ps, ps_address(session, link->ps), kind == SESSION_PUSH_STREAM ? "push" : "pull",
+        given->text);
+    session_end(session, &error, NULL);
 }
 
 void stream_lost(struct session *session, const struct session_event *event)
@@ -237,11 +273,17 @@ void stream_lost(struct session *session, const struct session_event *event)
     shut(stream);
     if (is_final(session, link, event->error))
         return;
-    if (event->stream_kind == SESSION_PULL_STREAM && is_of_what_was_asked(event->error))
+    const enum session_stream_kind kind = event->stream_kind;
+    const bool of_what_was_said = is_of_what_was_said(event->error, kind);
+    if (is_of_no_session(link, kind, event->error) ||
+        (of_what_was_said && kind == SESSION_PUSH_STREAM)) {
+        end_by_stream(session, link, kind, event->error);
+        return;
+    }
+    if (of_what_was_said)
         requests_fail(session, link, event->error);
     break_stream(
-        session, link, event->stream_kind,
-        event->error != NULL ? event->error->text : "no reason given");
+        session, link, kind, event->error != NULL ? event->error->text : "no reason given");
 }
 
 static void check_stream(struct session *session, struct link *link, enum session_stream_kind kind)

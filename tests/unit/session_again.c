@@ -199,6 +199,148 @@ static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
     talk_close(&talk);
 }
 
+/* ---- what a stream ends with */
+
+/* A push is under way; ps 1 ends that stream. */
+static void end_stream_of_a_push(
+    struct talk *talk, enum session_stream_kind kind, const struct sumac_error *end)
+{
+    uint8_t into[4];
+    const struct session_piece piece = talk_piece(1, 11, into, sizeof into);
+    const struct session_pull pull = {.token = 2, .pieces = &piece, .piece_count = 1};
+
+    talk_open(talk, 2);
+    talk_push_out(talk, 1, 2);
+    if (kind == SESSION_PULL_STREAM)
+        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_ended(talk, 1, kind, end);
+}
+
+static void assert_ended_with(const struct talk *talk, const struct sumac_error *end)
+{
+    const struct session_effect *ended = talk_find(talk, SESSION_EFFECT_ENDED);
+    const struct session_effect *pushed = talk_find(talk, SESSION_EFFECT_PUSHED);
+
+    assert_non_null(ended);
+    assert_int_equal(ended->error.status, end->status);
+    assert_int_equal(ended->error.reason, end->reason);
+    assert_non_null(strstr(ended->error.text, "ps 1 at h1:2222"));
+    assert_non_null(strstr(ended->error.text, end->text));
+    assert_non_null(pushed); /* its caller does not wait for good */
+    assert_int_equal(pushed->error.reason, end->reason);
+    assert_true(talk_state(talk).ended);
+}
+
+/* The parts that would be sent again are what ended it. */
+static void a_push_stream_that_ends_for_what_was_said_ends_the_session(void **state)
+{
+    (void)state;
+    static const struct sumac_error ends[] = {
+        {SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"},
+        {SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, "WITHDRAW"},
+        {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MESSAGE_TOO_LARGE, "a header of 2 MiB"},
+        {SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSPECIFIED, "no such method"}};
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct talk talk;
+        end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &ends[i]);
+        assert_ended_with(&talk, &ends[i]);
+        talk_close(&talk);
+    }
+}
+
+static void a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again(void **state)
+{
+    (void)state;
+    static const struct sumac_error ends[] = {
+        {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT, "1024 parts"},
+        {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_REFUSED, "1024 refused"},
+        {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a part"},
+        {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY, "too many streams"},
+        {SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "no hello"},
+        {SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED, "a later one"},
+        {SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "too many calls"},
+        {SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "Socket closed"},
+        {SUMAC_OK, SUMAC_REASON_UNSPECIFIED, ""}};
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct talk talk;
+        end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &ends[i]);
+        assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+        talk_tick_when_due(&talk);
+        assert_int_equal(talk.generation[1][SESSION_PUSH_STREAM], 2);
+        talk_close(&talk);
+    }
+}
+
+static const struct sumac_error of_no_session = {
+    SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN, "of no session that is open"};
+
+/* A ps that has closed a session says CLOSED to its next hello, and with it which pushes count. */
+static void a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &of_no_session);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_tick_when_due(&talk);
+    assert_int_equal(talk.generation[1][SESSION_PUSH_STREAM], 2);
+    talk_hello(&talk, 1);
+    talk_greet(&talk, 1);
+    talk_closed(&talk, 1, true, 1, 0);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_OK);
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_CLOSED);
+    talk_close(&talk);
+}
+
+static void one_that_ends_so_again_ends_the_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    end_stream_of_a_push(&talk, SESSION_PUSH_STREAM, &of_no_session);
+    talk_tick_when_due(&talk);
+    talk_hello(&talk, 1);
+    talk_greet(&talk, 1);
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &of_no_session);
+
+    assert_ended_with(&talk, &of_no_session);
+    talk_close(&talk);
+}
+
+static void a_pull_stream_of_no_session_ends_the_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    end_stream_of_a_push(&talk, SESSION_PULL_STREAM, &of_no_session);
+
+    assert_ended_with(&talk, &of_no_session);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, of_no_session.reason);
+    talk_close(&talk);
+}
+
+/* The answer to the leave says how the session ended. */
+static void while_the_session_leaves_no_end_of_a_stream_is_an_error(void **state)
+{
+    (void)state;
+    const struct sumac_error malformed = {
+        SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED, "a part of push 0"};
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    talk_leave(&talk);
+    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &malformed);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_left(&talk);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    talk_close(&talk);
+}
+
 /* ---- a wait says why */
 
 static const struct sumac_error short_of_memory = {
@@ -288,6 +430,12 @@ int main(void)
         cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
         cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
+        cmocka_unit_test(a_push_stream_that_ends_for_what_was_said_ends_the_session),
+        cmocka_unit_test(a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again),
+        cmocka_unit_test(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts),
+        cmocka_unit_test(one_that_ends_so_again_ends_the_session),
+        cmocka_unit_test(a_pull_stream_of_no_session_ends_the_session),
+        cmocka_unit_test(while_the_session_leaves_no_end_of_a_stream_is_an_error),
         cmocka_unit_test(a_push_knows_why_a_ps_that_greets_takes_nothing),
         cmocka_unit_test(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted),
     };
