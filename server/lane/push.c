@@ -18,6 +18,20 @@ static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
         "ps %u has no memory for a part", lane->index);
 }
 
+/* A client that counts each part until it is done has this room for one that it sends again. */
+static void fail_for_versions(struct lane *lane, struct lane_stream *stream, uint64_t sequence)
+{
+    const struct lane_session *session = stream->session;
+
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
+        "push %" PRIu64 " of session %s is done on ps %u, and has come again: beside %" PRIu64
+        " bytes of parts that are not done, and %" PRIu64 " of answers, its grant of %" PRIu64
+        " has no room for the versions to be said again; wait until some are done",
+        sequence, session->task, lane->index, session->staged_bytes, session->answer_bytes,
+        lane->grant_bytes);
+}
+
 /* How to take a part whose first message this is. `before`, of this and the next: the last part
  * that is not beyond it. */
 static enum lane_part_state first_state(
@@ -253,10 +267,14 @@ static void end(struct lane *lane, struct lane_stream *stream, struct lane_part 
         return;
     }
     const bool lost = part->state == PART_DROPPED && !lane->terminating && !lane->ended;
+    const bool no_room = part->no_room;
+    const uint64_t sequence = part->sequence;
     if (part->state == PART_DUPLICATE)
         answer_again(lane, session, part);
     lane_part_destroy(lane, part);
-    if (lost)
+    if (lost && no_room)
+        fail_for_versions(lane, stream, sequence);
+    else if (lost)
         fail_for_memory(lane, stream);
 }
 

@@ -222,6 +222,29 @@ static void parts_take_of_what_answers_have_left_of_the_grant(void **state)
     assert_int_equal(session->staged_bytes, part_bytes);
 }
 
+/* A client that counts its parts until they are done has the room for it. */
+static void a_duplicate_whose_versions_find_no_room_ends_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const uint64_t stream = begin_with(talk, &config);
+    const float values[8] = {1};
+    const struct talk_part many = {
+        .sequence = 1, .eager = true, .shard = 100, .shards = 8, .values = values, .count = 1};
+
+    for (uint32_t i = 0; i < many.shards; i++)
+        talk_variable(talk, many.shard + i, 1, UPDATE_ASSIGN_ADD);
+    talk_part(talk, stream, &many);
+    for (uint64_t sequence = 2; strstr(talk->text, "refused") == NULL; sequence++)
+        send(talk, stream, sequence, sequence - 1);
+    talk_forget(talk);
+
+    talk_part(talk, stream, &many);
+
+    talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+    assert_non_null(strstr(talk->closed.text, "its grant of 8192 has no room for the versions"));
+}
+
 /* As many pushes as a client may have in flight, each of many shards, sent twice, and not one
  * answer read. */
 static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
@@ -676,6 +699,7 @@ int main(void)
         talk_test(a_session_has_so_many_voided_pushes),
         talk_test(answers_that_are_not_read_take_of_the_grant),
         talk_test(parts_take_of_what_answers_have_left_of_the_grant),
+        talk_test(a_duplicate_whose_versions_find_no_room_ends_the_stream),
         talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),
         talk_test(answers_that_fill_a_message_go_on_in_the_next),
         talk_test(the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes),

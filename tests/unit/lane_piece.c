@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_piece.c -- the pieces of a part: every sequence of full and empty ones is applied as the
- * plain loop says. */
+ * plain loop says, and versions are said in their order. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -238,12 +238,36 @@ static void a_piece_with_another_function_is_not_continued(void **state)
     expect_values(talk, &plain);
 }
 
+/* Its client knows whose version each is by their order. */
+static void a_duplicate_is_done_with_the_versions_before_a_deleted_shard(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    const float values[3] = {1, 1, 1};
+    const struct talk_part sent = {
+        .sequence = 1, .eager = true, .shard = FLOATS, .shards = 3, .values = values, .count = 1};
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    for (uint32_t i = 0; i < sent.shards; i++)
+        talk_variable(talk, sent.shard + i, 1, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_part(talk, stream, &sent);
+    talk_delete(talk, sent.shard + 1);
+    talk_forget(talk);
+
+    talk_part(talk, stream, &sent);
+
+    talk_expect(talk, "done 1 [1]\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(every_sequence_of_pieces_is_applied_as_it_says),
         talk_test(a_shard_without_rows_is_touched),
         talk_test(a_piece_with_another_function_is_not_continued),
+        talk_test(a_duplicate_is_done_with_the_versions_before_a_deleted_shard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,8 @@ struct lane_part {
     uint64_t first_us;
     double weight;
     bool non_finite_allowed;
+    bool versions_end;   /* a duplicate's: it has touched a shard without a version to be said */
+    bool no_room;        /* it is DROPPED because the grant has none for its versions */
     uint64_t room_bytes; /* what it takes of the session's grant */
     uint32_t piece_count;
     uint32_t run_count, run_capacity;
@@ -191,8 +193,9 @@ bool lane_session_drop_some(struct lane *lane, struct lane_session *session);
 /* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
  * the part is refused, or the piece is empty: it touches its shard and has no run. */
 struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece);
-/* A duplicate's piece: only which shard it touches, for the versions in its answer. One that is not
- * applied yet has none. */
+/* A duplicate's piece: only which shard it touches, for the versions in its answer. They are said
+ * in the order of its shards, and so end before the first that was deleted since; one that is not
+ * applied yet has none. Without memory, or room in the grant, the part is dropped. */
 void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece *piece);
 /* Its pieces are next: do its shards know their places in it? */
 void lane_piece_mark(struct lane *lane, struct lane_part *part);

@@ -101,13 +101,13 @@ void lane_piece_note(struct lane *lane, struct lane_part *part, const wire_piece
     struct shard *shard = store_shard(&lane->store, piece->shard_id);
 
     assert(part->state == PART_DUPLICATE);
-    if (shard == NULL || part->sequence > part->session->mark ||
-        touch_of(shard)->by == part->number)
+    if (shard == NULL || part->sequence > part->session->mark)
+        part->versions_end = true;
+    if (part->versions_end || touch_of(shard)->by == part->number)
         return;
-    if (lane_part_take_room(lane, part, PIECE_ROOM_BYTES) &&
-        entry_of(lane, part, shard, 0) == UINT32_MAX)
-        lane_part_move(
-            part, PART_DROPPED); /* no memory: its stream ends, and it is asked for again */
+    part->no_room = !lane_part_take_room(lane, part, PIECE_ROOM_BYTES);
+    if (part->no_room || entry_of(lane, part, shard, 0) == UINT32_MAX)
+        lane_part_move(part, PART_DROPPED); /* its stream ends, and it is sent again */
 }
 
 /* The shard that a piece is for, or NULL and the part is refused. */
