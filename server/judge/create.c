@@ -27,7 +27,7 @@ void judge_wait_call(struct judge *judge, const struct judge_call *wanted)
     assert(wanted->until_us >= judge->now_us);
     if (judge->calls_pool.used >= JUDGE_CALLS_MAX) {
         judge_fail(
-            judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%zu creates and deletes wait already, at most %u do: %s %s again later",
             judge->calls_pool.used, JUDGE_CALLS_MAX, what, wanted->variable->name);
         judge_list_give(judge, wanted->list);
@@ -321,8 +321,9 @@ static bool may_change_catalogue(struct judge *judge, uint64_t call)
             "ps 0 was told to stop (SIGTERM) and changes no variables any more");
     else if (!judge_order_room(judge))
         judge_fail(
-            judge, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "%u orders wait for the ps already: try again later", JUDGE_ORDERS_MAX);
+            judge, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "%zu orders wait for the ps already, and %u are the most: create or delete later",
+            judge->orders_pool.used, JUDGE_ORDERS_MAX);
     else
         return true;
     return false;

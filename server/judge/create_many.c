@@ -89,7 +89,7 @@ check_all(struct judge *judge, const wire_create_request *request, struct sumac_
         status = check_names(judge, request, error);
     if (status == SUMAC_OK && judge->orders_pool.used + fresh > JUDGE_ORDERS_MAX)
         status = fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%zu orders wait for the ps already, and %u are the most: create %u variables later",
             judge->orders_pool.used, JUDGE_ORDERS_MAX, fresh);
     return status;

@@ -579,7 +579,7 @@ static void one_create_too_many_is_told_how_many_wait(void **state)
 
     world_expect(
         two.world, "ps 0, 1: add 1 v\n"
-                   "4099: RESOURCE_EXHAUSTED OUT_OF_MEMORY 4096 creates and deletes "
+                   "4099: RESOURCE_EXHAUSTED BUSY 4096 creates and deletes "
                    "wait already, at most 4096 do: create v again later\n");
     world_free(two.world);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "judge_state.h"
 #include "judge_world.h"
 
 #define VARIABLES_MAX (WIRE_CREATE_VARIABLES_MAX + 1)
@@ -344,6 +345,37 @@ static void without_memory_for_the_list_the_call_is_answered(void **state)
                      "published 3 shard 3 on ps 0 published\n");
 }
 
+/* It is worth another try: the client makes it by itself, as long as its caller waits. */
+static void beyond_the_orders_that_may_wait_a_create_is_told_to_come_again(void **state)
+{
+    struct many *many = *state;
+    struct pool *orders = &many->world->judge->orders_pool;
+    void **taken = calloc(JUDGE_ORDERS_MAX, sizeof *taken);
+    uint32_t count = 0;
+
+    assert_non_null(taken);
+    many->world->holds_orders = true; /* given */
+    while (orders->used < JUDGE_ORDERS_MAX) {
+        taken[count] = pool_take(orders);
+        assert_non_null(taken[count++]);
+    }
+
+    world_create(many->world, many->session, many->list[0], 0); /* when */
+    world_create_many(many->world, many->session, many->list, 3);
+    while (count > 0)
+        pool_give(orders, taken[--count]);
+    free(taken);
+    many->world->holds_orders = false;
+
+    world_expect(
+        many->world,
+        "2: RESOURCE_EXHAUSTED BUSY 8192 orders wait for the ps already, and 8192 are the most: "
+        "create or delete later\n"
+        "3: RESOURCE_EXHAUSTED BUSY 8192 orders wait for the ps already, and 8192 are the most: "
+        "create or delete later\n"); /* then */
+    created(many, 3);
+}
+
 #define many_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -360,6 +392,7 @@ int main(void)
         many_test(what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next),
         many_test(one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands),
         many_test(one_that_is_deleted_while_the_others_are_made_is_named),
+        many_test(beyond_the_orders_that_may_wait_a_create_is_told_to_come_again),
         many_test(without_memory_for_the_list_the_call_is_answered),
     };
 
