@@ -17,6 +17,7 @@
 #include "text.h"
 
 #define FILL_BYTES_PER_STEP 262144u
+#define EXIT_CODE_MAX 255u
 
 /* An address that is longer than what a resolver takes is none. */
 static void learn_addresses(struct lane *lane, const wire_peer_hello *hello)
@@ -98,6 +99,14 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps 0 takes this for ps %u, it was configured as ps %u", hello->index, lane->index);
+        return true;
+    }
+    if (hello->cluster_id == 0 || hello->epoch == 0 || hello->coordinator_incarnation == 0) {
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "ps 0 says cluster %016" PRIx64 ", epoch %" PRIu64 ", incarnation %016" PRIx64
+            " in its hello; none of them may be 0",
+            hello->cluster_id, hello->epoch, hello->coordinator_incarnation);
         return true;
     }
     if (hello->expected_incarnation != 0 &&
@@ -571,8 +580,18 @@ obey_membership(struct lane *lane, struct lane_stream *stream, const wire_peer_o
 
 static void obey_end(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
+    struct sumac_error error;
     (void)stream;
-    lane_shutdown_end(lane, order->number, order->end);
+
+    if (order->end->exit_code <= EXIT_CODE_MAX) {
+        lane_shutdown_end(lane, order->number, order->end);
+        return;
+    }
+    (void)fail(
+        &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "order %" PRIu64 ": an end with exit code %u, and a process has one of 0 to %u",
+        order->number, order->end->exit_code, EXIT_CODE_MAX);
+    lane_report_answer(lane, order->number, &error);
 }
 
 static void

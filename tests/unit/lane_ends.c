@@ -18,6 +18,7 @@ struct greeting {
     bool swapped;    /* the ps are in another order than this one knows */
     bool doubled;    /* ps 1 has the address of ps 0 */
     uint32_t worker; /* the only member that is listed; 0: none is */
+    bool of_no_cluster, of_no_epoch;
 };
 
 static void greet(struct talk *talk, const struct greeting *greeting)
@@ -31,8 +32,8 @@ static void greet(struct talk *talk, const struct greeting *greeting)
 
     talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
     said.protocol_version = WIRE_PROTOCOL_VERSION;
-    said.cluster_id = 0xC1;
-    said.epoch = 1;
+    said.cluster_id = greeting->of_no_cluster ? 0 : 0xC1;
+    said.epoch = greeting->of_no_epoch ? 0 : 1;
     said.coordinator_incarnation = greeting->coordinator;
     said.coordinator_secret = greeting->secret;
     said.index = 1;
@@ -438,6 +439,49 @@ static void sigterm_does_not_wait_for_ever(void **state)
     assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
 }
 
+/* 0 is what a client says that does not know them yet. */
+static void a_hello_of_no_cluster_epoch_or_incarnation_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting greetings[] = {
+        {0x1000, TALK_SECRET, .of_no_cluster = true},
+        {0x1000, TALK_SECRET, .of_no_epoch = true},
+        {0, TALK_SECRET, .end = NULL}};
+
+    (void)begin(talk);
+    talk_hang_up(talk, talk->coordinator);
+    talk_forget(talk);
+    for (size_t i = 0; i < sizeof greetings / sizeof *greetings; i++)
+        greet(talk, &greetings[i]);
+
+    talk_expect(
+        talk, "report 5 error MALFORMED\nreport 6 error MALFORMED\nreport 7 error MALFORMED\n");
+    hello(talk, 0x1000, 0);
+    talk_expect(talk, "report 8\n");
+}
+
+static void an_end_with_a_code_that_no_process_has_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    (void)begin(talk);
+    end.exit_code = 256;
+    end.reason = (Sumac__V1__Reason)SUMAC_REASON_TERMINATED;
+    order.end = &end;
+
+    talk_order(talk, &order);
+    talk_expect(talk, "report 5 error MALFORMED\n");
+    talk_tick(talk, 5000);
+    assert_null(strstr(talk->text, "exit"));
+
+    end.exit_code = 255;
+    talk_order(talk, &order);
+    talk_tick(talk, 5000);
+    assert_non_null(strstr(talk->text, "exit 255 TERMINATED\n"));
+}
+
 static void another_ps_was_terminated(struct talk *talk)
 {
     wire_end end = WIRE_END_INIT;
@@ -585,6 +629,8 @@ int main(void)
         talk_test(sigterm_lets_a_part_that_has_begun_to_arrive_be_whole),
         talk_test(sigterm_lets_answers_be_read),
         talk_test(sigterm_does_not_wait_for_ever),
+        talk_test(a_hello_of_no_cluster_epoch_or_incarnation_is_refused),
+        talk_test(an_end_with_a_code_that_no_process_has_is_refused),
         talk_test(sigterm_of_another_ps_finishes_what_is_in_flight_here),
         talk_test(sigterm_of_another_ps_waits_for_no_client_that_has_gone),
         talk_test(the_end_is_answered_before_the_exit),
