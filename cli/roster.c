@@ -2,6 +2,7 @@
 /* roster.c -- the ps of a run, and who of them does not answer. */
 #include "roster.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,61 @@ static enum sumac_status learn(struct roster *some, struct roster *all, struct s
             some->ps[answers.first].address);
     else
         status = make(all, reply->ps_addresses, reply->n_ps_addresses, error);
-    if (status == SUMAC_OK)
+    if (status == SUMAC_OK) {
         all->first = reply->ps;
+        all->cluster_id = reply->cluster_id;
+        some->first = answers.first;
+    }
+    answers_deinit(&answers);
+    return status;
+}
+
+static bool has_address(const struct roster *roster, const char *address)
+{
+    for (uint32_t i = 0; i < roster->count; i++)
+        if (strcmp(roster->ps[i].address, address) == 0)
+            return true;
+    return false;
+}
+
+static enum sumac_status compare(
+    const struct roster *some, const struct roster *all, const struct answers *answers,
+    struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < answers->count; i++) {
+        const wire_list_reply *reply = (const wire_list_reply *)(const void *)answers->replies[i];
+        if (reply == NULL || reply->cluster_id == 0 || reply->cluster_id == all->cluster_id)
+            continue;
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "the ps at %.200s is of cluster %016" PRIx64 ", and the one at %.200s of cluster "
+            "%016" PRIx64 ": these are two runs; name the ps of one of them (--ps, or TF_CONFIG)",
+            some->ps[some->first].address, all->cluster_id, some->ps[i].address, reply->cluster_id);
+    }
+    return SUMAC_OK;
+}
+
+/* Of those that were named, the ones that the run does not know by that name are its ps under
+ * another name, or another run's. Whoever does not answer is left for later. */
+static enum sumac_status
+check_named(struct roster *some, const struct roster *all, struct sumac_error *error)
+{
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    struct answers answers = {0};
+    struct sumac_error nobody;
+    uint32_t asked = 0;
+
+    request.after_id = UINT64_MAX; /* no variables */
+    const struct inquiry inquiry = {
+        .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &request.base};
+    for (uint32_t i = 0; i < some->count; i++) {
+        struct roster_ps *ps = &some->ps[i];
+        ps->left_out = i == some->first || has_address(all, ps->address);
+        asked += !ps->left_out;
+    }
+    if (asked == 0 || all->cluster_id == 0 || ask(some, &inquiry, &answers, &nobody) != SUMAC_OK)
+        return SUMAC_OK;
+    const enum sumac_status status = compare(some, all, &answers, error);
     answers_deinit(&answers);
     return status;
 }
@@ -82,6 +136,10 @@ roster_find(const char *ps_option, struct roster *roster, struct sumac_error *er
     status = make(&some, list.addresses, list.count, error);
     if (status == SUMAC_OK)
         status = learn(&some, roster, error);
+    if (status == SUMAC_OK && check_named(&some, roster, error) != SUMAC_OK) {
+        status = error->status;
+        roster_deinit(roster);
+    }
     ps_list_deinit(&list);
     roster_deinit(&some);
     return status;

@@ -23,13 +23,15 @@ struct roster_ps {
 struct roster {
     uint32_t count;
     uint32_t first;       /* one that answered */
+    uint64_t cluster_id;  /* as that one said it; 0: it knows none yet */
     struct roster_ps *ps; /* (count), owned */
 };
 
 /* The ps of the run that `ps_option`, the environment or this machine tells of: as the first of
  * them that answers knows them.
  * Gives    *roster; release with roster_deinit.
- * Fails    as find_cluster; UNAVAILABLE (PS_MISSING): none of them answers. */
+ * Fails    as find_cluster; UNAVAILABLE (PS_MISSING): none of them answers; FAILED_PRECONDITION
+ *          (WRONG_CLUSTER): some of them are of another run. */
 enum sumac_status
 roster_find(const char *ps_option, struct roster *roster, struct sumac_error *error);
 void roster_deinit(struct roster *roster);

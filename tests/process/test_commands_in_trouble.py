@@ -114,6 +114,19 @@ class Trouble(unittest.TestCase):
             else:
                 self.assertEqual([ps["name"] for ps in document["ps"]], ["ps 0"])
 
+    def test_the_ps_of_two_runs_are_not_shown_as_one(self):
+        """TF_CONFIG, or --ps, has the ps of one run, and one of another."""
+        other = self.cluster_with_w()
+        mine, theirs = self.cluster.addresses(), other.addresses()
+        for arguments in (("ls",), ("get", "w"), ("stats", "--interval-ms", "10")):
+            with self.subTest(arguments):
+                code, output, errors = self.run_command(*arguments, of=f"{mine[0]},{theirs[1]}", by=theirs[1])
+                self.assertEqual((code, output), (2, ""))
+                self.assertRegex(errors, rf"^sumac {arguments[0]}: the ps at \S+ is of cluster [0-9a-f]{{16}}, and the one at \S+ of "
+                                         r"cluster [0-9a-f]{16}: these are two runs; name the ps of one of them")
+                for address in (mine[0], theirs[1]):
+                    self.assertIn(f"at {address} ", errors)
+
     def test_any_ps_that_answers_will_do(self):
         """Two are named, and the first of them stands still."""
         self.cluster.ps[0].signal(signal.SIGSTOP)
