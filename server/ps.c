@@ -184,6 +184,8 @@ static void obey_signal(struct ps *ps, int number)
     ps_step(ps, &event);
 }
 
+static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
 /* Who could not get in; not oftener than every PS_CONNECTIONS_TOLD_MS. */
 static void tell_of_refused(struct ps *ps, uint64_t now_us)
 {
@@ -198,25 +200,24 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
         ps_log(
             ps->index,
             "ps %u refused %" PRIu64
-            " connections: %u are open of at most %u, of which a host may have "
-            "as "
-            "many as are left free; close some, or raise --connections-max",
-            ps->index, (is->refused - told->refused), is->open, ps->options.connections_max);
+            " connection%s: %u are open of at most %u, of which a host may "
+            "have as many as are left free; close some, or raise --connections-max",
+            ps->index, (is->refused - told->refused), plural(is->refused - told->refused), is->open,
+            ps->options.connections_max);
     if (is->cut != told->cut)
         ps_log(
             ps->index,
             "ps %u cut %" PRIu64
-            " connections: what they sent without a pause, or calls that they opened "
-            "and reset without end, kept it from everybody else",
-            ps->index, (is->cut - told->cut));
+            " connection%s: what came there without a pause, or calls that were "
+            "opened and reset without end, kept it from everybody else",
+            ps->index, (is->cut - told->cut), plural(is->cut - told->cut));
     if (is->unread != told->unread)
         ps_log(
             ps->index,
-            "ps %u cut %" PRIu64
-            " connections that did not read its answers: at most %u bytes wait for "
-            "one, and %u for all; read them, or ask less at a time",
-            ps->index, (is->unread - told->unread), RPC_UNREAD_CONNECTION_BYTES_MAX,
-            RPC_UNREAD_BYTES_MAX);
+            "ps %u cut %" PRIu64 " connection%s where its answers were not read: at most %u bytes "
+            "wait for one, and %u for all; read them, or ask less at a time",
+            ps->index, (is->unread - told->unread), plural(is->unread - told->unread),
+            RPC_UNREAD_CONNECTION_BYTES_MAX, RPC_UNREAD_BYTES_MAX);
     if (is->shortages != told->shortages)
         ps_log(
             ps->index,

@@ -231,7 +231,8 @@ check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer
             lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u obeys the ps 0 of incarnation %016" PRIx64
             ", heard from %s ago, and not the one "
-            "of incarnation %016" PRIx64,
+            "of incarnation %016" PRIx64
+            "; correct the addresses of job ps, or wait until the other run has ended",
             lane->index, lane->coordinator_incarnation, text_time_us(silent_us).text,
             hello->coordinator_incarnation);
         return false;

@@ -85,10 +85,10 @@ static bool can_follow(
     lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         "push %" PRIu64 " of session %s says that it follows push %" PRIu64
-        " on ps %u, %s: %" PRIu64 "; a part names "
-        "the "
-        "session's last push before it that has a part there",
-        header->sequence, session->task, header->previous, lane->index, trouble, other);
+        "%s on ps %u, %s: %" PRIu64
+        "; a part names the session's last push before it that has a part there",
+        header->sequence, session->task, header->previous,
+        header->previous == UINT64_MAX ? " (2^64 - 1)" : "", lane->index, trouble, other);
     return false;
 }
 

@@ -48,7 +48,7 @@ class Connections(Attack):
                 connection.send(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, http2.request(LIST)) +
                                 http2.frame(http2.DATA, http2.END_STREAM, stream, http2.message(b"")))
             connections.append(connection)
-        self.cluster.ps[0].wait_for("connections that did not read its answers")
+        self.cluster.ps[0].wait_for("connections where its answers were not read")
         self.nobody_was_harmed()
         for connection in connections:
             connection.close()
@@ -71,7 +71,7 @@ class Connections(Attack):
             if not connection.send(frames[100:].tobytes()):
                 break
         self.assertFalse(connection.alive)
-        self.cluster.ps[0].wait_for("ps 0 cut 1 connections: what they sent")
+        self.cluster.ps[0].wait_for("ps 0 cut 1 connection: what came there")
 
     def test_streams_that_are_reset_without_end_are_cut_off(self):
         """They would keep the ps from everybody else for as long as they come."""

@@ -179,7 +179,7 @@ static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
 
     const struct {
         uint64_t sequence, previous;
-    } wrong[] = {{9, 9}, {9, 12}, {9, 1}, {9, 3}, {6, 5}, {5, 2}, {7, 4}};
+    } wrong[] = {{9, 9}, {9, 12}, {9, 1}, {9, 3}, {6, 5}, {5, 2}, {7, 4}, {9, UINT64_MAX}};
     const struct streams streams = begin(talk);
     uint64_t stream = streams.push;
     send(talk, stream, 1, 0, one);
@@ -195,6 +195,8 @@ static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
         stream = talk_push_stream(talk, 1, 2 + i);
         talk_expect(talk, "greeting\n");
     }
+    assert_non_null(strstr(
+        talk->closed.text, "push 18446744073709551615 (2^64 - 1) on ps 1, which is not before it"));
 
     send(talk, stream, 4, 2, one); /* and nothing has changed */
     talk_commit(talk, stream, 7, 0, 0);

@@ -250,8 +250,9 @@ static bool check_hello(struct lane *lane, struct lane_stream *stream, const wir
     if (hello->cluster_id != 0 && lane->cluster_id != 0 && hello->cluster_id != lane->cluster_id) {
         lane_stream_fail(
             lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "cluster %016" PRIx64 ": ps %u belongs to cluster %016" PRIx64, hello->cluster_id,
-            lane->index, lane->cluster_id);
+            "ps %u belongs to cluster %016" PRIx64 ", and this hello is meant for %016" PRIx64
+            "; check the addresses of job ps",
+            lane->index, lane->cluster_id, hello->cluster_id);
         return false;
     }
     const bool reader = stream->kind == LANE_STREAM_PULL && hello->session_id.len == 0;
