@@ -86,7 +86,7 @@ static void joined(struct session *session, const struct call *call, const wire_
     session->attempt = reply->attempt;
     session->membership_epoch = reply->membership_epoch;
     session->previous_final = reply->previous_final;
-    session->clock = session->first_clock = reply->clock;
+    session->clock = reply->clock;
     session->lease_ms = reply->lease_ms;
     if (reply->ps_lost_ms > 0)
         session->config.ps_lost_ms = reply->ps_lost_ms;
@@ -108,7 +108,7 @@ uint64_t patience_us(const struct session *session)
     return (uint64_t)session->config.ps_lost_ms * 1000;
 }
 
-/* Whoever was tried in vain for so long is told by its address. */
+/* A ps that was tried in vain for so long is named by its address. */
 static struct sumac_error name_unanswered(
     const struct session *session, const char *what_it_did_not, const struct sumac_error *error)
 {
@@ -122,7 +122,7 @@ static struct sumac_error name_unanswered(
     return named;
 }
 
-/* Of a ps that this client misses, too, it knows more than ps 0 says. */
+/* Of a ps that this client has not found either it knows more than ps 0 says. */
 static void
 join_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
@@ -193,7 +193,8 @@ leave_answered(struct session *session, const struct call *call, const wire_mess
     left(session);
 }
 
-/* What the leave was to do is done, whoever's answer was lost. */
+/* Not when the leave was heard, or the run has ended well: what it was to do is done, whichever
+ * answer was lost. */
 static bool is_to_leave_again(
     const struct session *session, const struct call *call, const struct sumac_error *error)
 {
@@ -207,7 +208,7 @@ leave_failed(struct session *session, const struct call *call, const struct suma
     (void)call;
     assert(session->phase == PHASE_LEAVING);
     const bool is_over = session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED;
-    if (is_over && error->reason != SUMAC_REASON_SESSION_CLOSED) { /* it does not count */
+    if (is_over && error->reason != SUMAC_REASON_SESSION_CLOSED) { /* then it does not count */
         left(session);
         return;
     }
@@ -242,7 +243,7 @@ static bool ended_by_restart(struct session *session, const struct sumac_error *
     return true;
 }
 
-/* Where the session ended, a push stream says; why, the answer has said. */
+/* At which push the session ended is said on a push stream; why it ended, this answer has said. */
 static void closed_without_end(struct session *session, const struct sumac_error *error)
 {
     assert(session->phase == PHASE_OPEN);

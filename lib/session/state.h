@@ -118,7 +118,7 @@ struct call_kind {
     /* For good: the error that the last try came to. */
     void (*failed)(
         struct session *session, const struct call *call, const struct sumac_error *error);
-    /* Is it an answer, or as good as none, for the reason given? NULL: it is one. */
+    /* Is this reply taken? If not, the try has failed, with *why. NULL: any reply is. */
     bool (*accepts)(
         const struct session *session, const struct call *call, const wire_message *reply,
         struct sumac_error *why);
@@ -258,7 +258,6 @@ struct session {
     uint32_t waiting_count;
     uint64_t submitted, admitted;
     uint64_t last_sequence, commit_through, acked_through, clock;
-    uint64_t first_clock;      /* with which the session was opened */
     uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
     uint32_t refused_count; /* pushes in the window that are voided */
@@ -308,8 +307,8 @@ void call_undone(struct session *session, uint64_t number);
 void calls_check(struct session *session);
 /* One of the caller's. */
 void call_accept(struct session *session, const struct session_call *wanted);
-/* The session is over: what is not answered yet is cancelled, and the caller's end as it does; or,
- * without a word, they are nobody's. */
+/* The session is over: the calls that are not answered yet are cancelled. The caller's end with the
+ * session's error (calls_end), or without a word (calls_forget). */
 void calls_end(struct session *session);
 void calls_forget(struct session *session);
 /* The session's own of that kind are over, without a word. */

@@ -361,8 +361,9 @@ static uint32_t smaller(uint32_t said, uint32_t ours)
     return said != 0 && said < ours ? said : ours;
 }
 
-/* Of what a ps takes and what we would send the smaller; what it does not say does not bind us. The
- * headers of a chunk are small beside it, and a part of a chunk has whole elements. */
+/* The smaller counts of what a ps takes and what we would send; a limit that it does not say does
+ * not bind us. The headers of a chunk are small beside it, and a part of a chunk has whole
+ * elements. */
 static void take_limits(struct session *session, struct link *link, const wire_limits *limits)
 {
     const wire_limits none = WIRE_LIMITS_INIT;
@@ -416,8 +417,7 @@ bool stream_greeted(
     const bool first = !link->knows_grant;
     link->knows_grant = true;
     rewind_pushes(session, link);
-    link->told_commit = link->told_acked = 0;
-    link->told_clock = session->first_clock;
+    link->told_commit = link->told_acked = link->told_clock = 0;
     link_touch(session, link);
     if (first)
         pushes_admit(session);
@@ -462,7 +462,8 @@ static uint64_t silent_since(const struct link *link)
     return link->heard_us > link->sent_us ? link->heard_us : link->sent_us;
 }
 
-/* Of several silent ps the one that fell silent first: the others may have gone for its sake. */
+/* Of several silent ps the one that fell silent first is named: the others may have gone because of
+ * it. */
 void links_check(struct session *session)
 {
     if (session->config.reader || session->phase < PHASE_OPEN)

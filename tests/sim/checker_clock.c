@@ -76,6 +76,6 @@ void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *st
             continue;
         const uint64_t first = life->first_clock;
         check_step(world, ps, life, session->clock > first ? session->clock - first : 0, applied);
-        check_told(world, life, session->clock > first ? session->clock : first);
+        check_told(world, life, session->clock);
     }
 }

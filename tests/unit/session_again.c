@@ -46,6 +46,28 @@ static void after_a_reconnect_the_clock_is_said_again(void **state)
     talk_close(&talk);
 }
 
+/* Each ps has opened the session at the slowest clock that it knew itself. */
+static void a_joiner_says_the_clock_that_it_starts_at_to_every_ps(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(2);
+
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk.first_clock = 7;
+    talk_joined(&talk, 2);
+    for (uint32_t ps = 0; ps < 2; ps++) {
+        talk_hello(&talk, ps);
+        talk_greet(&talk, ps);
+        assert_non_null(talk_request(&talk, ps));
+        assert_int_equal(talk_request(&talk, ps)->commit->clock, 7);
+        talk_writable(&talk, ps);
+        assert_null(talk_request(&talk, ps)); /* once */
+    }
+    talk_close(&talk);
+}
+
 static void after_a_reconnect_all_that_is_not_done_is_sent_again_in_order(void **state)
 {
     (void)state;
@@ -423,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_reconnect_a_commit_that_was_said_is_said_again),
         cmocka_unit_test(after_a_reconnect_the_clock_is_said_again),
+        cmocka_unit_test(a_joiner_says_the_clock_that_it_starts_at_to_every_ps),
         cmocka_unit_test(after_a_reconnect_all_that_is_not_done_is_sent_again_in_order),
         cmocka_unit_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
         cmocka_unit_test(what_an_older_stream_still_delivers_is_dropped),

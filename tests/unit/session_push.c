@@ -732,11 +732,7 @@ static void a_push_says_what_it_stands_for_and_what_it_may_have(void **state)
     talk_open(&talk, 1);
     const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
     const struct session_push push = {
-        .token = 1,
-        .pieces = &piece,
-        .piece_count = 1,
-        .weight = 2.5,
-        .non_finite_allowed = true};
+        .token = 1, .pieces = &piece, .piece_count = 1, .weight = 2.5, .non_finite_allowed = true};
 
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
 
