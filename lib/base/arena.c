@@ -46,7 +46,7 @@ void arena_deinit(struct arena *arena)
     *arena = (struct arena){.memory = arena->memory, .bytes_max = arena->bytes_max};
 }
 
-/* It is empty, and requests are met from it. */
+/* From here on requests are met from this chunk, which is empty. */
 static void enter(struct arena *arena, struct arena_chunk *chunk)
 {
     const size_t left = arena->bytes_max - arena->bytes_used;
@@ -105,8 +105,8 @@ static bool move_on(struct arena *arena, size_t bytes)
     return true;
 }
 
-/* A message of a small push takes two dozen times: what is not needed nearly always is
- * elsewhere. */
+/* A small push's message takes memory some two dozen times: what is nearly never needed, another
+ * chunk, is in a function of its own. */
 void *arena_take(struct arena *arena, size_t bytes)
 {
     const size_t least = bytes > 0 ? bytes : 1;

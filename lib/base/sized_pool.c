@@ -18,7 +18,8 @@
 #define LINEAR_CLASSES 8u
 #define CARVED_BYTES_MAX 4096u /* classes up to this share slabs */
 #define CLASS_BYTES_MAX (8u << 20)
-#define GIVEN_AT_ONCE_MAX 8u /* spare pieces beyond their bound, by who takes a fresh one */
+#define GIVEN_AT_ONCE_MAX                                                                          \
+    8u /* spare pieces beyond their bound that each taker of a fresh one gives back */
 
 struct link {
     struct link *next;
@@ -152,8 +153,9 @@ static bool fits(const struct sized_pool *pool, uint64_t bytes, uint64_t reserve
 
 bool sized_pool_is_full(const struct sized_pool *pool) { return !fits(pool, MEMORY_SLAB_BYTES, 0); }
 
-/* What is spare goes first: some of it where it is beyond its bound, that has sunk, and as much as
- * is wanted where it takes the place of what is. */
+/* Before more is taken of the source, what is spare goes back to it: as much as the new piece wants
+ * to fit within the bound; and, where the bound of what is spare was lowered, a few pieces of what
+ * is beyond it. */
 static void make_room(struct sized_pool *pool, uint64_t bytes, uint64_t reserve_bytes)
 {
     uint32_t given = 0;
@@ -217,7 +219,7 @@ static void *take_of_slab(struct sized_pool *pool, struct sized_pool_slab *slab)
     return taken;
 }
 
-/* Not inlined: the usual case, which has a slab, then saves no registers. */
+/* Not inlined, so that the usual case, which finds a slab, saves no registers. */
 __attribute__((noinline)) static void *
 take_of_new_slab(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
 {
@@ -295,7 +297,7 @@ static void give_large(struct sized_pool *pool, void *data, size_t bytes)
     pool->free[class] = data;
 }
 
-/* ---- any size: a small push takes six times, and nearly always of a slab that is there ---- */
+/* ---- any size: a small push takes six pieces, nearly always of a slab that is there ---- */
 
 static void *take(struct sized_pool *pool, size_t bytes, uint64_t reserve_bytes)
 {

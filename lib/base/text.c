@@ -88,7 +88,7 @@ void text_make_line(char *text)
     }
 }
 
-/* Without the character at its end of which only a part is there. */
+/* The bytes of the text without a character at its end of which only a part is there. */
 static size_t without_broken_end(const char *text, size_t bytes)
 {
     size_t lead = bytes;

@@ -10,7 +10,7 @@
 #include "error.h"
 #include "text.h"
 
-#define ANSWER_MS 1000u /* for the way of an answer */
+#define ANSWER_MS 1000u /* for an answer to come back */
 #define NAME_BYTES_MAX 1024
 
 static struct sumac_variable *find(const struct sumac_client *client, const char *name)
@@ -521,8 +521,8 @@ create_batches(struct batch *batch, size_t count, uint64_t until_us, struct suma
     return status;
 }
 
-/* Of one message ps 0 would say so, and of two would take the second for a create of what is there.
- * The name that is there twice; NULL: none. */
+/* The name that is given twice; NULL: none is. ps 0 refuses that within one message; of two
+ * messages it would take the second for a create of what is there. */
 static const char *find_twice(
     const struct sumac_variable_options *options, size_t count, struct key_map *names,
     struct key_entry *entries, bool *whole)

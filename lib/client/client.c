@@ -18,7 +18,7 @@ _Static_assert(SUMAC_CHUNK_BYTES_MAX == SESSION_CHUNK_BYTES_MAX, "the header say
 
 /* ---- the session */
 
-/* Or will not be. */
+/* The session is open, or will never be. */
 static bool is_joined(void *context)
 {
     const struct sumac_client *client = context;

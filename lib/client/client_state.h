@@ -197,7 +197,7 @@ void client_hang_up(struct sumac_client *client);
 typedef void client_take(void *context, const wire_message *reply);
 /* One unary call to ps 0, until it is answered or the client's timeout is over. */
 struct client_call {
-    bool any_ps; /* to any ps, as in struct session_call; likewise needs_session and once */
+    bool any_ps; /* any_ps, needs_session, once: as in struct session_call */
     const wire_service *service;
     unsigned method;
     const wire_message *request;
@@ -279,8 +279,8 @@ void transfer_give(struct transfer *transfer);
 /* It came to nothing before its caller heard of it: given away as soon as gRPC has given its bytes
  * back. */
 void transfer_drop(struct transfer *transfer);
-/* It came to nothing. A wait's DEADLINE_EXCEEDED says "still under way", so of one that is over a
- * deadline that has passed becomes UNAVAILABLE; the reason stays. */
+/* It came to nothing, with this error. To who waits DEADLINE_EXCEEDED means "still under way", and
+ * this transfer is over: so that status becomes UNAVAILABLE, with the same reason. */
 void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);

@@ -97,7 +97,7 @@ void client_find_place(struct sumac_client *client, const struct sumac_cluster *
 
 /* ---- the ps */
 
-/* One address as two ps would be a ps that waits for itself. */
+/* One address under two indexes would be a ps that waits for itself. */
 static enum sumac_status
 check_addresses(const struct sumac_client_options *options, struct sumac_error *error)
 {

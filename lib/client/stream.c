@@ -319,7 +319,8 @@ static void do_transferred(const struct sumac_client *client, const struct sessi
         transfer_note_pushed(transfer, effect->versions, effect->version_count);
 }
 
-/* Of what a session without memory had under way nothing more is said. */
+/* A session that ends for want of memory says nothing more of what was under way: whoever waits for
+ * it is told here. */
 static void do_ended(struct sumac_client *client, const struct sumac_error *error)
 {
     assert(!client->ended);

@@ -70,7 +70,8 @@ void client_fail_calls(struct sumac_client *client, const struct sumac_error *er
 
 static bool is_over(void *context) { return ((const struct unary *)context)->over; }
 
-/* The address is told with what a connection came to; what a ps answers stands as it is. */
+/* What became of the connection is told with the ps's address; what the ps itself answered stands
+ * as it is. */
 static enum sumac_status
 explain(const struct sumac_client *client, const struct unary *unary, struct sumac_error *error)
 {

@@ -22,8 +22,8 @@
 #include "memory.h"
 
 #define CONNECTIONS_DEFAULT 1024u
-#define LOOK_MS 1000        /* at who has ended, and who is silent */
-#define LOOK_AGAIN_US 10000 /* when there is no place */
+#define LOOK_MS 1000        /* how often it looks who has ended, and who is silent */
+#define LOOK_AGAIN_US 10000 /* and how soon it looks again for a place that is not there yet */
 #define SHORTAGE_MS                                                                                \
     100 /* until it is tried again, without a descriptor or memory for a connection */
 #define WATCH_MS 100
@@ -44,7 +44,7 @@ struct acceptor {
     pthread_mutex_t mutex; /* of the next two */
     struct connections connections;
     uint64_t looked_us;
-    /* Told to others. */
+    /* What other threads read. */
     atomic_uint_fast32_t open;
     atomic_uint_fast64_t refused, shortages, cut;
 };
@@ -113,9 +113,9 @@ static void enter(struct acceptor *acceptor, int socket, const struct connection
     reader_cross(&acceptor->own);
 }
 
-/* Some of those that wait at a socket: while others come without a pause, there is a look at the
- * order to stop. False: the machine is short of something that a connection needs; they go on
- * waiting. */
+/* Let in some of those that wait at a socket, and not all at once: so the order to stop is seen
+ * while others come without a pause. False: the machine is short of something that a connection
+ * needs; they go on waiting. */
 static bool accept_some(struct acceptor *acceptor, int listener)
 {
     for (unsigned count = 0; count < ACCEPTED_AT_ONCE; count++) {
@@ -172,16 +172,16 @@ static void *run(void *context)
     }
 }
 
-/* The poller reads all connections: while it is held, none but those that hold it. The thread that
- * accepts reads only the one that it has let in last, while the poller may go on with all
- * others. */
+/* The poller reads all connections; while some of them hold it, it reads none but these. The thread
+ * that accepts reads only the connection that it has let in last, while the poller may go on with
+ * all others. */
 static uint32_t end_greedy(struct connections *connections, bool poller)
 {
     return poller ? connections_end_greedy(connections) : connections_end_greedy_last(connections);
 }
 
-/* While a thread is held, only those connections are read by it that hold it: who is read from then
- * is ended. */
+/* A thread that is held reads only the connections that hold it: so those that were read from since
+ * then are ended. */
 static void watch(struct acceptor *acceptor, bool *noted)
 {
     const bool own = reader_is_held(&acceptor->own, HELD_US_MAX);
@@ -290,7 +290,8 @@ static void close_event(int event)
         (void)close(event);
 }
 
-/* A peer that sends without a pause would hold up the end, too: whoever does is cut to the last. */
+/* A peer that sends without a pause would hold up the end, too: such peers are cut until the very
+ * last. */
 void acceptor_close(struct acceptor *acceptor)
 {
     if (acceptor == NULL)

@@ -56,7 +56,7 @@ struct connection_host connection_host_of(const struct sockaddr *address);
  * so that whoever has few gets in however many the others want. This host itself, where a whole run
  * may be, may have seven eighths. */
 bool connections_admit(const struct connections *connections, const struct connection_host *host);
-/* Takes    nothing: the descriptor is gRPC's, who closes it. There must be a place. */
+/* Takes    nothing: the descriptor is gRPC's, which closes it. There must be a place. */
 void connections_add(
     struct connections *connections, int descriptor, const struct connection_host *host,
     uint64_t now_us);

@@ -271,8 +271,8 @@ static struct rpc_call *enter(struct rpc_server *server, grpc_call *core)
 
 static const struct rpc_handler deaf_handler = {0};
 
-/* How many of a connection's calls are in that list. Connections that share a number are taken for
- * one. */
+/* How many of a connection's calls have said their last word and wait until their client takes it.
+ * Connections whose numbers fall together are taken for one. */
 static uint32_t *ending_beside(struct rpc_server *server, struct rpc_call *call)
 {
     return &server->ending_of[call->connection % SERVER_CONNECTION_SLOTS];
@@ -330,7 +330,8 @@ struct rpc_call *server_find_unread(struct rpc_server *server, const struct meth
     return found;
 }
 
-/* Of a method whose places are all taken. */
+/* All places of this method are taken: one of its calls whose answer nobody takes gives way, if
+ * there is one. */
 static void make_place(struct rpc_server *server, const struct method *method)
 {
     struct rpc_call *call = server_find_unread(server, method);
@@ -559,7 +560,7 @@ static bool is_gone(const struct unread_key *key)
     return key->inode == 0 || connection_inode(key->descriptor) != key->inode;
 }
 
-/* Cancelling its calls would not free what gRPC is writing to it. */
+/* The connection is reset: cancelling its calls would not free what gRPC is writing to it. */
 static void cut_greedy(struct rpc_server *server)
 {
     struct unread_connection *greedy;
@@ -602,7 +603,7 @@ void server_end_unread(struct rpc_server *server, struct rpc_call *call, bool ta
     call->unread_bytes = 0;
 }
 
-/* At its own end the server tells everybody why. */
+/* A server that is draining cuts nobody: each call is told why it ends. */
 void server_note_ending(struct rpc_server *server, struct rpc_call *call)
 {
     assert(call->says >= SAYS_LAST_SOON);

@@ -244,7 +244,8 @@ was_answered(struct session *session, const struct call *call, const wire_messag
     answer(session, &call->wanted, reply, NULL);
 }
 
-/* A list is of the cluster that the session is of, or of none: variables of two would be mixed. */
+/* A list has to be of the cluster that the session is of, or of none yet: else variables of two
+ * clusters would be mixed. */
 static bool is_of_this_cluster(
     const struct session *session, const struct call *call, const wire_message *message,
     struct sumac_error *why)
@@ -261,7 +262,7 @@ static bool is_of_this_cluster(
     return link_is_same(session, link, &it, why);
 }
 
-/* Whose ps has lost its state has lost its session, too. */
+/* A session whose ps has lost its state has ended with it. */
 static void
 has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
@@ -270,7 +271,7 @@ has_failed(struct session *session, const struct call *call, const struct sumac_
         session_end(session, error, NULL);
 }
 
-/* A ps that says that the time is over goes by the time that the request names. */
+/* Not after TIMED_OUT: a ps says that when the time that the request itself names is over. */
 static bool
 may_go_well(const struct session *session, const struct call *call, const struct sumac_error *error)
 {

@@ -257,8 +257,8 @@ static uint64_t acked_to_say(const struct session *session)
     return holds(session, RULE_acked_through) ? session->acked_through : session->last_sequence;
 }
 
-/* The voided pushes that this ps has a part of and is not done with: what it has to know. Of the
- * others it was told, or told us. */
+/* The voided pushes that this ps has a part of and is not done with: it has to know of these. Of
+ * the others it knows already, from us or by itself. */
 static bool add_voided(struct session *session, const struct link *link, wire_commit *commit)
 {
     if (session->refused_count == 0)

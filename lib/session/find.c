@@ -89,7 +89,7 @@ static const char *why_missing(const struct session *session, uint32_t ps)
     return call->why.status == SUMAC_OK ? "no answer yet" : call->why.text;
 }
 
-/* link_count: nobody is. */
+/* The first ps that is missing; link_count: none is. */
 static uint32_t first_missing(const struct session *session)
 {
     uint32_t ps = 0;
@@ -160,7 +160,8 @@ void find_check(struct session *session)
 
 /* ---- asking */
 
-/* Of the others of who joins it is the join that gives up. */
+/* A session that joins asks the others than ps 0 for longer than it waits: so it is the join that
+ * gives up, and names who is missing. */
 static void ask(struct session *session, uint32_t ps)
 {
     const bool is_other = !session->config.reader && ps != 0;
@@ -190,7 +191,8 @@ static const wire_message *compose(struct session *session, const struct call *c
     return &list->base;
 }
 
-/* While a cluster is started again its ps may be of two for a while. What counts is ps 0's. */
+/* While a cluster is started again, some of its ps may be of the new one and some of the old. What
+ * counts is the cluster that ps 0 is of. */
 static bool is_of_one_cluster(
     const struct session *session, const struct call *call, const wire_message *message,
     struct sumac_error *why)
@@ -234,7 +236,7 @@ static bool is_enough(const struct session *session)
     return found == session->link_count || (session->config.any_ps && found > 0);
 }
 
-/* A member's list is its configuration's: ps 0 compares it. */
+/* A member keeps the list of its configuration: ps 0 compares it. */
 static bool names_more(const struct session *session, const wire_list_reply *reply)
 {
     return session->phase == PHASE_FINDING &&
@@ -242,7 +244,7 @@ static bool names_more(const struct session *session, const wire_list_reply *rep
            reply->n_ps_addresses > session->link_count && reply->n_ps_addresses <= SESSION_PS_MAX;
 }
 
-/* Which of them the one address belongs to is known only now: all are asked. */
+/* Only now it is known which of them the one address belongs to: all are asked anew. */
 static void begin_anew(struct session *session, const wire_list_reply *reply)
 {
     assert(reply->n_ps_addresses > session->link_count);
@@ -277,7 +279,7 @@ static void found(struct session *session, const struct call *call, const wire_m
         join_begin(session);
 }
 
-/* Whose run is over exits, and another one may be started in its place. */
+/* A ps whose run is over exits, and another one may be started in its place. */
 static bool
 may_appear(const struct session *session, const struct call *call, const struct sumac_error *error)
 {

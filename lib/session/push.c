@@ -26,8 +26,8 @@ static void refuse(struct session *session, uint64_t token, const struct sumac_e
     effect->error = *error;
 }
 
-/* Count the pieces of each ps in its link's scratch. Returns how many ps there are, or -1 for one
- * that is none. */
+/* Count the pieces of each ps in its link's scratch. Returns how many ps there are, or -1: a piece
+ * names a ps that there is not. */
 static int count_by_ps(struct session *session, const struct session_push *wanted)
 {
     assert(wanted->piece_count == 0 || wanted->pieces != NULL);
@@ -233,7 +233,8 @@ void push_over(struct session *session, struct push *push, const struct sumac_er
     give_push(session, push);
 }
 
-/* A step ends with the last push that has a sequence, or has ended if that one is committed. */
+/* A step ends with the last push that has a sequence; if that one is committed, the step has ended
+ * already. */
 static void finish_step(struct session *session)
 {
     assert(session->commit_through <= session->last_sequence);

@@ -151,7 +151,7 @@ static void handle_answer(struct session *session, const struct session_event *e
         pull_answer(session, link, event);
 }
 
-/* The last step's effects lie where they did until this one has some of its own. */
+/* The effects of the last step are still there: this one has none of its own yet. */
 static void note_undone(struct session *session)
 {
     assert(session->event == NULL);
@@ -249,7 +249,8 @@ static void end_exhausted(struct session *session)
     say_only(session, (struct session_effect){.kind = SESSION_EFFECT_ENDED, .error = session->end});
 }
 
-/* It has ended before: that is not said again, and who begins something is told so. */
+/* The session has ended before. That is not said again, but whoever begins something is told of it.
+ */
 static void refuse_exhausted(struct session *session, const struct session_event *event)
 {
     assert(session->phase == PHASE_OVER);

@@ -44,8 +44,8 @@ struct session_config {
     bool members_partial;            /* there may be others beside them */
     const char *const *ps_addresses; /* as configured; what the ps say adds those that are not */
     uint32_t ps_count;
-    uint32_t ps_lost_ms;     /* not 0: until the join's answer says */
-    uint32_t chunk_bytes;    /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
+    uint32_t ps_lost_ms;  /* how long a ps may be silent, until the join's answer says; 0: 60 000 */
+    uint32_t chunk_bytes; /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
     uint32_t backoff_ms_max; /* 0: 2000 */
     uint32_t broken;         /* rules.h */
 };
@@ -87,13 +87,15 @@ struct session_pull {
 struct session_call {
     uint64_t token; /* the caller's name for it, not 0 */
     uint32_t ps;
-    bool any_ps; /* in place of `ps`, what each of them knows: of a reader one that has answered */
+    bool any_ps; /* each ps knows the answer: a reader asks one that has answered before, others ask
+                    ps 0 */
     const wire_service *service;
     unsigned method;
     const wire_message *request; /* borrowed until ANSWERED */
     uint32_t timeout_ms;         /* of all tries; not 0 */
     bool needs_session;          /* a reader has none */
-    bool once; /* what was lost may have been carried out, and again would be something else */
+    bool once; /* not made again: a try whose answer was lost may have been carried out, and another
+                  would do something else */
 };
 
 enum session_event_kind {

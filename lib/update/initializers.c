@@ -11,7 +11,7 @@
 #include "half.h"
 #include "random.h"
 
-#define RUN_ELEMENTS 256u /* drawn at once, even */
+#define RUN_ELEMENTS 256u /* drawn at a time; an even number */
 
 /* The type of an element as it lies in memory, and an element made of a number that fits. */
 #define FLOAT_float32 float
@@ -32,7 +32,8 @@
 #define NUMBER_HALF(name, element) (double)HALF_WIDEN_##name(element)
 #define NUMBER_FLOAT(name, element) (double)(element)
 
-/* A dtype's: a number that fits, as its element has it; and elements one after the other. */
+/* For each dtype: the number that an element holds once it is made of `value`; and `count` elements
+ * made of as many numbers, one after the other. */
 #define X(NAME, number, bytes, kind, name, numpy)                                                  \
     static double rounded_##NAME(double value)                                                     \
     {                                                                                              \
