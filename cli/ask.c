@@ -148,8 +148,8 @@ static void note(struct question *question)
         ps->missing = false;
         return;
     }
-    /* That it did not answer in a shorter time says less than what was known, and that it is gone
-     * less than why it went. */
+    /* What is known of a missing ps stays where the new answer says less: that it was silent for a
+     * shorter time, or only that it is gone, when it has said why it went. */
     const bool says_more = !ps->missing || (question->error.status != SUMAC_DEADLINE_EXCEEDED &&
                                             !last_word_is(&ps->why));
     if (!ps->missing)

@@ -43,8 +43,8 @@ static void print_help(FILE *file)
 }
 
 /* The command's exit code, but no success when what it printed is not all written: a disk may be
- * full. What a write before the last one met with, nobody has kept: the end of a line meets with it
- * again, and spoils nothing that is whole. */
+ * full. The reason of an earlier write that failed is lost: writing a line's end meets with it
+ * again, and spoils nothing, since what is there is not whole anyway. */
 static int printed(int code, const char *name)
 {
     const bool failed_before = ferror(stdout) != 0;

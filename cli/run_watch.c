@@ -76,7 +76,7 @@ static void stop(struct watch *watch, int signal_number)
     run_signal(watch->run, false, signal_number);
 }
 
-/* Who was told to end and did not is ended, and the first of them named. */
+/* Kill what was told to end and did not, and name the first of them. */
 static void kill_late(struct watch *watch, bool ps)
 {
     const struct run *run = watch->run;
@@ -140,8 +140,9 @@ static void judge(struct watch *watch)
     }
 }
 
-/* Told to terminate, ps 0 still ends with 0 when everybody has left as done. No worker failed who
- * did not: it is the program that is to be mended, and starting it again helps nobody. */
+/* Told to terminate, ps 0 still ends with 0 when everybody has left as done. A worker that exited
+ * with 0 and has not left so is no failure of a process: its program is to be mended, and starting
+ * it again helps nobody. */
 static void judge_by_ps_0(struct watch *watch)
 {
     const struct run_child *ps_0 = &watch->run->children[0];

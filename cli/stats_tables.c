@@ -301,9 +301,10 @@ static void print_refused(const wire_stats_reply *reply, FILE *file)
     if (reply->connections_refused > 0)
         fprintf(
             file,
-            "ps %u: refused %" PRIu64 " connections so far; %" PRIu64 " are open, at most %" PRIu64
+            "ps %u: refused %" PRIu64 " connection%s so far; %" PRIu64 " are open, at most %" PRIu64
             "\n",
-            reply->ps, reply->connections_refused, reply->connections, reply->connections_max);
+            reply->ps, reply->connections_refused, reply->connections_refused == 1 ? "" : "s",
+            reply->connections, reply->connections_max);
 }
 
 /* What is well for all of them is not said. */
