@@ -238,8 +238,9 @@ static uint64_t beyond_lane_bytes(const struct ps *ps)
     return ps->resident_bytes > known ? ps->resident_bytes - known : 0;
 }
 
-/* After a crowd, when it is quiet: a look at a large heap takes long. What is in use stays, and is
- * not looked for again until there is more of it. */
+/* After a crowd the heap is asked to give back what it keeps: when it is quiet, because that takes
+ * long with a large heap. What it does not give back is in use, and it is asked again only when
+ * there is more. */
 static void trim_after_crowd(struct ps *ps)
 {
     const uint64_t cpu_us = ps_cpu_us();

@@ -137,8 +137,9 @@ at(const struct judge *judge, const struct judge_list *list, uint32_t i)
     return variable == NULL || variable->state == JUDGE_VARIABLE_DELETING ? NULL : variable;
 }
 
-/* From where it was on, the first that is not published yet; NULL: none, or one is gone. Each is
- * looked at once: what is deleted after it was published the answer finds. */
+/* The first, from where the list had come to, that is not published yet; NULL: there is none, or
+ * one is gone. Each is looked at once: the answer finds those that were deleted after they were
+ * published. */
 static struct judge_variable *awaited(const struct judge *judge, struct judge_list *list)
 {
     for (; list->at < list->count; list->at++) {
@@ -149,7 +150,7 @@ static struct judge_variable *awaited(const struct judge *judge, struct judge_li
     return NULL;
 }
 
-/* count: all are there. */
+/* The first that is gone; count: all are there. */
 static uint32_t first_gone(const struct judge *judge, const struct judge_list *list)
 {
     uint32_t i = 0;

@@ -233,8 +233,8 @@ static void call_cancelled(struct judge *judge, uint64_t call)
     judge_held_forget(judge, call);
 }
 
-/* Whose thread has worked for half of that time was not suspended: something kept it from its
- * events. After the run's end there are no leases. */
+/* A process whose thread has worked for half of that time was not suspended: something kept it from
+ * its events. After the run's end there are no leases. */
 static void tell_sleep(struct judge *judge, uint64_t cpu_us)
 {
     if (judge->sleep_to_tell_us == 0 || judge_run_is_over(judge))

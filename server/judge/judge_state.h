@@ -143,7 +143,8 @@ struct judge_task {
     bool done;   /* its last session left as done */
     bool left; /* its client has said that it leaves: nobody will ask how its last session ended */
     uint64_t left_us;
-    uint64_t named; /* by the list, or the look for tasks that may be forgotten, that was last */
+    uint64_t named; /* a mark: of the last list that named it, or the last look for tasks that may
+                       be forgotten */
     uint64_t attempts;
     uint64_t final;              /* of its last settled session */
     uint64_t acked_through;      /* likewise */
@@ -217,8 +218,8 @@ struct judge_peer {
     char trouble[SUMAC_ERROR_TEXT_BYTES]; /* why there is no stream, as the driver said; "": no idea
                                            */
     enum sumac_reason trouble_reason;
-    bool unreached_since; /* what it said of the configurations is the trouble, and it was not
-                             reached any more */
+    bool unreached_since; /* `trouble` is what it said of the configurations, and since then it was
+                             not reached */
     uint64_t refused_us;  /* since when it refuses this configuration each time it is reached; 0: it
                              does not */
     bool dialled;

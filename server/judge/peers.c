@@ -419,7 +419,7 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     peer->writable = true;
 }
 
-/* After what it was last heard of. */
+/* Since when it refuses this configuration, by what was last heard of it. */
 static void note_refusal(struct judge *judge, uint32_t ps)
 {
     struct judge_peer *peer = &judge->peers[ps];

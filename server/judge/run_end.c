@@ -299,7 +299,7 @@ static bool is_gone(const struct judge *judge, uint32_t ps)
     return !judge->ends_of_itself || (told && down_us >= judge_ms(judge->config->terminate_ms));
 }
 
-/* Those who will not answer, or need not, have answered. */
+/* The ps that will not answer, or need not, count as if they had. */
 static void excuse(struct judge *judge, bool everybody)
 {
     struct judge_order *end = judge->phase == JUDGE_ENDING ? find_end(judge) : NULL;

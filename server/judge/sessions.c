@@ -36,8 +36,7 @@ struct judge_task *judge_task_find(const struct judge *judge, const wire_task_na
     return find_task(judge, name->job, name->index);
 }
 
-/* Those that some session is of, settled ones that are remembered included, are marked: they
- * stay. */
+/* Mark the tasks of all sessions that are remembered, settled ones included: they stay. */
 static uint64_t mark_tasks_of_sessions(struct judge *judge)
 {
     const uint64_t look = ++judge->lists_looked_at;

@@ -5,8 +5,8 @@
  *
  * A CALL is unary: LANE_CALL_METHOD of the events, and a function of whoever answers it,
  * judge_method_call (ps 0's; another ps tells the client where ps 0 is) or lane_method_call. A
- * stream has events of its own. The messages are those that proto/ names; their bound keeps that
- * from being unpacked which would be refused; 0: the connection's.
+ * stream has events of its own. The messages are those that proto/ names; what is
+ * larger than the bound is refused before it is unpacked; 0: the connection's bound.
  */
 #ifndef LANE_RPCS_H
 #define LANE_RPCS_H

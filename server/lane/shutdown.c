@@ -18,7 +18,7 @@
 
 #define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
 
-/* Why the run ends was said by ps 0's judge when it ended it. */
+/* On ps 0 its judge has logged why the run ends, when it ended it. */
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
 {
     assert(reason != SUMAC_REASON_UNSPECIFIED || exit_code == 0 || lane->ended);

@@ -213,7 +213,7 @@ void store_view_close(struct store *store, struct view *view)
     free_unseen(store);
 }
 
-/* The newest view that reads such lists, or NULL. Only those of values alone are passed over. */
+/* The newest view that reads this list, or NULL. A view of values alone reads no slot's. */
 static const struct view *newest_view(const struct store *store, uint32_t list)
 {
     const struct view *view = store->views.last;

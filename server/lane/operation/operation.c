@@ -91,7 +91,7 @@ static void complete_part(struct lane *lane, struct lane_part *part)
         shard->step_count += part->entries[i].counted;
         memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
     }
-    /* A sum that is no number would be read as none. */
+    /* JSON has no infinity: a sum beyond a double would be read as none. */
     session->weight = sum > DBL_MAX ? DBL_MAX : sum < -DBL_MAX ? -DBL_MAX : sum;
     session->counts.pushes++;
     lane->counts.pushes++;

@@ -91,7 +91,7 @@ static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
     lane_turn_take_clock(session);
 }
 
-/* What it committed itself a settle may be told before the part is applied. */
+/* A part that carries its own commit: a settle may be told of that before the part is applied. */
 static void record_own_commit(struct lane *lane, const struct lane_session *session)
 {
     wire_commit commit = WIRE_COMMIT_INIT;

@@ -28,7 +28,7 @@ uint32_t lane_place_share(const struct lane *lane)
     return share < 2 ? 2 : share;
 }
 
-/* It is told what it has to know, and may go then. */
+/* Nobody is served on it: it is told what it has to know, and gives way. */
 static void link_stranger(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->place == PLACE_NONE);

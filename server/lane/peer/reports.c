@@ -143,7 +143,7 @@ void lane_report_refusal(
     struct report *report = stream->reports.first != NULL ? NULL : pool_take(&lane->peers->reports);
 
     assert(error->status != SUMAC_OK);
-    if (report == NULL) { /* one that hears nothing of the last refusal is told no other */
+    if (report == NULL) { /* a stream that has not taken the last refusal yet gets no other */
         lane_stream_fail(
             lane, stream, error->status, error->reason, "hello %" PRIu64 " of ps 0 again: %s",
             number, error->text);

@@ -119,8 +119,8 @@ static uint64_t voided_bytes(const struct lane_session *session)
     return session->voided_capacity * sizeof *session->voided;
 }
 
-/* Of the closed ones before the newest the oldest that have no part left are forgotten: their
- * clients, if there are any, are told to join again. */
+/* While more closed sessions are remembered than may be, the oldest of those that have no part left
+ * is forgotten, but never the newest: its client, if there is one, is told to join again. */
 static void forget_beyond_bounds(struct lane *lane)
 {
     struct lane_session *newest = lane->closed_sessions.first, *before;
@@ -140,7 +140,8 @@ static void forget_beyond_bounds(struct lane *lane)
     }
 }
 
-/* What is left of it is to be said soon, and its places are others'. */
+/* The streams of a session that is closed give their places to others; what is left to be said on
+ * them goes out first. */
 static void estrange_streams(struct lane *lane, const struct lane_session *session)
 {
     assert(session->closed);

@@ -114,8 +114,8 @@ void lane_stream_end(struct lane *lane, struct lane_stream *stream)
     assert(stream->session == NULL || stream->session->push_stream != stream);
 }
 
-/* Of a session that is open: its client was killed, or cannot be reached. At once, not when the
- * lease is over. */
+/* A line when the push stream of an open session breaks, at once, and not when its lease is over:
+ * its client was killed, or cannot be reached. */
 static void tell_broken(struct lane *lane, const struct lane_stream *stream)
 {
     struct lane_session *session = stream->session;

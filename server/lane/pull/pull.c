@@ -66,7 +66,8 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
            find_unready(lane, pull) == NULL;
 }
 
-/* Of a pull or a stream that may have been looked at already. */
+/* A time that the tick must not miss, of a pull or a stream that a look under way may have passed
+ * already. */
 static void note_due(struct lane *lane, uint64_t due_us)
 {
     if (due_us < lane->pulls_due_us)
@@ -577,8 +578,8 @@ static bool give_up_unread(struct lane *lane, struct lane_stream *stream)
     return true;
 }
 
-/* Whose time is over, and who is next among the others. False: the step is long enough, and some
- * have not been looked at. */
+/* End the pulls whose time is over, and note when that of the others is. False: the step is long
+ * enough, and some have not been looked at. */
 static bool look_at(struct lane *lane, struct lane_stream *stream)
 {
     if (stream->state == STREAM_ENDED)

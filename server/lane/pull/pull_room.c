@@ -66,7 +66,7 @@ static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
     return bytes > share ? bytes - share : 0;
 }
 
-/* Of one without memory for its pieces. */
+/* What a pull takes before it has memory for its pieces. */
 static uint64_t own_bytes(void) { return sized_pool_bytes(sizeof(struct lane_pull)); }
 
 static uint64_t bytes_of(uint64_t pieces)
