@@ -5,8 +5,9 @@
  * The caller's bytes are in buffers of just their size, which are freed as soon as the session has
  * answered: reading or writing elsewhere, or later, is what the address sanitizer sees. Every push
  * and every pull is answered once, and all memory comes back. The first letters of each alphabet
- * are what a well-behaved ps says; everything begins with a session that has joined and streams
- * that were greeted.
+ * are what a well-behaved ps says. The first byte says how far the session has come when the input
+ * takes over: as a rule it has joined and its streams were greeted; else its ps are found; else it
+ * has just begun to look for them, as a member, an observer or a reader.
  */
 #include "session.h"
 
@@ -59,7 +60,6 @@ struct world {
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the call of each method that is under way; 0: none */
     uint64_t finds[PS];                    /* the calls that ask who is who */
     uint64_t given_call; /* the last that was made for the caller; 0: none, or it is over */
-    bool found;          /* every ps has said who it is */
     bool ended, scarce;  /* there is no memory to open a stream or make a call */
 };
 
@@ -146,6 +146,19 @@ static void note_pull(struct world *world, const struct session_effect *effect)
     pull->shard_id = request->pieces[0]->shard_id;
 }
 
+static void forget_call(struct world *world, uint64_t call)
+{
+    MUST(call > 0);
+    for (uint32_t method = 0; method < WIRE_SESSIONS_METHODS; method++)
+        if (world->calls[method] == call)
+            world->calls[method] = 0;
+    for (uint32_t ps = 0; ps < PS; ps++)
+        if (world->finds[ps] == call)
+            world->finds[ps] = 0;
+    if (world->given_call == call)
+        world->given_call = 0;
+}
+
 static void carry_out(struct world *world, const struct session_effect *effect)
 {
     static const wire_type *const types[] = {
@@ -159,7 +172,8 @@ static void carry_out(struct world *world, const struct session_effect *effect)
         break;
     case SESSION_EFFECT_CALL:
         MUST(effect->call > 0 && effect->at_us > world->now_us);
-        if (effect->service == WIRE_VARIABLES && !world->found) {
+        if (effect->service == WIRE_VARIABLES &&
+            ((const wire_list_request *)effect->request)->after_id == UINT64_MAX) {
             MUST(effect->ps < PS);
             world->finds[effect->ps] = effect->call;
             break;
@@ -172,12 +186,7 @@ static void carry_out(struct world *world, const struct session_effect *effect)
         world->calls[effect->method] = effect->call;
         break;
     case SESSION_EFFECT_CANCEL_CALL:
-        MUST(effect->call > 0);
-        for (uint32_t method = 0; method < WIRE_SESSIONS_METHODS; method++)
-            if (world->calls[method] == effect->call)
-                world->calls[method] = 0;
-        if (world->given_call == effect->call)
-            world->given_call = 0;
+        forget_call(world, effect->call);
         break;
     case SESSION_EFFECT_OPEN_STREAM:
         MUST(peer != NULL);
@@ -278,16 +287,35 @@ static void tick(struct world *world, uint64_t later_us)
 
 /* ---- what the ps say */
 
-/* Who it is. */
-static void find(struct world *world, uint32_t ps)
+/* Who it is, and who the others are; or that it cannot be asked. */
+static void find(struct world *world, struct input *input, uint32_t ps)
 {
+    static const uint64_t clusters[] = {CLUSTER_ID, 0, 7};
+    static const uint64_t statuses[] = {
+        SUMAC_UNAVAILABLE, SUMAC_FAILED_PRECONDITION, SUMAC_UNIMPLEMENTED};
     wire_list_reply reply = WIRE_LIST_REPLY_INIT;
     struct session_event event = {
         .kind = SESSION_EVENT_CALL_ANSWERED, .call = world->finds[ps], .reply = &reply.base};
+    struct sumac_error error = {.text = "it is not found"};
 
+    if (event.call == 0)
+        return;
+    world->finds[ps] = 0;
     reply.cluster_id = CLUSTER_ID;
     reply.epoch = 1;
     reply.ps_incarnation = 100 + ps;
+    reply.ps_addresses = (char **)(uintptr_t)addresses;
+    if (input != NULL && sometimes(input)) {
+        error.status = (enum sumac_status)one_of(input, statuses, 3);
+        error.reason = (enum sumac_reason)below(input, 70);
+        event.kind = SESSION_EVENT_CALL_FAILED;
+        event.error = &error;
+    } else if (input != NULL) {
+        reply.cluster_id = one_of(input, clusters, 3);
+        reply.epoch = 1 + sometimes(input);
+        reply.ps_incarnation += sometimes(input);
+        reply.n_ps_addresses = below(input, PS + 1);
+    }
     world_step(world, &event);
 }
 
@@ -660,13 +688,16 @@ static void turn_a_knob(struct world *world, struct input *input)
 
 /* ---- its life */
 
-static void begin(struct world *world)
+static void begin(struct world *world, struct input *input, bool finds)
 {
+    const uint32_t who = finds ? below(input, 8) : 0; /* a reader, an observer, and of how much */
     const struct session_config config = {
-        .role = WIRE_ROLE_MEMBER,
+        .reader = (who & 1) != 0,
+        .any_ps = (who & 4) != 0,
+        .role = (who & 2) != 0 ? WIRE_ROLE_OBSERVER : WIRE_ROLE_MEMBER,
         .job = "worker",
         .ps_addresses = addresses,
-        .ps_count = PS,
+        .ps_count = (who & 4) != 0 ? 1 : PS,
         .chunk_bytes = 64};
     struct session_event start = {.kind = SESSION_EVENT_START};
 
@@ -677,9 +708,8 @@ static void begin(struct world *world)
     world->session = session_create(&config, &world->memory);
     MUST(world->session != NULL);
     world_step(world, &start);
-    for (uint32_t ps = PS; ps-- > 0;)
-        find(world, ps);
-    world->found = true;
+    for (uint32_t ps = PS; ps-- > 0 && !finds;)
+        find(world, NULL, ps);
 }
 
 static void end(struct world *world)
@@ -697,7 +727,13 @@ static void end(struct world *world)
 
 static void any_event(struct world *world, struct input *input)
 {
-    switch (below(input, 16)) {
+    const uint32_t pick = below(input, 16);
+
+    if (pick < 12 && (world->finds[0] | world->finds[1]) != 0) {
+        find(world, input, world->finds[0] == 0 || (world->finds[1] != 0 && pick % 2 == 1));
+        return;
+    }
+    switch (pick) {
     case 0:
     case 1:
         ask(world, input, false);
@@ -743,8 +779,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static struct world world;
     struct input input = {.data = data, .left = bytes};
 
-    begin(&world);
-    if (below(&input, 8) != 7) { /* else the join is the input's as well */
+    const uint32_t stage = below(&input, 8);
+    begin(&world, &input, stage == 6);
+    if (stage < 6) { /* else the join is the input's as well */
         joined(&world, NULL);
         greet(&world, NULL, 0, false);
         greet(&world, NULL, 1, false);
