@@ -20,22 +20,38 @@ struct judge_variable *judge_variable_by_id(const struct judge *judge, uint64_t 
 
 /* ---- making one ---- */
 
+static uint64_t row_count(const struct sumac_shape *shape)
+{
+    return shape->rank == 0 ? 1 : shape->extent[0];
+}
+
+static uint64_t row_bytes(const struct judge_variable *variable)
+{
+    const struct sumac_shape *shape = &variable->definition.shape;
+    uint64_t bytes = sumac_dtype_bytes(variable->definition.dtype);
+
+    for (uint32_t axis = 1; axis < shape->rank && shape->extent[0] > 0; axis++)
+        bytes *= shape->extent[axis]; /* fits: the rows of it do */
+    return bytes;
+}
+
+/* The shards take their numbers and turns; where each lies is computed when it is said. No shard
+ * has more rows than those before it, so the first on each ps is empty if all of them there are. */
 static void split(struct judge *judge, struct judge_variable *variable)
 {
     assert(judge->ps_count > 0);
-    const struct sumac_shape *shape = &variable->definition.shape;
-    const uint64_t rows = shape->rank == 0 ? 1 : shape->extent[0];
-    uint64_t row_bytes = sumac_dtype_bytes(variable->definition.dtype);
-    for (uint32_t axis = 1; axis < shape->rank && rows > 0; axis++)
-        row_bytes *= shape->extent[axis]; /* fits: rows of it do */
-    for (uint32_t i = 0; i < variable->shard_count; i++) {
-        struct judge_shard *shard = &variable->shards[i];
-        shard->id = ++judge->shards_made;
-        shard->ps = placement_next_ps(&judge->shards_placed, judge->ps_count);
-        shard->rows = placement_rows(rows, variable->shard_count, i);
-        shard->bytes = shard->rows.count * row_bytes;
-        if (definition_is_assigned(&variable->definition) && shard->bytes > 0)
-            judge_mask_add(&variable->unassigned, shard->ps);
+    const uint64_t rows = row_count(&variable->definition.shape);
+    const bool is_empty = row_bytes(variable) == 0;
+    uint64_t turn = judge->shards_made;
+
+    variable->shards_before = judge->shards_made;
+    judge->shards_made += variable->shard_count;
+    if (!definition_is_assigned(&variable->definition) || is_empty)
+        return;
+    for (uint32_t i = 0; i < variable->shard_count && i < judge->ps_count; i++) {
+        const uint32_t ps = placement_next_ps(&turn, judge->ps_count);
+        if (placement_rows(rows, variable->shard_count, i).count > 0)
+            judge_mask_add(&variable->unassigned, ps);
     }
 }
 
@@ -99,7 +115,7 @@ static enum sumac_status take_record(
     struct judge *judge, const char *name, uint64_t shard_count, struct judge_variable **variable,
     struct sumac_error *error)
 {
-    const size_t fixed = sizeof **variable + (size_t)shard_count * sizeof(struct judge_shard);
+    const size_t fixed = sizeof **variable;
     const size_t name_bytes = strlen(name) + 1;
     struct judge_variable *record = memory_take(judge->memory, fixed + name_bytes);
 
@@ -174,16 +190,18 @@ static wire_shard **shard_messages(struct judge *judge, const struct judge_varia
 
     if (messages == NULL || pointers == NULL)
         return NULL;
+    const uint64_t rows = row_count(&variable->definition.shape), each = row_bytes(variable);
+    uint64_t turn = variable->shards_before;
     for (uint32_t i = 0; i < variable->shard_count; i++) {
-        const struct judge_shard *shard = &variable->shards[i];
+        const struct sumac_range range = placement_rows(rows, variable->shard_count, i);
         pointers[i] = &messages[i];
         messages[i] = (wire_shard)WIRE_SHARD_INIT;
-        messages[i].shard_id = shard->id;
+        messages[i].shard_id = turn + 1;
         messages[i].layout_epoch = 1;
-        messages[i].ps = shard->ps;
-        messages[i].first_row = shard->rows.first;
-        messages[i].rows = shard->rows.count;
-        messages[i].bytes = shard->bytes;
+        messages[i].ps = placement_next_ps(&turn, judge->ps_count);
+        messages[i].first_row = range.first;
+        messages[i].rows = range.count;
+        messages[i].bytes = range.count * each;
     }
     return pointers;
 }

@@ -16,8 +16,8 @@
  * held.c).
  *
  * All of one step's work happens at judge->now_us and is said in judge->said. Tables are
- * bounded; all but the variables' own records (one piece each, as large as the name and the shards
- * need) come from pools.
+ * bounded; all but the variables' own records (one piece each, as large as the name needs) come
+ * from pools.
  */
 #ifndef JUDGE_JUDGE_STATE_H
 #define JUDGE_JUDGE_STATE_H
@@ -239,13 +239,6 @@ struct judge_peer {
     struct judge_order *next_order;
 };
 
-struct judge_shard {
-    uint64_t id;
-    uint32_t ps;
-    struct sumac_range rows;
-    uint64_t bytes;
-};
-
 struct judge_call;
 
 enum judge_variable_state {
@@ -269,8 +262,9 @@ struct judge_variable {
     struct judge_mask unassigned;  /* ps that have not reported its shards as assigned */
     struct sumac_error failure;    /* of a ps that could not make its shards; OK: none */
     const char *name;              /* in this record */
+    /* of the cluster, before its own: with the definition they say each one's number, ps, rows */
+    uint64_t shards_before;
     uint32_t shard_count;
-    struct judge_shard shards[];
 };
 
 enum judge_call_kind { JUDGE_CALL_CREATE, JUDGE_CALL_DELETE };
@@ -381,7 +375,7 @@ struct judge {
     struct id_map variables_by_id;
     uint32_t variable_count;
     bool variable_without_order; /* some waits for memory for the order that moves it on */
-    uint64_t variables_made, shards_made, shards_placed;
+    uint64_t variables_made, shards_made;
     LIST(struct judge_call) calls;
 };
 

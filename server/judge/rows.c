@@ -456,7 +456,7 @@ static void put_variable(struct judge *judge, struct row_writer *writer, const v
     assert(variable->shard_count > 0);
     assert(creator == NULL || creator->state != JUDGE_SESSION_SETTLED);
     put_variable_id(judge, writer, variable);
-    put_number(writer, variable->shards[0].id - 1);
+    put_number(writer, variable->shards_before);
     put_definition(judge, writer, variable);
     PUT_FIELDS(writer, variable_fields, variable);
     put_number(writer, creator != NULL);
@@ -481,7 +481,7 @@ make_variable(struct judge *judge, uint64_t id, uint64_t shards_before, const st
         judge_variable_find(judge, message->name) != NULL || judge->ps_count == 0)
         return NULL;
     judge->variables_made = id - 1;
-    judge->shards_made = judge->shards_placed = shards_before;
+    judge->shards_made = shards_before;
     if (judge_variable_make(judge, message->name, &definition, &variable, &error) != SUMAC_OK)
         return NULL;
     assert(variable->id == id);

@@ -18,6 +18,7 @@
 
 #define FILL_BYTES_PER_STEP 262144u
 #define EXIT_CODE_MAX 255u
+#define WORK_OF_A_SHARD 8u /* that is made */
 
 /* An address that is longer than what a resolver takes is none. */
 static void learn_addresses(struct lane *lane, const wire_peer_hello *hello)
@@ -437,6 +438,7 @@ obey_add_shards(struct lane *lane, struct lane_stream *stream, const wire_peer_o
             return;
         }
         (void)lane_record_order(lane, RECORD_ADD, NULL, 0, &given->base);
+        lane->work += given->n_shards * WORK_OF_A_SHARD;
     }
     if (variable->filled) {
         lane_report_answer(lane, order->number, NULL);

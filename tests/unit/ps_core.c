@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "judge_state.h"
 #include "peer_state.h"
 #include "lane_talk.h"
 #include "ps_core_check.h"
@@ -247,30 +248,34 @@ static void what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard(void **sta
     assert_int_equal(ps.replied, 2);
 }
 
-/* One call for as many variables as it may name: two orders for each, one after the other. */
-static void create_many(struct ps_0 *ps)
+/* One call for so many variables of so many shards: two orders for each, one after the other. */
+static void create_many(struct ps_0 *ps, uint32_t count, uint32_t shards)
 {
     static char names[WIRE_CREATE_VARIABLES_MAX][16];
     static wire_variable variables[WIRE_CREATE_VARIABLES_MAX];
     wire_variable *list[WIRE_CREATE_VARIABLES_MAX];
-    uint64_t shape[] = {1};
+    uint64_t shape[] = {shards};
     wire_function function = WIRE_FUNCTION_INIT;
+    wire_partitioner partitioner = WIRE_PARTITIONER_INIT;
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
     function.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
-    for (uint32_t i = 0; i < WIRE_CREATE_VARIABLES_MAX; i++) {
+    partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
+    partitioner.num_shards = shards;
+    for (uint32_t i = 0; i < count; i++) {
         (void)snprintf(names[i], sizeof names[i], "v%u", i);
         variables[i] = (wire_variable)WIRE_VARIABLE_INIT;
         variables[i].name = names[i];
         variables[i].data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
         variables[i].shape = shape;
         variables[i].n_shape = 1;
+        variables[i].partitioner = &partitioner;
         variables[i].function = &function;
         list[i] = &variables[i];
     }
     request.session_id = (wire_bytes){sizeof ps->session, ps->session};
     request.variables = list;
-    request.n_variables = WIRE_CREATE_VARIABLES_MAX;
+    request.n_variables = count;
     call(ps, LANE_CALL_CREATE, &request.base);
 }
 
@@ -282,35 +287,66 @@ static void expect_consistent(const struct ps_0 *ps)
     assert_string_equal(check.text, "");
 }
 
-/* Its own ps answers an order at once, and the judge has the next one ready. */
-static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next(void **state)
+/* Its own ps answers an order at once, and the judge has the next one ready. From the create on,
+ * steps that say that they go on: how many; most: messages that one of them delivered. */
+static uint32_t go_on(struct ps_0 *ps, uint32_t *most)
 {
-    struct ps_0 ps = begin(state, 1);
+    const uint64_t answered = ps->replied;
     uint32_t steps = 1;
     bool at_once = true;
 
-    join(&ps, 0);
-    create_many(&ps);
-    assert_int_equal(ps.replied, 1);
-
-    while (ps.replied == 1 && at_once) {
-        const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps.talk->now_us};
+    *most = ps->talk->core->delivered;
+    while (ps->replied == answered && at_once) {
+        const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps->talk->now_us};
         struct lane_effects effects;
-        assert_in_range(ps.talk->core->delivered, 1, PS_DELIVERIES_MAX + 2);
-        expect_consistent(&ps); /* what the next step has no memory of does not wait for it */
-        ps_core_step(ps.talk->core, &tick, &effects);
+        expect_consistent(ps); /* what the next step has no memory of does not wait for it */
+        ps_core_step(ps->talk->core, &tick, &effects);
         at_once = false;
         for (uint32_t i = 0; i < effects.count; i++) {
-            note(&ps, &effects.items[i]);
+            note(ps, &effects.items[i]);
             at_once |= effects.items[i].kind == LANE_EFFECT_WAKE &&
-                       effects.items[i].at_us <= ps.talk->now_us;
+                       effects.items[i].at_us <= ps->talk->now_us;
         }
+        assert_true(ps->talk->core->delivered > 0);
+        *most = ps->talk->core->delivered > *most ? ps->talk->core->delivered : *most;
         steps++;
     }
+    return steps;
+}
+
+static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    uint32_t most;
+
+    join(&ps, 0);
+    create_many(&ps, WIRE_CREATE_VARIABLES_MAX, 1);
+    assert_int_equal(ps.replied, 1);
+
+    const uint32_t steps = go_on(&ps, &most);
 
     assert_int_equal(ps.replied, 2);
     assert_int_equal(ps.talk->lane->store.variable_count, WIRE_CREATE_VARIABLES_MAX);
+    assert_in_range(most, PS_DELIVERIES_MAX / 2, PS_DELIVERIES_MAX + 2);
     assert_in_range(steps, 4 * 2 * WIRE_CREATE_VARIABLES_MAX / (PS_DELIVERIES_MAX + 2), 1000);
+}
+
+/* They are more work than a step should be: an order of the next variable waits for the next. */
+static void a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_next(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    uint32_t most;
+
+    join(&ps, 0);
+    create_many(&ps, 8, JUDGE_SHARDS_MAX);
+    assert_int_equal(ps.replied, 1);
+
+    const uint32_t steps = go_on(&ps, &most);
+
+    assert_int_equal(ps.replied, 2);
+    assert_int_equal(ps.talk->lane->store.shard_count, 8 * JUDGE_SHARDS_MAX);
+    assert_in_range(steps, 8, 1000);
+    assert_in_range(most, 1, PS_DELIVERIES_MAX / 2);
 }
 
 int main(void)
@@ -324,6 +360,7 @@ int main(void)
         talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
         talk_test(what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard),
         talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
+        talk_test(a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
