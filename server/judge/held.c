@@ -107,9 +107,9 @@ void judge_held_forget(struct judge *judge, uint64_t call)
 {
     struct judge_held *held = judge->held.first, *next;
 
-    assert(call != 0);
-    for (; held != NULL; held = next) {
+    for (; held != NULL; held = next) { /* none has number 0 */
         next = held->in_judge.next;
+        assert(held->call != 0);
         if (held->call == call)
             give(judge, held);
     }
