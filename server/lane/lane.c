@@ -261,8 +261,10 @@ static void recorded(struct lane *lane, const struct lane_event *event)
         return;
     lane->recorded = event->record;
     for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next)
+         stream = stream->in_lane.next) {
+        lane_pull_look_again(lane, stream);
         lane_stream_attend(lane, stream);
+    }
 }
 
 static void run_over(struct lane *lane, const struct lane_event *event)
@@ -370,7 +372,7 @@ static void flush(struct lane *lane)
         for (struct lane_stream *stream = lane->streams.first; stream != NULL;
              stream = stream->in_lane.next) {
             if (stream->pulls.first != NULL)
-                lane_stream_attend(lane, stream);
+                lane_pull_wake(lane, stream);
         }
     }
     lane->turns_taken = false;

@@ -298,7 +298,8 @@ static void check_stream_lists(struct sums *sums, const struct lane_stream *stre
     const struct answer *last_answer = NULL;
     const struct lane_pull *last_pull = NULL;
     const struct report *last_report = NULL;
-    uint32_t answers = 0, pulls = 0;
+    uint32_t answers = 0, pulls = 0, active = 0;
+    bool passed = true;
 
     for (const struct answer *answer = stream->answers.first; answer != NULL;
          answer = answer->in_stream.next, answers++)
@@ -308,6 +309,13 @@ static void check_stream_lists(struct sums *sums, const struct lane_stream *stre
         if (pull->in_stream.prev != last_pull || pulls > stream->pull_count)
             break;
         check_pull(sums, pull, stream->session == NULL || stream->session->closed);
+        active += pull->active;
+        passed = passed && pull != stream->unlooked;
+        if (passed && !sums->lane->turns_taken && stream->state != STREAM_ENDED &&
+            lane_pull_is_to_be_said(sums->lane, stream, pull))
+            check_object(
+                sums->check, "pull %" PRIu64 " of stream %" PRIu64 " is to be said, and passed",
+                pull->request, stream->id);
         last_pull = pull;
     }
     for (const struct report *report = stream->reports.first; report != NULL;
@@ -323,6 +331,7 @@ static void check_stream_lists(struct sums *sums, const struct lane_stream *stre
             stream->id);
     check_same(sums->check, stream->answer_count, answers, "answers", "a stream");
     check_same(sums->check, stream->pull_count, pulls, "pulls", "a stream");
+    check_same(sums->check, stream->active_pulls, active, "pulls under way", "a stream");
 }
 
 static void check_stream(struct sums *sums, const struct lane_stream *stream)

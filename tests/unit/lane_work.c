@@ -57,9 +57,9 @@ static void assert_steps_were_short(const struct talk *talk)
     assert_in_range(talk->most_work, 1, WORK_PER_STEP_MAX + LAST_ONE_WORK);
 }
 
-/* A pull of the variable that waits for push 1; nobody looks into the lane after each of
+/* A pull of the variable that waits for that push; nobody looks into the lane after each of
  * thousands. */
-static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
+static void pull_after(struct talk *talk, uint64_t stream, uint64_t number, uint64_t push)
 {
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
@@ -68,7 +68,7 @@ static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
 
     piece.shard_id = VARIABLE;
     request.request = number;
-    request.after_sequence = 1;
+    request.after_sequence = push;
     request.pieces = pieces;
     request.n_pieces = 1;
     const struct lane_event event = {
@@ -78,6 +78,11 @@ static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
         .pull_request = &request};
 
     lane_step(talk->lane, &event, &effects);
+}
+
+static void pull_quietly(struct talk *talk, uint64_t stream, uint64_t number)
+{
+    pull_after(talk, stream, number, 1);
 }
 
 /* So many parts of one session are staged, each small enough to be applied at once. Gives its push
@@ -173,6 +178,56 @@ static uint32_t pulls_that_wait(const struct talk *talk)
             count += pull->error.status == SUMAC_OK;
     }
     return count;
+}
+
+/* Its client has read on. Returns the work of that. */
+static uint64_t read_on_quietly(struct talk *talk, uint64_t stream)
+{
+    struct lane_effects effects;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_STREAM_WRITABLE, .now_us = talk->now_us, .stream = stream};
+
+    lane_step(talk->lane, &event, &effects);
+    return lane_work(talk->lane, 0);
+}
+
+static void push_one(struct talk *talk, uint64_t stream)
+{
+    const float values[4] = {0};
+    const struct talk_part part = {
+        .sequence = 1, .eager = true, .shard = VARIABLE, .shards = 1, .values = values, .count = 4};
+
+    talk_part(talk, stream, &part);
+}
+
+/* Half of them wait behind the others' push. */
+static void pulls_that_are_answered_do_not_look_at_those_that_wait(void **state)
+{
+    enum { half = 2000, work_of_one = 64 };
+    struct talk *const talk = *state;
+    const struct lane_config config = ample_config();
+    uint64_t work = 0;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_open(talk, 2);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t own = talk_push_stream(talk, 1, 1), other = talk_push_stream(talk, 2, 1);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    for (uint64_t i = 1; i <= 2 * half; i++)
+        pull_after(talk, stream, i, i <= half ? 2 : 1);
+    assert_int_equal(pulls_that_wait(talk), 2 * half);
+
+    talk->most_work = 0;
+    push_one(talk, other);
+    assert_in_range(talk->most_work, 1, half / 2);
+
+    talk->deaf = stream;
+    push_one(talk, own);
+    for (uint32_t i = 0; i < half; i++)
+        work += read_on_quietly(talk, stream);
+
+    assert_int_equal(pulls_that_wait(talk), half);
+    assert_in_range(work, half, half * work_of_one);
 }
 
 /* Pulls that wait for a push that does not come, whose time is over together. */
@@ -606,6 +661,7 @@ int main(void)
         talk_test(many_parts_are_committed_at_once),
         talk_test(a_decision_waits_for_the_parts_that_had_no_time),
         talk_test(many_pulls_time_out_at_once),
+        talk_test(pulls_that_are_answered_do_not_look_at_those_that_wait),
         talk_test(many_streams_say_no_hello_in_time),
         talk_test(much_is_asked_for_at_once),
         talk_test(a_part_of_many_pieces_is_applied),

@@ -60,6 +60,8 @@ static void note_assigned(struct lane *lane, const struct lane_part *part, const
     if (lane_run_function(part, run)->number != UPDATE_ASSIGN)
         return;
     store_assigned(&lane->store, shard, run->offset, run->bytes);
+    if (shard->unassigned == NULL)
+        lane->readable++;
     if (variable->unassigned_shards > 0)
         return;
     variable->assigned = true;

@@ -228,6 +228,7 @@ static void finish_operation(struct lane *lane, struct operation *operation)
         finish(lane, part, operation->position);
         wait_in_line(lane, session);
     }
+    lane->readable++;
     lane->turns_taken = true;
     lane_turn_retry_waiting(lane);
 }

@@ -54,6 +54,10 @@ struct lane_stream {
     /* pull/ changes */
     LIST(struct lane_pull) pulls;
     uint32_t pull_count;
+    struct lane_pull *unlooked; /* of them, the first that may be ready: those before it wait, … */
+    struct lane_pull *put_off;  /* … from here on some of them for the long one under way */
+    uint32_t active_pulls;
+    uint64_t mark_seen, readable_seen; /* as they were looked at; the session's and the lane's */
     uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
 };
 

@@ -76,9 +76,57 @@ static void note_due(struct lane *lane, uint64_t due_us)
         lane->pulls->due_next_us = due_us;
 }
 
-static void close_view(struct lane *lane, struct lane_pull *pull)
+bool lane_pull_is_put_off(
+    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull)
+{
+    return stream->active_pulls > 0 && !pull->active && pull->error.status == SUMAC_OK &&
+           lane_pull_is_long(lane, pull);
+}
+
+bool lane_pull_is_to_be_said(
+    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull)
+{
+    uint32_t i = 0;
+
+    if (pull->error.status != SUMAC_OK || lane_pull_is_being_read(pull))
+        return true;
+    if (lane_pull_is_put_off(lane, stream, pull))
+        return false;
+    if (pull->fixed)
+        return pull->record <= lane->recorded;
+    while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
+        i++;
+    return i == pull->piece_count && !waits_for_push(stream, pull);
+}
+
+void lane_pull_look_again(const struct lane *lane, struct lane_stream *stream)
+{
+    stream->unlooked = stream->pulls.first;
+    stream->put_off = NULL;
+    stream->readable_seen = lane->readable;
+    stream->mark_seen = stream->session == NULL ? 0 : stream->session->mark;
+}
+
+/* Others' pushes are none of them: thousands may wait for one that never comes. */
+void lane_pull_wake(struct lane *lane, struct lane_stream *stream)
+{
+    const uint64_t mark = stream->session == NULL ? 0 : stream->session->mark;
+
+    if (stream->readable_seen != lane->readable || stream->mark_seen != mark)
+        lane_pull_look_again(lane, stream);
+    if (stream->unlooked != NULL)
+        lane_stream_attend(lane, stream);
+}
+
+static void close_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(pull->active);
+    assert(stream->active_pulls > 0);
+    stream->active_pulls--;
+    if (stream->active_pulls == 0 && stream->put_off != NULL) {
+        stream->unlooked = stream->put_off;
+        stream->put_off = NULL;
+    }
     lane->work += pull->piece_count / PIECES_PER_WORK;
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         lane_pull_fetch_ahead(pull, i);
@@ -88,17 +136,18 @@ static void close_view(struct lane *lane, struct lane_pull *pull)
     pull->active = false;
 }
 
-void lane_pull_open_view(struct lane *lane, struct lane_pull *pull)
+void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(!pull->active);
     assert(pull->error.status == SUMAC_OK);
     store_view_open(&lane->store, &pull->view, VIEW_OF_VALUES);
     pull->active = true;
+    stream->active_pulls++;
 }
 
 struct lane_pull *lane_pull_under_way(const struct lane_stream *stream)
 {
-    struct lane_pull *pull = stream->pulls.first;
+    struct lane_pull *pull = stream->active_pulls == 0 ? NULL : stream->pulls.first;
 
     while (pull != NULL && !pull->active)
         pull = pull->in_stream.next;
@@ -108,6 +157,10 @@ struct lane_pull *lane_pull_under_way(const struct lane_stream *stream)
 static void unlink_pull(struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(stream->pull_count > 0);
+    if (stream->unlooked == pull)
+        stream->unlooked = pull->in_stream.next;
+    if (stream->put_off == pull)
+        stream->put_off = pull->in_stream.next;
     LIST_REMOVE(&stream->pulls, pull, in_stream);
     stream->pull_count--;
 }
@@ -115,9 +168,10 @@ static void unlink_pull(struct lane_stream *stream, struct lane_pull *pull)
 static void link_last(struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(pull->in_stream.next == NULL);
-    assert(stream->state == STREAM_GREETED);
     LIST_APPEND(&stream->pulls, pull, in_stream);
     stream->pull_count++;
+    if (stream->unlooked == NULL)
+        stream->unlooked = pull;
 }
 
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull)
@@ -127,11 +181,20 @@ void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull)
     link_last(stream, pull);
 }
 
+/* It waits no longer: from where it is looked at. */
+static void note_failed(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
+{
+    assert(pull->error.status != SUMAC_OK);
+    unlink_pull(stream, pull);
+    link_last(stream, pull);
+    lane_stream_attend(lane, stream);
+}
+
 static void destroy(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     unlink_pull(stream, pull);
     if (pull->active)
-        close_view(lane, pull);
+        close_view(lane, stream, pull);
     lane_pull_leave(lane, stream->session, pull);
 }
 
@@ -378,6 +441,7 @@ static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_r
     }
     note_due(lane, pull->deadline_us);
     assert(pull->room_bytes > 0);
+    assert(stream->state == STREAM_GREETED);
     link_last(stream, pull);
     lane_stream_attend(lane, stream);
 }
@@ -419,8 +483,8 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
          stream = stream->in_lane.next) {
         if (stream->kind != LANE_STREAM_PULL || stream->session != session)
             continue;
-        for (struct lane_pull *pull = stream->pulls.first; pull != NULL;
-             pull = pull->in_stream.next) {
+        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
+            next = pull->in_stream.next;
             if (pull->after_sequence <= session->mark || pull->error.status != SUMAC_OK)
                 continue;
             (void)fail(
@@ -429,7 +493,7 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
                 " of session %s, which was closed on ps %u%s",
                 pull->request, pull->after_sequence, session->task, lane->index,
                 wire_close_cause_print(&session->cause, cause));
-            lane_stream_attend(lane, stream);
+            note_failed(lane, stream, pull);
         }
     }
 }
@@ -474,8 +538,8 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     assert(!variable->deleted);
     for (struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
-        for (struct lane_pull *pull = stream->pulls.first; pull != NULL;
-             pull = pull->in_stream.next) {
+        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
+            next = pull->in_stream.next;
             if (!waits_for_creator(pull, variable))
                 continue;
             (void)fail(
@@ -484,7 +548,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
                 " waited for variable %s, which was deleted on ps %u before its creator "
                 "had assigned it",
                 pull->request, variable->name, lane->index);
-            lane_stream_attend(lane, stream);
+            note_failed(lane, stream, pull);
         }
     }
 }
@@ -535,7 +599,7 @@ static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pu
     (void)fail(
         &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
         text_time_ms(pull->timeout_ms).text, wait);
-    lane_stream_attend(lane, stream);
+    note_failed(lane, stream, pull);
 }
 
 void lane_pull_said(struct lane *lane, struct lane_stream *stream)
@@ -584,7 +648,8 @@ static bool look_at(struct lane *lane, struct lane_stream *stream)
 {
     if (stream->state == STREAM_ENDED)
         return true;
-    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
+    for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
+        next = pull->in_stream.next;
         lane->work++;
         if (lane_pull_is_ready(lane, stream, pull))
             continue;

@@ -17,6 +17,13 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session);
 /* It is deleted: what its creator has not assigned yet nobody waits for. */
 void lane_pull_end_variable(struct lane *lane, const struct variable *variable);
 void lane_pull_tick(struct lane *lane);
+/* What its pulls wait for may be there. */
+void lane_pull_wake(struct lane *lane, struct lane_stream *stream);
+/* Each of its pulls may be ready. */
+void lane_pull_look_again(const struct lane *lane, struct lane_stream *stream);
+/* For lane_check: would it be said if it were looked at? */
+bool lane_pull_is_to_be_said(
+    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull);
 /* Nobody was told for so long that it may go on. */
 void lane_pull_excuse(struct lane *lane, uint64_t slept_us);
 /* The long one whose answer has begun, or NULL. */

@@ -85,7 +85,10 @@ bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
 /* A message was given out: its reader has a while to take it. */
 void lane_pull_said(struct lane *lane, struct lane_stream *stream);
 /* Its shards are to be covered. */
-void lane_pull_open_view(struct lane *lane, struct lane_pull *pull);
+void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
+/* It is long, and another of its stream is under way. */
+bool lane_pull_is_put_off(
+    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull);
 void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* To the end of its stream's list: the others' turn. */
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);

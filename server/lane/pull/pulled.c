@@ -31,7 +31,7 @@ struct message {
 
 /* What it reads is chosen: the values as they are now. A long one keeps them by a view, and so does
  * one that shows what is not on disk yet: it waits until that is. */
-static void fix(struct lane *lane, struct lane_pull *pull)
+static void fix(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(!pull->active);
     pull->fixed = true;
@@ -39,7 +39,7 @@ static void fix(struct lane *lane, struct lane_pull *pull)
     pull->record = lane->last_record;
     lane->work += pull->piece_count / PIECES_PER_WORK;
     if (lane_pull_is_long(lane, pull) || pull->record > lane->recorded)
-        lane_pull_open_view(lane, pull);
+        lane_pull_open_view(lane, stream, pull);
     for (uint32_t i = 0; i < pull->piece_count; i++) {
         struct shard *shard = pull->pieces[i].shard;
         lane_pull_fetch_ahead(pull, i);
@@ -50,33 +50,39 @@ static void fix(struct lane *lane, struct lane_pull *pull)
 }
 
 /* May it be said? */
-static bool is_due(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
+static bool is_due(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     if (!lane_pull_is_ready(lane, stream, pull))
         return false;
     if (pull->error.status != SUMAC_OK)
         return true;
     if (!pull->fixed)
-        fix(lane, pull);
+        fix(lane, stream, pull);
     return pull->record <= lane->recorded;
 }
 
-/* The pull whose turn it is, or NULL. */
+/* The pull whose turn it is, or NULL. Those that wait are passed, and not looked at again until
+ * what they wait for may be there. */
 static struct lane_pull *choose(struct lane *lane, struct lane_stream *stream)
 {
-    const struct lane_pull *under_way = lane_pull_under_way(stream);
+    struct lane_pull *pull, *left = NULL; /* the first that has pieces to be read */
 
-    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
+    while ((pull = stream->unlooked) != NULL) {
         lane->work++;
-        if (lane_pull_is_being_read(pull) && !lane_pull_read_on(lane, stream, pull))
-            continue;
-        const bool another = under_way != NULL && under_way != pull;
-        if (another && pull->error.status == SUMAC_OK && lane_pull_is_long(lane, pull))
-            continue;
-        if (is_due(lane, stream, pull))
-            return pull;
+        if (lane_pull_is_being_read(pull) && !lane_pull_read_on(lane, stream, pull)) {
+            if (left == NULL)
+                left = pull;
+        } else if (lane_pull_is_put_off(lane, stream, pull)) {
+            if (left == NULL && stream->put_off == NULL)
+                stream->put_off = pull;
+        } else if (is_due(lane, stream, pull)) {
+            break;
+        }
+        stream->unlooked = pull->in_stream.next;
     }
-    return NULL;
+    if (left != NULL)
+        stream->unlooked = left;
+    return pull;
 }
 
 static bool add_bytes(

@@ -143,6 +143,7 @@ struct lane {
     LIST(struct lane_pull) pulls_leaving;      /* of no stream: they let go of what they read */
     uint64_t pulls_due_us;                     /* when a pull's time may be over */
     bool turns_taken;                          /* in this step: what pulls wait for may be there */
+    uint64_t readable;                         /* how often shards became so */
     bool turns_put_off;                        /* some who wait in line had no time in this step */
     LIST(struct lane_session) sessions;        /* open ones */
     LIST(struct lane_session) closed_sessions; /* newest first */
