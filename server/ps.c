@@ -341,7 +341,8 @@ static void turn(struct ps *ps)
         return;
     const bool busy = compute_pool_jobs(ps->pool) > 0;
     const uint64_t due_us = tick_us(ps) < ps->redial_us ? tick_us(ps) : ps->redial_us;
-    if (ps->turns.waiting.first == NULL) {
+    const bool goes_on = tick_us(ps) <= now_us; /* between two long steps more is heard than one */
+    if (ps->turns.waiting.first == NULL && !goes_on) {
         (void)rpc_poll(ps->poller, busy ? 0 : due_us);
         return;
     }

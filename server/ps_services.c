@@ -111,10 +111,17 @@ static void stream_writable(struct rpc_call *call)
 
 void ps_services_turn(struct ps *ps)
 {
-    struct ps_link *const link = ps->exiting ? NULL : ps_turns_take(&ps->turns);
+    bool was_long = false;
 
-    if (link != NULL && rpc_call_writable(link->call))
-        tell_writable(link);
+    ps_turns_looked(&ps->turns);
+    for (uint32_t i = 0; i < PS_UNASKED_PER_TURN_MAX && !was_long && !ps->exiting; i++) {
+        struct ps_link *const link = ps_turns_take(&ps->turns);
+        if (link == NULL)
+            break;
+        was_long = link->bulky;
+        if (rpc_call_writable(link->call))
+            tell_writable(link);
+    }
 }
 
 static void stream_opened(struct rpc_call *call, enum lane_stream_kind kind)
@@ -157,6 +164,7 @@ static void stream_message(struct rpc_call *call, const struct wire_received *re
         break;
     case LANE_STREAM_PULL:
         event.kind = LANE_EVENT_PULL;
+        ps_turns_asked(&link->ps->turns);
         event.pull_request = (const wire_pull_request *)received->message;
         break;
     case LANE_STREAM_PEER:

@@ -47,6 +47,8 @@
 #define PS_LOOK_ROUND_MS 1000u
 #define PS_BULK_BYTES 65536u /* from here on a message is one of bulk */
 #define PS_LOOKS_PER_TURN 16u
+#define PS_UNASKED_PER_TURN_MAX                                                                    \
+    32u /* answers that go one after the other before the network is looked at */
 #define PS_EVENTS_PER_TURN_MAX 256u /* that go before one message of a long pull */
 
 struct ps;
@@ -65,14 +67,15 @@ struct ps_link {
     bool half_closed;  /* its client will send no more */
     uint64_t spoke_us; /* when it last said or was said something, once it is half closed */
     bool bulky;        /* its last message was of a long pull: the next one waits for its turn */
-    bool waits;        /* … and is in the queue */
+    bool waits;        /* it is in the queue for that */
     LINKS(struct ps_link) in_turns;
 };
 
-/* Streams that may go on with a long pull, in the order in which they became writable. */
+/* Streams that may go on with pulls, in the order in which they became writable. */
 struct ps_turns {
     LIST(struct ps_link) waiting;
-    uint32_t bulky; /* streams in a long pull */
+    uint32_t bulky;   /* streams in a long pull */
+    uint32_t unasked; /* answers to pulls beyond what was asked since the network was looked at */
 };
 
 struct ps_links {
@@ -169,10 +172,14 @@ struct ps_link *ps_links_add(struct ps_links *links, struct ps *ps, struct rpc_c
 struct ps_link *ps_links_find(const struct ps_links *links, uint64_t id);
 void ps_links_remove(struct ps_links *links, struct ps_link *link);
 
-/* ps_turns.c: one message of long pulls after another, and what else has arrived between any two of
- * them */
+/* ps_turns.c: one message of long pulls, or a few short ones, after another, and what else has
+ * arrived between any two of them */
 /* Is the message that it says now one of a long pull? */
 void ps_turns_note(struct ps_turns *turns, struct ps_link *link, bool bulky);
+/* A pull has arrived. */
+void ps_turns_asked(struct ps_turns *turns);
+/* What has arrived was looked for, and is at hand no more. */
+void ps_turns_looked(struct ps_turns *turns);
 /* It may say another: does that wait for its turn? */
 bool ps_turns_wait(struct ps_turns *turns, struct ps_link *link);
 /* It has gone. */
@@ -182,7 +189,8 @@ struct ps_link *ps_turns_take(struct ps_turns *turns);
 
 /* ps_services.c: rpc's handlers, which make events */
 enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error);
-/* Let the stream whose turn it is say the next message of its long pull, if one waits. */
+/* Let the streams whose turn it is say their next messages: one of a long pull, or a few short
+ * ones. */
 void ps_services_turn(struct ps *ps);
 /* Half-closed streams to which nothing has been said for a while are over. */
 void ps_services_tick(struct ps *ps, uint64_t now_us);

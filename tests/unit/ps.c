@@ -435,6 +435,28 @@ static void long_pulls_take_turns(void **state)
     assert_null(ps_turns_take(&turns));
 }
 
+/* Of thousands that are answered at once, so many go before what else has arrived is heard. */
+static void short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_network(void **state)
+{
+    (void)state;
+    struct ps_turns turns = {0};
+    struct ps_link reader = {.is_stream = true, .stream_kind = LANE_STREAM_PULL};
+    struct ps_link pusher = {.is_stream = true, .stream_kind = LANE_STREAM_PUSH};
+
+    for (uint32_t i = 0; i < PS_UNASKED_PER_TURN_MAX; i++)
+        assert_false(ps_turns_wait(&turns, &reader));
+    assert_true(ps_turns_wait(&turns, &reader));
+    assert_false(ps_turns_wait(&turns, &pusher));
+    assert_ptr_equal(ps_turns_take(&turns), &reader);
+    ps_turns_looked(&turns);
+    assert_false(ps_turns_wait(&turns, &reader));
+
+    for (uint32_t i = 0; i < 4 * PS_UNASKED_PER_TURN_MAX; i++) {
+        ps_turns_asked(&turns);
+        assert_false(ps_turns_wait(&turns, &reader));
+    }
+}
+
 static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
 {
     (void)state;
@@ -639,6 +661,7 @@ int main(void)
         cmocka_unit_test(a_number_is_never_used_again),
         cmocka_unit_test(a_full_table_takes_no_more_until_one_goes),
         cmocka_unit_test(long_pulls_take_turns),
+        cmocka_unit_test(short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_network),
         cmocka_unit_test(short_answers_and_a_long_pull_alone_wait_for_no_turn),
         cmocka_unit_test(who_goes_leaves_the_queue),
         cmocka_unit_test(bytes_that_cannot_be_sent_are_let_go_of),
