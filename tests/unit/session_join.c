@@ -286,6 +286,27 @@ static void a_ps_that_does_not_know_the_session_ends_it(void **state)
     talk_close(&talk);
 }
 
+/* A ps may have closed and forgotten the session before the others have, and the leave is answered
+ * when all have closed it. */
+static void a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    talk_leave(&talk);
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    answer.rejoin = true;
+
+    talk_answer(&talk, 0, &answer);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_left(&talk);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_close(&talk);
+}
+
 /* It is another ps 0 then: the stream of the one that was joined at is gone. */
 static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(void **state)
 {
@@ -726,6 +747,7 @@ int main(void)
         cmocka_unit_test(a_session_being_settled_says_nothing_until_it_is_decided),
         cmocka_unit_test(a_settle_that_is_never_decided_is_not_waited_for),
         cmocka_unit_test(a_ps_that_does_not_know_the_session_ends_it),
+        cmocka_unit_test(a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it),
         cmocka_unit_test(a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted),
         cmocka_unit_test(a_ps_that_was_never_reached_has_lost_no_state),
         cmocka_unit_test(another_incarnation_ends_the_session_and_names_the_ps),
