@@ -178,6 +178,26 @@ static void one_that_exists_otherwise_is_named_and_none_is_made(void **state)
         many, 3, "ALREADY_EXISTS …v0 exists with trainable false, this create says true");
 }
 
+/* Each is compared with the variable of its name before any is made, wherever it stands. */
+static void one_that_exists_otherwise_is_named_behind_new_ones(void **state)
+{
+    struct many *many = *state;
+    char text[64];
+
+    created(many, 3);
+    for (size_t i = 0; i < 5; i++)
+        many->list[i] = &many->variables[(i + 3) % 5]; /* v3 and v4 are new */
+    for (size_t place = 0; place < 3; place++) {
+        many->variables[place].trainable = true;
+        (void)snprintf(
+            text, sizeof text, "ALREADY_EXISTS …v%zu exists with trainable false", place);
+
+        assert_refused(many, 5, text);
+
+        many->variables[place].trainable = false;
+    }
+}
+
 static void a_name_that_is_there_twice_is_refused(void **state)
 {
     struct many *many = *state;
@@ -385,6 +405,7 @@ int main(void)
         many_test(a_retry_gets_the_same_variables),
         many_test(one_bad_definition_among_many_is_named_and_none_is_made),
         many_test(one_that_exists_otherwise_is_named_and_none_is_made),
+        many_test(one_that_exists_otherwise_is_named_behind_new_ones),
         many_test(a_name_that_is_there_twice_is_refused),
         many_test(one_that_its_creator_assigns_is_refused_in_a_list),
         many_test(a_list_that_is_too_long_is_refused_with_both_figures),
