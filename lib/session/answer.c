@@ -186,6 +186,8 @@ static void commit_one(struct session *session, struct window_place *place)
 
 void commit_advance(struct session *session)
 {
+    const uint64_t acked_before = session->acked_through;
+
     while (session->commit_through < session->last_sequence) {
         struct window_place *place = place_of(session, session->commit_through + 1);
         if (!may_commit(session, place->push))
@@ -196,6 +198,8 @@ void commit_advance(struct session *session)
            place_of(session, session->acked_through + 1)->push == NULL)
         session->acked_through++;
     assert(session->acked_through <= session->commit_through);
+    if (session->acked_through > acked_before)
+        pushes_admit(session); /* some wait for a sequence */
 }
 
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer)

@@ -315,6 +315,12 @@ static bool knows_grants(const struct push *push)
     return true;
 }
 
+static bool has_sequence(const struct session *session)
+{
+    assert(session->voided_max > 0);
+    return session->last_sequence - session->acked_through < session->voided_max;
+}
+
 /* There are places for the members that the configuration lists, and some for observers. */
 static struct session_room
 room_of(const struct session *session, const struct link *link, uint64_t cost_bytes)
@@ -358,7 +364,8 @@ void pushes_admit(struct session *session)
 {
     bool any = false;
 
-    for (struct push *push; (push = session->waiting.first) != NULL && knows_grants(push);) {
+    for (struct push *push;
+         (push = session->waiting.first) != NULL && knows_grants(push) && has_sequence(session);) {
         LIST_REMOVE(&session->waiting, push, among_waiting);
         assert(session->waiting_count > 0);
         session->waiting_count--;

@@ -79,6 +79,7 @@ struct session *session_create(const struct session_config *config, const struct
     pool_init(&session->calls, &session->memory, sizeof(struct call), 8);
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;
+    session->voided_max = WINDOW;
     if (!keep_config(session, config)) {
         session_destroy(session);
         return NULL;

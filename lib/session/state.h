@@ -18,7 +18,8 @@
  *   session ── links[ps] ── parts (not done there, in the order of their sequence) ── push
  *           │            └─ requests (not answered there) ── pull
  *           ├─ window[sequence mod 1024] ── push ── parts, one for each participant
- *           └─ waiting (pushes that have no sequence yet: some participant has never greeted)
+ *           └─ waiting (pushes that have no sequence yet: some participant has never greeted,
+ *                      or could not remember one more as refused)
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H
@@ -257,6 +258,8 @@ struct session {
     LIST(struct push) waiting;
     uint32_t waiting_count;
     uint64_t submitted, admitted;
+    uint32_t
+        voided_max; /* pushes that every ps can remember as refused: with a sequence at a time */
     uint64_t last_sequence, commit_through, acked_through, clock;
     uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */

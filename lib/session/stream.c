@@ -362,14 +362,15 @@ static uint32_t smaller(uint32_t said, uint32_t ours)
 }
 
 /* The smaller counts of what a ps takes and what we would send; a limit that it does not say does
- * not bind us. The headers of a chunk are small beside it, and a part of a chunk has whole
- * elements. */
+ * not bind us. Any push that is in flight may be refused, and the ps has to remember it then. The
+ * headers of a chunk are small beside it, and a part of a chunk has whole elements. */
 static void take_limits(struct session *session, struct link *link, const wire_limits *limits)
 {
     const wire_limits none = WIRE_LIMITS_INIT;
     const wire_limits *said = limits != NULL ? limits : &none;
 
     link->parts_max = smaller(said->parts_in_flight_max, UINT32_MAX);
+    session->voided_max = smaller(said->voided_max, session->voided_max);
     link->pulls_max = smaller(said->pulls_per_stream_max, UINT32_MAX);
     link->chunk_bytes = smaller(said->message_bytes_max / 2, session->config.chunk_bytes);
     if (link->chunk_bytes < CHUNK_BYTES_MIN)

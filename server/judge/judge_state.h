@@ -567,6 +567,21 @@ void judge_voided_drop(struct judge *judge, struct judge_voided **set);
 /* Of one that holds what every ps may remember. */
 uint64_t judge_voided_bytes_max(const struct judge *judge);
 
+/* That one ps remembers of one session. */
+static inline uint32_t judge_refusals_max(const struct judge *judge)
+{
+    const uint32_t given = judge->config->voided_per_session_max;
+
+    return given != 0 ? given : LANE_VOIDED_PER_SESSION_MAX;
+}
+
+static inline uint32_t judge_settled_max(const struct judge *judge)
+{
+    const uint32_t given = judge->config->settled_sessions_max;
+
+    return given != 0 ? given : JUDGE_SETTLED_MAX;
+}
+
 /* lists.c */
 /* Does the joiner's configuration contradict this one? Nothing is changed but marks. */
 enum sumac_status

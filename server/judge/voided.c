@@ -79,7 +79,7 @@ uint64_t judge_voided_bytes_max(const struct judge *judge)
 {
     uint32_t capacity = FIRST_CAPACITY;
 
-    while (capacity < judge->ps_count * LANE_VOIDED_PER_SESSION_MAX)
+    while (capacity < judge->ps_count * judge_refusals_max(judge))
         capacity *= 2;
     return bytes_of(capacity);
 }

@@ -9,9 +9,10 @@
  * them. */
 static uint64_t voided_bytes_max(const struct lane *lane)
 {
-    const uint64_t count = (1 + (uint64_t)lane->ps_count) * LANE_VOIDED_PER_SESSION_MAX;
+    const uint64_t count = (1 + (uint64_t)lane->ps_count) * lane->config.voided_per_session_max;
+    const uint64_t places = count < VOIDED_CAPACITY_MIN ? VOIDED_CAPACITY_MIN : count;
 
-    return 3 * count * sizeof(struct voided);
+    return 3 * places * sizeof(struct voided);
 }
 
 /* Of it, what lane->bytes holds: arrays of a part that grow, … */
@@ -31,8 +32,8 @@ static uint64_t reserved_bytes_max(const struct lane *lane)
 
 static uint64_t session_bytes_max(const struct lane *lane)
 {
-    const uint64_t records = LANE_VOIDED_PER_SESSION_MAX * sizeof(struct refusal) +
-                             PARTS_PER_SESSION_MAX * sizeof(struct lane_part);
+    const uint64_t records = lane->config.voided_per_session_max * sizeof(struct refusal) +
+                             lane->config.parts_per_session_max * sizeof(struct lane_part);
 
     return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
 }
@@ -50,9 +51,9 @@ void lane_session_bound_pool(struct lane *lane)
 }
 
 /* Small lists that are given back are kept for others of their size: as much again. */
-static uint64_t closed_bytes_max(void)
+static uint64_t closed_bytes_max(const struct lane *lane)
 {
-    return CLOSED_SESSIONS_MAX * sizeof(struct lane_session) +
+    return lane->config.closed_sessions_max * sizeof(struct lane_session) +
            2 * (uint64_t)CLOSED_VOIDED_BYTES_MAX;
 }
 
@@ -61,5 +62,5 @@ uint64_t lane_sessions_bytes_max(const struct lane *lane)
     const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
 
     assert(lane->ps_count <= LANE_PS_MAX);
-    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max() + empty;
+    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max(lane) + empty;
 }

@@ -74,6 +74,10 @@ static void fill_in_sizes(struct lane_config *config)
     fill_in(&config->pull_chunk_bytes, LANE_PULL_CHUNK_BYTES);
     fill_in(&config->gathered_bytes_max, LANE_GATHERED_BYTES_MAX);
     fill_in(&config->streams_max, LANE_STREAMS_MAX);
+    fill_in(&config->parts_per_session_max, LANE_PARTS_PER_SESSION_MAX);
+    fill_in(&config->voided_per_session_max, LANE_VOIDED_PER_SESSION_MAX);
+    fill_in(&config->closed_sessions_max, LANE_CLOSED_SESSIONS_MAX);
+    assert(config->voided_per_session_max <= LANE_VOIDED_PER_SESSION_MAX);
     if (config->pulls_bytes_max == 0)
         config->pulls_bytes_max = LANE_PULLS_BYTES_MAX;
 }

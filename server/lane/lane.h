@@ -34,6 +34,8 @@
 #define LANE_PULL_CHUNK_BYTES 262144u
 #define LANE_GATHERED_BYTES_MAX 16384u /* a run of a pull that is copied rather than lent */
 #define LANE_PIECES_PER_PART_MAX 65536u
+#define LANE_PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
+#define LANE_CLOSED_SESSIONS_MAX 1024u   /* remembered, so that their clients can be told */
 #define LANE_VOIDED_PER_SESSION_MAX                                                                \
     1024u /* remembered by a ps until acked_through: as many may be under way */
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
@@ -82,7 +84,10 @@ struct lane_config {
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every
      * path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
-    uint32_t broken; /* rules.h */
+    /* 0: LANE_PARTS_PER_SESSION_MAX and so on. The simulator's are a few, and are reached. */
+    uint32_t parts_per_session_max, voided_per_session_max, closed_sessions_max;
+    uint32_t settled_sessions_max; /* of the judge; 0: JUDGE_SETTLED_MAX */
+    uint32_t broken;               /* rules.h */
 };
 
 enum lane_event_kind {

@@ -532,7 +532,7 @@ static bool check_voided(
     struct lane *lane, uint64_t number, const wire_decide_session *decided,
     struct sumac_error *error)
 {
-    const uint64_t max = (uint64_t)lane->ps_count * LANE_VOIDED_PER_SESSION_MAX;
+    const uint64_t max = (uint64_t)lane->ps_count * lane->config.voided_per_session_max;
 
     if (decided->n_voided <= max)
         return true;

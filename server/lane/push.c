@@ -108,7 +108,7 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
     }
     const struct lane_part *before = lane_session_part_before(session, header->sequence);
     const enum lane_part_state state = first_state(lane, session, header, before);
-    if (state == PART_RECEIVING && session->part_count >= PARTS_PER_SESSION_MAX) {
+    if (state == PART_RECEIVING && session->part_count >= lane->config.parts_per_session_max) {
         /* only what is new counts: a client whose connection was cut sends all again */
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
@@ -403,11 +403,11 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
             "withdraw: ps %u asks nobody to give way", lane->index);
         return;
     }
-    if (request->n_parts > PARTS_PER_SESSION_MAX) {
+    if (request->n_parts > LANE_PARTS_PER_SESSION_MAX) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
             "a message with %zu parts: a session has %u on ps %u that are not done, at most",
-            request->n_parts, PARTS_PER_SESSION_MAX, lane->index);
+            request->n_parts, LANE_PARTS_PER_SESSION_MAX, lane->index);
         return;
     }
     if (!check_payload(lane, stream, request, &payload))

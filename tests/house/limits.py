@@ -60,7 +60,7 @@ def rows():
     yield f"| calls whose request has not come | a {ordinal(newcomers)} of `--calls-max` ({calls // newcomers} by default) |"
     yield (f"| time to take the answer of a call; such answers at a time | {number_of(rpc, 'SERVER_ENDING_MS_MAX') // 1000} s; "
            f"a {ordinal(ending)} of `--calls-max` ({calls // ending} by default), at most {answers} |")
-    yield f"| parts of a session on a ps, not done | {spaced(number_of(lane, 'PARTS_PER_SESSION_MAX'))} |"
+    yield f"| parts of a session on a ps, not done | {spaced(number_of('server/lane/lane.h', 'LANE_PARTS_PER_SESSION_MAX'))} |"
     pieces = spaced(number_of("server/lane/lane.h", "LANE_PIECES_PER_PART_MAX"))
     yield f"| pieces, functions of a part | {pieces}, {number_of(lane, 'FUNCTIONS_PER_PART_MAX')} |"
     yield f"| pieces of a pull | {pieces} |"

@@ -175,6 +175,7 @@ struct checker {
     uint64_t applied[SIM_PS_MAX]; /* at the end */
     struct nonce_seen {
         uint8_t nonce[16], session_id[16];
+        bool decided;
     } nonces[64];
     uint32_t nonce_count;
     struct newest { /* push stream of a client that a ps has been greeted on */

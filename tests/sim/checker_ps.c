@@ -104,6 +104,20 @@ static void check_stats(struct world *world, uint32_t ps, const wire_stats_reply
 
 /* ---- one session for one nonce */
 
+/* One that is settled may be forgotten, when ps 0 remembers few: then the join is a new one. */
+static void check_nonce(struct world *world, struct nonce_seen *seen, const wire_join_reply *reply)
+{
+    const bool same = memcmp(seen->session_id, reply->session_id.data, 16) == 0;
+    const bool settled = seen->decided || world->ps_count == 1; /* then no order says so */
+    const bool forgotten = !same && settled && world->settled_max != 0;
+
+    made_if(world, MADE_settled_forgotten, forgotten);
+    if (!same && !forgotten && !world->checker->state_lost)
+        checker_violation(world, "one nonce has two sessions");
+    memcpy(seen->session_id, reply->session_id.data, 16);
+    seen->decided = same && seen->decided;
+}
+
 static void check_join(struct world *world, const struct call *call, const wire_join_reply *reply)
 {
     struct checker *checker = world->checker;
@@ -112,14 +126,11 @@ static void check_join(struct world *world, const struct call *call, const wire_
         checker_violation(world, "a join is answered without a session");
         return;
     }
-    for (uint32_t i = 0; i < checker->nonce_count; i++) {
-        if (memcmp(checker->nonces[i].nonce, call->key, 16) != 0)
-            continue;
-        if (memcmp(checker->nonces[i].session_id, reply->session_id.data, 16) != 0 &&
-            !checker->state_lost)
-            checker_violation(world, "one nonce has two sessions");
-        return;
-    }
+    for (uint32_t i = 0; i < checker->nonce_count; i++)
+        if (memcmp(checker->nonces[i].nonce, call->key, 16) == 0) {
+            check_nonce(world, &checker->nonces[i], reply);
+            return;
+        }
     if (checker->nonce_count == sizeof checker->nonces / sizeof checker->nonces[0])
         return;
     struct nonce_seen *seen = &checker->nonces[checker->nonce_count++];
@@ -326,7 +337,11 @@ static void check_order(struct world *world, const struct ps *ps, const wire_pee
 
 static void note_decided(struct world *world, const wire_decide_session *decide)
 {
-    const struct checker *checker = world->checker;
+    struct checker *checker = world->checker;
+
+    for (uint32_t i = 0; i < checker->nonce_count; i++)
+        if (memcmp(checker->nonces[i].session_id, decide->session_id.data, 16) == 0)
+            checker->nonces[i].decided = true;
 
     for (uint32_t i = 0; i < checker->life_count; i++)
         if (memcmp(checker->lives[i]->id, decide->session_id.data, 16) == 0)
@@ -339,6 +354,14 @@ static void note_told(const struct world *world, const struct stream *stream)
     struct sim_session *life = world->clients[stream->caller - SIM_PS_MAX]->life;
 
     life->told_closed = true;
+}
+
+/* Or is that of an open session. */
+static void note_forgotten(struct world *world, const struct stream *stream)
+{
+    const struct sim_session *life = session_of(world, stream);
+
+    made_if(world, MADE_closed_forgotten, life->decided && world->closed_max != 0);
 }
 
 static bool some_ps_ends(const struct world *world)
@@ -367,6 +390,10 @@ void checker_effect(
         note_decided(world, effect->order->decide);
     if (effect->kind == LANE_EFFECT_ANSWER && effect->push_answer->closed != NULL)
         note_told(world, stream);
+    if (effect->kind == LANE_EFFECT_ANSWER && effect->push_answer->rejoin)
+        note_forgotten(world, stream);
+    if (effect->kind == LANE_EFFECT_CLOSE_STREAM)
+        made_if(world, MADE_not_kept, effect->error.reason == SUMAC_REASON_TOO_MANY_REFUSED);
     if (effect->kind == LANE_EFFECT_ANSWER && ps->crashed)
         check_reborn(world, stream, effect->push_answer);
     if (effect->kind == LANE_EFFECT_ANSWER)

@@ -59,6 +59,10 @@ void faults_draw(struct world *world)
     static const uint32_t pull_chunks[] = {0, 16, 96};
     static const uint32_t blocks[] = {0, 64};
     static const uint32_t gathered[] = {0, 1, 64};
+    static const uint32_t parts[] = {0, 1, 3};
+    static const uint32_t voided[] = {0, 1, 2};
+    static const uint32_t closed[] = {0, 1, 2};
+    static const uint32_t settled[] = {0, 1, 2};
     const bool storm = world->plan->name[0] == 's' && world->plan->name[2] == 'o';
     const bool small =
         !storm && world_chance(world, 50); /* short traces; large ones have rare orders */
@@ -88,6 +92,10 @@ void faults_draw(struct world *world)
     world->block_bytes = one_of(world, blocks, 2);
     world->gathered_bytes_max = one_of(world, gathered, 3);
     world->slotted = world_chance(world, 50);
+    world->parts_max = one_of(world, parts, 3);
+    world->voided_max = one_of(world, voided, 3);
+    world->closed_max = one_of(world, closed, 3);
+    world->settled_max = one_of(world, settled, 3);
 }
 
 /* ---- faults */

@@ -30,6 +30,9 @@
     X(stray_no_id, "of half a session")                                                            \
     X(stray_generation, "of an older stream")                                                      \
     X(commit_first, "commits that overtook a part")                                                \
+    X(not_kept, "streams ended by refusals that do not fit")                                       \
+    X(closed_forgotten, "clients told to join again by a ps that forgot their closed session")     \
+    X(settled_forgotten, "joins that came again when their settled session was forgotten")         \
     X(listed_page, "pages of lists")                                                               \
     X(listed, "lists")                                                                             \
     X(created_many, "creates of several")                                                          \

@@ -26,6 +26,7 @@ struct parcel {
     struct cargo *cargo;
     uint32_t cargo_count;
     bool may_be_overtaken;
+    struct letter *behind; /* a commit, or NULL */
 };
 
 struct network *network_make(struct world *world)
@@ -259,6 +260,8 @@ static void go_out(struct world *world, struct stream *stream, enum way way)
         } else {
             post(world, stream, way, way == WAY_TO_PS ? arrived_at_ps : arrived_at_caller, letter);
         }
+        if (parcel->behind != NULL)
+            post(world, stream, way, arrived_at_ps, parcel->behind);
     }
     for (uint32_t i = 0; i < parcel->cargo_count; i++)
         release(world, stream, &parcel->cargo[i]);
@@ -362,14 +365,19 @@ static bool has_commit_of_others(
     return of_others;
 }
 
-static void
-send_commit_first(struct world *world, struct stream *stream, const wire_push_request *request)
+static struct letter *commit_alone(struct world *world, const wire_push_request *request)
 {
     wire_push_request alone = WIRE_PUSH_REQUEST_INIT;
 
     alone.commit = request->commit;
+    return letter_make(world, &alone.base, NULL, 0);
+}
+
+static void
+send_commit_first(struct world *world, struct stream *stream, const wire_push_request *request)
+{
     made(world, MADE_commit_first);
-    post(world, stream, WAY_TO_PS, arrived_at_ps, letter_make(world, &alone.base, NULL, 0));
+    post(world, stream, WAY_TO_PS, arrived_at_ps, commit_alone(world, request));
 }
 
 void network_send(
@@ -377,7 +385,9 @@ void network_send(
     const struct cargo *cargo, uint32_t cargo_count)
 {
     struct channel *channel = &stream->channels[way];
+    const wire_push_request *request = shuffled(world, stream, message);
     wire_push_request parts_alone;
+    struct letter *behind = NULL;
 
     if (channel->busy && !stream->over)
         checker_violation(world, "a message is sent on a stream that is not writable");
@@ -387,9 +397,15 @@ void network_send(
         send_commit_first(world, stream, &parts_alone);
         parts_alone.commit = NULL;
         message = &parts_alone.base;
+    } else if (request != NULL && request->commit != NULL && world_chance(world, 30)) {
+        parts_alone = *request; /* a client may say it apart; what it makes room for comes before */
+        behind = commit_alone(world, request);
+        parts_alone.commit = NULL;
+        message = &parts_alone.base;
     }
     struct parcel *parcel = parcel_make(world, message, cargo, cargo_count);
     parcel->may_be_overtaken = may_be_overtaken(world, stream, message);
+    parcel->behind = behind;
     if (channel->busy || channel->cut || stream->over) {
         for (uint32_t i = 0; i < cargo_count; i++)
             release(world, stream, &parcel->cargo[i]);

@@ -263,7 +263,7 @@ struct client *client_make(struct world *world, uint32_t index)
     client->pushes_left = world_between(world, 1, world->pushes_max);
     client->pulls_left = world_has(world, FAULT_PULLS) ? 4 : world_below(world, 2);
     client->pulls_left += client->reader ? 2 : 0;
-    client->window = world_between(world, 1, 4);
+    client->window = world_between(world, 1, WINDOW_MAX);
     world->processes[process_of_client(index)] = (struct process){
         .name = twin             ? "twin"
                 : client->member ? names[index]

@@ -87,6 +87,10 @@ static void configure(struct world *world, struct ps *ps)
         .pull_chunk_bytes = world->pull_chunk_bytes,
         .block_bytes = world->block_bytes,
         .gathered_bytes_max = world->gathered_bytes_max,
+        .parts_per_session_max = world->parts_max,
+        .voided_per_session_max = world->voided_max,
+        .closed_sessions_max = world->closed_max,
+        .settled_sessions_max = world->settled_max,
         .broken = world->broken,
     };
 }

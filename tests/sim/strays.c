@@ -54,10 +54,20 @@ void stray_open(struct world *world, const struct client *client, uint32_t ps)
     network_send(world, stream, WAY_TO_PS, &request.base, NULL, 0);
 }
 
+/* A ps that has forgotten the session does not know which stream of it was the newest. */
+static bool is_forgotten(
+    const struct world *world, const struct stream *stream, const struct lane_effect *effect)
+{
+    return stream->refused_for == SUMAC_REASON_STREAM_REPLACED && world->closed_max != 0 &&
+           effect->kind == LANE_EFFECT_ANSWER && effect->push_answer->rejoin;
+}
+
 void stray_effect(
     struct world *world, const struct stream *stream, const struct lane_effect *effect)
 {
     if (world->checker->state_lost || world_was_short(world))
+        return;
+    if (is_forgotten(world, stream, effect))
         return;
     if (effect->kind != LANE_EFFECT_CLOSE_STREAM)
         checker_violation(world, "a hello that must be refused is answered");

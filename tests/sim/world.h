@@ -34,6 +34,7 @@
 #define SIM_PATIENCE_US (SIM_WAIT_US - SIM_BACKOFF_US_MAX)
 #define SIM_SESSIONS_OPEN_MAX 8u /* at one time */
 #define SIM_GRANT_BYTES 3400u    /* of staging, to each session at each ps: a part or two */
+#define WINDOW_MAX 4u            /* pushes of one client at a time */
 #define SIM_START_US 5000000000u /* no clock begins at 0 */
 
 enum fault {
@@ -118,6 +119,8 @@ struct world {
     uint32_t pushes_max;   /* of one client */
     uint32_t chunk_bytes;  /* of the sessions; and of the lanes: */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
+    uint32_t parts_max, voided_max, closed_max,
+        settled_max; /* that a ps keeps; 0: as many as ever */
     bool records;
     bool shuffles;        /* parts overtake each other */
     bool twin_waits;      /* to be started while another attempt is at work */

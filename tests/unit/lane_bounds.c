@@ -11,6 +11,7 @@
 
 #include "peer_state.h"
 #include "pull_state.h"
+#include "handlers.h"
 #include "lane_talk.h"
 
 #define VARIABLE 5u
@@ -56,11 +57,11 @@ static void a_session_has_so_many_parts_that_are_not_done(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
-    for (uint64_t sequence = 1; sequence <= PARTS_PER_SESSION_MAX; sequence++)
+    for (uint64_t sequence = 1; sequence <= LANE_PARTS_PER_SESSION_MAX; sequence++)
         send(talk, stream, sequence, sequence - 1);
     talk_forget(talk);
 
-    send(talk, stream, PARTS_PER_SESSION_MAX + 1, PARTS_PER_SESSION_MAX);
+    send(talk, stream, LANE_PARTS_PER_SESSION_MAX + 1, LANE_PARTS_PER_SESSION_MAX);
 
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
 }
@@ -71,20 +72,20 @@ static void a_message_has_so_many_parts(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     wire_part header = WIRE_PART_INIT;
-    wire_part *parts[PARTS_PER_SESSION_MAX + 1];
+    wire_part *parts[LANE_PARTS_PER_SESSION_MAX + 1];
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     header.sequence = 1;
     header.first = header.last = true;
-    for (size_t i = 0; i <= PARTS_PER_SESSION_MAX; i++)
+    for (size_t i = 0; i <= LANE_PARTS_PER_SESSION_MAX; i++)
         parts[i] = &header;
     request.parts = parts;
-    request.n_parts = PARTS_PER_SESSION_MAX;
+    request.n_parts = LANE_PARTS_PER_SESSION_MAX;
     talk_push(talk, stream, &request, NULL, 0);
     assert_null(strstr(talk->text, "end of stream"));
     talk_forget(talk);
 
-    request.n_parts = PARTS_PER_SESSION_MAX + 1;
+    request.n_parts = LANE_PARTS_PER_SESSION_MAX + 1;
     talk_push(talk, stream, &request, NULL, 0);
 
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
@@ -128,11 +129,11 @@ static void a_part_that_is_being_applied_is_one_of_those(void **state)
     talk_variable(talk, LARGE, 40, UPDATE_ASSIGN_ADD);
     talk->holds_compute = true;
     talk_part(talk, stream, &large);
-    for (uint64_t sequence = 2; sequence <= PARTS_PER_SESSION_MAX; sequence++)
+    for (uint64_t sequence = 2; sequence <= LANE_PARTS_PER_SESSION_MAX; sequence++)
         send(talk, stream, sequence, sequence - 1);
     talk_forget(talk);
 
-    send(talk, stream, PARTS_PER_SESSION_MAX + 1, PARTS_PER_SESSION_MAX);
+    send(talk, stream, LANE_PARTS_PER_SESSION_MAX + 1, LANE_PARTS_PER_SESSION_MAX);
 
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
     talk_compute(talk);
@@ -145,15 +146,15 @@ static void parts_that_are_sent_again_do_not_count_again(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
-    for (uint64_t sequence = 1; sequence <= PARTS_PER_SESSION_MAX; sequence++)
+    for (uint64_t sequence = 1; sequence <= LANE_PARTS_PER_SESSION_MAX; sequence++)
         send(talk, stream, sequence, sequence - 1);
     talk_hang_up(talk, stream);
     talk_forget(talk);
 
     const uint64_t again = talk_push_stream(talk, 1, 2);
-    for (uint64_t sequence = 1; sequence <= PARTS_PER_SESSION_MAX; sequence++)
+    for (uint64_t sequence = 1; sequence <= LANE_PARTS_PER_SESSION_MAX; sequence++)
         send(talk, again, sequence, sequence - 1);
-    talk_commit(talk, again, PARTS_PER_SESSION_MAX, 0, 0);
+    talk_commit(talk, again, LANE_PARTS_PER_SESSION_MAX, 0, 0);
 
     assert_null(strstr(talk->text, "end of stream"));
     assert_non_null(strstr(talk->text, "done 1024 [1024]\n"));
@@ -655,15 +656,34 @@ static void a_ps_remembers_so_many_closed_sessions(void **state)
     (void)begin(talk);
     talk_close(talk, 1);
     talk_decide(talk, 1, 0, 0);
-    for (uint32_t i = 1; i < CLOSED_SESSIONS_MAX; i++)
+    for (uint32_t i = 1; i < LANE_CLOSED_SESSIONS_MAX; i++)
         come_and_go(talk, i);
     (void)talk_push_stream(talk, 1, 2);
     talk_expect(talk, "end of stream STREAM_REPLACED\ngreeting\nclosed 0\n");
 
-    come_and_go(talk, CLOSED_SESSIONS_MAX);
+    come_and_go(talk, LANE_CLOSED_SESSIONS_MAX);
 
     (void)talk_push_stream(talk, 1, 3);
     talk_expect(talk, "greeting\nrejoin\n");
+}
+
+static void smaller_bounds_of_sessions_are_said_and_take_less_memory(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    struct lane *const usual = lane_create(&config, &memory_heap);
+    assert_non_null(usual);
+    const uint64_t usual_bytes = lane_sessions_bytes_max(usual);
+    lane_destroy(usual);
+    config.parts_per_session_max = 2;
+    config.voided_per_session_max = 3;
+    config.closed_sessions_max = 1;
+    begin_with(talk, &config);
+
+    assert_int_equal(talk->limits.parts_in_flight_max, 2);
+    assert_int_equal(talk->limits.voided_max, 3);
+    assert_true(lane_sessions_bytes_max(talk->lane) < usual_bytes);
 }
 
 /* The bounds that the tests above reach. */
@@ -676,7 +696,7 @@ static void a_greeting_says_the_bounds_that_are_in_force(void **state)
     config.streams_max = 48;
     begin_with(talk, &config);
 
-    assert_int_equal(talk->limits.parts_in_flight_max, PARTS_PER_SESSION_MAX);
+    assert_int_equal(talk->limits.parts_in_flight_max, LANE_PARTS_PER_SESSION_MAX);
     assert_int_equal(talk->limits.voided_max, LANE_VOIDED_PER_SESSION_MAX);
     assert_int_equal(talk->limits.pieces_per_part_max, LANE_PIECES_PER_PART_MAX);
     assert_int_equal(talk->limits.functions_per_part_max, FUNCTIONS_PER_PART_MAX);
@@ -714,6 +734,7 @@ int main(void)
         talk_test(a_part_names_so_many_functions),
         talk_test(a_ps_remembers_so_many_closed_sessions),
         talk_test(a_greeting_says_the_bounds_that_are_in_force),
+        talk_test(smaller_bounds_of_sessions_are_said_and_take_less_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,29 @@ static void no_more_parts_are_under_way_than_the_ps_takes(void **state)
     talk_close(&talk);
 }
 
+/* Each may be refused, and the ps has to remember it until it hears that we know. */
+static void no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    wire_limits limits = WIRE_LIMITS_INIT;
+    limits.voided_max = 2;
+    greet_with(&talk, &limits);
+
+    for (uint64_t token = 1; token <= 3; token++) {
+        talk_push_out(&talk, token, 1);
+    }
+    assert_null(talk_sent(&talk, 0)); /* the third waits */
+    talk_done(&talk, 0, 1);
+
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_int_equal(request->parts[0]->sequence, 3);
+    assert_int_equal(request->commit->acked_through, 1);
+    talk_close(&talk);
+}
+
 static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
 {
     (void)state;
@@ -143,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_more_parts_are_under_way_than_the_ps_takes),
+        cmocka_unit_test(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused),
         cmocka_unit_test(a_part_is_cut_into_messages_that_the_ps_takes),
         cmocka_unit_test(a_session_without_memory_ends_and_says_so),
     };

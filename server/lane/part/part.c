@@ -353,7 +353,7 @@ void lane_session_insert(
     const struct lane_part *after = part->in_session.next;
     assert(!whole || after == NULL || after->state != PART_APPLYING);
     session->part_count++;
-    assert(!whole || session->part_count <= PARTS_PER_SESSION_MAX);
+    assert(!whole || session->part_count <= lane->config.parts_per_session_max);
 }
 
 void lane_session_remove(struct lane_session *session, struct lane_part *part)

@@ -18,7 +18,7 @@
 #include "room.h"
 #include "step.h"
 
-#define PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
+#define VOIDED_CAPACITY_MIN 8u /* places of a list of voided pushes, once there is one */
 #define FUNCTIONS_PER_PART_MAX 256u
 #define ANSWERS_COST_BYTES 320u /* of WIRE_PART_COST_BYTES: staged or refused, done, done again */
 #define VERSIONS_COST_BYTES                                                                        \
@@ -242,7 +242,7 @@ uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, ui
  * forgotten. */
 struct voided *lane_voided_find(const struct lane_session *session, uint64_t sequence);
 /* Takes the refusal (NULL: another ps refused it), unless it fails: OUT_OF_MEMORY, or
- * TOO_MANY_REFUSED beyond LANE_VOIDED_PER_SESSION_MAX. UNSPECIFIED: done. A full list is looked
+ * TOO_MANY_REFUSED beyond voided_per_session_max. UNSPECIFIED: done. A full list is looked
  * through for what is of no use, unless `*looked`, which it then is: once for all of a commit. */
 enum sumac_reason lane_voided_add(
     struct lane *lane, struct lane_session *session, uint64_t sequence, struct refusal *refusal,

@@ -11,8 +11,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define FIRST_CAPACITY 8u
-
 /* The place of the first voided sequence that is not below `sequence`. */
 static uint32_t place_of(const struct lane_session *session, uint64_t sequence)
 {
@@ -40,7 +38,8 @@ struct voided *lane_voided_find(const struct lane_session *session, uint64_t seq
 
 bool lane_voided_reserve(struct lane *lane, struct lane_session *session, size_t more)
 {
-    uint32_t capacity = session->voided_capacity == 0 ? FIRST_CAPACITY : session->voided_capacity;
+    uint32_t capacity =
+        session->voided_capacity == 0 ? VOIDED_CAPACITY_MIN : session->voided_capacity;
 
     if (more > UINT32_MAX / 2 - session->voided_count)
         return false;
@@ -104,12 +103,12 @@ enum sumac_reason lane_voided_add(
 
     assert(sequence > 0);
     if (voided == NULL) {
-        if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX && !*looked) {
+        if (session->voided_count >= lane->config.voided_per_session_max && !*looked) {
             drop_useless(session);
-            assert(session->voided_count <= LANE_VOIDED_PER_SESSION_MAX);
+            assert(session->voided_count <= lane->config.voided_per_session_max);
             *looked = true;
         }
-        if (session->voided_count >= LANE_VOIDED_PER_SESSION_MAX)
+        if (session->voided_count >= lane->config.voided_per_session_max)
             return SUMAC_REASON_TOO_MANY_REFUSED;
         if (!lane_voided_reserve(lane, session, 1))
             return SUMAC_REASON_OUT_OF_MEMORY;

@@ -7,8 +7,8 @@
 #include "part.h"
 
 #define PULLS_PER_STREAM_MAX 4096u
-#define CLOSED_SESSIONS_MAX 1024u        /* remembered, so that their clients can be told, … */
-#define CLOSED_VOIDED_BYTES_MAX 8388608u /* … with what was voided of them: else fewer are */
+#define CLOSED_VOIDED_BYTES_MAX                                                                    \
+    8388608u /* what was voided of closed sessions: else fewer are kept */
 
 /* In which bound a stream counts (places.c). */
 enum place { PLACE_NONE, PLACE_STRANGER, PLACE_READER, PLACE_SESSION, PLACE_COORDINATOR };

@@ -47,9 +47,9 @@ void lane_peer_deinit(struct lane *lane)
     lane->peers = NULL;
 }
 
-/* A walk, of a few microseconds at most: there are sessions_max open ones and CLOSED_SESSIONS_MAX
- * others, and only a stream's hello and what is said of a session's end look for one. A push and a
- * pull have theirs by their stream. */
+/* A walk, of a few microseconds at most: there are sessions_max open ones and
+ * LANE_CLOSED_SESSIONS_MAX others, and only a stream's hello and what is said of a session's end
+ * look for one. A push and a pull have theirs by their stream. */
 struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16])
 {
     struct lane_session *session = find_from(lane->sessions.first, id);
@@ -131,7 +131,8 @@ static void forget_beyond_bounds(struct lane *lane)
     for (struct lane_session *session = lane->closed_sessions.last; session != newest;
          session = before) {
         before = session->in_lane.prev;
-        if (lane->peers->closed_count <= CLOSED_SESSIONS_MAX && bytes <= CLOSED_VOIDED_BYTES_MAX)
+        if (lane->peers->closed_count <= lane->config.closed_sessions_max &&
+            bytes <= CLOSED_VOIDED_BYTES_MAX)
             return;
         if (session->parts.first != NULL)
             continue;

@@ -177,8 +177,8 @@ static wire_limits *make_limits(struct lane *lane)
     if (limits == NULL)
         return NULL;
     *limits = (wire_limits)WIRE_LIMITS_INIT;
-    limits->parts_in_flight_max = PARTS_PER_SESSION_MAX;
-    limits->voided_max = LANE_VOIDED_PER_SESSION_MAX;
+    limits->parts_in_flight_max = lane->config.parts_per_session_max;
+    limits->voided_max = lane->config.voided_per_session_max;
     limits->pieces_per_part_max = LANE_PIECES_PER_PART_MAX;
     limits->functions_per_part_max = FUNCTIONS_PER_PART_MAX;
     limits->pulls_per_stream_max = PULLS_PER_STREAM_MAX;
