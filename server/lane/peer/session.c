@@ -156,9 +156,7 @@ static void estrange_streams(struct lane *lane, const struct lane_session *sessi
 void lane_session_end(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
-    if (rule_holds(
-            lane->config.broken, RULE_tell_closed_client)) /* a stream's end would tell it, too */
-        estrange_streams(lane, session);
+    estrange_streams(lane, session);
     LIST_REMOVE(&lane->sessions, session, in_lane);
     LIST_PREPEND(&lane->closed_sessions, session, in_lane);
     lane->peers->closed_count++;
