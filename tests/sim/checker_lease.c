@@ -214,16 +214,14 @@ void checker_heard_call(struct world *world, const struct call *call, const wire
         world->checker->leave_asked = true;
 }
 
-/* Its lease begins anew, whatever was before. */
+/* Whatever was before, its lease began anew when the call was heard: the reply may have waited for
+ * a record. */
 void checker_renewed(struct world *world, const struct call *call)
 {
     struct sim_session *life = checker_life_of(world, call->caller, call->caller_life);
 
-    if (life == NULL)
-        return;
-    life->silent_us = 0;
-    life->heard_us = world->now_us;
-    life->heard_slept_us = ps0_slept_us(world);
+    if (life != NULL)
+        life->silent_us = 0;
 }
 
 bool checker_may_be_closed(const struct world *world, const struct sim_session *life)
