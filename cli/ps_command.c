@@ -84,8 +84,11 @@ static const struct option_row rows[] = {
      "how often a wait says what it waits for; one without a limit ever less often, up to 12 times "
      "this, at least 100 (5000)",
      OPTION_MS, SERVER(report_ms), .min = REPORT_MS_MIN},
-    {"terminate-ms", "MS", "how long SIGTERM waits for what is in flight (5000)", OPTION_MS,
-     SERVER(terminate_ms)},
+    {"terminate-ms", "MS",
+     "how long SIGTERM and the end of a run wait for what is in flight: parts that are staged, or "
+     "refused, and not committed, updates, answers; what was said goes out after that, for at most "
+     "2.75 s more (5000)",
+     OPTION_MS, SERVER(terminate_ms)},
 };
 
 static const struct option_group groups[] = {

@@ -92,11 +92,11 @@ struct sight {
     struct answers answers;
     struct sample before, now;
     struct last_word word;
-    uint64_t
-        *incarnations; /* (roster.count), owned: of each ps in the run, else 0; NULL: of none */
-    bool seen;         /* the run, once at least */
-    bool told;         /* by a ps, why the run ends */
-    char *drawn;       /* owned: what the terminal shows */
+    /* (roster.count), owned: of each ps in the run, else 0; NULL: of none. */
+    uint64_t *incarnations;
+    bool seen;   /* the run, once at least */
+    bool told;   /* by a ps, why the run ends */
+    char *drawn; /* owned: what the terminal shows */
 };
 
 static uint64_t now_us(void)

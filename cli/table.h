@@ -13,8 +13,8 @@
 struct table_column {
     const char *group; /* stands above neighbours of the same group; NULL: none */
     const char *title; /* one that begins with '>' stands to the right, as numbers do */
-    uint32_t
-        spare; /* where a line is too long, columns with the largest go first; of 0 none goes */
+    /* Where a line is too long, columns with the largest go first; of 0 none goes. */
+    uint32_t spare;
 };
 
 struct table_cell {

@@ -24,7 +24,7 @@ void ps_step(struct ps *ps, struct lane_event *event)
     /* Effects are lent until the next step: carrying one out must not make an event at once. */
     assert(!ps->stepping);
     ps->stepping = true;
-    event->now_us = ps_now_us();
+    event->now_us = ps->stepped_us = ps_now_us();
     if (event->kind == LANE_EVENT_START || event->kind == LANE_EVENT_CALL) {
         event->random[0] = ps_random_bits(&ps->random);
         event->random[1] = ps_random_bits(&ps->random);
@@ -200,16 +200,16 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
         ps_log(
             ps->index,
             "ps %u refused %" PRIu64
-            " connection%s: %u are open of at most %u, of which a host may "
-            "have as many as are left free; close some, or raise --connections-max",
+            " connection%s: %u are open of at most %u, of which a host may have as many as are "
+            "left free; close some, or raise --connections-max",
             ps->index, (is->refused - told->refused), plural(is->refused - told->refused), is->open,
             ps->options.connections_max);
     if (is->cut != told->cut)
         ps_log(
             ps->index,
             "ps %u cut %" PRIu64
-            " connection%s: what came there without a pause, or calls that were "
-            "opened and reset without end, kept it from everybody else",
+            " connection%s: what came there without a pause, or calls that were opened and reset "
+            "without end, kept it from everybody else",
             ps->index, (is->cut - told->cut), plural(is->cut - told->cut));
     if (is->unread != told->unread)
         ps_log(
@@ -222,8 +222,7 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
         ps_log(
             ps->index,
             "ps %u has no descriptor or no memory for those who want to connect, and lets them "
-            "wait: "
-            "%u connections are open; raise the hard limit of open files (ulimit -Hn)",
+            "wait: %u connections are open; raise the hard limit of open files (ulimit -Hn)",
             ps->index, is->open);
     ps->connections_told = *is;
     ps->connections_told_us = now_us;
@@ -326,7 +325,7 @@ static void handle_what_is_at_hand(struct ps *ps)
     }
 }
 
-static void turn(struct ps *ps)
+void ps_turn(struct ps *ps)
 {
     const uint64_t now_us = ps_now_us();
 
@@ -341,7 +340,8 @@ static void turn(struct ps *ps)
         return;
     const bool busy = compute_pool_jobs(ps->pool) > 0;
     const uint64_t due_us = tick_us(ps) < ps->redial_us ? tick_us(ps) : ps->redial_us;
-    const bool goes_on = tick_us(ps) <= now_us; /* between two long steps more is heard than one */
+    /* Between two long steps more is heard than one message. */
+    const bool goes_on = ps->wake_us <= ps->stepped_us;
     if (ps->turns.waiting.first == NULL && !goes_on) {
         (void)rpc_poll(ps->poller, busy ? 0 : due_us);
         return;
@@ -433,7 +433,7 @@ static int serve(struct ps *ps)
         return PS_EXIT_NO_MEMORY;
     }
     while (!ps->exiting)
-        turn(ps);
+        ps_turn(ps);
     if (!ps->hurried)
         drain(ps);
     return ps->exit_code;

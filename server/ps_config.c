@@ -225,8 +225,8 @@ static enum sumac_status check_grant(const struct lane_config *lane, struct suma
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "--staging-max %" PRIu64 " divided by --sessions-max %u leaves each session %" PRIu64 " "
-        "bytes for its pushes, and %" PRIu64
+        "--staging-max %" PRIu64 " divided by --sessions-max %u leaves each session %" PRIu64
+        " bytes for its pushes, and %" PRIu64
         " is the least; give a --staging-max of at least %" PRIu64 ", or fewer sessions",
         lane->staging_bytes_max, lane->sessions_max, grant, grant_min,
         lane->sessions_max * grant_min);

@@ -57,29 +57,22 @@ void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers)
 
 /* ---- the queue ---- */
 
-static void put(struct ps_core *core, const struct ps_message *message)
+/* A message of that kind, at the end. */
+static struct ps_message *put(struct ps_core *core, enum ps_message_kind kind)
 {
     assert(core->queued < PS_MESSAGES_MAX);
-    core->queue[core->queued++] = *message;
-}
-
-static void put_kind(struct ps_core *core, enum ps_message_kind kind)
-{
-    put(core, &(struct ps_message){.kind = kind});
-}
-
-/* Thousands of creates may wait, each for an order: a step brings so many on, and one at least. */
-static bool is_long(const struct ps_core *core)
-{
-    return core->delivered > 0 &&
-           (core->delivered >= PS_DELIVERIES_MAX || lane_step_is_long(core->lane));
+    struct ps_message *const message = &core->queue[core->queued++];
+    *message = (struct ps_message){.kind = kind};
+    return message;
 }
 
 /* The first one, or, when the step is long enough, the first that cannot wait for the next, because
- * it points to memory of this one. False: there is none. */
+ * it points to memory of this one. Thousands of creates may wait, each for an order: a step brings
+ * so many on, and one at least. False: there is none. */
 static bool take(struct ps_core *core, struct ps_message *message)
 {
-    const bool only_lent = is_long(core);
+    const bool only_lent = core->delivered > 0 &&
+                           (core->delivered >= PS_DELIVERIES_MAX || lane_step_is_long(core->lane));
     uint32_t i = 0;
 
     while (i < core->queued && only_lent && !ps_message_is_lent(&core->queue[i]))
@@ -102,26 +95,25 @@ static struct lane_effect *add(struct ps_core *core, enum lane_effect_kind kind)
     return effect;
 }
 
-static bool is_own(const struct lane_effect *effect) { return effect->stream == LANE_STREAM_OWN; }
-
 /* The lane has ended ps 0's stream to itself. */
 static void lose_own(struct ps_core *core, const struct sumac_error *error)
 {
     core->own_lost = true;
     core->own_error = *error;
-    put_kind(core, PS_OWN_CLOSED);
-    put_kind(core, PS_OWN_DOWN);
+    (void)put(core, PS_OWN_CLOSED);
+    (void)put(core, PS_OWN_DOWN);
 }
 
 static void say_lane(struct ps_core *core, const struct lane_effects *effects)
 {
     for (uint32_t i = 0; i < effects->count; i++) {
         const struct lane_effect *effect = &effects->items[i];
-        if (is_own(effect) && effect->kind == LANE_EFFECT_CLOSE_STREAM) {
+        const bool own = effect->stream == LANE_STREAM_OWN;
+        if (own && effect->kind == LANE_EFFECT_CLOSE_STREAM) {
             lose_own(core, &effect->error);
-        } else if (is_own(effect)) {
+        } else if (own) {
             assert(effect->kind == LANE_EFFECT_REPORT);
-            put(core, &(struct ps_message){.kind = PS_REPORT, .report = effect->report});
+            put(core, PS_REPORT)->report = effect->report;
         } else {
             *add(core, effect->kind) = *effect;
         }
@@ -131,9 +123,9 @@ static void say_lane(struct ps_core *core, const struct lane_effects *effects)
 static void dial_own(struct ps_core *core)
 {
     core->own_lost = false;
-    put_kind(core, PS_OWN_OPENED);
-    put_kind(core, PS_OWN_WRITABLE);
-    put_kind(core, PS_OWN_UP);
+    (void)put(core, PS_OWN_OPENED);
+    (void)put(core, PS_OWN_WRITABLE);
+    (void)put(core, PS_OWN_UP);
 }
 
 /* As the driver has it. */
@@ -170,11 +162,11 @@ static void say_judge(struct ps_core *core, const struct judge_effects *effects)
         const struct judge_effect *effect = &effects->items[i];
         const bool to_own = effect->ps == core->index;
         if (effect->kind == JUDGE_EFFECT_RUN_OVER)
-            put_kind(core, PS_RUN_OVER);
+            (void)put(core, PS_RUN_OVER);
         else if (effect->kind == JUDGE_EFFECT_DIAL && to_own)
             dial_own(core);
         else if (effect->kind == JUDGE_EFFECT_ORDER && to_own)
-            put(core, &(struct ps_message){.kind = PS_ORDER, .order = effect->order});
+            put(core, PS_ORDER)->order = effect->order;
         else
             say_for_driver(core, effect);
     }
@@ -235,13 +227,13 @@ static void deliver(struct ps_core *core, const struct ps_message *message)
             &(struct lane_event){
                 .kind = LANE_EVENT_ORDER, .stream = LANE_STREAM_OWN, .order = message->order});
         if (!core->own_lost)
-            put_kind(core, PS_OWN_UP);
+            (void)put(core, PS_OWN_UP);
         break;
     case PS_REPORT:
         give_judge(
             core, &(struct judge_event){
                       .kind = JUDGE_EVENT_REPORT, .ps = core->index, .report = message->report});
-        put_kind(core, PS_OWN_WRITABLE);
+        (void)put(core, PS_OWN_WRITABLE);
         break;
     case PS_OWN_OPENED:
         give_lane_stream(core, LANE_EVENT_STREAM_OPENED);
@@ -402,9 +394,8 @@ static void give(struct ps_core *core, const struct lane_event *event)
 /* What there was no place for is lost, and whoever waits for it learns it from this ps's end. */
 static void end_overflowed(struct ps_core *core)
 {
-    if (!core->out.effects.lost || core->exited)
-        return;
     struct lane_effect *const effect = add(core, LANE_EFFECT_EXIT);
+
     effect->exit_code = LANE_EXIT_NO_MEMORY;
     (void)fail(
         &effect->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
@@ -437,6 +428,7 @@ void ps_core_step(
     drain(core);
     if (core->queued > 0 && !core->exited)
         out_wake(&core->out, core->now_us);
-    end_overflowed(core);
+    if (core->out.effects.lost && !core->exited)
+        end_overflowed(core);
     *effects = out_effects(&core->out);
 }

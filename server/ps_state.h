@@ -38,9 +38,9 @@
 #define PS_CONNECTIONS_TOLD_MS 10000u
 #define PS_OBSERVERS_SPARE 8u /* places beside those of the listed members */
 #define PS_TICK_MS_MAX 100u
-#define PS_DRAIN_MS_MAX 2000u
-#define PS_LINGER_MS 250u
-#define PS_GOODBYE_MS_MAX 500u
+#define PS_DRAIN_MS_MAX 2000u  /* after --terminate-ms; with the two below it the 2.75 s, … */
+#define PS_LINGER_MS 250u      /* … that the help of that option */
+#define PS_GOODBYE_MS_MAX 500u /* and deploy/README.md say */
 #define PS_HALF_CLOSED_MS 1000u
 #define PS_REDIAL_MS_MIN 20u
 #define PS_REDIAL_MS_MAX 1000u
@@ -139,8 +139,9 @@ struct ps {
     struct ps_random random;
     sigset_t signals;
     struct sigaction pipe_before;
-    int signalled; /* the first signal's number; 0: none */
-    bool hurried;  /* a second one came */
+    int signalled;       /* the first signal's number; 0: none */
+    bool hurried;        /* a second one came */
+    uint64_t stepped_us; /* the time of the lane's last event, by which it goes */
     uint64_t wake_us, ticked_us, redial_us, looked_round_us, ticked_cpu_us, looked_cpu_us;
     uint64_t resident_bytes;
     uint64_t kept_bytes; /* of it, that nobody may have any more; as the heap was last trimmed */
@@ -154,6 +155,8 @@ struct ps {
 
 /* ps.c */
 void ps_step(struct ps *ps, struct lane_event *event);
+/* Once round the loop: what is due, what was computed, what has arrived. */
+void ps_turn(struct ps *ps);
 void ps_exit(struct ps *ps, int exit_code);
 
 /* ps_config.c: what the lane is told of the cluster. Fails  INVALID_ARGUMENT, naming what to

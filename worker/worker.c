@@ -578,8 +578,8 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = begin_pull(worker, error);
     if (status == SUMAC_OK)
         status = end_pull(worker, error);
-    const enum sumac_status computed =
-        join_replicas(worker, status == SUMAC_OK ? error : NULL); /* whatever the network does */
+    /* whatever the network does */
+    const enum sumac_status computed = join_replicas(worker, status == SUMAC_OK ? error : NULL);
     double weight = 0;
     if (status == SUMAC_OK)
         status = computed;

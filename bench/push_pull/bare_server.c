@@ -121,8 +121,8 @@ static void take(struct stream *stream, grpc_byte_buffer *buffer)
         if (stream->echo)
             receive(stream);
     } else if (stream->waiting == NULL) {
-        stream->waiting =
-            answer; /* an echo's next message is asked for when this one is under way */
+        /* an echo's next message is asked for when this one is under way */
+        stream->waiting = answer;
     } else {
         /* Acknowledgements of small pushes: one more slice each. */
         grpc_slice_buffer *into = &stream->waiting->data.raw.slice_buffer;

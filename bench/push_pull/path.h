@@ -45,8 +45,8 @@ struct path {
     /* Of all the values that the servers hold; what was pushed must be there. */
     double (*sum)(void *state);
     void (*close)(void *state);
-    const char
-        *serve; /* the argument that makes this program the path's server; NULL: `sumac ps` */
+    /* The argument that makes this program the path's server; NULL: `sumac ps`. */
+    const char *serve;
     bool adds_round_trips; /* what a round trip brings there is added like a push */
     unsigned server_count;
     pid_t servers[SERVERS_MAX];

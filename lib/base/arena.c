@@ -64,6 +64,13 @@ void arena_reset(struct arena *arena)
         enter(arena, arena->first);
 }
 
+void arena_reset_to(struct arena *arena, size_t bytes_max)
+{
+    assert(bytes_max <= SIZE_MAX / 4);
+    arena->bytes_max = aligned(bytes_max);
+    arena_reset(arena);
+}
+
 /* A chunk at the end of the list with room for `bytes`. NULL: the source has no more. */
 static struct arena_chunk *grow(struct arena *arena, size_t bytes)
 {

@@ -7,12 +7,6 @@
 
 #define FIRST_CAPACITY 64u
 
-/* Fibonacci hashing (Knuth, TAOCP 6.4): consecutive ids spread over the table. */
-static size_t home(const struct id_map *map, uint64_t id)
-{
-    return (size_t)((id * 0x9E3779B97F4A7C15ull) >> 20) & (map->capacity - 1);
-}
-
 void id_map_init(struct id_map *map, const struct memory *memory)
 {
     *map = (struct id_map){.memory = memory};
@@ -27,7 +21,7 @@ void id_map_deinit(struct id_map *map)
 /* Where the id is, or the empty place where it would go. */
 static size_t find(const struct id_map *map, uint64_t id)
 {
-    size_t i = home(map, id);
+    size_t i = id_map_home(map, id);
 
     assert(map->capacity > 0);
     assert(map->count < map->capacity);
@@ -85,7 +79,7 @@ void id_map_remove(struct id_map *map, uint64_t id)
     map->count--;
     for (size_t i = (hole + 1) & (map->capacity - 1); map->places[i].value != NULL;
          i = (i + 1) & (map->capacity - 1)) {
-        const size_t wanted = home(map, map->places[i].id);
+        const size_t wanted = id_map_home(map, map->places[i].id);
         if (((i - wanted) & (map->capacity - 1)) >= ((i - hole) & (map->capacity - 1))) {
             map->places[hole] = map->places[i];
             hole = i;

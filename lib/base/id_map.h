@@ -30,6 +30,12 @@ void id_map_init(struct id_map *map, const struct memory *memory);
 void id_map_deinit(struct id_map *map);
 /* NULL: none of that id. */
 void *id_map_get(const struct id_map *map, uint64_t id);
+/* Where it is, or behind which: Fibonacci hashing (Knuth, TAOCP 6.4) spreads consecutive ids over
+ * the table. */
+static inline size_t id_map_home(const struct id_map *map, uint64_t id)
+{
+    return (size_t)((id * 0x9E3779B97F4A7C15ull) >> 20) & (map->capacity - 1);
+}
 /* Put a value, not NULL, in place of what was there. False: no memory, nothing changed. */
 bool id_map_put(struct id_map *map, uint64_t id, void *value);
 void id_map_remove(struct id_map *map, uint64_t id);

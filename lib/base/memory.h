@@ -15,9 +15,9 @@
 
 #define MEMORY_SLAB_BYTES 65536u
 
-/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL; just
- * MEMORY_SLAB_BYTES are aligned to themselves, so that what is cut out of them is found by its
- * address. `give` gets the same size back. */
+/* A source. `take` returns at least `bytes`, 64-byte aligned, not zeroed, or NULL. A slab, which is
+ * exactly MEMORY_SLAB_BYTES, begins at a multiple of its size, so that the address of an object in
+ * it tells where it begins. `give` gets the same size back. */
 struct memory {
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *data, size_t bytes);
@@ -38,8 +38,8 @@ static inline void memory_give(const struct memory *memory, void *data, size_t b
 /* The process's own heap as a source; not for the cores to name. */
 extern const struct memory memory_heap;
 
-/* Bytes that are read, and not owned: a part of a received message, of a caller's tensor, of a
- * block. */
+/* Bytes that somebody else owns, and that are only read: of a received message, of a caller's
+ * tensor, of a block. */
 struct span {
     const uint8_t *data;
     size_t bytes;
@@ -70,8 +70,8 @@ struct arena {
     size_t bytes_max;
     size_t bytes_used;
     struct arena_chunk *first, *current;
-    uint8_t *next; /* in `current`, … */
-    size_t room;   /* … with so many bytes from there on that bytes_max allows, too */
+    uint8_t *next; /* the first free byte in `current` */
+    size_t room;   /* free bytes from there on, as far as bytes_max allows them */
 };
 
 void arena_init(struct arena *arena, const struct memory *memory, size_t bytes_max);
@@ -82,5 +82,7 @@ void *arena_take(struct arena *arena, size_t bytes);
 void *arena_take_zeroed(struct arena *arena, size_t bytes);
 /* All that was taken is invalid from here on. */
 void arena_reset(struct arena *arena);
+/* Likewise, with another bound. */
+void arena_reset_to(struct arena *arena, size_t bytes_max);
 
 #endif

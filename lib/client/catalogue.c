@@ -302,6 +302,24 @@ request_of(const struct sumac_client *client, struct session_state *state)
     return request;
 }
 
+/* Of one variable, or of many. */
+static enum sumac_status call_create(
+    struct sumac_client *client, const wire_create_request *request, client_take *take,
+    void *context, struct sumac_error *error)
+{
+    const struct client_call call = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_CREATE,
+        .request = &request->base,
+        .needs_session = true,
+        .waits_for_others = true,
+        .take = take,
+        .context = context};
+
+    assert((request->variable != NULL) != (request->n_variables > 0));
+    return client_call(client, &call, error);
+}
+
 static void note_created(struct sumac_client *client, struct sumac_variable *variable)
 {
     assert(variable->client == client);
@@ -323,16 +341,8 @@ static enum sumac_status create(
     struct session_state state;
     wire_create_request request = request_of(client, &state);
     request.variable = &creation->variable;
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_CREATE,
-        .request = &request.base,
-        .needs_session = true,
-        .waits_for_others = true,
-        .take = take_created,
-        .context = creation};
     if (status == SUMAC_OK)
-        status = client_call(client, &call, error);
+        status = call_create(client, &request, take_created, creation, error);
     arena_deinit(&arena);
     if (status == SUMAC_OK && creation->made == NULL)
         status = fail(
@@ -476,15 +486,7 @@ static enum sumac_status create_batch(struct batch *batch, struct sumac_error *e
 
     request.n_variables = batch->count;
     request.variables = batch->variables;
-    const struct client_call call = {
-        .service = WIRE_VARIABLES,
-        .method = WIRE_VARIABLES_CREATE,
-        .request = &request.base,
-        .needs_session = true,
-        .waits_for_others = true,
-        .take = take_batch,
-        .context = batch};
-    const enum sumac_status status = client_call(batch->client, &call, error);
+    const enum sumac_status status = call_create(batch->client, &request, take_batch, batch, error);
     if (status == SUMAC_OK && batch->answered == 0)
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,

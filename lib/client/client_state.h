@@ -81,8 +81,8 @@ struct transfer {
     struct variable_shard **shards; /* of each piece */
     uint32_t piece_count, piece_capacity;
     bool over; /* the session has said PUSHED or PULLED */
-    struct sumac_buffer
-        *kept;        /* a reference on the bytes being pushed; NULL: the caller keeps them */
+    /* A reference on the bytes being pushed; NULL: the caller keeps them. */
+    struct sumac_buffer *kept;
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */
     struct sumac_error error;
 };

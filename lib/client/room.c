@@ -48,8 +48,8 @@ static void say_room(
         client,
         "%.200s pushed whole takes %" PRIu64 ".%02" PRIu64 " MiB of staging on ps %" PRIu32
         ", where a session is granted %" PRIu64 ".%02" PRIu64
-        " MiB: push fewer of its rows at once, or start each ps with, for instance, "
-        "--sessions-max %" PRIu32 " --staging-max %" PRIu64 "M",
+        " MiB: push fewer of its rows at once, or start each ps with, for instance, --sessions-max "
+        "%" PRIu32 " --staging-max %" PRIu64 "M",
         name, cost / 100, cost % 100, ps, grant / 100, grant % 100, room->sessions_max,
         room->staging_max_mib);
 }

@@ -47,9 +47,8 @@ void transfer_give(struct transfer *transfer)
     assert(atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0);
     sumac_buffer_unref(transfer->kept);
     transfer->kept = NULL;
-    assert(
-        transfer->among_live.prev != NULL ||
-        client->live_transfers.first == transfer); /* it is given away once */
+    /* it is given away once */
+    assert(transfer->among_live.prev != NULL || client->live_transfers.first == transfer);
     LIST_REMOVE(&client->live_transfers, transfer, among_live);
     transfer->next = client->free_transfers;
     client->free_transfers = transfer;

@@ -39,8 +39,8 @@ struct rpc_poller {
     struct arena arena;   /* of the message that is being handled */
     struct reader reader; /* who polls */
     uint32_t live;        /* calls that are not over */
-    struct rpc_call
-        *asking; /* calls whose next message is to be asked for; each counts that as a batch */
+    /* Calls whose next message is to be asked for; each counts that as a batch. */
+    struct rpc_call *asking;
 };
 
 /* What this end says; call.c has the table of its moves. The last word is the status, or the
@@ -106,8 +106,8 @@ struct rpc_call {
     struct tag opened, sent, finished, received, closed;
 
     int cancelled; /* server */
-    struct sumac_error
-        *refused; /* client: what was wrong with an answer; counts more than the status */
+    /* Client: what was wrong with an answer; counts more than the status. */
+    struct sumac_error *refused;
     grpc_status_code status; /* client: received; server: to send */
     enum sumac_reason reason;
     grpc_slice details;

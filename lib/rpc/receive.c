@@ -98,7 +98,8 @@ void call_deliver(struct rpc_call *call, grpc_byte_buffer *buffer)
     size_t count;
 
     call->heard = true;
-    arena_reset(arena);
+    arena_reset_to(
+        arena, call->server != NULL ? WIRE_REQUEST_ARENA_BYTES_MAX : WIRE_ARENA_BYTES_MAX);
     const struct span *spans = spans_of(arena, buffer, &count);
     enum sumac_status status =
         spans == NULL ? fail(

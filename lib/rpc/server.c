@@ -53,8 +53,8 @@ static grpc_server *create_core(const struct rpc_server_options *options)
     args[count++] = integer(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_ANSWER_MS_MAX);
     args[count++] = integer(GRPC_ARG_MAX_CONNECTION_IDLE_MS, IDLE_CONNECTION_MS_MAX);
     args[count++] = integer(GRPC_ARG_MAX_METADATA_SIZE, METADATA_BYTES_MAX);
-    args[count++] =
-        integer(GRPC_ARG_ENABLE_CHANNELZ, 0); /* it keeps a record of every connection */
+    /* it keeps a record of every connection */
+    args[count++] = integer(GRPC_ARG_ENABLE_CHANNELZ, 0);
     if (options->streams_max != 0)
         args[count++] = integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, options->streams_max);
     grpc_resource_quota *quota = NULL;

@@ -221,8 +221,8 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
         session_closed(session, answer->closed);
     if ((answer->n_give_way > 0 || answer->n_resend > 0) && session->phase != PHASE_OVER)
         end_for_want_of_room(session, link);
-    const bool leaves =
-        session->phase == PHASE_LEAVING; /* the leave's answer says what came of it */
+    /* the leave's answer says what came of it */
+    const bool leaves = session->phase == PHASE_LEAVING;
     if (answer->rejoin && !leaves && session->phase != PHASE_OVER) {
         struct sumac_error error;
         (void)fail(

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #define PARTS_PER_MESSAGE_MAX 256u
+#define FUNCTIONS_PER_MESSAGE_MAX 1024u /* with as many, no other part begins */
 #define SMALL_BYTES_MAX 16384u
 #define SMALL_MESSAGES_MAX 4u /* under way at a time */
 
@@ -19,6 +20,7 @@ struct draft {
     wire_part *parts[PARTS_PER_MESSAGE_MAX];
     uint32_t part_count;
     uint32_t piece_count;
+    uint32_t function_count;
     struct session_bytes *payload;
     uint32_t payload_count, payload_capacity;
     uint64_t payload_bytes;
@@ -60,7 +62,7 @@ static uint32_t count_pieces(const struct draft *draft, const struct link *link)
     assert(part != NULL);
     const struct session_piece *pieces = &part->push->pieces[part->first_piece];
     uint64_t room = link->chunk_bytes - draft->payload_bytes;
-    const uint32_t max = SESSION_PIECES_PER_MESSAGE_MAX - draft->piece_count;
+    const uint32_t max = WIRE_PUSH_PIECES_MAX - draft->piece_count;
     uint64_t offset = link->sending_offset;
     uint32_t count = 0;
     for (uint32_t i = link->sending_piece; i < part->piece_count && count < max; i++) {
@@ -171,6 +173,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
         return false;
     if (first)
         fill_header(session, part, wire);
+    draft->function_count += (uint32_t)wire->n_functions;
     fill_pieces(draft, link, pieces, count);
     for (uint32_t i = 0; i < count; i++)
         pointers[i] = &pieces[i];
@@ -244,8 +247,8 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
     }
     if (link->sending == NULL && gathers(link))
         return;
-    while (draft->part_count < PARTS_PER_MESSAGE_MAX &&
-           draft->piece_count < SESSION_PIECES_PER_MESSAGE_MAX &&
+    while (draft->part_count < PARTS_PER_MESSAGE_MAX && draft->piece_count < WIRE_PUSH_PIECES_MAX &&
+           draft->function_count < FUNCTIONS_PER_MESSAGE_MAX &&
            (link->sending != NULL || start_next(link)))
         if (!add_chunk(session, draft, link))
             break;
@@ -383,7 +386,7 @@ void compose_pushes(struct session *session, struct link *link)
     if (!stream->greeted || session->phase == PHASE_SETTLING)
         return;         /* to the hello of a closed session its ps answers how it ended */
     struct draft draft; /* its arrays are filled as far as its counts say */
-    draft.part_count = draft.piece_count = 0;
+    draft.part_count = draft.piece_count = draft.function_count = 0;
     draft.payload = NULL;
     draft.payload_count = draft.payload_capacity = 0;
     draft.payload_bytes = 0;

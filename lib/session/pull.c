@@ -104,11 +104,11 @@ check_pieces(struct session *session, const struct session_pull *wanted, struct 
                 "a piece names ps %" PRIu32 ", and there are %" PRIu32, ps, session->link_count);
             return false;
         }
-        if (++session->links[ps].piece_scratch > SESSION_PULL_PIECES_MAX) {
+        if (++session->links[ps].piece_scratch > WIRE_PULL_PIECES_MAX) {
             (void)fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
                 "a pull has more than %u pieces on ps %" PRIu32 "; pull them in several",
-                SESSION_PULL_PIECES_MAX, ps);
+                WIRE_PULL_PIECES_MAX, ps);
             return false;
         }
     }

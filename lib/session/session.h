@@ -26,7 +26,6 @@
 #define SESSION_CALLS_MAX 1024 /* of the caller's, under way */
 #define SESSION_CHUNK_BYTES 262144u
 #define SESSION_CHUNK_BYTES_MAX 1048576u
-#define SESSION_PIECES_PER_MESSAGE_MAX 4096u
 
 enum session_stream_kind { SESSION_PUSH_STREAM, SESSION_PULL_STREAM };
 

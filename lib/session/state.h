@@ -28,8 +28,7 @@
 #include "sized_pool.h"
 
 #define WINDOW SESSION_PUSHES_IN_FLIGHT_MAX
-#define SESSION_PULL_PIECES_MAX 16384u /* of one pull on one ps: a request is one message */
-#define SESSION_PULL_TRIES_MAX 16u     /* of a pull whose view was ended */
+#define SESSION_PULL_TRIES_MAX 16u /* of a pull whose view was ended */
 #define SESSION_STEP_BYTES_MAX ((size_t)1 << 28)
 #define SESSION_SPARE_BYTES_MAX                                                                    \
     67108864u /* of large blocks that were given back, for the next takers */
@@ -258,8 +257,8 @@ struct session {
     LIST(struct push) waiting;
     uint32_t waiting_count;
     uint64_t submitted, admitted;
-    uint32_t
-        voided_max; /* pushes that every ps can remember as refused: with a sequence at a time */
+    /* Pushes that every ps can remember as refused: with a sequence at a time. */
+    uint32_t voided_max;
     uint64_t last_sequence, commit_through, acked_through, clock;
     uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */

@@ -490,9 +490,9 @@ void links_check(struct session *session)
     if (session->links[ps].knows_grant)
         (void)fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s was not reached for %s and is lost with its state; start the run "
-            "again (what it had not answered may or "
-            "may not have been applied)",
+            "ps %" PRIu32
+            " at %s was not reached for %s and is lost with its state; start the run again (what "
+            "it had not answered may or may not have been applied)",
             ps, ps_address(session, ps), silent.text);
     else
         (void)fail(

@@ -38,7 +38,7 @@
     X(BETA_2)                                                                                      \
     X(EPSILON)
 
-/* UpdateFunction's and HyperparameterName's numbers on the wire. */
+/* The numbers of UpdateFunction and HyperparameterName on the wire. */
 enum {
 #define X(name) UPDATE_##name = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_##name,
     UPDATE_FUNCTION_LIST(X)
@@ -107,8 +107,8 @@ struct update_slice {
     bool flag;                     /* nesterov */
 };
 
-/* By number on the wire, by name; NULL: none. The rows in order of their numbers, for listing:
- * index from 0 until NULL. */
+/* The row with this number on the wire, or with this name; NULL: there is none. update_at gives the
+ * rows in the order of their numbers, for listing: index from 0 until NULL. */
 const struct update_function *update_find(uint32_t number);
 const struct update_function *update_find_by_name(const char *name);
 const struct update_function *update_at(uint32_t index);
@@ -127,7 +127,7 @@ enum sumac_status update_hyperparameters_check(
     const struct update_function *function, enum sumac_dtype dtype,
     const struct update_hyperparameters *merged, struct sumac_error *error);
 
-/* "learning_rate"; NULL for a number that is none. By name; 0: none. */
+/* "learning_rate"; NULL for an unknown number. The number of a name; 0 for an unknown name. */
 const char *update_hyperparameter_name(uint32_t number);
 uint32_t update_hyperparameter_find(const char *name);
 /* Its letter in a function's rule, "η"; "" for one that has none. Its range, "in [0, 1)". */

@@ -11,14 +11,18 @@
 
 struct bounded {
     struct arena *arena;
+    size_t bytes_max, bytes_used;
     bool exhausted;
 };
 
 static void *take(void *context, size_t bytes)
 {
     struct bounded *bounded = context;
-    void *data = arena_take(bounded->arena, bytes);
+    void *data = NULL;
 
+    bounded->bytes_used += bytes;
+    if (bounded->bytes_used <= bounded->bytes_max)
+        data = arena_take(bounded->arena, bytes);
     if (data == NULL)
         bounded->exhausted = true;
     return data;
@@ -197,7 +201,9 @@ static enum sumac_status unpack_header(
     const wire_type *type, const uint8_t *header, size_t bytes, struct arena *arena,
     const wire_message **unpacked, struct sumac_error *error)
 {
-    struct bounded bounded = {.arena = arena};
+    struct bounded bounded = {
+        .arena = arena,
+        .bytes_max = wire_has_payload(type) ? WIRE_HEADER_ARENA_BYTES_MAX : arena->bytes_max};
     ProtobufCAllocator allocator = {.alloc = take, .free = give, .allocator_data = &bounded};
     const wire_message *message = protobuf_c_message_unpack(type, &allocator, bytes, header);
 
@@ -205,7 +211,7 @@ static enum sumac_status unpack_header(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_MESSAGE_TOO_LARGE,
             "%s takes more than %zu bytes of memory to unpack; send it in smaller messages",
-            type->name, arena->bytes_max);
+            type->name, bounded.bytes_max);
     if (message == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,

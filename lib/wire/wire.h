@@ -64,8 +64,8 @@ typedef ProtobufCMessageDescriptor wire_type;
 typedef ProtobufCServiceDescriptor wire_service;
 typedef ProtobufCBinaryData wire_bytes;
 
-/* A message that was received: the struct, and where its payload lies. All in the arena or in the
- * received bytes. */
+/* A message that was received: the struct, and where its payload lies. All of it is in the arena or
+ * in the received bytes. */
 struct wire_received {
     const wire_message *message;
     const struct span *payload; /* in order; empty spans do not occur */
@@ -73,16 +73,22 @@ struct wire_received {
     uint64_t payload_bytes;
 };
 
-#define WIRE_HEADER_BYTES_MAX                                                                      \
-    (1u                                                                                            \
-     << 20) /* beside a payload, there or not; a type that has none is bounded by its transport */
-#define WIRE_ARENA_BYTES_MAX                                                                       \
-    (16u << 20) /* what unpacking one message may take: the bound to give its arena */
+/* What a message of a type with a payload has beside it. A type without one is bounded by its
+ * transport. */
+#define WIRE_HEADER_BYTES_MAX (1u << 20)
+/* What unpacking one message may take: the bound to give its arena, … */
+#define WIRE_ARENA_BYTES_MAX (16u << 20)
+/* … of one to a server, whose only thread it takes: about a millisecond for a MiB, … */
+#define WIRE_REQUEST_ARENA_BYTES_MAX (4u << 20)
+/* … and of what is beside a payload, there or not. */
+#define WIRE_HEADER_ARENA_BYTES_MAX (2u << 20)
 
-#define WIRE_MESSAGE_BYTES_MAX                                                                     \
-    (4u << 20) /* to a ps, payload and all: gRPC's own bound, that of every stock server */
-#define WIRE_PULL_BYTES_MAX                                                                        \
-    (1u << 20) /* of one PullRequest: its pieces; a client of ours names 16384 */
+/* Of one message to a ps, payload and all: gRPC's own bound, that of every stock server. */
+#define WIRE_MESSAGE_BYTES_MAX (4u << 20)
+/* Of one PullRequest, which is all pieces. */
+#define WIRE_PULL_BYTES_MAX (1u << 20)
+#define WIRE_PULL_PIECES_MAX 16384u /* in one PullRequest */
+#define WIRE_PUSH_PIECES_MAX 4096u  /* in one PushRequest, of all its parts */
 
 #define WIRE_LIST_NAMES_MAX 1000u      /* in one ListRequest */
 #define WIRE_CREATE_VARIABLES_MAX 256u /* in one CreateRequest, … */
@@ -93,7 +99,8 @@ struct wire_received {
  * Borrows  spans and their bytes; *received refers to them, and to `arena`.
  * Fails    INVALID_ARGUMENT (REASON_MALFORMED): not this type, truncated, two payloads, a string
  *          that is not UTF-8 or has a NUL, a header above WIRE_HEADER_BYTES_MAX.
- *          RESOURCE_EXHAUSTED: the arena's bound. */
+ *          RESOURCE_EXHAUSTED: the arena's bound, or of a type that has a payload
+ *          WIRE_HEADER_ARENA_BYTES_MAX. */
 enum sumac_status wire_unpack(
     const wire_type *type, const struct span *spans, size_t span_count, struct arena *arena,
     struct wire_received *received, struct sumac_error *error);

@@ -459,15 +459,18 @@ static void print_partitioner(const struct definition *definition, char text[TEX
     const struct placement_rule *rule = &definition->partitioner;
 
     if (rule->kind == WIRE_PARTITIONER_FIXED_SHARDS)
-        (void)text_print(text, TEXT_BYTES, "fixed_shards(%" PRId64 ")", rule->num_shards);
+        (void)text_print(text, TEXT_BYTES, "fixed_shards(%" PRIu64 ")", (uint64_t)rule->num_shards);
     else if (rule->kind == WIRE_PARTITIONER_MIN_SIZE)
         (void)text_print(
-            text, TEXT_BYTES, "min_size(%" PRId64 " bytes, at most %" PRId64 ")",
-            rule->min_shard_bytes, rule->max_shards);
+            text, TEXT_BYTES, "min_size(%" PRIu64 " bytes, at most %" PRIu64 ")",
+            (uint64_t)rule->min_shard_bytes, (uint64_t)rule->max_shards);
+    else if (rule->kind == WIRE_PARTITIONER_MAX_SIZE && rule->max_shards == PLACEMENT_NO_CAP)
+        (void)text_print(
+            text, TEXT_BYTES, "max_size(%" PRIu64 " bytes)", (uint64_t)rule->max_shard_bytes);
     else if (rule->kind == WIRE_PARTITIONER_MAX_SIZE)
         (void)text_print(
-            text, TEXT_BYTES, "max_size(%" PRId64 " bytes, at most %" PRId64 ")",
-            rule->max_shard_bytes, rule->max_shards);
+            text, TEXT_BYTES, "max_size(%" PRIu64 " bytes, at most %" PRIu64 ")",
+            (uint64_t)rule->max_shard_bytes, (uint64_t)rule->max_shards);
     else
         (void)text_print(text, TEXT_BYTES, "none");
 }

@@ -20,6 +20,9 @@
 #include "wire.h"
 
 #define DEFINITION_NAME_BYTES_MAX 1024u
+/* Of a variable in an answer, every number with as many bytes as it may take. */
+#define DEFINITION_VARIABLE_BYTES_MAX 320u /* without its name and its shards */
+#define DEFINITION_SHARD_BYTES_MAX 70u     /* without the name of a task */
 
 /* An attribute is a member here, a row of definition.c, and a field of the message. */
 struct definition {

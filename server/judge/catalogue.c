@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalogue.c -- the records of variables: made, found by name or id, said in a message. */
+/* catalogue.c -- the variables, as the judge has them: made, found by name or id, said in a
+ * message. */
 #include "judge_state.h"
 
 #include <assert.h>
@@ -111,23 +112,24 @@ enum sumac_status judge_variable_check(
     return check(judge, name, definition, fresh, &shard_count, error);
 }
 
-static enum sumac_status take_record(
+/* With its name, and not found yet. */
+static enum sumac_status allocate(
     struct judge *judge, const char *name, uint64_t shard_count, struct judge_variable **variable,
     struct sumac_error *error)
 {
     const size_t fixed = sizeof **variable;
     const size_t name_bytes = strlen(name) + 1;
-    struct judge_variable *record = memory_take(judge->memory, fixed + name_bytes);
+    struct judge_variable *made = memory_take(judge->memory, fixed + name_bytes);
 
-    if (record == NULL)
+    if (made == NULL)
         return fail_for_memory(name, error);
-    memset(record, 0, fixed);
-    memcpy((char *)record + fixed, name, name_bytes);
-    record->record_bytes = fixed + name_bytes;
-    record->name = (char *)record + fixed;
-    record->shard_count = (uint32_t)shard_count;
-    *variable = record;
-    assert(record->shard_count <= JUDGE_SHARDS_MAX);
+    memset(made, 0, fixed);
+    memcpy((char *)made + fixed, name, name_bytes);
+    made->bytes = fixed + name_bytes;
+    made->name = (char *)made + fixed;
+    made->shard_count = (uint32_t)shard_count;
+    *variable = made;
+    assert(made->shard_count <= JUDGE_SHARDS_MAX);
     return SUMAC_OK;
 }
 
@@ -139,13 +141,13 @@ enum sumac_status judge_variable_make(
     uint64_t shard_count = 0;
     enum sumac_status status = check(judge, name, definition, 1, &shard_count, error);
     if (status == SUMAC_OK)
-        status = take_record(judge, name, shard_count, variable, error);
+        status = allocate(judge, name, shard_count, variable, error);
     if (status != SUMAC_OK)
         return status;
     (*variable)->definition = *definition;
     (*variable)->id = ++judge->variables_made;
     if (!enlist(judge, *variable)) {
-        memory_give(judge->memory, *variable, (*variable)->record_bytes);
+        memory_give(judge->memory, *variable, (*variable)->bytes);
         *variable = NULL;
         return fail_for_memory(name, error);
     }
@@ -173,20 +175,17 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable)
     LIST_REMOVE(&judge->variables, variable, in_judge);
     judge->variable_count--;
     judge_row_gone(judge, JUDGE_ROW_VARIABLE, &variable->row);
-    memory_give(judge->memory, variable, variable->record_bytes);
+    memory_give(judge->memory, variable, variable->bytes);
 }
 
 /* ---- saying it ---- */
 
-static void *make(struct judge *judge, size_t bytes)
-{
-    return arena_take_zeroed(&judge->said->arena, bytes);
-}
-
 static wire_shard **shard_messages(struct judge *judge, const struct judge_variable *variable)
 {
-    wire_shard *messages = make(judge, variable->shard_count * sizeof *messages);
-    wire_shard **pointers = make(judge, variable->shard_count * sizeof *pointers);
+    wire_shard *messages =
+        arena_take(&judge->said->arena, variable->shard_count * sizeof *messages);
+    wire_shard **pointers =
+        arena_take(&judge->said->arena, variable->shard_count * sizeof *pointers);
 
     if (messages == NULL || pointers == NULL)
         return NULL;
@@ -209,7 +208,7 @@ static wire_shard **shard_messages(struct judge *judge, const struct judge_varia
 const wire_variable *
 judge_variable_definition(struct judge *judge, const struct judge_variable *variable)
 {
-    wire_variable *message = make(judge, sizeof *message);
+    wire_variable *message = arena_take(&judge->said->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
@@ -220,7 +219,7 @@ judge_variable_definition(struct judge *judge, const struct judge_variable *vari
 
 wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable)
 {
-    wire_variable *message = make(judge, sizeof *message);
+    wire_variable *message = arena_take(&judge->said->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;

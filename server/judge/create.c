@@ -19,30 +19,32 @@
 
 /* ---- calls that wait ---- */
 
-void judge_wait_call(struct judge *judge, const struct judge_call *wanted)
+void judge_wait_call(struct judge *judge, struct judge_call wanted, uint32_t timeout_ms)
 {
-    const char *what = wanted->kind == JUDGE_CALL_CREATE ? "create" : "delete";
+    const char *what = wanted.kind == JUDGE_CALL_CREATE ? "create" : "delete";
 
-    assert(wanted->call != 0);
-    assert(wanted->until_us >= judge->now_us);
+    assert(wanted.call != 0);
+    assert(wanted.variable != NULL);
     if (judge->calls_pool.used >= JUDGE_CALLS_MAX) {
         judge_fail(
-            judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            judge, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%zu creates and deletes wait already, at most %u do: %s %s again later",
-            judge->calls_pool.used, JUDGE_CALLS_MAX, what, wanted->variable->name);
-        judge_list_give(judge, wanted->list);
+            judge->calls_pool.used, JUDGE_CALLS_MAX, what, wanted.variable->name);
+        judge_list_give(judge, wanted.list);
         return;
     }
     struct judge_call *call = pool_take(&judge->calls_pool);
     if (call == NULL) {
         judge_fail(
-            judge, wanted->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            judge, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory to let the %s of %s wait; it goes on without an answer: ask again",
-            what, wanted->variable->name);
-        judge_list_give(judge, wanted->list);
+            what, wanted.variable->name);
+        judge_list_give(judge, wanted.list);
         return;
     }
-    *call = *wanted;
+    *call = wanted;
+    call->timeout_ms = timeout_ms == 0 ? JUDGE_CREATE_MS : timeout_ms;
+    call->until_us = judge->now_us + judge_ms(call->timeout_ms);
     LIST_APPEND(&judge->calls, call, in_judge);
     LIST_APPEND(&call->variable->waiting, call, of_variable);
     judge_wake(judge, call->until_us);
@@ -319,7 +321,7 @@ static bool may_change_catalogue(struct judge *judge, uint64_t call)
         judge_fail(
             judge, call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
             "ps 0 was told to stop (SIGTERM) and changes no variables any more");
-    else if (!judge_order_room(judge))
+    else if (judge->orders_pool.used >= JUDGE_ORDERS_MAX)
         judge_fail(
             judge, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%zu orders wait for the ps already, and %u are the most: create or delete later",
@@ -346,14 +348,6 @@ enum sumac_status judge_find_or_make(
         return status;
     (void)judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, *variable);
     return SUMAC_OK;
-}
-
-void judge_wait_variable(struct judge *judge, struct judge_call call, uint32_t timeout_ms)
-{
-    assert(call.variable != NULL);
-    call.timeout_ms = timeout_ms == 0 ? JUDGE_CREATE_MS : timeout_ms;
-    call.until_us = judge->now_us + judge_ms(call.timeout_ms);
-    judge_wait_call(judge, &call);
 }
 
 void judge_create_call(struct judge *judge, const struct judge_event *event)
@@ -383,7 +377,7 @@ void judge_create_call(struct judge *judge, const struct judge_event *event)
         return;
     const struct judge_call call = {
         .kind = JUDGE_CALL_CREATE, .call = event->call, .variable = variable, .session = session};
-    judge_wait_variable(judge, call, request->timeout_ms);
+    judge_wait_call(judge, call, request->timeout_ms);
 }
 
 void judge_delete_call(struct judge *judge, const struct judge_event *event)
@@ -397,7 +391,7 @@ void judge_delete_call(struct judge *judge, const struct judge_event *event)
     if (variable == NULL) {
         judge_fail(
             judge, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
-            "there is no variable %s to delete", request->name);
+            "there is no variable %s to delete", *request->name == 0 ? "\"\"" : request->name);
         return;
     }
     if (variable->state != JUDGE_VARIABLE_PUBLISHED) {
@@ -415,5 +409,5 @@ void judge_delete_call(struct judge *judge, const struct judge_event *event)
     delete_everywhere(judge, variable);
     const struct judge_call call = {
         .kind = JUDGE_CALL_DELETE, .call = event->call, .variable = variable, .session = session};
-    judge_wait_variable(judge, call, request->timeout_ms);
+    judge_wait_call(judge, call, request->timeout_ms);
 }

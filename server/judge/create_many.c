@@ -12,8 +12,6 @@
 
 /* Of one answer, if it has more than one variable. */
 #define ANSWER_BYTES_MAX 262144u
-#define VARIABLE_BYTES_MAX 320u /* of one in it, without its name and its shards */
-#define SHARD_BYTES_MAX 70u
 
 /* ---- before any is made ---- */
 
@@ -99,8 +97,8 @@ check_all(struct judge *judge, const wire_create_request *request, struct sumac_
 
 static size_t bytes_of(const struct judge_variable *variable)
 {
-    return VARIABLE_BYTES_MAX + strlen(variable->name) +
-           (size_t)variable->shard_count * SHARD_BYTES_MAX;
+    return DEFINITION_VARIABLE_BYTES_MAX + strlen(variable->name) +
+           (size_t)variable->shard_count * DEFINITION_SHARD_BYTES_MAX;
 }
 
 /* As many as fit, one at least; NULL: no memory. All are published. */
@@ -261,5 +259,5 @@ void judge_create_many(
         .list = list,
         .session = session,
     };
-    judge_wait_variable(judge, call, request->timeout_ms);
+    judge_wait_call(judge, call, request->timeout_ms);
 }

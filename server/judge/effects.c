@@ -55,16 +55,12 @@ void judge_effects_begin(struct judge *judge, bool follows)
         arena_reset(&said->arena);
 }
 
-static enum reserved_place place_of(enum judge_effect_kind kind)
-{
-    return kind == JUDGE_EFFECT_LOG    ? RESERVED_PLACE_NONE
-           : kind == JUDGE_EFFECT_EXIT ? RESERVED_PLACE_LAST
-                                       : RESERVED_PLACE_ANY;
-}
-
 struct judge_effect *judge_effect_add(struct judge *judge, enum judge_effect_kind kind)
 {
-    struct judge_effect *const effect = reserved_array_add(&judge->said->effects, place_of(kind));
+    const enum reserved_place place = kind == JUDGE_EFFECT_LOG    ? RESERVED_PLACE_NONE
+                                      : kind == JUDGE_EFFECT_EXIT ? RESERVED_PLACE_LAST
+                                                                  : RESERVED_PLACE_ANY;
+    struct judge_effect *const effect = reserved_array_add(&judge->said->effects, place);
 
     effect->kind = kind;
     return effect;
@@ -150,10 +146,9 @@ void judge_fail(
 /* Somebody would wait in vain for what was lost: they learn it from this ps's end. */
 static void end_overflowed(struct judge *judge)
 {
-    if (!judge->said->effects.lost)
-        return;
     const uint32_t said = judge->said->effects.count;
     struct judge_effect *const end = judge_effect_add(judge, JUDGE_EFFECT_EXIT);
+
     assert(judge->said->effects.count == said + 1); /* its place is kept */
     (void)fail(
         &end->error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
@@ -163,7 +158,8 @@ static void end_overflowed(struct judge *judge)
 
 void judge_effects_end(struct judge *judge, struct judge_effects *effects)
 {
-    end_overflowed(judge);
+    if (judge->said->effects.lost)
+        end_overflowed(judge);
     const void *const items = judge->said->effects.items;
     *effects = (struct judge_effects){.items = items, .count = judge->said->effects.count};
 }

@@ -97,7 +97,7 @@ void judge_destroy(struct judge *judge)
     while (judge->variables.first != NULL) {
         struct judge_variable *variable = judge->variables.first;
         LIST_REMOVE(&judge->variables, variable, in_judge);
-        memory_give(judge->memory, variable, variable->record_bytes);
+        memory_give(judge->memory, variable, variable->bytes);
     }
     for (struct judge_task *task = judge->tasks.first; task != NULL; task = task->in_judge.next)
         judge_voided_drop(judge, &task->voided);
@@ -151,15 +151,6 @@ void judge_look(struct judge *judge, uint64_t now_us)
 {
     judge_effects_begin(judge, false);
     notice_time(judge, now_us);
-}
-
-static void begin(struct judge *judge, const struct judge_event *event)
-{
-    judge_effects_begin(judge, event->follows);
-    notice_time(judge, event->now_us);
-    judge->random[0] = event->random[0];
-    judge->random[1] = event->random[1];
-    judge->packed_order = NULL;
 }
 
 /* ---- events ---- */
@@ -242,9 +233,8 @@ static void tell_sleep(struct judge *judge, uint64_t cpu_us)
     if (cpu_us >= judge->sleep_to_tell_us / 2)
         judge_log(
             judge,
-            "ps 0 was kept busy for %s (its thread used %s of processor time) and heard "
-            "nobody: all "
-            "leases are extended by that",
+            "ps 0 was kept busy for %s (its thread used %s of processor time) and heard nobody: "
+            "all leases are extended by that",
             text_time_us(judge->sleep_to_tell_us).text, text_time_us(cpu_us).text);
     else
         judge_log(
@@ -335,7 +325,11 @@ static void take(struct judge *judge, const struct judge_event *event)
 void judge_step(struct judge *judge, const struct judge_event *event, struct judge_effects *effects)
 {
     assert(event->now_us >= judge->last_event_us);
-    begin(judge, event);
+    judge_effects_begin(judge, event->follows);
+    notice_time(judge, event->now_us);
+    judge->random[0] = event->random[0];
+    judge->random[1] = event->random[1];
+    assert(judge->packed_order == NULL);
     take(judge, event);
     if (judge_record_step(judge)) {
         judge_held_say(judge);

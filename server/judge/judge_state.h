@@ -16,7 +16,7 @@
  * held.c).
  *
  * All of one step's work happens at judge->now_us and is said in judge->said. Tables are
- * bounded; all but the variables' own records (one piece each, as large as the name needs) come
+ * bounded; all but the variables (one piece each, as large as the name needs) come
  * from pools.
  */
 #ifndef JUDGE_JUDGE_STATE_H
@@ -253,7 +253,7 @@ struct judge_variable {
     LINKS(struct judge_variable) in_judge;
     struct key_entry by_name;
     LIST(struct judge_call) waiting; /* calls that are to be answered when it has moved on */
-    size_t record_bytes;
+    size_t bytes;                    /* of this struct, and the name behind it */
     uint64_t id;
     enum judge_variable_state state;
     struct definition definition;
@@ -261,7 +261,7 @@ struct judge_variable {
     uint32_t orders;               /* in the list that name it */
     struct judge_mask unassigned;  /* ps that have not reported its shards as assigned */
     struct sumac_error failure;    /* of a ps that could not make its shards; OK: none */
-    const char *name;              /* in this record */
+    const char *name;              /* behind this struct */
     /* of the cluster, before its own: with the definition they say each one's number, ps, rows */
     uint64_t shards_before;
     uint32_t shard_count;
@@ -342,8 +342,8 @@ struct judge {
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;
     bool run_over_said;
-    bool ends_of_itself; /* for want of members; no ps is lost */
-    uint64_t end_until_us;
+    bool ends_of_itself;                 /* for want of members; no ps is lost */
+    uint64_t end_began_us, end_until_us; /* how long the others may take to answer */
     bool some_left_done;
     uint64_t observers;     /* how many have joined: the attempt of each */
     uint64_t first_join_us; /* of a member; 0: none has come */
@@ -469,9 +469,6 @@ const char *judge_ago(const struct judge *judge, uint64_t when_us);
 
 /* peers.c: the streams to the ps. */
 void judge_peers_start(struct judge *judge);
-/* Do the addresses of this join go with what is known? Changes nothing. */
-enum sumac_status judge_peers_check(
-    const struct judge *judge, const wire_join_request *request, struct sumac_error *error);
 /* Learn addresses that were checked; dials those that are new. */
 void judge_peers_learn(struct judge *judge, const wire_join_request *request);
 bool judge_peers_all_met(const struct judge *judge);
@@ -516,7 +513,6 @@ struct judge_order *judge_order_next(struct judge_order *order, uint32_t ps); /*
 /* This ps has answered; the last answer completes the order. report NULL: it never will. */
 void judge_order_answered(
     struct judge *judge, struct judge_order *order, uint32_t ps, const wire_peer_report *report);
-bool judge_order_room(const struct judge *judge);
 /* What there was no memory for is done again. */
 void judge_orders_tick(struct judge *judge);
 /* The judge begins with its records: what was under way is ordered again. */
@@ -525,7 +521,7 @@ void judge_orders_begin_again(struct judge *judge);
  * ps_count: none. */
 uint32_t judge_order_short(const struct judge *judge, const struct judge_session *session);
 
-/* sessions.c: records of tasks and sessions. */
+/* sessions.c: tasks and sessions. */
 void judge_tasks_start(struct judge *judge);
 /* NULL: no such task is known. */
 struct judge_task *judge_task_find(const struct judge *judge, const wire_task_name *name);
@@ -582,16 +578,11 @@ static inline uint32_t judge_settled_max(const struct judge *judge)
     return given != 0 ? given : JUDGE_SETTLED_MAX;
 }
 
-/* lists.c */
-/* Does the joiner's configuration contradict this one? Nothing is changed but marks. */
-enum sumac_status
-judge_lists_check(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
-
 /* admit.c */
 /* Is it a join at all? */
 enum sumac_status judge_join_check(
     const struct judge *judge, const wire_join_request *request, struct sumac_error *error);
-/* May it come in? Changes nothing. */
+/* May it come in? Changes nothing but marks. */
 enum sumac_status
 judge_join_admit(struct judge *judge, const wire_join_request *request, struct sumac_error *error);
 
@@ -656,10 +647,9 @@ void judge_list_give(struct judge *judge, struct judge_list *list);
 enum sumac_status judge_find_or_make(
     struct judge *judge, const wire_variable *wanted, struct judge_variable **variable,
     struct sumac_error *error);
-/* Keep it, with its list, or fail it. */
-void judge_wait_call(struct judge *judge, const struct judge_call *wanted);
-/* The same of one that waits for its variable, for as long as it named; 0: it named no time. */
-void judge_wait_variable(struct judge *judge, struct judge_call call, uint32_t timeout_ms);
+/* Keep it, with its list, or fail it. It waits for its variable, for as long as it named; 0: it
+ * named no time. */
+void judge_wait_call(struct judge *judge, struct judge_call wanted, uint32_t timeout_ms);
 void judge_create_call(struct judge *judge, const struct judge_event *event);
 void judge_delete_call(struct judge *judge, const struct judge_event *event);
 void judge_add_answered(

@@ -20,32 +20,21 @@ struct judge_mask judge_every_ps(const struct judge *judge)
     return mask;
 }
 
-bool judge_order_room(const struct judge *judge)
-{
-    return judge->orders_pool.used < JUDGE_ORDERS_MAX;
-}
-
-/* The peers that had been given everything are given this next. */
-static void append(struct judge *judge, struct judge_order *order)
-{
-    assert(order->in_judge.next == NULL);
-    assert(judge->orders.last == NULL || judge->orders.last->number < order->number);
-    assert(!judge_mask_empty(&order->pending));
-    LIST_APPEND(&judge->orders, order, in_judge);
-    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
-        if (judge->peers[ps].next_order == NULL && judge_mask_has(&order->pending, ps))
-            judge->peers[ps].next_order = order;
-}
-
-/* Number it and append it. */
+/* Number it and append it. The peers that had been given everything are given this next. */
 static void give(
     struct judge *judge, struct judge_order *order, enum judge_order_kind kind,
     const struct judge_mask *pending)
 {
+    assert(!judge_mask_empty(pending));
+    assert(order->in_judge.next == NULL);
     order->kind = kind;
     order->number = ++judge->orders_given;
     order->pending = *pending;
-    append(judge, order);
+    assert(judge->orders.last == NULL || judge->orders.last->number < order->number);
+    LIST_APPEND(&judge->orders, order, in_judge);
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+        if (judge->peers[ps].next_order == NULL && judge_mask_has(&order->pending, ps))
+            judge->peers[ps].next_order = order;
 }
 
 /* One for every ps; NULL when there is no memory (logged). */
@@ -164,12 +153,6 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
         break;
     }
     return "";
-}
-
-static void take_out(struct judge *judge, struct judge_order *order)
-{
-    assert(judge->orders.first != NULL);
-    LIST_REMOVE(&judge->orders, order, in_judge);
 }
 
 static void complete(
@@ -354,7 +337,7 @@ void judge_order_answered(
     if (!judge_mask_empty(&order->pending))
         return;
     const struct judge_order done = *order;
-    take_out(judge, order);
+    LIST_REMOVE(&judge->orders, order, in_judge);
     if (order != &judge->end_order)
         pool_give(&judge->orders_pool, order);
     judge->packed_order = NULL;
@@ -367,17 +350,12 @@ void judge_order_answered(
     complete(judge, done.kind, done.session, done.variable);
 }
 
-static void *make(struct judge *judge, size_t bytes)
-{
-    return arena_take_zeroed(&judge->said->arena, bytes);
-}
-
 /* Like `return`, a body makes its submessage or gives up: the arena is full, and out says so. */
 static bool
 pack_open(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
-    wire_open_session *open = make(judge, sizeof *open);
-    wire_task_name *task = make(judge, sizeof *task);
+    wire_open_session *open = arena_take(&judge->said->arena, sizeof *open);
+    wire_task_name *task = arena_take(&judge->said->arena, sizeof *task);
 
     if (open == NULL || task == NULL)
         return false;
@@ -398,8 +376,8 @@ static bool
 pack_close(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
     assert(session->state >= JUDGE_SESSION_CLOSING);
-    wire_close_session *close = make(judge, sizeof *close);
-    wire_close_cause *cause = make(judge, sizeof *cause);
+    wire_close_session *close = arena_take(&judge->said->arena, sizeof *close);
+    wire_close_cause *cause = arena_take(&judge->said->arena, sizeof *cause);
     if (close == NULL || cause == NULL)
         return false;
     wire_close_cause_fill(&session->cause, cause);
@@ -414,7 +392,7 @@ static bool
 pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {
     assert(session->state >= JUDGE_SESSION_DECIDING);
-    wire_decide_session *decide = make(judge, sizeof *decide);
+    wire_decide_session *decide = arena_take(&judge->said->arena, sizeof *decide);
     if (decide == NULL)
         return false;
     *decide = (wire_decide_session)WIRE_DECIDE_SESSION_INIT;
@@ -437,9 +415,9 @@ static bool pack_membership(struct judge *judge, wire_peer_order *message)
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next)
         count += task->member;
-    wire_membership *membership = make(judge, sizeof *membership);
-    wire_task_name *names = make(judge, count * sizeof *names + 1);
-    wire_task_name **pointers = make(judge, count * sizeof *pointers + 1);
+    wire_membership *membership = arena_take(&judge->said->arena, sizeof *membership);
+    wire_task_name *names = arena_take(&judge->said->arena, count * sizeof *names + 1);
+    wire_task_name **pointers = arena_take(&judge->said->arena, count * sizeof *pointers + 1);
     if (membership == NULL || names == NULL || pointers == NULL)
         return false;
     *membership = (wire_membership)WIRE_MEMBERSHIP_INIT;
@@ -461,7 +439,7 @@ static bool pack_membership(struct judge *judge, wire_peer_order *message)
 static bool pack_add_shards(
     struct judge *judge, const struct judge_variable *variable, wire_peer_order *message)
 {
-    wire_add_shards *add = make(judge, sizeof *add);
+    wire_add_shards *add = arena_take(&judge->said->arena, sizeof *add);
     wire_variable *whole = judge_variable_message(judge, variable);
 
     if (add == NULL || whole == NULL)
@@ -474,7 +452,7 @@ static bool pack_add_shards(
 
 static bool pack_publish(struct judge *judge, uint64_t variable_id, wire_peer_order *message)
 {
-    wire_publish *publish = make(judge, sizeof *publish);
+    wire_publish *publish = arena_take(&judge->said->arena, sizeof *publish);
 
     if (publish == NULL)
         return false;
@@ -486,7 +464,7 @@ static bool pack_publish(struct judge *judge, uint64_t variable_id, wire_peer_or
 
 static bool pack_delete(struct judge *judge, uint64_t variable_id, wire_peer_order *message)
 {
-    wire_delete_variable *deleted = make(judge, sizeof *deleted);
+    wire_delete_variable *deleted = arena_take(&judge->said->arena, sizeof *deleted);
 
     if (deleted == NULL)
         return false;
@@ -499,7 +477,7 @@ static bool pack_delete(struct judge *judge, uint64_t variable_id, wire_peer_ord
 static bool pack_end(struct judge *judge, wire_peer_order *message)
 {
     assert(judge->phase != JUDGE_RUNNING);
-    wire_end *end = make(judge, sizeof *end);
+    wire_end *end = arena_take(&judge->said->arena, sizeof *end);
     if (end == NULL)
         return false;
     *end = (wire_end)WIRE_END_INIT;
@@ -510,6 +488,7 @@ static bool pack_end(struct judge *judge, wire_peer_order *message)
     return true;
 }
 
+/* What is said of its kind. */
 static bool
 pack_body(struct judge *judge, const struct judge_order *order, wire_peer_order *message)
 {
@@ -541,7 +520,7 @@ const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_
     assert(!judge_mask_empty(&order->pending));
     if (judge->packed_order == order)
         return judge->packed;
-    wire_peer_order *message = make(judge, sizeof *message);
+    wire_peer_order *message = arena_take(&judge->said->arena, sizeof *message);
     if (message == NULL)
         return NULL;
     *message = (wire_peer_order)WIRE_PEER_ORDER_INIT;

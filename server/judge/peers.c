@@ -78,33 +78,6 @@ void judge_peers_start(struct judge *judge)
     greet_self(judge);
 }
 
-/* Only a member knows the whole cluster: a command may have been given the address of one ps. */
-enum sumac_status judge_peers_check(
-    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
-{
-    const size_t count = request->n_ps_addresses;
-    const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
-
-    if (count > LANE_PS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "it names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
-    for (size_t ps = 0; ps < count; ps++)
-        if (strlen(request->ps_addresses[ps]) > JUDGE_ADDRESS_BYTES_MAX)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-                "its address of ps %zu is longer than %u bytes", ps, JUDGE_ADDRESS_BYTES_MAX);
-    if (judge->ps_count == 0 && count <= 1 && !member)
-        return fail(
-            error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps 0 was told only itself, and no member has joined yet that names the ps");
-    if (judge->ps_count == 0 && count == 0)
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "ps 0 was told only itself and it names no ps: give ps_addresses");
-    return SUMAC_OK;
-}
-
 void judge_peers_learn(struct judge *judge, const wire_join_request *request)
 {
     const size_t count = request->n_ps_addresses;

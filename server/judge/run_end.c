@@ -54,6 +54,7 @@ void judge_run_end_again(struct judge *judge)
 
     assert(judge->phase != JUDGE_RUNNING);
     judge_mask_remove(&others, judge->config->index);
+    judge->end_began_us = judge->now_us;
     judge->end_until_us = judge->now_us + judge_ms(judge->config->terminate_ms);
     judge->phase = JUDGE_ENDING;
     if (judge_mask_empty(&others))
@@ -73,6 +74,7 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
     judge_cluster_changed(judge);
     judge->exit_code = exit_code;
     judge->end_reason = reason;
+    judge->end_began_us = judge->now_us;
     judge->end_until_us =
         judge->now_us + judge_ms(lost ? judge->config->terminate_ms : judge->config->ps_lost_ms);
     (void)text_print_line(judge->end_text, sizeof judge->end_text, "%s", text);
@@ -130,14 +132,14 @@ void judge_ps_misconfigured(struct judge *judge, const char *text)
 
 /* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last
  * one's leave. */
-static bool any_settling(const struct judge *judge)
+static const struct judge_session *find_settling(const struct judge *judge)
 {
     const struct judge_session *session = judge->sessions.first;
 
     while (session != NULL && session->state != JUDGE_SESSION_CLOSING &&
            session->state != JUDGE_SESSION_DECIDING)
         session = session->in_judge.next;
-    return session != NULL;
+    return session;
 }
 
 static void terminated(struct judge *judge)
@@ -252,7 +254,7 @@ void judge_run_check(struct judge *judge)
         end_of_itself(judge, true, "every listed member has left as done");
         return;
     }
-    if (judge->terminating && !any_settling(judge)) {
+    if (judge->terminating && find_settling(judge) == NULL) {
         terminated(judge);
         return;
     }
@@ -309,12 +311,40 @@ static void excuse(struct judge *judge, bool everybody)
             judge_order_answered(judge, end, ps, NULL);
 }
 
+/* For whom ps 0 waits no longer: the first of them, and how many there are. */
+static void say_unanswered(struct judge *judge, uint64_t waited_us)
+{
+    const struct judge_order *end = find_end(judge);
+    uint32_t first = judge->ps_count, count = 0;
+
+    assert(judge->phase == JUDGE_ENDING);
+    for (uint32_t ps = judge->ps_count; end != NULL && ps-- > 0;)
+        if (judge_mask_has(&end->pending, ps)) {
+            first = ps;
+            count++;
+        }
+    if (count > 0)
+        judge_log(
+            judge, "ps 0 ends: it has waited %s for %u ps to finish what is in flight: %s%s",
+            text_time_us(waited_us).text, count, judge_peer_text(judge, first),
+            count > 1 ? ", and others" : "");
+}
+
 void judge_run_end_now(struct judge *judge)
 {
-    if (judge->phase == JUDGE_RUNNING)
+    const uint64_t waited_us = judge_ms(judge->config->terminate_ms);
+
+    assert(judge->terminating);
+    if (judge->phase == JUDGE_RUNNING) {
+        const struct judge_session *settling = find_settling(judge);
+        if (settling != NULL)
+            judge_log(
+                judge, "ps 0 ends: it has waited %s for the settle of %s",
+                text_time_us(waited_us).text, settling->label);
         terminated(judge);
-    if (judge->phase == JUDGE_ENDING)
-        judge_log(judge, "ps 0 ends without an answer from all ps");
+    } else if (judge->phase == JUDGE_ENDING) {
+        say_unanswered(judge, waited_us);
+    }
     excuse(judge, true);
 }
 
@@ -323,6 +353,6 @@ void judge_run_tick(struct judge *judge)
     judge_run_check(judge);
     const bool late = judge->phase == JUDGE_ENDING && judge->now_us >= judge->end_until_us;
     if (late)
-        judge_log(judge, "ps 0 ends without an answer from all ps");
+        say_unanswered(judge, judge->now_us - judge->end_began_us);
     excuse(judge, late);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sessions.c -- the records of tasks and sessions: finding, adding, forgetting. */
+/* sessions.c -- tasks and sessions: finding, adding, forgetting. */
 #include "judge_state.h"
 
 #include <assert.h>
@@ -23,17 +23,12 @@ static struct judge_task_key key_of(const char *job, uint32_t index)
     return key;
 }
 
-static struct judge_task *find_task(const struct judge *judge, const char *job, uint32_t index)
-{
-    if (strlen(job) > JUDGE_JOB_BYTES_MAX)
-        return NULL;
-    const struct judge_task_key key = key_of(job, index);
-    return key_map_get(&judge->tasks_by_key, &key, key_bytes(&key));
-}
-
 struct judge_task *judge_task_find(const struct judge *judge, const wire_task_name *name)
 {
-    return find_task(judge, name->job, name->index);
+    if (strlen(name->job) > JUDGE_JOB_BYTES_MAX)
+        return NULL;
+    const struct judge_task_key key = key_of(name->job, name->index);
+    return key_map_get(&judge->tasks_by_key, &key, key_bytes(&key));
 }
 
 /* Mark the tasks of all sessions that are remembered, settled ones included: they stay. */
@@ -103,7 +98,7 @@ struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_n
 {
     if (strlen(name->job) > JUDGE_JOB_BYTES_MAX)
         return NULL;
-    struct judge_task *task = find_task(judge, name->job, name->index);
+    struct judge_task *task = judge_task_find(judge, name);
     if (task != NULL)
         return task;
     if (judge->tasks_pool.used >= JUDGE_TASKS_MAX && !forget_oldest_task(judge))

@@ -67,8 +67,8 @@ struct lane_config {
     uint32_t rejoin_ms;       /* 10 000: no member open for so long ends the run */
     uint32_t rejoin_first_ms; /* 60 000: the same while a listed member has never joined */
     uint32_t ps_lost_ms;      /* 60 000 */
-    uint32_t
-        report_ms; /* 5 000: how often a wait says so; one without a limit less and less often */
+    /* 5 000: how often a wait says so; one without a limit less and less often. */
+    uint32_t report_ms;
     uint32_t terminate_ms;      /* 5 000: how long SIGTERM waits for what is in flight */
     uint32_t sessions_max;      /* 32 */
     uint32_t streams_max;       /* that are open; 0: LANE_STREAMS_MAX, shared out (places.c) */

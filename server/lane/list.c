@@ -10,10 +10,8 @@
 /* Of one answer, if it has more than one variable: about a millisecond, with its packing. As many
  * shards as a variable may have take 0.3 to 0.6 MB, and two. */
 #define LIST_BYTES_MAX 262144u
-#define VARIABLE_BYTES_MAX 320u /* of one in it, without its name and its shards */
-#define SHARD_BYTES_MAX 70u     /* without the name of a task */
-#define POINTERS_PER_WORK 64u   /* that are compared */
-#define LIST_VARIABLES_MAX (LIST_BYTES_MAX / VARIABLE_BYTES_MAX + 1)
+#define POINTERS_PER_WORK 64u /* that are compared */
+#define LIST_VARIABLES_MAX (LIST_BYTES_MAX / DEFINITION_VARIABLE_BYTES_MAX + 1)
 
 static wire_shard *pack_shard(struct lane *lane, const struct placement *placement)
 {
@@ -72,11 +70,11 @@ struct page {
 /* On the wire, at most: every number with as many bytes as it may take. */
 static size_t bytes_of(const struct variable *variable)
 {
-    size_t bytes = VARIABLE_BYTES_MAX + strlen(variable->name);
+    size_t bytes = DEFINITION_VARIABLE_BYTES_MAX + strlen(variable->name);
 
     for (uint32_t i = 0; i < variable->placement_count; i++) {
         const struct shard *here = variable->placements[i].here;
-        bytes += SHARD_BYTES_MAX + (here == NULL ? 0 : strlen(here->last_worker));
+        bytes += DEFINITION_SHARD_BYTES_MAX + (here == NULL ? 0 : strlen(here->last_worker));
     }
     return bytes;
 }
@@ -133,7 +131,8 @@ static bool find_all(
         if (found[i] == NULL || !found[i]->published) {
             out_fail(
                 &lane->out, call, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
-                "variable %s is not known to ps %u", request->names[i], lane->index);
+                "variable %s is not known to ps %u",
+                *request->names[i] == 0 ? "\"\"" : request->names[i], lane->index);
             return false;
         }
         lane->work += i / POINTERS_PER_WORK;

@@ -65,8 +65,7 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
             "ps 0 came back without its state: it was incarnation %016" PRIx64 ", epoch %" PRIu64
-            ", and is "
-            "%016" PRIx64 ", epoch %" PRIu64,
+            ", and is %016" PRIx64 ", epoch %" PRIu64,
             lane->coordinator_incarnation, lane->epoch, hello->coordinator_incarnation,
             hello->epoch);
         return true;
@@ -231,8 +230,7 @@ check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer
         lane_stream_fail(
             lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u obeys the ps 0 of incarnation %016" PRIx64
-            ", heard from %s ago, and not the one "
-            "of incarnation %016" PRIx64
+            ", heard from %s ago, and not the one of incarnation %016" PRIx64
             "; correct the addresses of job ps, or wait until the other run has ended",
             lane->index, lane->coordinator_incarnation, text_time_us(silent_us).text,
             hello->coordinator_incarnation);
@@ -446,7 +444,8 @@ obey_add_shards(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     }
     assert(lane->store.unfilled.first != NULL);
     variable->add_number = order->number;
-    lane_orders_fill(lane);
+    if (lane_has_time(lane)) /* else with the next step, which comes at once */
+        lane_orders_fill(lane);
 }
 
 static void

@@ -113,8 +113,8 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
             "push %" PRIu64
-            ": session %s has %u parts on ps %u that are not done, the most that are "
-            "taken: wait until some are done, or commit them",
+            ": session %s has %u parts on ps %u that are not done, the most that are taken: wait "
+            "until some are done, or commit them",
             header->sequence, session->task, session->part_count, lane->index);
         return NULL;
     }
@@ -136,9 +136,8 @@ static void refuse_non_finite(struct lane *lane, struct lane_part *part, const s
     lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
         "push %" PRIu64
-        " of %s: what it has for variable %s is not finite; it is applied nowhere (allow "
-        "it "
-        "with non_finite_allowed)",
+        " of %s: what it has for variable %s is not finite; it is applied nowhere (allow it with "
+        "non_finite_allowed)",
         part->sequence, part->session->task, shard->variable->name);
     lane_part_expected(part, "finite values");
 }
@@ -197,8 +196,8 @@ answer_again(struct lane *lane, struct lane_session *session, const struct lane_
     }
 }
 
-/* The stream ends by a voided push that there is no room for, and nothing has changed. */
-static void fail_voided(
+/* The stream ends by a refused part that there is no room to keep, and nothing has changed. */
+static void fail_refused(
     struct lane *lane, struct lane_stream *stream, uint64_t sequence, enum sumac_reason reason)
 {
     const struct lane_session *session = stream->session;
@@ -210,9 +209,53 @@ static void fail_voided(
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
             "push %" PRIu64
-            " of session %s is refused, as %u before it on ps %u that the client has not "
-            "said to know of: say so with acked_through, which is %" PRIu64 ", then send it again",
-            sequence, session->task, session->voided_count, lane->index, session->acked_through);
+            " of session %s is refused, and ps %u keeps the numbers of %u refused pushes of that "
+            "session, the most that it keeps: say with acked_through, which is %" PRIu64
+            ", up to where the client has heard the answers, then send it again",
+            sequence, session->task, lane->index, session->voided_count, session->acked_through);
+}
+
+/* Entries of the list of refused pushes that may have to be remembered. */
+static size_t
+count_named(struct lane *lane, const struct lane_session *session, const wire_commit *given)
+{
+    size_t named = 0;
+
+    for (size_t i = 0; i < given->n_voided; i++)
+        named += given->voided[i] > session->acked_through;
+    lane->work += given->n_voided / PIECES_PER_WORK;
+    assert(named <= given->n_voided);
+    return named;
+}
+
+/* The same by a commit: there is no room for `sequence`, one of those that it names as refused. */
+static void fail_commit(
+    struct lane *lane, struct lane_stream *stream, const wire_commit *given, uint64_t sequence,
+    enum sumac_reason reason)
+{
+    const struct lane_session *session = stream->session;
+    const size_t named = count_named(lane, session, given);
+
+    assert(reason != SUMAC_REASON_UNSPECIFIED);
+    assert(given->n_voided > 0);
+    if (reason == SUMAC_REASON_OUT_OF_MEMORY)
+        fail_for_memory(lane, stream);
+    else if (named <= LANE_VOIDED_PER_SESSION_MAX)
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
+            "a commit of session %s names push %" PRIu64
+            " as refused, when ps %u keeps the numbers of %u such pushes of that session, the most "
+            "that it keeps, with those that this commit named before: say with acked_through, "
+            "which is %" PRIu64
+            ", up to where the client has heard the answers, and name no others",
+            session->task, sequence, lane->index, session->voided_count, session->acked_through);
+    else
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
+            "a commit of session %s names %zu refused pushes above acked_through, which is %" PRIu64
+            ", and ps %u takes at most %u of a commit: name each push once, and none up to "
+            "acked_through",
+            session->task, named, session->acked_through, lane->index, LANE_VOIDED_PER_SESSION_MAX);
 }
 
 /* A refused part takes its place: from here on it is voided. False: there is no room for it, and
@@ -229,7 +272,7 @@ static bool keep_refusal(struct lane *lane, struct lane_stream *stream, struct l
         part->refusal = NULL;
         return true;
     }
-    fail_voided(lane, stream, part->sequence, reason);
+    fail_refused(lane, stream, part->sequence, reason);
     lane_part_destroy(lane, part);
     return false;
 }
@@ -294,8 +337,10 @@ static bool receive(
     }
     assert(part->session == stream->session);
     lane_piece_mark(lane, part);
-    lane->work += header->n_pieces;
+    lane->work += WORK_OF_A_PIECE * header->n_pieces;
     for (size_t i = 0; i < header->n_pieces; i++) {
+        if (header->n_pieces - i > 2 * STORE_SHARDS_AHEAD)
+            store_shard_far(&lane->store, header->pieces[i + 2 * STORE_SHARDS_AHEAD]->shard_id);
         if (header->n_pieces - i > STORE_SHARDS_AHEAD)
             store_shard_comes(&lane->store, header->pieces[i + STORE_SHARDS_AHEAD]->shard_id);
         take_piece(lane, part, header->pieces[i], payload);
@@ -303,6 +348,23 @@ static bool receive(
     if (header->last)
         end(lane, stream, part);
     return stream->state != STREAM_ENDED;
+}
+
+/* A step takes all pieces of a message, whose bytes are lent until it is over. */
+static bool
+check_pieces(struct lane *lane, struct lane_stream *stream, const wire_push_request *request)
+{
+    uint64_t pieces = 0;
+
+    for (size_t i = 0; i < request->n_parts; i++)
+        pieces += request->parts[i]->n_pieces;
+    if (pieces <= WIRE_PUSH_PIECES_MAX)
+        return true;
+    lane_stream_fail(
+        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+        "a message with %" PRIu64 " pieces, at most %u are taken: send them in several messages",
+        pieces, WIRE_PUSH_PIECES_MAX);
+    return false;
 }
 
 /* Do the pieces name just the bytes that came? */
@@ -372,7 +434,7 @@ static void commit(struct lane *lane, struct lane_stream *stream, const wire_com
         lane_push_take_commit(lane, session, given, &recorded.n_voided);
     if (reason != SUMAC_REASON_UNSPECIFIED) {
         recorded.commit_through = recorded.clock = 0;
-        fail_voided(lane, stream, given->voided[recorded.n_voided], reason);
+        fail_commit(lane, stream, given, given->voided[recorded.n_voided], reason);
     }
     if (recorded.n_voided > 0 || session->commit_through > committed || session->clock_said > clock)
         (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &recorded.base);
@@ -384,8 +446,12 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
     const wire_push_request *request = event->push_request;
     struct payload payload = {.spans = event->payload, .count = event->payload_spans};
 
-    if (stream == NULL || stream->state == STREAM_ENDED ||
-        !lane_stream_greeted(lane, stream, request->hello) || stream->state == STREAM_STALE)
+    if (stream == NULL || stream->state == STREAM_ENDED)
+        return;
+    const bool greets = request->hello != NULL || stream->state == STREAM_SILENT;
+    if (greets && !lane_stream_hello(lane, stream, request->hello))
+        return;
+    if (stream->state == STREAM_STALE)
         return;
     struct lane_session *session = stream->session;
     if (session == NULL || session->closing) {
@@ -410,7 +476,7 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
             request->n_parts, LANE_PARTS_PER_SESSION_MAX, lane->index);
         return;
     }
-    if (!check_payload(lane, stream, request, &payload))
+    if (!check_pieces(lane, stream, request) || !check_payload(lane, stream, request, &payload))
         return;
     if (request->commit != NULL) /* it makes room for what the parts may add */
         lane_voided_acked(lane, session, request->commit->acked_through);

@@ -62,13 +62,13 @@ static uint64_t view_bytes_max(const struct store *store)
     return store->view_bytes_max == 0 ? store->state_bytes : store->view_bytes_max;
 }
 
-/* The maps of ids, and ps 0's records. */
+/* The maps of ids, and what ps 0's judge keeps. */
 static uint64_t bytes_beside_pool(const struct store *store)
 {
     const size_t places =
         store->shards.capacity + store->by_id.capacity + store->names.hashes.capacity;
 
-    return places * sizeof(struct id_map_place) + store->record_bytes;
+    return places * sizeof(struct id_map_place) + store->judge_bytes;
 }
 
 /* Old blocks and the spare ones that come of them share one bound. What new variables find beside

@@ -20,7 +20,7 @@ static void leave_variable(struct store *store, struct variable *variable)
     assert(store->deleted_count >= variable->deleted);
     store->own_bytes -= variable->own_bytes;
     store->leaving_bytes += variable->own_bytes;
-    store->record_bytes -= variable->record_bytes;
+    store->judge_bytes -= variable->judge_bytes;
     store->deleted_count -= variable->deleted;
 }
 

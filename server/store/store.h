@@ -62,7 +62,7 @@ struct variable {
     struct placement *placements; /* in the order of their rows */
     struct shard *shards;         /* those here, held_count of them, in one piece of memory */
     uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of), … */
-    uint64_t record_bytes;        /* and of it what is on ps 0, and not here */
+    uint64_t judge_bytes;         /* and of it what the judge keeps of it, not here */
     uint32_t placement_count;
     uint32_t held_count;
     uint32_t here_count, leaving_count; /* of them, made and not left; left and not given back */
@@ -80,14 +80,14 @@ struct shard {
     struct variable *variable;
     uint64_t bytes;
     uint64_t version; /* pushes applied */
-    uint64_t
-        *unassigned; /* a bit for each element that its creator has yet to assign; NULL: none */
+    /* A bit for each element that its creator has yet to assign; NULL: none. */
+    uint64_t *unassigned;
     uint32_t layout_epoch;
     uint32_t users;      /* parts and pulls that name it; … */
     uint32_t views;      /* … of them, open views; … */
     uint32_t slot_views; /* … of these, views of slots, too */
-    uint64_t
-        of_user[STORE_USER_WORDS]; /* the store's user keeps there what it likes; zeros at first */
+    /* The store's user keeps there what it likes; zeros at first. */
+    uint64_t of_user[STORE_USER_WORDS];
     LINKS(struct shard) among_leaving;
     uint64_t id;
     uint32_t placement; /* its number in the variable */
@@ -129,7 +129,7 @@ struct store {
     uint32_t ps;                          /* whose store it is, for errors */
     uint64_t state_bytes;                 /* values and slots */
     uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them, … */
-    uint64_t record_bytes;    /* and of it ps 0's records of them */
+    uint64_t judge_bytes;     /* and of it what the judge keeps of them */
     uint64_t state_bytes_max; /* of both (store_bound_state) */
     uint64_t view_bytes;      /* old blocks */
     uint64_t view_bytes_max;
@@ -171,19 +171,55 @@ static inline struct shard *store_shard(const struct store *store, uint64_t shar
 {
     return id_map_get(&store->shards, shard_id);
 }
+/* A function that only fetches: gcc would take it for one without any effect, and leave its calls
+ * out, if it were not inlined everywhere. */
+#define STORE_FETCHES __attribute__((always_inline))
+
 /* Of many that are looked at one after the other, and lie anywhere: this one comes soon. */
+STORE_FETCHES
 static inline void store_shard_soon(const struct shard *shard)
 {
     __builtin_prefetch(shard);
     __builtin_prefetch(&shard->of_user);
+    __builtin_prefetch(&shard->list);
 }
 #define STORE_SHARDS_AHEAD 12u
+/* Its place in the map comes first. */
+STORE_FETCHES
+static inline void store_shard_far(const struct store *store, uint64_t shard_id)
+{
+    if (store->shards.capacity > 0)
+        __builtin_prefetch(&store->shards.places[id_map_home(&store->shards, shard_id)]);
+}
+STORE_FETCHES
 static inline void store_shard_comes(const struct store *store, uint64_t shard_id)
 {
     const struct shard *shard = store_shard(store, shard_id);
 
     if (shard != NULL)
         store_shard_soon(shard);
+}
+/* Of many whose values are read or written one after the other: the list of this one's blocks
+ * comes, … */
+#define STORE_BLOCKS_AHEAD 6u
+STORE_FETCHES
+static inline void store_list_comes(const struct shard *shard)
+{
+    __builtin_prefetch(shard->list[STORE_VALUE]);
+}
+/* … its first block, … */
+STORE_FETCHES
+static inline void store_block_comes(const struct shard *shard)
+{
+    if (shard->block_count > 0)
+        __builtin_prefetch(*shard->list[STORE_VALUE]);
+}
+/* … and the bytes of that. */
+STORE_FETCHES
+static inline void store_bytes_come(const struct shard *shard)
+{
+    if (shard->block_count > 0)
+        __builtin_prefetch((*shard->list[STORE_VALUE])->data);
 }
 static inline void store_use(struct shard *shard) { shard->users++; }
 /* How many blocks a list of so many bytes has. */

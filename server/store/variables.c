@@ -9,15 +9,16 @@
 #include "error.h"
 
 /* What is kept of each beside values and slots, with the entries of the maps and, on ps 0, the
- * judge's record. */
+ * judge's struct of it. */
 #define VARIABLE_OWN_BYTES 2048u
 #define PLACEMENT_OWN_BYTES 128u
 #define SHARD_OWN_BYTES 384u
 #define BLOCK_OWN_BYTES 144u
-/* Of it, the judge's record, which is not in the pool. */
-#define VARIABLE_RECORD_BYTES 1024u
-#define PLACEMENT_RECORD_BYTES 48u
+/* Of it, the judge's struct, which is not in the pool. */
+#define VARIABLE_JUDGE_BYTES 1024u
+#define PLACEMENT_JUDGE_BYTES 48u
 #define FILL_SLICE_BYTES 262144u
+#define FILL_BLOCK_BYTES 256u /* a block takes as long to make as so many bytes to fill */
 #define PLACEMENTS_MAX (1u << 20)
 
 void store_init(
@@ -208,8 +209,8 @@ static enum sumac_status check_room(
     uint64_t bytes = 0;
     for (size_t i = 0; i < given->n_shards; i++)
         bytes += given->shards[i]->ps == this_ps ? given->shards[i]->bytes : 0;
-    uint64_t bytes_max =
-        (uint64_t)UINT32_MAX * variable->block_bytes; /* a shard counts its blocks */
+    /* a shard counts its blocks */
+    uint64_t bytes_max = (uint64_t)UINT32_MAX * variable->block_bytes;
     if (store->state_bytes_max != 0 && store->state_bytes_max < bytes_max)
         bytes_max = store->state_bytes_max;
     const uint64_t taken = store->state_bytes + store->own_bytes;
@@ -323,9 +324,9 @@ enum sumac_status store_add(
     if (!variable->filled)
         LIST_APPEND(&store->unfilled, variable, among_unfilled);
     *added = variable;
-    variable->record_bytes = VARIABLE_RECORD_BYTES + strlen(variable->name) +
-                             variable->placement_count * PLACEMENT_RECORD_BYTES;
-    store->record_bytes += variable->record_bytes;
+    variable->judge_bytes = VARIABLE_JUDGE_BYTES + strlen(variable->name) +
+                            variable->placement_count * PLACEMENT_JUDGE_BYTES;
+    store->judge_bytes += variable->judge_bytes;
     store_share_bound(store);
     return SUMAC_OK;
 }
@@ -387,7 +388,7 @@ enum sumac_status store_fill(
                     store, variable->name,
                     store->state_bytes + store->own_bytes - in_use_by(variable), error);
             shard->fill_bytes += filled;
-            done += filled;
+            done += filled > FILL_BLOCK_BYTES ? filled : FILL_BLOCK_BYTES;
         }
     }
     variable->filled = true;

@@ -17,7 +17,7 @@ UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/
 ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane", "server/judge", "server"]
 
 # Those whose files have an order, too.
-STRAIGHT_ROOMS = ["server/catalogue", "server/store", *(room for room in LANE_ROOMS if room != "server/lane/peer"), "server/lane"]
+STRAIGHT_ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane"]
 # Structs of the lane that are open, each with the name of a pointer to one in other structs.
 OWNED_STRUCTS = {"lane_session": "session", "lane_stream": "stream", "lane_part": "part"}
 

@@ -63,7 +63,11 @@ def rows():
     yield f"| parts of a session on a ps, not done | {spaced(number_of('server/lane/lane.h', 'LANE_PARTS_PER_SESSION_MAX'))} |"
     pieces = spaced(number_of("server/lane/lane.h", "LANE_PIECES_PER_PART_MAX"))
     yield f"| pieces, functions of a part | {pieces}, {number_of(lane, 'FUNCTIONS_PER_PART_MAX')} |"
-    yield f"| pieces of a pull | {pieces} |"
+    wire = "lib/wire/wire.h"
+    yield (f"| memory to unpack one message to a ps | {number_of(wire, 'WIRE_REQUEST_ARENA_BYTES_MAX') >> 20} MiB; what a PushRequest "
+           f"has beside its payload {number_of(wire, 'WIRE_HEADER_ARENA_BYTES_MAX') >> 20} MiB ")
+    yield f"| pieces of one PushRequest, of all its parts | {spaced(number_of(wire, 'WIRE_PUSH_PIECES_MAX'))} |"
+    yield f"| pieces of a pull | {spaced(number_of(wire, 'WIRE_PULL_PIECES_MAX'))} |"
     yield f"| pulls of a stream at a time | {number_of('server/lane/peer/peer.h', 'PULLS_PER_STREAM_MAX')}, and"
     yield f"| time to say hello; to take answers of a pull | {number_of('server/lane/lane.h', 'LANE_HELLO_MS_MAX') // 1000} s; "
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lane_talk.h"
+#include "requests.h"
 #include "trace.h"
 
 #define STEPS_MAX 10u
@@ -65,36 +66,24 @@ call(struct ps_0 *ps, const char *leg, enum lane_call_kind kind, const wire_mess
 static void join(struct ps_0 *ps, const char *leg, uint32_t index)
 {
     static char *addresses[] = {"h0:1"};
-    uint8_t nonce[16] = {(uint8_t)(index + 1)};
-    wire_task_name task = WIRE_TASK_NAME_INIT;
-    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    struct join_request request;
 
-    task.job = "worker";
-    task.index = index;
-    request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof nonce, nonce};
-    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
-    request.task = &task;
-    request.ps_addresses = addresses;
-    request.n_ps_addresses = 1;
-    call(ps, leg, LANE_CALL_JOIN, &request.base);
+    join_request_init(&request, index);
+    request.message.ps_addresses = addresses;
+    request.message.n_ps_addresses = 1;
+    call(ps, leg, LANE_CALL_JOIN, &request.message.base);
 }
 
 static void create(struct ps_0 *ps, const char *leg, const char *name)
 {
     uint64_t shape[] = {4};
-    wire_function own = WIRE_FUNCTION_INIT;
+    wire_function own;
     wire_initializer initializer = WIRE_INITIALIZER_INIT;
-    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_variable variable;
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    own.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
+    vector_init(&variable, name, shape, &own);
     initializer.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
-    variable.name = (char *)(uintptr_t)name;
-    variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    variable.shape = shape;
-    variable.n_shape = 1;
-    variable.function = &own;
     variable.initializer = &initializer;
     request.variable = &variable;
     request.session_id = (wire_bytes){sizeof ps->session, ps->session};

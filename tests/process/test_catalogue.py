@@ -70,7 +70,7 @@ class Catalogue(unittest.TestCase):
         self.assertEqual(json.loads(output)["values"], [0, 0])
 
     def test_a_name_that_is_said_1500_times_is_refused(self):
-        for count in (2, 1000, 1500, 200_000):
+        for count in (2, 1000, 1500, 50_000):
             with self.assertRaises(grpc.RpcError) as raised:
                 self.client.ps[1].variables.List(variables_pb2.ListRequest(names=["v0"] * count), timeout=DEADLINE_S)
             self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)

@@ -104,10 +104,11 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_stream_that_breaks_while_its_task_is_cancelled_is_not_opened_again(self):
         """gRPC then tells of the stream's own end, and not of the cancelling."""
-        opened = []
+        opened, is_open = [], asyncio.Event()
 
         async def broken(messages):
             opened.append(messages)
+            is_open.set()
             try:
                 yield await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -118,8 +119,7 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
         client = example.Client(["127.0.0.1:9"])
         client.transfer, client.say = [types.SimpleNamespace(Push=broken)], str
         stream = asyncio.create_task(client.call(ps=0))
-        while not opened:
-            await asyncio.sleep(0)
+        await is_open.wait()
         stream.cancel()
         while not stream.done() and len(opened) == 1:
             await asyncio.wait([stream], timeout=0.1)

@@ -424,8 +424,9 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
         !for_memory && (!pull->cancelled || effect->error.status != SUMAC_CANCELLED);
     const enum sumac_reason reason = effect->error.reason;
     const bool gone = checker->ps_exited || checker->state_lost || checker->terminated;
-    const bool new_state = reason == SUMAC_REASON_UNKNOWN_SHARD && checker->state_lost &&
-                           !pull->session->joined; /* a reader may have found a ps anew */
+    /* a reader may have found a ps anew */
+    const bool new_state =
+        reason == SUMAC_REASON_UNKNOWN_SHARD && checker->state_lost && !pull->session->joined;
     const bool missing = (gone && reason == SUMAC_REASON_PS_MISSING) || new_state ||
                          is_out_of_reach(world, pull->session, &effect->error);
     if (effect->error.status != SUMAC_OK) {

@@ -64,9 +64,9 @@ void faults_draw(struct world *world)
     static const uint32_t closed[] = {0, 1, 2};
     static const uint32_t settled[] = {0, 1, 2};
     const bool storm = world->plan->name[0] == 's' && world->plan->name[2] == 'o';
-    const bool small =
-        !storm && world_chance(world, 50); /* short traces; large ones have rare orders */
+    const bool small = !storm && world_chance(world, 50);
 
+    /* Small worlds have short traces, large ones rare orders. */
     world->ps_count = small ? world_between(world, 1, SIM_PS_MAX) : SIM_PS_MAX;
     world->member_count = small ? world_between(world, 1, 2) : world_between(world, 2, 3);
     world->client_count = world->member_count + (world_chance(world, 40) ? 1 : 0);
@@ -216,8 +216,8 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_SLEEP:
         if (world->now_us > world->ps0_may_sleep_us) {
             const uint64_t us = SECOND_US * world_between(world, 11, 40);
-            world->ps0_may_sleep_us =
-                world->now_us + us + 25 * SECOND_US; /* or the others give up */
+            /* or the others give up */
+            world->ps0_may_sleep_us = world->now_us + us + 25 * SECOND_US;
             suspend_ps(world, 0, us);
         }
         break;

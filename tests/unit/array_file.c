@@ -302,8 +302,8 @@ static void an_archive_has_each_array_and_a_directory(void **state)
     assert_memory_equal(content, "PK\x03\x04", 4);
     assert_memory_equal(content + 30, "layer/a.npy", 11);
     assert_memory_equal(content + 30 + 11 + 20, "\x93NUMPY", 6);
-    const size_t at =
-        192; /* 61 bytes before the first header, which ends at the next multiple of 64 */
+    /* 61 bytes before the first header, which ends at the next multiple of 64 */
+    const size_t at = 192;
     assert_memory_equal(content + at, "abcdefgh", 8);
     assert_memory_equal(content + at + 8, "PK\x03\x04", 4);
     assert_memory_equal(content + bytes - 22, "PK\x05\x06", 4);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c -- what a client does without a server: rows to shards, names to numbers, exit codes, ps
+#define _GNU_SOURCE /* strptime, timegm */
+/* client.c -- what a client does without a server: waits that end, names to numbers, exit codes, ps
  * that never appear. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,60 +14,12 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "client_known.h"
 #include "client_state.h"
 #include "session_talk.h"
-
-/* ---- rows to shards */
-
-/* A variable "w" of float32 [10, 4], rows 0 to 5 on ps 1 and 6 to 9 on ps 0, known to a client that
- * is not open. */
-struct known {
-    struct sumac_client client;
-    struct sumac_variable *variable;
-    struct sumac_buffer *buffer;
-    struct transfer *transfer;
-};
-
-static void know(struct known *known)
-{
-    memset(known, 0, sizeof *known);
-    key_map_init(&known->client.variables_by_name, &memory_heap);
-    client_lock(&known->client);
-    wire_shard shards[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
-    shards[0].shard_id = 5;
-    shards[0].ps = 1;
-    shards[0].rows = 6;
-    shards[0].version = 8;
-    shards[1].shard_id = 6;
-    shards[1].first_row = 6;
-    shards[1].rows = 4;
-    wire_shard *list[] = {&shards[0], &shards[1]};
-    uint64_t shape[] = {10, 4};
-    wire_variable wire = WIRE_VARIABLE_INIT;
-    wire.name = "w";
-    wire.variable_id = 3;
-    wire.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    wire.n_shape = 2;
-    wire.shape = shape;
-    wire.n_shards = 2;
-    wire.shards = list;
-    known->variable = client_learn(&known->client, &wire);
-    assert_non_null(known->variable);
-    assert_int_equal(sumac_buffer_create(160, &known->buffer), SUMAC_OK);
-    known->transfer = transfer_take(&known->client);
-}
-
-static void forget(struct known *known)
-{
-    transfer_give(known->transfer);
-    arena_deinit(&known->transfer->arena);
-    free(known->transfer);
-    client_forget_variables(&known->client);
-    sumac_buffer_unref(known->buffer);
-    client_unlock(&known->client);
-}
 
 /* ---- a variable that is too large for one push */
 
@@ -111,178 +64,6 @@ static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_k
                "--staging-max 4M\n");
     known.client.session = NULL;
     talk_close(&talk);
-    forget(&known);
-}
-
-static struct sumac_tensor tensor(const struct known *known, uint64_t rows, enum sumac_dtype dtype)
-{
-    return (struct sumac_tensor){
-        .buffer = known->buffer, .dtype = dtype, .shape = {.rank = 2, .extent = {rows, 4}}};
-}
-
-static enum sumac_status
-add(struct known *known, const struct sumac_tensor *tensor, const struct sumac_range *rows,
-    struct sumac_error *error)
-{
-    const struct selection selection = {
-        .variable = known->variable,
-        .tensor = tensor,
-        .has_rows = rows != NULL,
-        .rows = rows != NULL ? *rows : (struct sumac_range){0},
-        .verb = "push"};
-
-    return selection_add(known->transfer, &selection, error);
-}
-
-static void a_whole_variable_has_a_piece_for_each_shard(void **state)
-{
-    (void)state;
-    struct known known;
-
-    know(&known);
-    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
-
-    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
-
-    const struct session_piece *pieces = known.transfer->pieces;
-    const uint8_t *data = sumac_buffer_data(known.buffer);
-    assert_int_equal(known.transfer->piece_count, 2);
-    assert_int_equal(pieces[0].ps, 1);
-    assert_int_equal(pieces[0].shard_id, 5);
-    assert_int_equal(pieces[0].based_on, 8);
-    assert_int_equal(pieces[0].bytes, 96);
-    assert_int_equal(pieces[1].ps, 0);
-    assert_int_equal(pieces[1].bytes, 64);
-    assert_int_equal(pieces[1].offset_bytes, 0);
-    assert_ptr_equal(pieces[1].data, data + 96);
-    forget(&known);
-}
-
-static void rows_are_split_where_the_shards_meet(void **state)
-{
-    (void)state;
-    struct known known;
-
-    know(&known);
-    const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
-
-    assert_int_equal(
-        add(&known, &rows, &(struct sumac_range){.first = 5, .count = 3}, NULL), SUMAC_OK);
-
-    const struct session_piece *pieces = known.transfer->pieces;
-    assert_int_equal(known.transfer->piece_count, 2);
-    assert_int_equal(pieces[0].offset_bytes, 80); /* row 5 of the first shard */
-    assert_int_equal(pieces[0].bytes, 16);
-    assert_int_equal(pieces[1].offset_bytes, 0); /* row 6 is row 0 of the second */
-    assert_int_equal(pieces[1].bytes, 32);
-    assert_ptr_equal(pieces[1].data, (uint8_t *)sumac_buffer_data(known.buffer) + 16);
-    forget(&known);
-}
-
-static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **state)
-{
-    (void)state;
-    struct known known;
-    struct sumac_error error;
-
-    know(&known);
-    const struct sumac_tensor wrong = tensor(&known, 10, SUMAC_INT32);
-
-    assert_int_equal(add(&known, &wrong, NULL, &error), SUMAC_INVALID_ARGUMENT);
-
-    assert_int_equal(error.reason, SUMAC_REASON_WRONG_DATA_TYPE);
-    assert_string_equal(error.text, "push of w: expected float32, given int32");
-    forget(&known);
-}
-
-static void a_tensor_of_another_shape_is_refused_by_the_variables_name(void **state)
-{
-    (void)state;
-    struct known known;
-    struct sumac_error error;
-
-    know(&known);
-    const struct sumac_tensor wrong = tensor(&known, 9, SUMAC_FLOAT32);
-
-    assert_int_equal(add(&known, &wrong, NULL, &error), SUMAC_INVALID_ARGUMENT);
-
-    assert_int_equal(error.reason, SUMAC_REASON_WRONG_SHAPE);
-    assert_string_equal(error.text, "push of w: expected shape [10, 4], given [9, 4]");
-    forget(&known);
-}
-
-static void rows_past_the_end_are_refused(void **state)
-{
-    (void)state;
-    struct known known;
-    struct sumac_error error;
-
-    know(&known);
-    const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
-
-    assert_int_equal(
-        add(&known, &rows, &(struct sumac_range){.first = 8, .count = 3}, &error),
-        SUMAC_OUT_OF_RANGE);
-    assert_int_equal(
-        add(&known, &rows, &(struct sumac_range){.first = UINT64_MAX, .count = 3}, &error),
-        SUMAC_OUT_OF_RANGE);
-
-    assert_int_equal(known.transfer->piece_count, 0);
-    forget(&known);
-}
-
-static void a_tensor_that_ends_past_its_buffer_is_refused(void **state)
-{
-    (void)state;
-    struct known known;
-
-    know(&known);
-    struct sumac_error error = {0};
-    struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
-    values.offset_bytes = 16;
-
-    assert_int_equal(add(&known, &values, NULL, &error), SUMAC_OUT_OF_RANGE);
-
-    assert_non_null(strstr(error.text, "160 bytes begin at byte 16 of a buffer of 160"));
-    forget(&known);
-}
-
-static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
-{
-    (void)state;
-    struct known known;
-    const uint64_t versions[] = {9, 4};
-
-    know(&known);
-    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
-    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
-
-    transfer_note_pulled(known.transfer, versions, 2);
-    known.transfer->piece_count = 0;
-    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
-
-    assert_int_equal(known.transfer->pieces[0].based_on, 9);
-    assert_int_equal(known.transfer->pieces[1].based_on, 4);
-    forget(&known);
-}
-
-static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **state)
-{
-    (void)state;
-    const uint64_t versions[] = {11, 21};
-    struct known known;
-
-    know(&known);
-    struct sumac_error error;
-    const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
-    assert_int_equal(add(&known, &values, NULL, &error), SUMAC_OK);
-    known.client.staleness_mean = -1;
-    known.transfer->pieces[0].based_on = 8;  /* 9 and 10 are others', 11 is this push */
-    known.transfer->pieces[1].based_on = 20; /* nobody's but this push */
-
-    transfer_note_pushed(known.transfer, versions, 2);
-
-    assert_true(known.client.staleness_mean == 1);
     forget(&known);
 }
 
@@ -441,76 +222,6 @@ static void a_push_is_not_over_while_its_bytes_are_lent(void **state)
     forget(&known);
 }
 
-/* Of a vector of ten, whose rows are split like that. */
-static void assert_not_believed(const wire_shard *shards, size_t count)
-{
-    struct sumac_client client = {0};
-    wire_shard *list[4];
-    uint64_t shape[] = {10};
-    wire_variable wire = WIRE_VARIABLE_INIT;
-
-    for (size_t i = 0; i < count; i++)
-        list[i] = (wire_shard *)(uintptr_t)&shards[i];
-    wire.name = "w";
-    wire.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    wire.n_shape = 1;
-    wire.shape = shape;
-    wire.n_shards = count;
-    wire.shards = list;
-    client_lock(&client);
-
-    assert_null(client_learn(&client, &wire));
-
-    client_unlock(&client);
-}
-
-static void a_layout_with_a_gap_is_not_believed(void **state)
-{
-    (void)state;
-    wire_shard shard = WIRE_SHARD_INIT;
-
-    shard.rows = 9;
-    assert_not_believed(&shard, 1);
-}
-
-/* The second shard ends before it begins, and the third has all rows again: the sum of all is
- * right. */
-static void a_layout_that_wraps_around_is_not_believed(void **state)
-{
-    (void)state;
-    wire_shard shards[3] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT, WIRE_SHARD_INIT};
-
-    shards[0].rows = 2;
-    shards[1].first_row = 2;
-    shards[1].rows = UINT64_MAX - 1;
-    shards[2].rows = 10;
-    assert_not_believed(shards, 3);
-}
-
-/* Its bytes would wrap around: memory for it, and what is pulled into that, would be too small. */
-static void a_shape_of_more_bytes_than_there_are_is_not_believed(void **state)
-{
-    (void)state;
-    struct sumac_client client = {0};
-    uint64_t extents[] = {UINT64_C(1) << 40, UINT64_C(1) << 40};
-    wire_shard shard = WIRE_SHARD_INIT;
-
-    shard.rows = extents[0];
-    wire_shard *shards[] = {&shard};
-    wire_variable wire = WIRE_VARIABLE_INIT;
-    wire.name = "w";
-    wire.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
-    wire.n_shape = 2;
-    wire.shape = extents;
-    wire.n_shards = 1;
-    wire.shards = shards;
-
-    client_lock(&client);
-    assert_null(client_learn(&client, &wire));
-    client_unlock(&client);
-    client_forget_variables(&client);
-}
-
 /* ---- names to numbers */
 
 static enum sumac_status
@@ -583,6 +294,34 @@ static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **
     assert_string_equal(error.text, "assign_add has no hyperparameter lr; it has none");
 }
 
+static void each_hyperparameter_has_its_own_value_and_there_are_no_more_than_can_be(void **state)
+{
+    (void)state;
+    static const struct sumac_hyperparameter two[] = {{"beta_2", 0.25}, {"epsilon", 0.75}};
+    struct sumac_hyperparameter many[64];
+    struct arena arena;
+    wire_function *made = NULL;
+    struct sumac_error error = {0};
+
+    arena_init(&arena, &memory_heap, 1 << 16);
+    const struct sumac_function adam = {
+        .name = "adam", .hyperparameters = two, .hyperparameter_count = 2};
+    assert_int_equal(function_encode(&adam, &arena, &made, NULL), SUMAC_OK);
+    assert_int_equal(made->n_hyperparameters, 2);
+    assert_true(made->hyperparameters[0]->value == 0.25);
+    assert_true(made->hyperparameters[1]->value == 0.75);
+    assert_int_not_equal(made->hyperparameters[0]->name, made->hyperparameters[1]->name);
+
+    for (int i = 0; i < 64; i++)
+        many[i] = two[0];
+    const struct sumac_function excessive = {
+        .name = "adam", .hyperparameters = many, .hyperparameter_count = 64};
+    assert_int_equal(function_encode(&excessive, &arena, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(
+        strstr(error.text, "adam is given 64 hyperparameters, and none has more than "));
+    arena_deinit(&arena);
+}
+
 /* ---- exit codes */
 
 static int exit_code(enum sumac_status status, enum sumac_reason reason)
@@ -600,10 +339,30 @@ static void an_exit_code_says_whether_a_restart_may_help(void **state)
     assert_int_equal(exit_code(SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE), 2);
     assert_int_equal(exit_code(SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED), 2);
     assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER), 2);
-    assert_true(exit_code(SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING) >= 128);
-    assert_true(exit_code(SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED) >= 128);
-    assert_true(exit_code(SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST) >= 128);
-    assert_true(exit_code(SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT) >= 128);
+    assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION), 2);
+    assert_int_equal(exit_code(SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING), 138);
+    assert_int_equal(exit_code(SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED), 138);
+    assert_int_equal(exit_code(SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST), 138);
+    assert_int_equal(exit_code(SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT), 138);
+}
+
+/* Of a connection that broke, or a server of somebody else's. */
+static void without_a_reason_the_status_says_whether_a_restart_may_help(void **state)
+{
+    (void)state;
+    static const enum sumac_status again[] = {
+        SUMAC_UNAVAILABLE, SUMAC_DEADLINE_EXCEEDED, SUMAC_ABORTED, SUMAC_CANCELLED,
+        SUMAC_DATA_LOSS,   SUMAC_INTERNAL,          SUMAC_UNKNOWN};
+    static const enum sumac_status never[] = {
+        SUMAC_INVALID_ARGUMENT,    SUMAC_NOT_FOUND,    SUMAC_ALREADY_EXISTS,
+        SUMAC_RESOURCE_EXHAUSTED,  SUMAC_OUT_OF_RANGE, SUMAC_UNIMPLEMENTED,
+        SUMAC_FAILED_PRECONDITION,
+    };
+
+    for (size_t i = 0; i < sizeof again / sizeof again[0]; i++)
+        assert_int_equal(exit_code(again[i], SUMAC_REASON_UNSPECIFIED), 138);
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+        assert_int_equal(exit_code(never[i], SUMAC_REASON_UNSPECIFIED), 2);
 }
 
 /* ---- open, without anybody there */
@@ -762,26 +521,173 @@ static void of_workers_in_a_map_no_count_is_told(void **state)
         3, 0);
 }
 
+/* ---- its lines */
+
+static void assert_name(const struct sumac_client_options *options, const char *name)
+{
+    struct sumac_client client = {0};
+
+    client_name(&client, options);
+    assert_string_equal(client.who, name);
+}
+
+static void a_client_is_called_by_its_task_or_by_what_it_is(void **state)
+{
+    (void)state;
+    const struct sumac_cluster cluster = {.task_type = (char[]){"worker"}, .task_index = 12};
+
+    assert_name(&(struct sumac_client_options){.cluster = &cluster}, "worker 12");
+    assert_name(&(struct sumac_client_options){.cluster = &cluster, .observer = true}, "observer");
+    assert_name(&(struct sumac_client_options){.reader = true}, "reader");
+}
+
+/* "2026-11-21T14:02:03.123Z sumac worker 0: joined". */
+static void a_line_on_standard_error_has_its_time_and_whose_it_is(void **state)
+{
+    (void)state;
+    const struct sumac_client client = {.who = "worker 0"};
+    char line[128] = "";
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    const int before = dup(STDERR_FILENO);
+    const time_t earliest = time(NULL);
+    dup2(ends[1], STDERR_FILENO);
+    client_log_to_stderr((void *)(uintptr_t)&client, "joined");
+    dup2(before, STDERR_FILENO);
+    assert_true(read(ends[0], line, sizeof line - 1) > 0);
+    const time_t latest = time(NULL);
+
+    struct tm utc = {0};
+    const char *const rest = strptime(line, "%Y-%m-%dT%H:%M:%S", &utc);
+    assert_non_null(rest);
+    assert_in_range(timegm(&utc), earliest, latest);
+    assert_int_equal(rest[0], '.');
+    assert_int_equal(strspn(rest + 1, "0123456789"), 3);
+    assert_string_equal(rest + 4, "Z sumac worker 0: joined\n");
+    close(before);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* ---- room */
+
+/* All of its bytes on ps 1 count, those of the ps that has the least room are said, and of a
+ * variable that is there no more nothing is. */
+static void the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps(void **state)
+{
+    (void)state;
+    static char lines[2048];
+    struct known known;
+    struct talk talk;
+
+    know(&known);
+    known.client.log = keep_line;
+    known.client.log_context = lines;
+    talk_open(&talk, 2);
+    known.client.session = talk.session;
+    known.variable->shards[0].bytes = known.variable->shards[1].bytes = 600000;
+    known.variable->shards[1].ps = 1;
+    client_say_room(&known.client, known.variable);
+    assert_non_null(strstr(lines, " MiB of staging on ps 1, where a session is granted 0.95 MiB"));
+
+    lines[0] = '\0';
+    known.variable->shards[1].ps = 0; /* each of them has room */
+    client_say_room(&known.client, known.variable);
+    assert_string_equal(lines, "");
+
+    known.variable->shards[0].bytes = 1100000; /* on ps 1 */
+    known.variable->shards[1].bytes = 2000000; /* on ps 0 */
+    client_say_room(&known.client, known.variable);
+    assert_non_null(strstr(lines, "on ps 0, "));
+    known.variable->shards[0].bytes = 3000000;
+    lines[0] = '\0';
+    client_say_room(&known.client, known.variable);
+    assert_non_null(strstr(lines, "on ps 1, "));
+
+    lines[0] = '\0';
+    known.variable->deleted = true;
+    client_say_room(&known.client, known.variable);
+    assert_string_equal(lines, "");
+    known.variable->deleted = false;
+    known.client.session = NULL;
+    talk_close(&talk);
+    forget(&known);
+}
+
+/* ---- ps that are configured wrongly */
+
+static void assert_no_open(const struct sumac_client_options *options, const char *text)
+{
+    struct sumac_client *client = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(sumac_client_open(options, &client, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, text);
+    assert_null(client);
+}
+
+static void ps_that_are_named_twice_or_not_at_all_are_refused(void **state)
+{
+    (void)state;
+    const char *const twice[] = {"a:1", "b:1", "a:1"}, *const gap[] = {"a:1", ""};
+    struct sumac_cluster cluster;
+
+    assert_no_open(
+        &(struct sumac_client_options){
+            .ps_addresses = twice, .ps_count = 3, .observer = true, .timeout_ms = 300},
+        "ps_addresses has a:1 as ps 0 and as ps 2; give each ps its own address");
+    assert_no_open(
+        &(struct sumac_client_options){.ps_addresses = gap, .ps_count = 2, .observer = true},
+        "the address of ps 1 is missing in the configuration");
+    assert_int_equal(
+        sumac_cluster_parse(
+            "{\"cluster\": {\"ps\": {\"0\": \"a:1\", \"2\": \"b:1\"}}}", NULL, &cluster, NULL),
+        SUMAC_OK);
+    assert_no_open(
+        &(struct sumac_client_options){.cluster = &cluster, .reader = true},
+        "the address of ps 1 is missing in the configuration");
+    sumac_cluster_deinit(&cluster);
+}
+
+static void options_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    const char *const address[] = {"a:1"};
+
+    assert_no_open(
+        &(struct sumac_client_options){.reader = true, .observer = true, .timeout_ms = 300},
+        "a client is a reader, which has no session, or an observer, which has one; not both");
+    assert_no_open(
+        &(struct sumac_client_options){.ps_count = 2, .reader = true},
+        "ps_count is 2, and ps_addresses is NULL");
+    assert_no_open(
+        &(struct sumac_client_options){
+            .ps_addresses = address,
+            .ps_count = 1,
+            .reader = true,
+            .timeout_ms = 300,
+            .chunk_bytes = 63},
+        "chunk_bytes is 63; it is 64 to 1048576, or 0 for 262144");
+    assert_no_open(
+        &(struct sumac_client_options){
+            .ps_addresses = address,
+            .ps_count = 1,
+            .reader = true,
+            .timeout_ms = 300,
+            .chunk_bytes = 1048577},
+        "chunk_bytes is 1048577; it is 64 to 1048576, or 0 for 262144");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_known),
-        cmocka_unit_test(a_whole_variable_has_a_piece_for_each_shard),
-        cmocka_unit_test(rows_are_split_where_the_shards_meet),
-        cmocka_unit_test(a_tensor_of_another_type_is_refused_by_the_variables_name),
-        cmocka_unit_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),
-        cmocka_unit_test(rows_past_the_end_are_refused),
-        cmocka_unit_test(a_tensor_that_ends_past_its_buffer_is_refused),
-        cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
-        cmocka_unit_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
         cmocka_unit_test(a_pull_that_is_over_by_its_deadline_is_not_still_under_way),
         cmocka_unit_test(a_wait_names_the_ps_that_ends_its_stream_and_why),
         cmocka_unit_test(a_push_is_not_over_while_its_bytes_are_lent),
         cmocka_unit_test(a_session_without_memory_ends_all_that_is_under_way),
         cmocka_unit_test(a_push_that_came_to_nothing_is_dropped_when_its_bytes_are_given_back),
-        cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
-        cmocka_unit_test(a_layout_that_wraps_around_is_not_believed),
-        cmocka_unit_test(a_shape_of_more_bytes_than_there_are_is_not_believed),
         cmocka_unit_test(a_functions_name_is_its_number_on_the_wire),
         cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),
         cmocka_unit_test(a_hyperparameter_of_another_function_is_refused_with_its_own),
@@ -793,6 +699,13 @@ int main(void)
         cmocka_unit_test(a_member_without_a_configuration_is_told_a_workers),
         cmocka_unit_test(the_chief_is_the_first_member_and_the_workers_come_after_it),
         cmocka_unit_test(of_workers_in_a_map_no_count_is_told),
+        cmocka_unit_test(without_a_reason_the_status_says_whether_a_restart_may_help),
+        cmocka_unit_test(a_client_is_called_by_its_task_or_by_what_it_is),
+        cmocka_unit_test(a_line_on_standard_error_has_its_time_and_whose_it_is),
+        cmocka_unit_test(the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps),
+        cmocka_unit_test(ps_that_are_named_twice_or_not_at_all_are_refused),
+        cmocka_unit_test(options_that_contradict_each_other_are_refused),
+        cmocka_unit_test(each_hyperparameter_has_its_own_value_and_there_are_no_more_than_can_be),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # lib/client, as far as it needs no server.
 sumac_unit_test(client USES client session_check)
+sumac_unit_test(client_shards USES client session_check)
+sumac_unit_test(client_catalogue USES client session_check)
+sumac_unit_test(client_transfers USES client session_check)
 sumac_unit_test(client_calls USES client session_check)
 target_link_options(unit_client_calls PRIVATE -Wl,--wrap=malloc) # says that there is none left

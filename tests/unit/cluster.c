@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,6 +225,12 @@ static void the_master_of_one_task_needs_no_task_and_of_more_does(void **state)
     assert_null(master);
     assert_non_null(strstr(error.text, "task.type"));
     sumac_cluster_deinit(&more);
+
+    struct sumac_cluster typed = parse("{" TWO_OF_EACH ", \"task\": {\"type\": \"worker\"}}");
+    assert_int_equal(sumac_cluster_master(&typed, &master, &error), SUMAC_INVALID_ARGUMENT);
+    assert_null(master); /* worker 0 is somebody, and not this process */
+    assert_non_null(strstr(error.text, "task.index"));
+    sumac_cluster_deinit(&typed);
 }
 
 static void a_task_of_a_cluster_with_both_jobs_may_run(void **state)
@@ -295,6 +302,89 @@ static void the_end_of_a_zeroed_description_does_nothing(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
+static void an_index_is_at_most_2_31_less_1(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {"2147483648", "2147483649", "4294967296"};
+    char text[128];
+    struct sumac_cluster cluster =
+        parse("{\"cluster\": {\"worker\": {\"2147483647\": \"a:1\"}}, \"task\": {\"type\": "
+              "\"worker\", \"index\": \"2147483647\"}}");
+
+    assert_string_equal(sumac_cluster_address(&cluster, "worker", 2147483647), "a:1");
+    sumac_cluster_deinit(&cluster);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        snprintf(text, sizeof text, "{\"cluster\": {\"worker\": {\"%s\": \"a:1\"}}}", refused[i]);
+        assert_refused(text, refused[i]);
+        snprintf(text, sizeof text, "{\"task\": {\"index\": %s}}", refused[i]);
+        assert_refused(text, "from 0 to 2147483647");
+    }
+}
+
+/* Whoever is told of others of its job knows their indices by their places. */
+static void a_list_of_two_beside_a_map_is_not_only_of_itself(void **state)
+{
+    (void)state;
+    struct sumac_cluster ps =
+        parse("{\"cluster\": {\"worker\": {}, \"ps\": [\"p0:1\", \"p1:1\"]}, \"task\": {\"type\": "
+              "\"ps\", \"index\": 1}}");
+
+    assert_false(ps.told_only_itself);
+    assert_string_equal(sumac_cluster_address(&ps, "ps", 0), "p0:1");
+    assert_string_equal(sumac_cluster_address(&ps, "ps", 1), "p1:1");
+    sumac_cluster_deinit(&ps);
+}
+
+static void a_text_that_is_null_is_none(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster = parse("{\"session_master\": null, \"rpc_layer\": null}");
+
+    assert_null(cluster.session_master);
+    assert_null(cluster.rpc_layer);
+    sumac_cluster_deinit(&cluster);
+}
+
+static void an_index_of_the_command_line_counts_as_given(void **state)
+{
+    (void)state;
+    const struct sumac_cluster_overrides overrides = {.has_task_index = true, .task_index = 1};
+    struct sumac_cluster cluster = {0};
+
+    assert_int_equal(
+        sumac_cluster_parse(
+            "{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\"}}", &overrides, &cluster, NULL),
+        SUMAC_OK);
+
+    assert_int_equal(cluster.task_index, 1);
+    assert_int_equal(sumac_cluster_check_task(&cluster, NULL), SUMAC_OK);
+    sumac_cluster_deinit(&cluster);
+}
+
+static void assert_master(const char *text, const char *expected)
+{
+    struct sumac_cluster cluster = parse(text);
+    char *master = NULL;
+
+    assert_int_equal(sumac_cluster_master(&cluster, &master, NULL), SUMAC_OK);
+    assert_string_equal(master, expected);
+    free(master);
+    sumac_cluster_deinit(&cluster);
+}
+
+static void the_master_has_a_scheme_where_a_layer_is_given(void **state)
+{
+    (void)state;
+    assert_master("{\"cluster\": {\"ps\": [\"a:1\"]}}", "a:1");
+    assert_master("{\"cluster\": {\"ps\": [\"a:1\"]}, \"rpc_layer\": \"\"}", "a:1");
+    assert_master(
+        "{" TWO_OF_EACH ", \"rpc_layer\": \"grpc\", \"task\": {\"type\": \"worker\", \"index\": "
+        "1}}",
+        "grpc://d:1");
+    assert_master("{" TWO_OF_EACH ", \"session_master\": \"h:1\", \"rpc_layer\": \"grpc\"}", "h:1");
+    assert_master("{}", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +405,11 @@ int main(void)
         cmocka_unit_test(a_process_that_is_not_told_its_task_is_told_what_to_add),
         cmocka_unit_test(an_address_is_a_host_and_a_port),
         cmocka_unit_test(the_end_of_a_zeroed_description_does_nothing),
+        cmocka_unit_test(an_index_is_at_most_2_31_less_1),
+        cmocka_unit_test(a_list_of_two_beside_a_map_is_not_only_of_itself),
+        cmocka_unit_test(a_text_that_is_null_is_none),
+        cmocka_unit_test(an_index_of_the_command_line_counts_as_given),
+        cmocka_unit_test(the_master_has_a_scheme_where_a_layer_is_given),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,6 +316,28 @@ static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
     collective_close(NULL);
 }
 
+static void when_nobody_has_come_all_are_named(void **state)
+{
+    struct world *world = *state;
+    struct sumac_error error = {0};
+    pthread_barrier_t meeting;
+
+    pthread_barrier_init(&meeting, NULL, REPLICAS + 1); /* given */
+    for (uint32_t i = 0; i < REPLICAS; i++)
+        device_run(world->queues[i], meet_test, &meeting);
+
+    collective_start(world->group); /* when */
+    const enum sumac_status status = collective_wait(world->group, 1, &error);
+
+    pthread_barrier_wait(&meeting); /* whatever it says, the devices go on */
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
+    assert_string_equal(
+        error.text,
+        "a group of 3 replicas waited 1 ms for replica 0 (CPU:0), 1 (CPU:1), 2 (CPU:2)");
+    pthread_barrier_destroy(&meeting);
+}
+
 #define collective_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -330,6 +352,7 @@ int main(void)
         collective_test(an_abort_ends_the_wait_and_touches_nothing_more),
         collective_test(a_call_that_cannot_be_is_refused_with_the_remedy),
         collective_test(a_group_that_does_not_run_need_not_be_waited_for),
+        collective_test(when_nobody_has_come_all_are_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,41 @@ static void each_attribute_that_differs_is_named_with_both_values(void **state)
         compared_after(other_rate), "W exists with learning_rate 0.125, this create says 0.25");
 }
 
+static void partition_fixed(struct given *given)
+{
+    given->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
+    given->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
+    given->partitioner.num_shards = 3;
+}
+static void partition_by_max_size(struct given *given)
+{
+    given->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
+    given->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_MAX_SIZE;
+    given->partitioner.max_shard_bytes = 200;
+    given->partitioner.max_shards = 5;
+}
+static void partition_without_cap(struct given *given)
+{
+    partition_by_max_size(given);
+    given->partitioner.max_shards = 0;
+}
+static void partition_none(struct given *given)
+{
+    given->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;
+}
+
+static void each_partitioner_is_named_with_its_own_figures(void **state)
+{
+    (void)state;
+#define BEFORE "W exists with partitioner min_size(100 bytes, at most 3), this create says "
+    assert_string_equal(compared_after(partition_fixed), BEFORE "fixed_shards(3)");
+    assert_string_equal(
+        compared_after(partition_by_max_size), BEFORE "max_size(200 bytes, at most 5)");
+    assert_string_equal(compared_after(partition_without_cap), BEFORE "max_size(200 bytes)");
+    assert_string_equal(compared_after(partition_none), BEFORE "none");
+#undef BEFORE
+}
+
 /* What is refused leaves the caller's definition as it was. */
 static void what_is_refused_is_not_read(void **state)
 {
@@ -280,6 +315,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_as_the_same),
         cmocka_unit_test(what_there_is_no_room_for_is_not_written),
         cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
+        cmocka_unit_test(each_partitioner_is_named_with_its_own_figures),
         cmocka_unit_test(what_is_refused_is_not_read),
         cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
         cmocka_unit_test(what_an_initializer_does_not_have_is_no_difference),

@@ -202,6 +202,24 @@ static void ones_and_constants_are_of_the_variables_type(void **state)
     assert_int_equal(halves[1], 0xc040);
 }
 
+/* The first byte of an element has the number, and no byte beyond the last element is written. */
+static void a_constant_is_an_integer_of_each_width(void **state)
+{
+    (void)state;
+    const wire_initializer seven = initializer(WIRE_INITIALIZER_CONSTANT, 7, 0, 0);
+
+    for (int dtype = SUMAC_INT8; dtype <= SUMAC_UINT64; dtype++) {
+        const size_t bytes = sumac_dtype_bytes((enum sumac_dtype)dtype);
+        uint8_t out[3 * sizeof(uint64_t)];
+        memset(out, 0xee, sizeof out);
+
+        initializer_fill(&seven, (enum sumac_dtype)dtype, 0, 2, out);
+
+        for (size_t i = 0; i < sizeof out; i++)
+            assert_int_equal(out[i], i >= 2 * bytes ? 0xee : (i % bytes == 0 ? 7 : 0));
+    }
+}
+
 static void assigned_and_zeros_fill_with_zeros(void **state)
 {
     (void)state;
@@ -274,6 +292,7 @@ int main(void)
         cmocka_unit_test(uniform_and_normal_have_their_moments),
         cmocka_unit_test(uniform_never_reaches_its_end_in_a_narrow_type),
         cmocka_unit_test(ones_and_constants_are_of_the_variables_type),
+        cmocka_unit_test(a_constant_is_an_integer_of_each_width),
         cmocka_unit_test(assigned_and_zeros_fill_with_zeros),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };

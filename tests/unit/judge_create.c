@@ -13,11 +13,9 @@
 static void a_variable_is_added_everywhere_then_published_everywhere_then_answered(void **state)
 {
     (void)state;
-    struct two two = two_workers(); /* given */
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition); /* given */
 
-    define(&definition, "w");
-    world_forget(two.world);
     two.world->ps[1].silent = true;
 
     world_create(two.world, two.first, &definition.variable, 0); /* when */
@@ -61,11 +59,8 @@ static void shards_are_placed_round_robin_over_all_variables(void **state)
 static void hyperparameters_that_are_left_out_are_filled_in(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
-
-    define(&definition, "w");
-    world_forget(two.world);
+    struct two two = two_workers_defining_w(&definition);
 
     created(&two, &definition);
     world_expect(
@@ -78,11 +73,9 @@ static void hyperparameters_that_are_left_out_are_filled_in(void **state)
 static void an_equal_create_is_answered_with_the_variable_that_is_there(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
 
-    define(&definition, "w");
-    world_forget(two.world);
     created(&two, &definition);
 
     world_create(two.world, two.second, &definition.variable, 0);
@@ -98,11 +91,8 @@ static void an_equal_create_is_answered_with_the_variable_that_is_there(void **s
 static void an_equal_create_waits_while_the_variable_is_being_made(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
-
-    define(&definition, "w");
-    world_forget(two.world);
+    struct two two = two_workers_defining_w(&definition);
 
     world_create(two.world, two.first, &definition.variable, 0);
     world_create(two.world, two.second, &definition.variable, 0);
@@ -144,6 +134,11 @@ static void a_differing_create_is_told_the_first_field_that_differs_with_both_va
     assert_refused(
         &two, &definition, SUMAC_REASON_ALREADY_EXISTS,
         "partitioner fixed_shards(2), this create says fixed_shards(3)");
+    define(&definition, "w");
+    definition.partitioner.num_shards = UINT64_C(1) << 63;
+    assert_refused(
+        &two, &definition, SUMAC_REASON_ALREADY_EXISTS,
+        "partitioner fixed_shards(2), this create says fixed_shards(9223372036854775808)");
     define(&definition, "w");
     definition.function.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_MOMENTUM;
     assert_refused(
@@ -327,11 +322,8 @@ static void what_a_variable_cannot_be_is_refused(void **state)
 static void a_create_without_a_session_is_refused(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
-
-    define(&definition, "w");
-    world_forget(two.world);
+    struct two two = two_workers_defining_w(&definition);
 
     world_create(two.world, WORLD_NOBODY, &definition.variable, 0);
 
@@ -345,11 +337,9 @@ static void a_create_without_a_session_is_refused(void **state)
 static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
 {
     (void)state;
-    struct two two = two_workers(); /* given */
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition); /* given */
 
-    define(&definition, "w");
-    world_forget(two.world);
     two.world->ps[1].out_of_memory = true;
 
     created(&two, &definition); /* when */
@@ -372,11 +362,9 @@ static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
 static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void **state)
 {
     (void)state;
-    struct two two = two_workers(); /* given */
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition); /* given */
 
-    define(&definition, "w");
-    world_forget(two.world);
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
 
     const struct world_answer *creator = created(&two, &definition); /* when */
@@ -397,11 +385,9 @@ static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void 
 static void a_retried_create_of_the_creator_is_told_again_to_assign(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
 
-    define(&definition, "w");
-    world_forget(two.world);
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
 
@@ -445,11 +431,9 @@ static void when_the_creator_is_settled_the_one_that_waited_longest_takes_its_pl
 static void when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_place(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
 
-    define(&definition, "w");
-    world_forget(two.world);
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
     world_leave(two.world, two.first, false);
@@ -471,11 +455,9 @@ static void when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_pl
 static void a_create_that_waits_too_long_says_for_whom(void **state)
 {
     (void)state;
-    struct two two = two_workers(); /* given */
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition); /* given */
 
-    define(&definition, "w");
-    world_forget(two.world);
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
     world_create(two.world, two.second, &definition.variable, 2000);
@@ -500,11 +482,9 @@ static void a_create_that_waits_too_long_says_for_whom(void **state)
 static void a_settled_session_waits_for_no_create(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
 
-    define(&definition, "w");
-    world_forget(two.world);
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
     created(&two, &definition);
     world_create(two.world, two.second, &definition.variable, 0);
@@ -523,11 +503,9 @@ static void a_settled_session_waits_for_no_create(void **state)
 static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
 
-    define(&definition, "w");
-    world_forget(two.world);
     definition.shape[0] = 0;
     definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
 
@@ -604,6 +582,25 @@ static void of_two_ps_that_cannot_make_their_parts_the_first_is_named(void **sta
     world_free(two.world);
 }
 
+static void waits_that_one_answer_has_no_room_for_are_counted(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    struct definition definition;
+    struct judge_waits waits;
+
+    define(&definition, "v");
+    two.world->ps[1].mute = true;
+    for (uint32_t i = 0; i < 300; i++)
+        (void)world_create(two.world, two.first, &definition.variable, 0);
+
+    judge_list_waits(two.world->judge, two.world->now_us, &waits);
+
+    assert_int_equal(waits.count, 256);
+    assert_int_equal(waits.left_out, 300 - 256);
+    world_free(two.world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -629,6 +626,7 @@ int main(void)
         cmocka_unit_test(a_create_that_there_is_no_memory_to_let_wait_says_so),
         cmocka_unit_test(one_create_too_many_is_told_how_many_wait),
         cmocka_unit_test(of_two_ps_that_cannot_make_their_parts_the_first_is_named),
+        cmocka_unit_test(waits_that_one_answer_has_no_room_for_are_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,11 +13,9 @@
 static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **state)
 {
     (void)state;
-    struct two two = two_workers(); /* given */
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition); /* given */
 
-    define(&definition, "w");
-    world_forget(two.world);
     created(&two, &definition);
     two.world->ps[1].silent = true;
 
@@ -45,11 +43,9 @@ static void a_deleted_variable_is_gone_on_every_ps_and_its_name_is_free(void **s
 static void the_numbers_of_a_deleted_variable_are_never_given_again(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
 
-    define(&definition, "w");
-    world_forget(two.world);
     created(&two, &definition);
     world_delete(two.world, two.first, "w");
     world_settle_down(two.world);
@@ -78,17 +74,17 @@ static void deleting_what_is_not_there_names_it(void **state)
     world_delete(two.world, two.first, "w");
 
     world_expect(two.world, "3: NOT_FOUND UNKNOWN_VARIABLE there is no variable w to delete\n");
+    world_delete(two.world, two.first, "");
+    world_expect(two.world, "4: NOT_FOUND UNKNOWN_VARIABLE there is no variable \"\" to delete\n");
     world_free(two.world);
 }
 
 static void what_is_being_created_is_not_deleted_yet(void **state)
 {
     (void)state;
-    struct two two = two_workers();
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
 
-    define(&definition, "w");
-    world_forget(two.world);
     two.world->ps[1].silent = true;
     world_create(two.world, two.first, &definition.variable, 0);
 
@@ -109,11 +105,9 @@ static void what_is_being_created_is_not_deleted_yet(void **state)
 static void while_ps_0_ends_it_says_so_to_a_create_and_a_delete(void **state)
 {
     (void)state;
-    struct two two = two_workers(); /* given */
     struct definition definition;
+    struct two two = two_workers_defining_w(&definition); /* given */
 
-    define(&definition, "w");
-    world_forget(two.world);
     created(&two, &definition);
     world_expect(
         two.world, "ps 0, 1: add 1 w\n"

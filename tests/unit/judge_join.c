@@ -486,6 +486,47 @@ a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_
     world_free(world);
 }
 
+static void who_opens_a_session_is_told_whose_it_is_and_which_members_there_are(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+
+    (void)world_joined(world, "worker", 1, 1);
+    (void)world_joined(world, "worker", 1, 2);
+
+    const struct world_order *member = world_told(world, 1, ORDER_OPEN);
+    assert_string_equal(member->text, "worker 1");
+    assert_int_equal(member->role, SUMAC__V1__ROLE__ROLE_MEMBER);
+    assert_int_equal(member->attempt, 2);
+    assert_int_equal(
+        member->membership_epoch, world_told(world, 1, ORDER_MEMBERSHIP)->membership_epoch);
+
+    (void)world_joined(world, NULL, 0, 3);
+
+    world_renew(world, 1); /* it is closed; the present one hears of the members */
+    world_renew(world, 2);
+    assert_int_equal(world->renewed_membership_epoch, member->membership_epoch);
+    const struct world_order *observer = world_told(world, 1, ORDER_OPEN);
+    assert_string_equal(observer->text, "");
+    assert_int_equal(observer->role, SUMAC__V1__ROLE__ROLE_OBSERVER);
+    world_free(world);
+}
+
+/* After 5, 15, 35 and 75 s, and then each minute. */
+static void a_wait_for_the_first_join_is_told_once_a_minute_at_least(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+    size_t lines = 0;
+
+    world_pass(world, 316 * SECOND);
+
+    for (const char *at = world->log; (at = strstr(at, "waits for the first join")) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 4 + 4);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +554,8 @@ int main(void)
         cmocka_unit_test(the_statistics_say_what_is_waited_for),
         cmocka_unit_test(
             a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it),
+        cmocka_unit_test(who_opens_a_session_is_told_whose_it_is_and_which_members_there_are),
+        cmocka_unit_test(a_wait_for_the_first_join_is_told_once_a_minute_at_least),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,6 +230,10 @@ static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state
 
     assert_int_equal(count_lines(world, refused), 2);
     assert_true(world_logged(world, " (19 more joins were refused since the last such line)\n"));
+    world_pass(world, 61 * SECOND); /* they were said */
+    join_configured(world, (struct configured){.workers = 1});
+    assert_int_equal(count_lines(world, refused), 3);
+    assert_int_equal(count_lines(world, "more joins were refused"), 1);
     world_free(world);
 }
 

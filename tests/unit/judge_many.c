@@ -365,6 +365,22 @@ static void without_memory_for_the_list_the_call_is_answered(void **state)
                      "published 3 shard 3 on ps 0 published\n");
 }
 
+/* Not even those that there is room for. */
+static void several_that_there_is_no_room_for_together_are_refused_and_none_is_made(void **state)
+{
+    struct many *many = *state;
+    uint32_t *count = &many->world->judge->variable_count;
+
+    many->world->holds_orders = true; /* given */
+    *count = JUDGE_VARIABLES_MAX - 1;
+
+    /* when, then: no ps hears of the first */
+    assert_refused(
+        many, 2, "RESOURCE_EXHAUSTED OUT_OF_MEMORY v1: there are 262144 variables already");
+    *count = 0;
+    many->world->holds_orders = false;
+}
+
 /* It is worth another try: the client makes it by itself, as long as its caller waits. */
 static void beyond_the_orders_that_may_wait_a_create_is_told_to_come_again(void **state)
 {
@@ -413,6 +429,7 @@ int main(void)
         many_test(what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next),
         many_test(one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands),
         many_test(one_that_is_deleted_while_the_others_are_made_is_named),
+        many_test(several_that_there_is_no_room_for_together_are_refused_and_none_is_made),
         many_test(beyond_the_orders_that_may_wait_a_create_is_told_to_come_again),
         many_test(without_memory_for_the_list_the_call_is_answered),
     };

@@ -605,6 +605,59 @@ static void the_judge_looks_four_times_within_each_of_its_times_and_once_a_secon
     world_free(world);
 }
 
+/* Signs of life come four times within it, and it is spoken of after half of it. */
+static void a_short_time_to_be_lost_in_is_looked_at_more_closely(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 1);
+
+    world->config.ps_lost_ms = 2000;
+    world->config.report_ms = 250;
+    world_begin(world);
+    world_all_up(world);
+    (void)world_joined(world, "worker", 0, 1);
+    const size_t before = world->ps[1].alive;
+
+    world_pass(world, 10 * SECOND);
+    assert_in_range(world->ps[1].alive - before, 19, 20);
+
+    world->ps[1].mute = true;
+    world->log[0] = '\0';
+    world_pass(world, SECOND / 4);
+    assert_false(world_waits(world, "ps 0 waits for ps 1"));
+    world_pass(world, SECOND);
+    assert_true(world_waits(world, "ps 0 waits for ps 1"));
+    assert_true(world_logged(world, "ps 0 waits for ps 1"));
+    world_free(world);
+}
+
+/* By which it knows ps 0 again, and those that came back without their state. */
+static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 2);
+
+    world_all_up(world);
+    world_down(world, 1);
+    world_up(world, 1);
+    world_settle_down(world);
+
+    const struct world_order *first = world_told(world, 2, ORDER_HELLO);
+    const struct world_order *again = world_told(world, 1, ORDER_HELLO);
+    assert_int_equal(first->index, 2);
+    assert_int_equal(again->index, 1);
+    assert_int_equal(again->coordinator_incarnation, 70);
+    assert_true(again->coordinator_secret != 0);
+    assert_int_equal(again->coordinator_secret, first->coordinator_secret);
+    assert_true(again->cluster_id != 0 && again->cluster_id != again->coordinator_secret);
+    assert_int_equal(again->cluster_id, first->cluster_id);
+    assert_int_equal(again->members, 2);
+    for (uint32_t ps = 0; ps < 3; ps++)
+        assert_int_equal(again->incarnations[ps], 70 + ps);
+    assert_int_equal(first->incarnations[2], 0); /* not met yet */
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -634,6 +687,8 @@ int main(void)
         cmocka_unit_test(a_sleeping_ps_0_does_not_take_the_others_for_lost),
         cmocka_unit_test(a_session_that_one_ps_does_not_open_is_closed_on_the_others),
         cmocka_unit_test(the_judge_looks_four_times_within_each_of_its_times_and_once_a_second),
+        cmocka_unit_test(a_short_time_to_be_lost_in_is_looked_at_more_closely),
+        cmocka_unit_test(a_hello_says_who_ps_0_is_and_which_ps_it_has_met),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,33 @@ static void what_is_forgotten_is_gone_from_the_records_too(void **state)
     assert_null(judge_session_find(desk->judge, first, 16));
 }
 
+/* Of more tasks than are known the one that left longest ago makes room, and in a record that says
+ * so it is gone before the next one is there. */
+static void a_task_that_gave_way_is_gone_from_the_records_too(void **state)
+{
+    struct desk *const desk = *state;
+    wire_task_name name = WIRE_TASK_NAME_INIT;
+
+    desk_begin(desk); /* given */
+    name.job = (char *)"evaluator";
+    for (uint32_t i = 0; i < JUDGE_TASKS_MAX; i++) {
+        name.index = i;
+        assert_non_null(judge_task_find_or_add(desk->judge, &name));
+    }
+    name.index = 0;
+    judge_task_find(desk->judge, &name)->left_us = 1; /* the others at 0, so task 1 before it */
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TICK});
+    desk_settle_down(desk);
+    desk_compare(desk);
+
+    desk_joined(desk, 1); /* when */
+
+    name.index = 1; /* then */
+    assert_null(judge_task_find(desk->judge, &name));
+    assert_int_equal(desk->judge->tasks_pool.used, JUDGE_TASKS_MAX);
+    desk_compare(desk);
+}
+
 /* ---- what is no record */
 
 /* Bytes that another disk has put there: refused, or taken for what they say. */
@@ -204,6 +231,25 @@ static void what_no_judge_wrote_does_no_harm(void **state)
     assert_true(refused > 100);
 }
 
+/* Its own time has gone on since their last word, and theirs to speak has not. */
+static void who_begins_again_takes_no_silence_before_that_from_anybody(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk->now_us += UINT64_C(3600) * 1000000;
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    desk->text[0] = '\0';
+
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TICK});
+    desk_renew(desk);
+    desk_write_down(desk);
+
+    desk_expect(desk, "renewed\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,7 +259,9 @@ int main(void)
         desk_test(who_is_to_assign_a_variable_is_not_forgotten),
         desk_test(a_run_that_was_being_ended_is_ended_by_a_judge_made_again),
         desk_test(what_is_forgotten_is_gone_from_the_records_too),
+        desk_test(a_task_that_gave_way_is_gone_from_the_records_too),
         desk_test(what_no_judge_wrote_does_no_harm),
+        desk_test(who_begins_again_takes_no_silence_before_that_from_anybody),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,37 +102,6 @@ static void a_retried_leave_is_answered_with_the_same_final(void **state)
 }
 
 /* It has been decided, and one ps has yet to say that it knows. */
-static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
-{
-    (void)state;
-    struct world *world = world_new(2, 2);
-
-    world_all_up(world);
-    const uint32_t joined = world_joined(world, "worker", 0, 1);
-
-    world_forget(world);
-    world->ps[1].mute = true;
-    world_leave(world, joined, true);
-    world_settle_down(world);
-    world_report_answer(world, 1, world_told(world, 1, ORDER_CLOSE)->number);
-    world_settle_down(world);
-    /* given */
-    world_expect(
-        world, "ps 0, 1: close 1: it has left\n"
-               "ps 0, 1: decide 1 at 0 done\n");
-
-    world_terminate(world);
-    world_expect(world, "");
-    world_report_answer(world, 1, world_told(world, 1, ORDER_DECIDE)->number);
-    world_settle_down(world);
-
-    world_expect(
-        world, "2: left at 0\n"
-               "ps 1: end 143 TERMINATED ps 0 was terminated before the "
-               "run ended, and its state goes with it\n");
-    world_free(world);
-}
-
 static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended(void **state)
 {
     (void)state;
@@ -643,6 +612,113 @@ static void what_is_voided_of_an_observer_is_forgotten_with_its_settle(void **st
     world_free(world);
 }
 
+/* The next order is on its way, and another one is to follow it. */
+static void what_there_was_no_memory_for_goes_before_what_was_ordered_later(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const uint32_t joined = world_joined(world, "worker", 0, 1);
+
+    world->ps[1].out_of_memory = true; /* given */
+    world_leave(world, joined, true);
+    world_settle_down(world);
+    world->ps[1].out_of_memory = false;
+    world->ps[1].silent = true;
+    (void)world_join(world, NULL, 0, 2);
+    (void)world_join(world, NULL, 0, 3);
+    world_settle_down(world);
+    world_forget(world);
+
+    world_sleep(world, SECOND); /* when: it is to be asked again */
+    world->ps[1].silent = false;
+    world_settle_down(world);
+
+    world_expect(
+        world, "ps 1: close 1: it has left\n" /* then: after open 2, which was on its way */
+               "3: joined 2 attempt 1 of 2 ps epoch 1\n"
+               "ps 1: open 3\n"
+               "ps 0, 1: decide 1 at 0 done\n"
+               "4: joined 3 attempt 2 of 2 ps epoch 1\n"
+               "2: left at 0\n");
+    world_free(world);
+}
+
+/* As many as all ps remember, in any order, none twice; and no more. */
+static void the_list_of_voided_pushes_has_room_for_those_of_all_ps(void **state)
+{
+    (void)state;
+    struct judge judge = {.memory = &memory_heap};
+    struct judge_voided *voided = NULL;
+
+    for (uint64_t i = 0; i < JUDGE_VOIDED_MAX; i++)
+        assert_true(judge_voided_add(&judge, &voided, 2 * (i + 1)));
+    assert_true(judge_voided_add(&judge, &voided, 2)); /* it is there */
+    assert_false(judge_voided_add(&judge, &voided, UINT64_MAX));
+
+    assert_int_equal(voided->count, JUDGE_VOIDED_MAX);
+    judge_voided_drop(&judge, &voided);
+    assert_null(voided);
+}
+
+/* Before that its client cannot be heard by any ps. */
+static void a_lease_begins_when_the_session_is_open(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+
+    world->ps[1].silent = true;
+    (void)world_join(world, "worker", 0, 1);
+    world_pass(world, 9 * SECOND);
+    world->ps[1].silent = false;
+    world_settle_down(world);
+    world_forget(world);
+
+    world_pass(world, 9 * SECOND);
+    world_expect(world, "");
+    world_pass(world, 2 * SECOND);
+
+    world_expect(
+        world, "ps 0, 1: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0, 1: decide 1 at 0\n");
+    world_free(world);
+}
+
+static void ps_0_says_which_settle_it_ends_without(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_all_up(world);
+    const uint32_t worker = world_joined(world, "worker", 0, 1);
+    world->ps[1].mute = true;
+    world_leave(world, worker, false);
+    world_terminate(world);
+    world_pass(world, 6 * SECOND);
+
+    assert_true(world->exited);
+    assert_true(world_logged(world, "ps 0 ends: it has waited 5 s for the settle of worker 0\n"));
+    world_free(world);
+}
+
+/* It is there, and waits for commits: ps 0 says for whom it has waited, and how long. */
+static void ps_0_says_whose_answer_it_ends_without(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 1);
+
+    world_all_up(world);
+    (void)world_joined(world, "worker", 0, 1);
+    world->ps[1].never_ends = world->ps[2].never_ends = true;
+    world_terminate(world);
+    world_pass(world, 6 * SECOND);
+
+    assert_true(world->exited);
+    assert_true(world_logged(
+        world, "ps 0 ends: it has waited 5 s for 2 ps to finish what is in flight: ps 1 at h1:1, "
+               "last heard from 500 ms ago, and others\n"));
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,7 +730,6 @@ int main(void)
         cmocka_unit_test(a_ps_that_has_no_memory_for_a_decision_is_told_again),
         cmocka_unit_test(a_settle_that_had_no_memory_for_its_order_gives_it_later),
         cmocka_unit_test(a_retried_leave_is_answered_with_the_same_final),
-        cmocka_unit_test(sigterm_lets_a_settle_that_is_decided_be_through),
         cmocka_unit_test(
             the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended),
         cmocka_unit_test(of_two_new_attempts_that_wait_the_older_one_is_refused),
@@ -673,6 +748,11 @@ int main(void)
         cmocka_unit_test(a_cancelled_leave_settles_all_the_same_and_is_not_answered),
         cmocka_unit_test(sessions_are_forgotten_long_after_their_settle),
         cmocka_unit_test(what_is_voided_of_an_observer_is_forgotten_with_its_settle),
+        cmocka_unit_test(what_there_was_no_memory_for_goes_before_what_was_ordered_later),
+        cmocka_unit_test(the_list_of_voided_pushes_has_room_for_those_of_all_ps),
+        cmocka_unit_test(a_lease_begins_when_the_session_is_open),
+        cmocka_unit_test(ps_0_says_which_settle_it_ends_without),
+        cmocka_unit_test(ps_0_says_whose_answer_it_ends_without),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

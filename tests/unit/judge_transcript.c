@@ -141,8 +141,23 @@ void transcript_order(struct world *world, uint32_t ps, const struct world_order
     (void)snprintf(world->order_text, sizeof world->order_text, "%s", text);
 }
 
+/* What every join is told alike. */
+static void assert_cluster(const struct world *world, const wire_join_reply *reply)
+{
+    assert_int_equal(reply->cluster_id, judge_cluster_id(world->judge));
+    assert_int_equal(reply->epoch, 1);
+    assert_int_equal(reply->lease_ms, world->config.lease_ms);
+    assert_int_equal(reply->ps_lost_ms, world->config.ps_lost_ms);
+    assert_int_equal(reply->n_ps_addresses, reply->n_ps_incarnations);
+    for (size_t ps = 0; ps < reply->n_ps_addresses && ps < WORLD_PS_MAX; ps++) {
+        assert_true(reply->ps_addresses[ps][0] != '\0');
+        assert_int_equal(reply->ps_incarnations[ps], world->ps[ps].incarnation);
+    }
+}
+
 static void say_joined(struct world *world, const wire_join_reply *reply)
 {
+    assert_cluster(world, reply);
     transcript_say(
         world, "joined %u attempt %" PRIu64 " of %zu ps",
         transcript_session(world, reply->session_id.data), reply->attempt,
@@ -180,6 +195,13 @@ static void say_created(struct world *world, const wire_create_reply *reply)
     transcript_say(world, "%s", reply->assign ? " assign" : "");
 }
 
+static void say_renewed(struct world *world, const wire_renew_reply *reply)
+{
+    assert_int_equal(reply->epoch, 1);
+    world->renewed_membership_epoch = reply->membership_epoch;
+    transcript_say(world, "renewed");
+}
+
 static void say_reply(struct world *world, const wire_message *reply)
 {
     if (reply->descriptor == &sumac__v1__join_reply__descriptor)
@@ -189,7 +211,7 @@ static void say_reply(struct world *world, const wire_message *reply)
     else if (reply->descriptor == &sumac__v1__leave_reply__descriptor)
         transcript_say(world, "left at %" PRIu64, ((const wire_leave_reply *)reply)->final);
     else if (reply->descriptor == &sumac__v1__renew_reply__descriptor)
-        transcript_say(world, "renewed");
+        say_renewed(world, (const wire_renew_reply *)reply);
     else
         transcript_say(world, "%s", reply->descriptor->short_name);
 }

@@ -65,6 +65,16 @@ static inline void define(struct definition *definition, const char *name)
     definition->function.hyperparameters = definition->rates;
 }
 
+/* They have yet to create it. */
+static inline struct two two_workers_defining_w(struct definition *definition)
+{
+    struct two two = two_workers();
+
+    define(definition, "w");
+    world_forget(two.world);
+    return two;
+}
+
 static inline const struct world_answer *
 created(struct two *two, const struct definition *definition)
 {

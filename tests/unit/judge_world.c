@@ -28,6 +28,22 @@ static const uint32_t indices[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 /* ---- effects ---- */
 
+static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
+{
+    kept->expected_incarnation = hello->expected_incarnation;
+    kept->addresses = hello->n_ps_addresses;
+    kept->index = hello->index;
+    kept->cluster_id = hello->cluster_id;
+    kept->coordinator_incarnation = hello->coordinator_incarnation;
+    kept->coordinator_secret = hello->coordinator_secret;
+    kept->members = hello->n_members;
+    assert_int_equal(hello->protocol_version, WIRE_PROTOCOL_VERSION);
+    assert_int_equal(hello->epoch, 1);
+    assert_int_equal(hello->n_ps_incarnations, hello->n_ps_addresses);
+    for (size_t i = 0; i < hello->n_ps_incarnations && i < WORLD_PS_MAX; i++)
+        kept->incarnations[i] = hello->ps_incarnations[i];
+}
+
 static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *order)
 {
     struct world_order kept = {.number = order->number};
@@ -35,11 +51,17 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
 
     if (order->hello != NULL) {
         kept.kind = ORDER_HELLO;
-        kept.expected_incarnation = order->hello->expected_incarnation;
-        kept.addresses = order->hello->n_ps_addresses;
+        keep_hello(&kept, order->hello);
     } else if (order->open != NULL) {
         kept.kind = ORDER_OPEN;
         id = &order->open->session_id;
+        kept.membership_epoch = order->open->membership_epoch;
+        kept.role = (uint32_t)order->open->role;
+        kept.attempt = order->open->attempt;
+        if (order->open->task != NULL)
+            snprintf(
+                kept.text, sizeof kept.text, "%s %u", order->open->task->job,
+                order->open->task->index);
     } else if (order->add_shards != NULL) {
         kept.kind = ORDER_ADD_SHARDS;
         kept.variable_id = order->add_shards->variable->variable_id;

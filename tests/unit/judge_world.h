@@ -53,10 +53,15 @@ struct world_order {
     uint64_t voided[8];
     size_t voided_count;
     bool done;
-    uint64_t membership_epoch;
+    uint64_t membership_epoch; /* also of an open, … */
+    uint32_t role;             /* … and these */
+    uint64_t attempt;
     size_t members;
-    uint64_t expected_incarnation;
+    uint64_t expected_incarnation; /* of a hello, and these */
     size_t addresses;
+    uint32_t index;
+    uint64_t cluster_id, coordinator_incarnation, coordinator_secret;
+    uint64_t incarnations[WORLD_PS_MAX];
     uint32_t exit_code;
     enum sumac_reason reason;
     char text[512];
@@ -101,7 +106,7 @@ struct world {
     struct memory memory;
     uint64_t bytes_taken; /* of it by the judge, not given back */
     bool out_of_memory;   /* the judge gets no more */
-    bool holds_orders;    /* the test has taken some of the judge's records of orders */
+    bool holds_orders;    /* the test has changed what the judge counts, which is not checked */
     bool out_of_pools;    /* nor a chunk for a pool; what is smaller it gets */
     struct judge *judge;
     uint64_t now_us;
@@ -123,7 +128,8 @@ struct world {
     bool exited;
     int exit_code;
     struct sumac_error exit_error;
-    struct sumac_error lost; /* the judge had no memory for what it has to say */
+    uint64_t renewed_membership_epoch; /* that the last renewal was told */
+    struct sumac_error lost;           /* the judge had no memory for what it has to say */
 };
 
 /* A world of ps_count ps whose configuration lists `workers` workers; no ps but ps 0 is up. */

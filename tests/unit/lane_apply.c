@@ -290,6 +290,44 @@ static void adams_count_is_the_shards_count_of_its_pushes(void **state)
     expect_moved(talk, -0.004F);
 }
 
+/* Whichever of its pieces counts. */
+static void a_push_that_also_adds_counts_for_adam(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {1, 1, 1, 1, 0, 0, 0, 0};
+    wire_function add = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&add};
+    wire_piece pieces[] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *pointers[] = {&pieces[0], &pieces[1]};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    talk_variable(talk, 20, 4, UPDATE_ADAM);
+    add.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD;
+    for (uint32_t i = 0; i < 2; i++) {
+        pieces[i].shard_id = 20;
+        pieces[i].bytes = 16;
+        pieces[i].function = i;
+    }
+    header.sequence = 1;
+    header.first = header.last = header.eager = true;
+    header.bytes = sizeof values;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = pointers;
+    header.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, values, sizeof values);
+    const struct talk_part sent = push_of(2, 20, values, 4);
+
+    talk_part(talk, stream, &sent);
+
+    expect_moved(talk, -0.002F);
+}
+
 /* Pushes 1, 1, 1, 1 to the shard by sgd with a rate of 0.5. */
 static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard)
 {
@@ -342,19 +380,22 @@ static void a_push_names_hyperparameters_over_the_variables_own(void **state)
     }
 }
 
-/* Four floats for SMALL, in spans of one byte each. */
-static void push_in_bytes(struct talk *talk, uint64_t stream, const float values[4])
+/* Four floats for SMALL, in spans of so many bytes each, or what is left. */
+static void
+push_in_spans(struct talk *talk, uint64_t stream, const float values[4], size_t span_bytes)
 {
     const uint8_t *bytes = (const uint8_t *)values;
     struct span spans[16];
+    uint32_t count = 0;
     wire_piece piece = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&piece};
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
-    for (size_t i = 0; i < 16; i++)
-        spans[i] = (struct span){.data = bytes + i, .bytes = 1};
+    for (size_t at = 0; at < 16; at += span_bytes)
+        spans[count++] =
+            (struct span){.data = bytes + at, .bytes = 16 - at < span_bytes ? 16 - at : span_bytes};
     piece.shard_id = SMALL;
     piece.bytes = 16;
     header.sequence = 1;
@@ -369,7 +410,7 @@ static void push_in_bytes(struct talk *talk, uint64_t stream, const float values
         .stream = stream,
         .push_request = &request,
         .payload = spans,
-        .payload_spans = 16};
+        .payload_spans = count};
 
     talk_step(talk, &event);
 }
@@ -380,21 +421,25 @@ static void elements_that_straddle_spans_are_put_together(void **state)
     const uint64_t stream = begin(talk);
     const float values[] = {1.5F, 2.5F, 3.5F, 4.5F};
 
-    push_in_bytes(talk, stream, values);
+    push_in_spans(talk, stream, values, 1);
 
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
     expect_shard(talk, SMALL, values, 4);
 }
 
+/* Whether it is alone in its spans or others come before and behind it. */
 static void an_element_that_straddles_spans_is_checked(void **state)
 {
     struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
+    const uint64_t streams[] = {begin(talk), talk_push_stream(talk, 2, 1)};
     const float values[] = {1.5F, INFINITY, 3.5F, 4.5F};
+    const size_t span_bytes[] = {1, 6};
 
-    push_in_bytes(talk, stream, values);
-
-    talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
+    for (size_t i = 0; i < 2; i++) {
+        talk_forget(talk);
+        push_in_spans(talk, streams[i], values, span_bytes[i]);
+        talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
+    }
 }
 
 /* A part in two messages, with another session's part between them: each shard has one version in
@@ -449,7 +494,9 @@ static void staleness_is_what_a_shard_gained_since_it_was_pulled(void **state)
 
     for (uint64_t sequence = 1; sequence <= 5; sequence++) {
         struct talk_part sent = push_of(sequence, SMALL, values, 4);
-        sent.based_on = sequence == 5 ? 1 : 0; /* the last from version 1, applied to version 4 */
+        /* the last from version 1, applied to version 4; the one before from what it is applied to
+         */
+        sent.based_on = sequence == 5 ? 1 : sequence == 4 ? 3 : 0;
         talk_part(talk, stream, &sent);
     }
     talk_forget(talk);
@@ -458,7 +505,7 @@ static void staleness_is_what_a_shard_gained_since_it_was_pulled(void **state)
 
     talk_expect(
         talk,
-        "reply StatsReply pushes 5 pulls 0 refused 0 duplicates 0 staleness 3 of 1 staged 0\n");
+        "reply StatsReply pushes 5 pulls 0 refused 0 duplicates 0 staleness 3 of 2 staged 0\n");
 }
 
 static void a_part_of_many_chunks_is_applied_where_it_belongs(void **state)
@@ -552,6 +599,49 @@ static void a_large_new_variable_is_filled_a_slice_at_a_time(void **state)
     talk_expect(talk, "report 10\n");
 }
 
+/* The third piece overlaps the second, which lies before the first. */
+static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t offsets[] = {80, 0, 40};
+    float values[60], expected[40] = {0};
+    wire_function assign = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&assign};
+    wire_piece pieces[3] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2]};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    count_up(values, 60);
+    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    for (int i = 0; i < 3; i++) { /* given: 20 elements each */
+        pieces[i].shard_id = LARGE;
+        pieces[i].offset_bytes = offsets[i];
+        pieces[i].bytes = i == 0 ? 80 : i == 1 ? 60 : 40;
+        pieces[i].function = 1;
+    }
+    header.sequence = 1;
+    header.first = header.last = header.eager = true;
+    header.bytes = 180;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = pointers;
+    header.n_pieces = 3;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, values, 180); /* when */
+
+    memcpy(expected + 20, values, 80); /* then: as one after the other */
+    memcpy(expected, values + 20, 60);
+    memcpy(expected + 10, values + 35, 40);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    assert_int_equal(talk->computes, 2);
+    expect_shard(talk, LARGE, expected, 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -564,6 +654,7 @@ int main(void)
         talk_test(a_part_of_two_variables_is_seen_whole_or_not_at_all),
         talk_test(without_one_operation_a_pull_sees_half_a_part),
         talk_test(adams_count_is_the_shards_count_of_its_pushes),
+        talk_test(a_push_that_also_adds_counts_for_adam),
         talk_test(a_push_names_hyperparameters_over_the_variables_own),
         talk_test(elements_that_straddle_spans_are_put_together),
         talk_test(an_element_that_straddles_spans_is_checked),
@@ -572,6 +663,7 @@ int main(void)
         talk_test(a_part_of_many_chunks_is_applied_where_it_belongs),
         talk_test(a_thousand_small_variables_are_one_push_and_one_answer),
         talk_test(a_large_new_variable_is_filled_a_slice_at_a_time),
+        talk_test(a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,10 +18,12 @@ struct greeting {
     bool swapped;    /* the ps are in another order than this one knows */
     bool doubled;    /* ps 1 has the address of ps 0 */
     uint32_t worker; /* the only member that is listed; 0: none is */
+    bool partial;    /* that list is not whole */
     bool of_no_cluster, of_no_epoch;
 };
 
-static void greet(struct talk *talk, const struct greeting *greeting)
+/* On the stream that there is. */
+static void greet_again(struct talk *talk, const struct greeting *greeting)
 {
     char *addresses[] = {"h0:1", "h1:1"};
     char *swapped[] = {"h1:1", "h0:1"};
@@ -30,7 +32,6 @@ static void greet(struct talk *talk, const struct greeting *greeting)
     wire_peer_hello said = WIRE_PEER_HELLO_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
     said.protocol_version = WIRE_PROTOCOL_VERSION;
     said.cluster_id = greeting->of_no_cluster ? 0 : 0xC1;
     said.epoch = greeting->of_no_epoch ? 0 : 1;
@@ -45,10 +46,17 @@ static void greet(struct talk *talk, const struct greeting *greeting)
     worker.index = greeting->worker;
     said.members = members;
     said.n_members = greeting->worker != 0;
+    said.members_partial = greeting->partial;
     said.expected_incarnation = greeting->expected;
     order.hello = &said;
     order.end = greeting->end;
     talk_order(talk, &order);
+}
+
+static void greet(struct talk *talk, const struct greeting *greeting)
+{
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    greet_again(talk, greeting);
 }
 
 /* From this incarnation of ps 0, expecting that one of this ps. */
@@ -605,6 +613,82 @@ static void after_the_end_no_line_speaks_of_a_sessions_lease(void **state)
     talk_expect(talk, "");
 }
 
+static void a_list_of_members_that_is_not_whole_is_not_compared(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting partial = {0x1000, TALK_SECRET, 0, .worker = 2, .partial = true};
+
+    begin_configured(talk);
+
+    greet(talk, &partial);
+
+    talk_expect(talk, "report 1\n");
+}
+
+/* A part is on its way, and its client takes longer than the ps may. */
+static void a_ps_that_was_told_to_terminate_wakes_when_its_time_is_over(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+
+    config.terminate_ms = 1000;
+    const uint64_t stream = begin_with(talk, &config);
+    const struct talk_part begun = part(1, 0);
+    talk_part_step(talk, stream, &begun, 0, 2);
+
+    talk_step(talk, &terminate);
+    talk_expect(talk, "");
+
+    assert_int_equal(talk->wake_us, talk->now_us + 1000000);
+    talk_tick(talk, 1000);
+    talk_expect(talk, "exit 143 TERMINATED\n");
+}
+
+/* One is on its way, and one waits: each would be kept until its reader takes it. */
+static void who_takes_no_refusal_is_given_no_third(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting lost = {0x1000, TALK_SECRET, 0x999, .end = NULL};
+
+    (void)begin(talk);
+    talk->deaf = talk->streams + 1;
+
+    greet(talk, &lost);
+    talk_expect(talk, "report 5 error STATE_LOST\n");
+    greet_again(talk, &lost);
+    talk_expect(talk, "");
+    greet_again(talk, &lost);
+
+    talk_expect(talk, "end of stream STATE_LOST\n");
+}
+
+/* Its lease may be about to end: the line that ps 0 gets of it waits for no quarter of a lease. */
+static void a_session_that_was_silent_is_heard_of_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk_open(talk, 2);
+    const uint64_t other = talk_push_stream(talk, 2, 1);
+    talk_forget(talk);
+    talk_tick(talk, 3000);
+    talk_expect(talk, "report renewed 1 renewed 2\n");
+    talk_tick(talk, 2000);
+    talk_expect(talk, "");
+    send(talk, other, 1, 0); /* given: others are heard of */
+    talk_expect(talk, "report renewed 2\nstaged 1\n");
+    talk_tick(talk, 100);
+    talk_expect(talk, "");
+
+    send(talk, stream, 1, 0); /* when */
+
+    talk_expect(talk, "report renewed 1\nstaged 1\n"); /* then */
+    talk_tick(talk, 100);
+    send(talk, stream, 2, 1);
+    talk_expect(talk, "staged 2\n"); /* and no more of it for a while */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -637,6 +721,10 @@ int main(void)
         talk_test(sigterm_after_the_end_keeps_the_ends_code),
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(after_the_end_no_line_speaks_of_a_sessions_lease),
+        talk_test(a_list_of_members_that_is_not_whole_is_not_compared),
+        talk_test(a_ps_that_was_told_to_terminate_wakes_when_its_time_is_over),
+        talk_test(who_takes_no_refusal_is_given_no_third),
+        talk_test(a_session_that_was_silent_is_heard_of_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

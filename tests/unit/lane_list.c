@@ -99,6 +99,23 @@ static const wire_list_reply *list(struct talk *talk, const wire_list_request *r
     return NULL;
 }
 
+static void
+expect_list_fails(struct talk *talk, const wire_list_request *request, const char *expected)
+{
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_LIST,
+        .request = &request->base};
+    struct lane_effects effects;
+
+    ps_core_step(talk->core, &call, &effects);
+    assert_int_equal(effects.count, 1);
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_FAIL);
+    assert_string_equal(effects.items[0].error.text, expected);
+}
+
 static void every_variable_is_on_one_page_of_about_1_mib(void **state)
 {
     struct talk *const talk = *state;
@@ -227,6 +244,9 @@ static void a_name_that_is_not_known_is_said(void **state)
     assert_null(list(talk, &request));
 
     talk_expect(talk, "failed UNKNOWN_VARIABLE\n");
+    expect_list_fails(talk, &request, "variable nothing is not known to ps 1");
+    names[1] = "";
+    expect_list_fails(talk, &request, "variable \"\" is not known to ps 1");
 }
 
 /* More sessions than one answer tells of: the open ones come first. */

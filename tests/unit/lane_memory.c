@@ -325,8 +325,8 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
     talk_start(talk, &config);
     const uint64_t state_bytes = talk->lane->store.state_bytes;
     talk_add(talk, 30, 1u << 18, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
-    assert_non_null(
-        talk->lane->store.unfilled.first); /* given: a megabyte takes more than one step */
+    /* given: a megabyte takes more than one step */
+    assert_non_null(talk->lane->store.unfilled.first);
     talk_forget(talk);
 
     talk->out_of_memory = true;
@@ -466,14 +466,14 @@ static void what_one_event_makes_be_said_takes_so_much_memory_at_a_time(void **s
     const uint64_t before = talk->most_bytes_taken = talk->bytes_taken;
 
     talk_commit(talk, push, 1, 0, 0); /* when */
-    talk_tick(talk, 0);
-    talk_tick(talk, 0);
+    for (uint32_t i = 0; i < pulls; i++)
+        talk_tick(talk, 0);
 
     for (uint32_t i = 0; i < pulls; i++) { /* then: all of it is said, a part at a time, … */
         (void)snprintf(pulled, sizeof pulled, "pulled %u [1 0 ", 100 + i);
         assert_non_null(strstr(talk->text, pulled));
     }
-    assert_in_range(talk->most_bytes_taken - before, FLUSHED_BYTES_MAX, 3 * FLUSHED_BYTES_MAX);
+    assert_in_range(talk->most_bytes_taken - before, FLUSHED_BYTES_MAX / 4, 3 * FLUSHED_BYTES_MAX);
     talk_tick(talk, 0);
     assert_true(talk->bytes_taken < before); /* … and is not kept, nor are the pulls */
 }

@@ -445,8 +445,8 @@ static void a_shard_that_is_being_filled_is_not_there_yet(void **state)
     talk_forget(talk);
 
     talk_add(talk, 30, rows, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
-    talk_expect(
-        talk, "report 6\n"); /* given: of two orders only the later one, to publish, is answered */
+    /* given: of two orders only the later one, to publish, is answered */
+    talk_expect(talk, "report 6\n");
     talk_part(talk, stream, &sent);
     talk_pull(talk, pull, 1, 30, 1, 0);
 
@@ -662,6 +662,21 @@ static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state
 
 /* ---- calls ---- */
 
+/* Other ps have heard of more: what the judge has of all of them is what its client is told. */
+static void a_closed_client_hears_what_all_ps_know_to_be_acknowledged(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_close(talk, 1);
+    talk_forget(talk);
+    talk->decided_acked_through = 7;
+
+    talk_decide(talk, 1, 9, 8);
+
+    talk_expect(talk, "report 6\nclosed 9 voided 8 acked 7\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -693,6 +708,7 @@ int main(void)
         talk_test(an_order_for_a_view_is_answered_by_what_is_not_made_here),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
+        talk_test(a_closed_client_hears_what_all_ps_know_to_be_acknowledged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,6 +214,31 @@ static void a_shard_without_rows_is_touched(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
+/* Between its two messages another session's part touches the same shard. */
+static void a_part_that_goes_on_knows_the_one_shard_that_it_has_touched(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct plain plain = {.versions = {0, 0}};
+    struct sent sent = {.count = 0}, other = {.count = 0};
+    static const struct letter some = {FLOATS, 4, 0};
+
+    talk_open(talk, 2);
+    const uint64_t others = talk_push_stream(talk, 2, 1);
+    talk_forget(talk);
+    add_piece(&sent, &plain, &some);
+    add_piece(&sent, &plain, &some);
+    add_piece(&other, &plain, &some);
+    send_some(talk, stream, &sent, 1, 0, 1);
+    send_some(talk, others, &other, 1, 0, 1);
+    expect_done(talk, &other, &plain, 1);
+
+    send_some(talk, stream, &sent, 1, 1, 2);
+
+    expect_done(talk, &sent, &plain, 1); /* one version, of one shard */
+    expect_values(talk, &plain);
+}
+
 /* Neighbouring ranges of one shard, each with a function of its own. */
 static void a_piece_with_another_function_is_not_continued(void **state)
 {
@@ -261,13 +286,45 @@ static void a_duplicate_is_done_with_the_versions_before_a_deleted_shard(void **
     talk_expect(talk, "done 1 [1]\n");
 }
 
+/* One of `letters`, of that kind and codec. */
+static void send_odd(struct talk *talk, uint64_t stream, uint64_t sequence, int kind, int codec)
+{
+    struct plain plain = {.versions = {0}};
+    struct sent sent = {.count = 0};
+
+    add_piece(&sent, &plain, &letters[1]);
+    sent.pieces[0].kind = (Sumac__V1__Piece__Kind)kind;
+    sent.pieces[0].codec = (Sumac__V1__Piece__Codec)codec;
+    send_some(talk, stream, &sent, sequence, 0, 1);
+}
+
+static void a_piece_of_a_kind_or_codec_that_is_not_known_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const struct plain nothing = {.versions = {0}};
+    const int identity = SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY;
+    const uint64_t stream = begin(talk);
+
+    send_odd(talk, stream, 1, WIRE_PIECE_ROW_INDICES, identity);
+    send_odd(talk, stream, 2, WIRE_PIECE_SLOT_VALUE, identity);
+    send_odd(talk, stream, 3, 99, identity);
+    send_odd(talk, stream, 4, WIRE_PIECE_VALUES, 99);
+
+    talk_expect(
+        talk, "refused 1 UNSUPPORTED\ndone 1 voided\nrefused 2 UNSUPPORTED\ndone 2 voided\n"
+              "refused 3 UNSUPPORTED\ndone 3 voided\nrefused 4 UNSUPPORTED\ndone 4 voided\n");
+    expect_values(talk, &nothing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(every_sequence_of_pieces_is_applied_as_it_says),
         talk_test(a_shard_without_rows_is_touched),
+        talk_test(a_part_that_goes_on_knows_the_one_shard_that_it_has_touched),
         talk_test(a_piece_with_another_function_is_not_continued),
         talk_test(a_duplicate_is_done_with_the_versions_before_a_deleted_shard),
+        talk_test(a_piece_of_a_kind_or_codec_that_is_not_known_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

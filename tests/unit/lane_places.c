@@ -183,6 +183,33 @@ static void of_a_closed_session_the_push_stream_goes_and_the_readers_stay(void *
     talk_expect(talk, "end of stream BUSY\n");
 }
 
+/* Of a ps that was restarted, or of another epoch. */
+static void a_reader_of_another_incarnation_takes_no_readers_place(void **state)
+{
+    struct talk *const talk = *state;
+    wire_hello hello = WIRE_HELLO_INIT;
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
+    begin(talk);
+    for (uint32_t i = 0; i < STREAMS / 2; i++)
+        talk_pull_stream(talk, 0); /* given: all readers' places are taken */
+    talk_forget(talk);
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    hello.epoch = 1;
+    hello.ps_incarnation = 0x999;
+    request.hello = &hello;
+    const struct lane_event stale = {
+        .kind = LANE_EVENT_PULL,
+        .stream = talk_stream(talk, LANE_STREAM_PULL),
+        .pull_request = &request};
+
+    talk_step(talk, &stale);
+
+    talk_expect(talk, "greeting\n"); /* it is told of the present one, and goes */
+    talk_tick(talk, 5000);
+    talk_expect(talk, "end of stream SESSION_UNKNOWN\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +222,7 @@ int main(void)
         talk_test(readers_take_half_of_the_places_at_most),
         talk_test(every_session_has_a_share),
         talk_test(of_a_closed_session_the_push_stream_goes_and_the_readers_stay),
+        talk_test(a_reader_of_another_incarnation_takes_no_readers_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

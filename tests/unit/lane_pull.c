@@ -78,6 +78,8 @@ static void one_reads_ones_own_pushes(void **state)
     push(talk, streams.push, 1, SHORT, 2);
 
     talk_expect(talk, "staged 1\ndone 1 [1]\npulled 1 [1] 2 2 2 2\n");
+    assert_int_equal(talk->pulled_position, talk->lane->store.position);
+    assert_int_equal(talk->pulled_position, 1);
 }
 
 static void a_pull_that_waits_holds_up_no_other(void **state)
@@ -127,8 +129,8 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
     assert_int_equal(answer->status, SUMAC_DEADLINE_EXCEEDED);
     assert_string_equal(
         answer->message,
-        "after 60 s pull 1 waits for push 12 of worker 1, whose part for ps 1 has not arrived; "
-        "its mark is 0, last heard from 60 s ago");
+        "pull 1 has waited 60 s for push 12 of worker 1, whose part for ps 1 has not arrived; its "
+        "mark is 0, last heard from 60 s ago");
 }
 
 static void a_pull_that_waits_has_a_tick_at_its_deadline(void **state)
@@ -143,6 +145,33 @@ static void a_pull_that_waits_has_a_tick_at_its_deadline(void **state)
 
     assert_null(strstr(talk->text, "pulled"));
     assert_true(talk->wake_us <= deadline_us);
+}
+
+/* Before the time that its stream's reader has. */
+static void a_pull_that_wants_less_time_ends_when_that_is_over(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    const uint64_t deadline_us = talk->now_us + 1000000u;
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = streams.pull, .pull_request = &pull};
+
+    piece.shard_id = SHORT;
+    pull.request = 1;
+    pull.n_pieces = 1;
+    pull.pieces = pieces;
+    pull.after_sequence = 12;
+    pull.timeout_ms = 1000;
+
+    talk_step(talk, &event);
+
+    assert_true(talk->wake_us <= deadline_us);
+    talk_tick(talk, 999);
+    assert_null(strstr(talk->text, "pulled"));
+    talk_tick(talk, 1);
+    assert_non_null(strstr(talk->text, "pulled"));
 }
 
 /* The text of the pull that the clock ends in this step. */
@@ -201,8 +230,8 @@ static void a_pull_of_what_is_never_assigned_says_so(void **state)
 
     assert_string_equal(
         ended_by(talk, &late),
-        "after 60 s pull 7 waits for variable v20, which its creator has not assigned yet on "
-        "ps 1");
+        "pull 7 has waited 60 s for variable v20, which its creator has not assigned yet on ps 1; "
+        "who that is and when it was last heard from ps 0 says to an equal create that waits");
 }
 
 static void a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer(void **state)
@@ -703,6 +732,7 @@ int main(void)
         talk_test(without_the_rule_a_pull_that_waits_holds_up_pushes),
         talk_test(a_pull_that_waits_too_long_names_what_is_missing),
         talk_test(a_pull_that_waits_has_a_tick_at_its_deadline),
+        talk_test(a_pull_that_wants_less_time_ends_when_that_is_over),
         talk_test(a_pull_waits_until_the_variable_is_assigned),
         talk_test(a_pull_of_what_is_never_assigned_says_so),
         talk_test(a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer),

@@ -589,62 +589,6 @@ static void parts_that_interleave_on_a_stream_end_it(void **state)
     talk_expect(talk, "greeting\nend of stream MALFORMED\n");
 }
 
-/* ---- what is said of a part that waits ---- */
-
-static void expect_waits(struct talk *talk, uint64_t later_ms, const char *expected)
-{
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const struct lane_event event = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = talk->now_us + later_ms * 1000,
-        .call = 9,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
-    struct lane_effects effects;
-    char said[4096] = "";
-
-    ps_core_step(talk->core, &event, &effects);
-    for (uint32_t i = 0; i < effects.count; i++) {
-        if (effects.items[i].kind != LANE_EFFECT_REPLY)
-            continue;
-        const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[i].reply;
-        for (size_t j = 0; j < stats->n_waits; j++) {
-            strcat(said, stats->waits[j]);
-            strcat(said, "\n");
-        }
-    }
-    assert_string_equal(said, expected);
-}
-
-static void a_part_that_waits_says_for_what(void **state)
-{
-    struct talk *const talk = *state;
-    const struct streams streams = begin(talk);
-
-    send(talk, streams.push, 2, 0, one);
-    send(talk, streams.push, 5, 4, one);
-    send(talk, streams.push, 6, 5, one);
-    talk_commit(talk, streams.push, 1, 0, 0);
-    expect_waits(talk, 900, "");
-
-    expect_waits(
-        talk, 1500,
-        "push 2 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n"
-        "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
-        "not arrived; its mark is 0, last heard from 1.5 s ago\n"
-        "push 6 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n");
-
-    talk_commit(talk, streams.push, 6, 0, 0); /* and when they are committed */
-    expect_waits(
-        talk, 3000,
-        "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
-        "not arrived; its mark is 2, last heard from 1.5 s ago\n"
-        "push 6 of worker 1 is staged on ps 1 and waits for push 5 before it, whose part there "
-        "waits for its turn; its mark is 2, last heard from 1.5 s ago\n");
-}
-
 /* ---- records ---- */
 
 static struct streams begin_with_records(struct talk *talk)
@@ -777,7 +721,6 @@ int main(void)
         talk_test(a_part_that_goes_on_without_a_beginning_ends_the_stream),
         talk_test(parts_that_interleave_on_a_stream_end_it),
         talk_test(pieces_whose_sizes_wrap_around_end_the_stream),
-        talk_test(a_part_that_waits_says_for_what),
         talk_test(no_answer_overtakes_the_record_it_waits_for),
         talk_test(a_pull_waits_for_the_records_of_what_it_shows),
         talk_test(answers_keep_their_order_while_they_wait),

@@ -319,6 +319,40 @@ static void half_a_row_for_a_function_with_slots_is_refused(void **state)
     talk_expect(talk, "refused 1 WHOLE_SHARD\n");
 }
 
+/* What comes behind it ends a run, unless it has no bytes. */
+static void half_a_row_with_another_piece_behind_it_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_piece pieces[3];
+    wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2]};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        pieces[i].shard_id = i == 1 ? SUM : MATRIX;
+        pieces[i].bytes = 8;
+    }
+    pieces[2].offset_bytes = 8;
+    header.first = header.last = true;
+    header.pieces = pointers;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    for (uint64_t i = 0; i < 2; i++) {
+        header.sequence = 1 + i;
+        header.previous = i;
+        pieces[1].bytes = i == 0 ? 8 : 0;
+        header.n_pieces = i == 0 ? 2 : 3; /* the last run of the first one is fine */
+        header.bytes = 16;
+        talk_push(talk, stream, &request, one, header.bytes);
+    }
+
+    talk_expect(talk, "refused 1 WHOLE_SHARD\nstaged 2\n");
+}
+
 static void rows_in_messages_that_end_within_one_are_whole_rows(void **state)
 {
     struct talk *const talk = *state;
@@ -682,6 +716,26 @@ static void without_acked_through_a_refusal_is_forgotten_at_once(void **state)
     talk_expect(talk, "done 1 [0]\n");
 }
 
+/* The first eight of a session, then the 16th, the 32nd, … */
+static void lines_of_refused_pushes_become_rarer(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const float values[] = {NAN, 2, 3, 4};
+    char line[64];
+
+    talk->shows_logs = true;
+    for (uint64_t sequence = 1; sequence <= 33; sequence++) {
+        const bool said = sequence <= 8 || sequence == 16 || sequence == 32;
+        struct talk_part sent = part(sequence, sequence - 1);
+        sent.values = values;
+        talk_part(talk, stream, &sent);
+        (void)snprintf(line, sizeof line, "log ps 1 refused push %u of", (unsigned)sequence);
+        assert_int_equal(strstr(talk->text, line) != NULL, said);
+        talk_forget(talk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -698,6 +752,7 @@ int main(void)
         talk_test(slots_are_those_that_a_variable_was_created_with),
         talk_test(a_hyperparameter_is_checked_in_the_variables_type),
         talk_test(half_a_row_for_a_function_with_slots_is_refused),
+        talk_test(half_a_row_with_another_piece_behind_it_is_refused),
         talk_test(rows_in_messages_that_end_within_one_are_whole_rows),
         talk_test(a_part_larger_than_the_grant_is_refused_with_both_figures),
         talk_test(what_has_no_bytes_takes_of_the_grant_too),
@@ -718,6 +773,7 @@ int main(void)
         talk_test(a_refused_eager_part_is_voided_here),
         talk_test(a_refusal_is_remembered_until_it_was_heard),
         talk_test(without_acked_through_a_refusal_is_forgotten_at_once),
+        talk_test(lines_of_refused_pushes_become_rarer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include "pull_state.h"
 #include "judge_state.h"
 #include "lane_talk.h"
+#include "requests.h"
 #include "ps_core_state.h"
 
 #define STEP_BYTES_MAX 49152u /* more than any step of these conversations needs */
@@ -336,32 +337,20 @@ static void call(struct calls *calls, enum lane_call_kind kind, const wire_messa
 
 static void join(struct calls *calls, uint32_t index)
 {
-    uint8_t nonce[16] = {(uint8_t)(index + 1)};
-    wire_task_name task = WIRE_TASK_NAME_INIT;
-    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    struct join_request request;
 
-    task.job = "worker";
-    task.index = index;
-    request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof nonce, nonce};
-    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
-    request.task = &task;
-    call(calls, LANE_CALL_JOIN, &request.base);
+    join_request_init(&request, index);
+    call(calls, LANE_CALL_JOIN, &request.message.base);
 }
 
 static void create(struct calls *calls, const char *name)
 {
     uint64_t shape[] = {4};
-    wire_function function = WIRE_FUNCTION_INIT;
-    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_function function;
+    wire_variable variable;
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    function.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
-    variable.name = (char *)name;
-    variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    variable.shape = shape;
-    variable.n_shape = 1;
-    variable.function = &function;
+    vector_init(&variable, name, shape, &function);
     request.variable = &variable;
     request.session_id = (wire_bytes){sizeof calls->session, calls->session};
     call(calls, LANE_CALL_CREATE, &request.base);

@@ -24,9 +24,7 @@ static void *take(void *context, size_t bytes)
 {
     struct talk *talk = context;
 
-    if (talk->out_of_memory)
-        return NULL;
-    if (talk->scarce && talk->takes_left == 0)
+    if (talk->out_of_memory || (talk->scarce && talk->takes_left == 0))
         return NULL;
     talk->takes_left -= talk->scarce;
     talk->bytes_taken += bytes;
@@ -153,6 +151,7 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
         say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
             sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
     for (size_t i = 0; i < answer->n_done; i++) {
+        assert_int_equal(answer->done[i]->version_epoch, EPOCH);
         say(talk, "done %" PRIu64, answer->done[i]->sequence);
         if (answer->done[i]->voided)
             say(talk, " voided");
@@ -213,6 +212,7 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
         say(talk, "%s", answer->last ? "" : " ...\n");
     }
     keep_payload(talk, effect);
+    talk->pulled_position = answer->position;
     talk->pulled_messages++;
     if (!answer->last)
         return;

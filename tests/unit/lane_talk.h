@@ -61,6 +61,7 @@ struct talk {
     uint8_t pulled[8u << 20];       /* the bytes of the last pull, all its messages */
     size_t pulled_bytes;
     uint32_t pulled_messages, pulled_spans, pulled_lent;
+    uint64_t pulled_position;           /* of its last message */
     wire_piece pieces[TALK_PIECES_MAX]; /* of the message being made */
     wire_piece *piece_pointers[TALK_PIECES_MAX];
 };

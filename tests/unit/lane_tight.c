@@ -18,6 +18,7 @@
 #include "lane_talk.h"
 #include "ps_core_check.h"
 #include "ps_core_state.h"
+#include "requests.h"
 
 #define STEP_BYTES 4096u
 #define VARIABLE 5u
@@ -34,6 +35,9 @@ struct asked {
     uint32_t calls, answered[CALLS_MAX + 1];
     uint8_t session[16]; /* at ps 0, of the first join */
     bool has_ended;      /* for want of memory */
+    uint64_t ordered;    /* of ps 1, by ps 0, and not answered; 0: nothing is */
+    uint64_t closing;    /* likewise, which closes a session: … */
+    uint8_t closed[16];  /* … this one */
 };
 
 static void short_steps(struct talk *talk, uint32_t bytes)
@@ -43,7 +47,7 @@ static void short_steps(struct talk *talk, uint32_t bytes)
         talk->core->judge->said->arena.bytes_max = bytes;
 }
 
-static struct talk *begin(void **state, uint32_t index)
+static struct talk *begin(void **state, uint32_t index, uint32_t ps_count)
 {
     static const char *const addresses[] = {"h0:1", "h1:1"};
     struct lane_config config = talk_config();
@@ -53,7 +57,7 @@ static struct talk *begin(void **state, uint32_t index)
     talk = *state;
     config.index = index;
     config.ps_addresses = addresses;
-    config.ps_count = index + 1;
+    config.ps_count = ps_count;
     config.report_ms = 1000000;
     config.staging_bytes_max = 1u << 20;
     config.view_bytes_max = 1u << 20;
@@ -62,6 +66,16 @@ static struct talk *begin(void **state, uint32_t index)
 }
 
 /* ---- calls ---- */
+
+static void note_order(struct asked *asked, const wire_peer_order *order)
+{
+    asked->ordered = order->number;
+    if (order->close == NULL)
+        return;
+    asked->closing = order->number;
+    assert_int_equal(order->close->session_id.len, sizeof asked->closed);
+    memcpy(asked->closed, order->close->session_id.data, sizeof asked->closed);
+}
 
 /* An exit is the last thing that is said but for a wake. */
 static void note(struct asked *asked, const struct lane_effects *effects)
@@ -75,6 +89,8 @@ static void note(struct asked *asked, const struct lane_effects *effects)
         exits |= effect->kind == LANE_EFFECT_EXIT;
         asked->has_ended |= exits && effect->exit_code == LANE_EXIT_NO_MEMORY;
         asked->answered[answers ? effect->call : 0]++;
+        if (effect->kind == LANE_EFFECT_ORDER)
+            note_order(asked, effect->order);
         if (effect->kind == LANE_EFFECT_REPLY &&
             effect->reply->descriptor == &sumac__v1__join_reply__descriptor && asked->calls == 1)
             memcpy(
@@ -112,26 +128,18 @@ static void call(struct asked *asked, enum lane_call_kind kind, const wire_messa
 static void ask_join(struct asked *asked)
 {
     static char *addresses[200];
-    uint8_t nonce[16] = {(uint8_t)(asked->calls + 1)};
-    wire_task_name task = WIRE_TASK_NAME_INIT;
-    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    struct join_request request;
 
-    task.job = "worker";
-    task.index = asked->calls;
-    request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof nonce, nonce};
-    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
-    request.task = &task;
-    call(asked, LANE_CALL_JOIN, &request.base);
+    join_request_init(&request, asked->calls);
+    call(asked, LANE_CALL_JOIN, &request.message.base);
     if (asked->calls == 1)
         return;
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
         addresses[i] = "a-host-with-a-long-name.of-some-cluster.example:2222";
-    nonce[0]++;
-    task.index++;
-    request.ps_addresses = addresses;
-    request.n_ps_addresses = sizeof addresses / sizeof *addresses;
-    call(asked, LANE_CALL_JOIN, &request.base);
+    join_request_init(&request, asked->calls);
+    request.message.ps_addresses = addresses;
+    request.message.n_ps_addresses = sizeof addresses / sizeof *addresses;
+    call(asked, LANE_CALL_JOIN, &request.message.base);
 }
 
 static wire_bytes session_of(struct asked *asked)
@@ -163,18 +171,12 @@ static void ask_create(struct asked *asked)
     static wire_variable variables[WIRE_CREATE_VARIABLES_MAX];
     wire_variable *list[WIRE_CREATE_VARIABLES_MAX];
     uint64_t shape[] = {4};
-    wire_function function = WIRE_FUNCTION_INIT;
+    wire_function function;
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    function.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
     for (uint32_t i = 0; i < WIRE_CREATE_VARIABLES_MAX; i++) {
         (void)snprintf(names[i], sizeof names[i], "v%u", i);
-        variables[i] = (wire_variable)WIRE_VARIABLE_INIT;
-        variables[i].name = names[i];
-        variables[i].data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-        variables[i].shape = shape;
-        variables[i].n_shape = 1;
-        variables[i].function = &function;
+        vector_init(&variables[i], names[i], shape, &function);
         list[i] = &variables[i];
     }
     request.session_id = session_of(asked);
@@ -230,9 +232,102 @@ static const struct {
 } calls[] = {RPC_LIST(X)};
 #undef X
 
+/* ---- ps 1, of two */
+
+static void ps_1_reports(struct asked *asked, wire_peer_report *report)
+{
+    report->ps_incarnation = 0x1001;
+    report->epoch = 1;
+    step(asked, (struct lane_event){.kind = LANE_EVENT_REPORT, .ps = 1, .report = report});
+}
+
+/* It obeys and answers until there is no order; what it has voided of a session is more than 4
+ * KiB. */
+static void ps_1_answers(struct asked *asked)
+{
+    static uint64_t voided[MANY];
+
+    for (uint32_t i = 0; i < MANY; i++)
+        voided[i] = 1 + i;
+    while (asked->ordered != 0 && !asked->has_ended) {
+        wire_peer_report report = WIRE_PEER_REPORT_INIT;
+        wire_close_report close = WIRE_CLOSE_REPORT_INIT;
+        report.answers = asked->ordered;
+        if (asked->closing == asked->ordered) {
+            close.session_id = (wire_bytes){.len = 16, .data = asked->closed};
+            close.commit_through = MANY;
+            close.voided = voided;
+            close.n_voided = MANY;
+            report.close_report = &close;
+        }
+        asked->ordered = 0;
+        ps_1_reports(asked, &report);
+        step(asked, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 1});
+    }
+}
+
+/* What it says of itself: whom it has heard, and what has been assigned. */
+static void ps_1_tells(struct asked *asked)
+{
+    static wire_bytes renewed[MANY];
+    static uint64_t assigned[MANY];
+    wire_peer_report report = WIRE_PEER_REPORT_INIT;
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        renewed[i] = (wire_bytes){.len = 16, .data = asked->session};
+        assigned[i] = 1 + i;
+    }
+    report.renewed = renewed;
+    report.n_renewed = MANY;
+    report.assigned = assigned;
+    report.n_assigned = MANY;
+    if (!asked->has_ended)
+        ps_1_reports(asked, &report);
+}
+
+/* Whatever ps 1 answers while there is little memory, the call for which it was asked is answered.
+ */
+static void report_of_each(void **state, size_t row)
+{
+    struct asked asked = {.talk = begin(state, 0, 2)};
+
+    step(&asked, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 1});
+    ps_1_answers(&asked);
+    ask_join(&asked);
+    ps_1_answers(&asked);
+    ask_create(&asked);
+    ps_1_answers(&asked);
+    const uint32_t before = asked.calls;
+
+    calls[row].ask(&asked);
+    short_steps(asked.talk, STEP_BYTES);
+    for (uint32_t second = 0; second < WAIT_S && !asked.has_ended; second++) {
+        if (second == SHORT_S)
+            short_steps(asked.talk, 64u << 20);
+        ps_1_answers(&asked);
+        ps_1_tells(&asked);
+        asked.talk->now_us += 1000000;
+        if (!asked.has_ended)
+            step(&asked, (struct lane_event){.kind = LANE_EVENT_TICK});
+    }
+
+    for (uint32_t i = before + 1; i <= asked.calls && !asked.has_ended; i++) {
+        if (asked.answered[i] != 1)
+            print_error("%s: call %u has %u answers\n", calls[row].name, i, asked.answered[i]);
+        assert_int_equal(asked.answered[i], 1);
+    }
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+static void reports_are_heard_with_little_memory(void **state)
+{
+    for (size_t row = 0; row < sizeof calls / sizeof *calls; row++)
+        report_of_each(state, row);
+}
+
 static void answer_each(void **state, uint32_t index, size_t row)
 {
-    struct asked asked = {.talk = begin(state, index)};
+    struct asked asked = {.talk = begin(state, index, index + 1)};
 
     if (index == 0) { /* given: somebody has joined, and there is a variable */
         ask_join(&asked);
@@ -507,7 +602,7 @@ static bool was_said(const struct talk *talk, const char *what)
 static void
 answer_or_end(void **state, uint64_t (*open)(struct talk *talk), const struct said *said)
 {
-    struct talk *talk = begin(state, 1);
+    struct talk *talk = begin(state, 1, 2);
 
     talk_open(talk, SESSION);
     talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
@@ -541,6 +636,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_is_answered_once),
+        cmocka_unit_test(reports_are_heard_with_little_memory),
         cmocka_unit_test(every_message_is_answered_or_its_stream_ends),
     };
 

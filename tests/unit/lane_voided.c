@@ -130,6 +130,11 @@ static void refused_parts_that_nobody_acknowledges_are_bounded(void **state)
     send_refused(talk, stream, last + 1, last);
 
     talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
+    assert_string_equal(
+        talk->closed.text,
+        "push 1025 of session worker 1 is refused, and ps 1 keeps the numbers of 1024 refused "
+        "pushes of that session, the most that it keeps: say with acked_through, which is 0, up to "
+        "where the client has heard the answers, then send it again");
     assert_int_equal(session_of(talk)->voided_count, last);
     assert_int_equal(session_of(talk)->counts.refused, last);
     const uint64_t again = talk_push_stream(talk, 1, 2);
@@ -181,7 +186,55 @@ static void a_commit_names_no_more_than_a_session_may_have(void **state)
     name_voided(talk, stream, 0, voided, LANE_VOIDED_PER_SESSION_MAX + 1);
 
     talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
+    assert_string_equal(
+        talk->closed.text,
+        "a commit of session worker 1 names 1025 refused pushes above acked_through, which is 0, "
+        "and ps 1 takes at most 1024 of a commit: name each push once, and none up to "
+        "acked_through");
     assert_int_equal(session_of(talk)->voided_count, 1);
+}
+
+/* Nothing was refused here: it is the commit that names too many. */
+static void a_commit_that_names_more_than_are_kept_is_told_so(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    uint64_t voided[LANE_VOIDED_PER_SESSION_MAX + 1];
+
+    for (size_t i = 0; i <= LANE_VOIDED_PER_SESSION_MAX; i++)
+        voided[i] = 100 + i;
+
+    name_voided(talk, stream, 3, voided, LANE_VOIDED_PER_SESSION_MAX + 1);
+
+    talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
+    assert_string_equal(
+        talk->closed.text,
+        "a commit of session worker 1 names 1025 refused pushes above acked_through, which is 0, "
+        "and ps 1 takes at most 1024 of a commit: name each push once, and none up to "
+        "acked_through");
+}
+
+static void a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t more = 7;
+    uint64_t voided[LANE_VOIDED_PER_SESSION_MAX];
+
+    for (size_t i = 0; i < LANE_VOIDED_PER_SESSION_MAX; i++)
+        voided[i] = 100 + i;
+    name_voided(talk, stream, 3, voided, LANE_VOIDED_PER_SESSION_MAX);
+    talk_expect(talk, "");
+
+    name_voided(talk, stream, 3, &more, 1);
+
+    talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
+    assert_string_equal(
+        talk->closed.text,
+        "a commit of session worker 1 names push 7 as refused, when ps 1 keeps the numbers of 1024 "
+        "such pushes of that session, the most that it keeps, with those that this commit named "
+        "before: say with acked_through, which is 0, up to where the client has heard the answers, "
+        "and name no others");
 }
 
 /* What the client is known to have heard of is passed over, and does not count. */
@@ -416,8 +469,8 @@ static void a_close_is_reported_when_there_is_memory_for_it(void **state)
 
     bad.eager = false;
     talk_part(talk, stream, &bad);
-    talk->deaf =
-        talk->coordinator; /* given: reports that nobody takes have used up what there was */
+    /* given: reports that nobody takes have used up what there was */
+    talk->deaf = talk->coordinator;
     talk->out_of_memory = true;
     while (talk->lane->peers->reports.free != NULL)
         talk_open(talk, 1);
@@ -472,6 +525,9 @@ static void what_is_voided_of_closed_sessions_is_within_what_is_published(void *
     assert_true(talk->bytes_taken - before <= lane_sessions_bytes_max(talk->lane)); /* then */
     assert_true(talk->bytes_taken - before <= 4 * CLOSED_VOIDED_BYTES_MAX);
     assert_null(lane_session_find(talk->lane, oldest));
+    const struct lane_session *newest = talk->lane->closed_sessions.first;
+    const uint64_t one_bytes = newest->voided_capacity * sizeof *newest->voided;
+    assert_true((talk->lane->peers->closed_count + 1) * one_bytes > CLOSED_VOIDED_BYTES_MAX);
     assert_int_equal(
         talk->lane->closed_sessions.first->voided_count, 16 * LANE_VOIDED_PER_SESSION_MAX);
 }
@@ -525,6 +581,49 @@ static void a_closed_session_with_a_part_to_apply_is_not_forgotten(void **state)
     assert_number_equal(held[0], 2);
 }
 
+/* Its turn has passed, and its client may send it again. */
+static void what_was_voided_and_not_heard_of_gives_no_room_to_others(void **state)
+{
+    enum { committed = 5000 };
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part staged = part(1, 0, one);
+    uint64_t voided[LANE_VOIDED_PER_SESSION_MAX];
+
+    staged.eager = false;
+    talk_part(talk, stream, &staged);
+    talk_commit(talk, stream, 1, 1, 0); /* given: another ps has refused it */
+    talk_expect(talk, "staged 1\ndone 1 voided\n");
+    for (uint64_t i = 0; i < LANE_VOIDED_PER_SESSION_MAX; i++)
+        voided[i] = committed + 1 + i;
+    name_voided(talk, stream, committed, voided, LANE_VOIDED_PER_SESSION_MAX - 1);
+    talk_expect(talk, "");
+
+    name_voided(talk, stream, committed, &voided[LANE_VOIDED_PER_SESSION_MAX - 1], 1); /* when */
+
+    talk_expect(talk, "end of stream TOO_MANY_REFUSED\n"); /* then */
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+    talk_part(talk, again, &staged);
+    talk_expect(talk, "done 1 voided\n");
+}
+
+/* What a session's end says has no reasons. */
+static void reasons_that_nobody_will_hear_are_given_back(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    send_refused(talk, stream, 1, 0);
+    assert_int_equal(talk->lane->parts->refusals.used, 1);
+    talk_hang_up(talk, stream);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 1);
+
+    assert_int_equal(talk->lane->parts->refusals.used, 0);
+    assert_int_equal(talk->lane->closed_sessions.first->voided_count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -534,6 +633,8 @@ int main(void)
         talk_test(refused_parts_that_nobody_acknowledges_are_bounded),
         talk_test(what_was_refused_elsewhere_and_has_no_part_here_takes_no_room),
         talk_test(a_commit_names_no_more_than_a_session_may_have),
+        talk_test(a_commit_that_names_more_than_are_kept_is_told_so),
+        talk_test(a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for),
         talk_test(a_commit_may_name_what_was_acknowledged),
         talk_test(a_full_list_is_looked_through_once_for_a_commit),
         talk_test(on_a_new_stream_only_unacknowledged_refusals_are_said_again),
@@ -546,6 +647,8 @@ int main(void)
         talk_test(what_is_voided_of_closed_sessions_is_within_what_is_published),
         talk_test(a_closed_session_with_a_part_to_apply_is_not_forgotten),
         talk_test(closed_sessions_of_which_little_is_voided_are_remembered),
+        talk_test(what_was_voided_and_not_heard_of_gives_no_room_to_others),
+        talk_test(reasons_that_nobody_will_hear_are_given_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

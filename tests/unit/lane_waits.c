@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_waits.c -- what a ps says that it waits for itself, in lines that become rarer and in its
- * statistics. */
+ * statistics, and for what the parts there wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,8 +171,10 @@ static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(
     talk_start(talk, &config);
     talk_open(talk, 1);
     assert_string_equal(wait_in_stats(talk), "");
+    seconds_pass(talk, 4); /* a line every 5 s: it is not late yet */
+    assert_string_equal(wait_in_stats(talk), "");
 
-    seconds_pass(talk, 7);
+    seconds_pass(talk, 3);
 
     assert_string_equal(
         wait_in_stats(talk),
@@ -180,6 +182,160 @@ static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(
     alive.alive = true;
     talk_order(talk, &alive);
     assert_string_equal(wait_in_stats(talk), "");
+}
+
+/* Unlike of one that has none. */
+static void of_a_wait_with_a_limit_one_speaks_as_often_as_it_should(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    unsigned lines = 0;
+    for (int i = 0; i < 55; i++) {
+        talk_tick(talk, 1000);
+        lines += strstr(talk->text, "waits for its first call") != NULL;
+        talk_forget(talk);
+    }
+
+    assert_int_equal(lines, 55 / 5);
+}
+
+/* After 5, 15, 35 and 75 s, and then each minute. */
+static void a_wait_without_limit_is_told_once_a_minute_at_least(void **state)
+{
+    struct talk *const talk = *state;
+    unsigned lines = 0;
+
+    begin_uncalled(talk, 0);
+    for (int i = 0; i < 315; i++) {
+        talk_tick(talk, 1000);
+        lines += strstr(talk->text, "waits for its first call") != NULL;
+        talk_forget(talk);
+    }
+
+    assert_int_equal(lines, 4 + 4);
+}
+
+/* ---- what is said of a part that waits ---- */
+
+#define VARIABLE 5u
+
+/* One session, one variable of four zeros with assign_add, a push and a pull stream. */
+struct streams {
+    uint64_t push, pull;
+};
+
+static const float one[] = {1, 1, 1, 1};
+
+static struct streams begin(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+    struct streams streams;
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    streams.push = talk_push_stream(talk, 1, 1);
+    streams.pull = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+    return streams;
+}
+
+static void
+send(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t previous, const float *values)
+{
+    const struct talk_part sent = {
+        .sequence = sequence,
+        .previous = previous,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = values,
+        .count = 4};
+
+    talk_part(talk, stream, &sent);
+}
+
+static void expect_waits(struct talk *talk, uint64_t later_ms, const char *expected)
+{
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us + later_ms * 1000,
+        .call = 9,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+    char said[4096] = "";
+
+    ps_core_step(talk->core, &event, &effects);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        if (effects.items[i].kind != LANE_EFFECT_REPLY)
+            continue;
+        const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[i].reply;
+        for (size_t j = 0; j < stats->n_waits; j++) {
+            strcat(said, stats->waits[j]);
+            strcat(said, "\n");
+        }
+    }
+    assert_string_equal(said, expected);
+}
+
+static void a_part_that_waits_says_for_what(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    send(talk, streams.push, 2, 0, one);
+    send(talk, streams.push, 5, 4, one);
+    send(talk, streams.push, 6, 5, one);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    expect_waits(talk, 900, "");
+
+    expect_waits(
+        talk, 1500,
+        "push 2 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
+        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n"
+        "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
+        "not arrived; its mark is 0, last heard from 1.5 s ago\n"
+        "push 6 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
+        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n");
+
+    talk_commit(talk, streams.push, 6, 0, 0); /* and when they are committed */
+    expect_waits(
+        talk, 3000,
+        "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
+        "not arrived; its mark is 2, last heard from 1.5 s ago\n"
+        "push 6 of worker 1 is staged on ps 1 and waits for push 5 before it, whose part there "
+        "waits for its turn; its mark is 2, last heard from 1.5 s ago\n");
+}
+
+/* It has its place, and nothing of it is staged. */
+static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
+{
+    static const float not_a_number[] = {__builtin_nanf(""), 1, 1, 1};
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    send(talk, streams.push, 2, 0, not_a_number);
+    send(talk, streams.push, 3, 2, not_a_number);
+    send(talk, streams.push, 5, 4, not_a_number);
+    talk_pull(talk, streams.pull, 1, VARIABLE, 1, 2);
+    talk_forget(talk);
+
+    expect_waits(
+        talk, 1500,
+        "pull 1 has waited 1.5 s for push 2 of worker 1, whose part for ps 1 was refused and is "
+        "not committed; its mark is 0, last heard from 1.5 s ago\n"
+        "push 2 of worker 1 was refused on ps 1 and waits for its commit: its client has not heard "
+        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago; refused: push 2 "
+        "of worker 1: what it has for variable v5 is not finite; it is applied nowhere (allow it "
+        "with non_finite_allowed)\n"
+        "push 3 of worker 1 was refused on ps 1 and waits for its commit: its client has not heard "
+        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago; refused: push 3 "
+        "of worker 1: what it has for variable v5 is not finite; it is applied nowhere (allow it "
+        "with non_finite_allowed)\n"
+        "push 5 of worker 1 was refused on ps 1 and waits for push 4 before it, whose part there "
+        "has not arrived; its mark is 0, last heard from 1.5 s ago\n");
 }
 
 int main(void)
@@ -191,6 +347,10 @@ int main(void)
         talk_test(a_ps_that_nobody_has_called_says_so_in_its_statistics),
         talk_test(a_ps_without_workers_names_them_in_its_statistics),
         talk_test(a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks),
+        talk_test(of_a_wait_with_a_limit_one_speaks_as_often_as_it_should),
+        talk_test(a_wait_without_limit_is_told_once_a_minute_at_least),
+        talk_test(a_part_that_waits_says_for_what),
+        talk_test(a_refused_part_that_waits_says_that_it_was_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

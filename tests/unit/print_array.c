@@ -61,6 +61,8 @@ static void a_wide_range_is_written_with_exponents(void **state)
     float values[] = {1e-5f, 1, 12345};
 
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(3), "[1.0000e-05 1.0000e+00 1.2345e+04]\n");
+    float thousand[] = {1, 1000}; /* is not too wide */
+    prints(thousand, sizeof thousand, SUMAC_FLOAT32, VECTOR(2), "[   1. 1000.]\n");
 }
 
 static void what_is_not_finite_has_a_name(void **state)

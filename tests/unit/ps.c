@@ -12,15 +12,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <arpa/inet.h>
 #include <cmocka.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "ps_state.h"
 #include "room.h"
+
+static uint32_t processors; /* of the machine; 0: of this one */
+
+uint32_t __real_ps_processors(void);
+uint32_t __wrap_ps_processors(void);
+
+uint32_t __wrap_ps_processors(void)
+{
+    return processors != 0 ? processors : __real_ps_processors();
+}
 
 /* The configuration made of a TF_CONFIG, and the status it came to. */
 static enum sumac_status configure(
@@ -101,6 +107,31 @@ static void limits_left_out_have_their_defaults(void **state)
     assert_true(config.lane.connections_max < descriptors);
     assert_string_equal(options.bind_host, "0.0.0.0");
     drop(&config, &cluster);
+}
+
+/* All but one processor, three at most: a ps shares its host with workers. */
+static void three_threads_compute_at_most_where_nothing_is_said(void **state)
+{
+    (void)state;
+    const uint32_t expected[][2] = {{1, 0}, {2, 1}, {4, 3}, {5, 3}, {64, 3}};
+
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct ps_options options = PS_OPTIONS_INIT;
+        struct sumac_cluster cluster;
+        struct ps_lane_config config;
+        struct sumac_error error = {0};
+
+        processors = expected[i][0];
+        assert_int_equal(
+            configure(
+                "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
+                &cluster, &config, &error),
+            SUMAC_OK);
+        processors = 0;
+
+        assert_int_equal(options.threads, expected[i][1]);
+        drop(&config, &cluster);
+    }
 }
 
 /* Those of one host share its memory. */
@@ -186,26 +217,47 @@ static void there_is_a_place_for_every_listed_member_and_for_eight_observers(voi
     assert_int_equal(sessions_of(few, 0), 32);
 }
 
+/* As ps 3 of the TF_CONFIG that begins so. */
+static void
+configure_ps_3(const char *clusters, struct sumac_cluster *cluster, struct ps_lane_config *config)
+{
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_error error = {0};
+    char text[256];
+
+    (void)snprintf(text, sizeof text, "%s,\"task\":{\"type\":\"ps\",\"index\":3}}", clusters);
+    assert_int_equal(configure(text, &options, cluster, config, &error), SUMAC_OK);
+}
+
 /* A ps that some map in the configuration leaves alone in its list waits to be told of the
  * others. */
 static void a_ps_that_is_told_only_itself_is_told_of_none(void **state)
 {
     (void)state;
-    struct ps_options options = PS_OPTIONS_INIT;
     struct sumac_cluster cluster;
     struct ps_lane_config config;
-    struct sumac_error error = {0};
 
-    assert_int_equal(
-        configure(
-            "{\"cluster\":{\"worker\":{\"0\":\"w:1\"},\"ps\":[\"a:2222\"]},"
-            "\"task\":{\"type\":\"ps\",\"index\":3}}",
-            &options, &cluster, &config, &error),
-        SUMAC_OK);
+    configure_ps_3(
+        "{\"cluster\":{\"worker\":{\"0\":\"w:1\"},\"ps\":[\"a:2222\"]}", &cluster, &config);
 
     assert_int_equal(config.lane.index, 3);
     assert_int_equal(config.lane.ps_count, 0);
     assert_int_equal(config.port, 2222);
+    drop(&config, &cluster);
+}
+
+/* The workers are a map that names none of them yet. */
+static void the_members_that_it_is_told_are_not_all(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster;
+    struct ps_lane_config config;
+
+    configure_ps_3(
+        "{\"cluster\":{\"chief\":[\"c:1\"],\"worker\":{},\"ps\":[\"a:2222\"]}", &cluster, &config);
+
+    assert_int_equal(config.lane.member_count, 1);
+    assert_true(config.lane.members_partial);
     drop(&config, &cluster);
 }
 
@@ -498,86 +550,6 @@ static void who_goes_leaves_the_queue(void **state)
     }
 }
 
-/* ---- what is lent, and the other ps */
-
-/* Its stream has ended while the lane was at work. */
-static void bytes_that_cannot_be_sent_are_let_go_of(void **state)
-{
-    (void)state;
-    struct ps *const ps = calloc(1, sizeof *ps);
-    const struct lane_bytes payload[] = {{.hold = 0}, {.hold = 77}};
-    const wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
-    const struct lane_effect pulled = {
-        .kind = LANE_EFFECT_PULLED,
-        .stream = 5,
-        .pull_answer = &answer,
-        .payload = payload,
-        .payload_count = 2};
-
-    assert_non_null(ps);
-    assert_true(ps_links_init(&ps->links));
-    release_queue_init(&ps->released);
-    pool_init(&ps->helds, &memory_heap, sizeof(struct ps_held), 4);
-
-    ps_carry_out(ps, &pulled);
-
-    struct release_node *const node = release_queue_take(&ps->released);
-    assert_non_null(node);
-    assert_int_equal(node->id, 77);
-    assert_null(node->next);
-    pool_give(&ps->helds, node);
-    pool_deinit(&ps->helds);
-    ps_links_deinit(&ps->links);
-    free(ps);
-}
-
-/* "127.0.0.1:PORT" of a port that nobody listens on while the socket is kept. */
-static int take_dead_port(char *address, size_t bytes)
-{
-    struct sockaddr_in any = {.sin_family = AF_INET};
-
-    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof any;
-    const int taken = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(taken, (struct sockaddr *)&any, sizeof any), 0);
-    assert_int_equal(getsockname(taken, (struct sockaddr *)&any, &length), 0);
-    snprintf(address, bytes, "127.0.0.1:%d", ntohs(any.sin_port));
-    return taken;
-}
-
-/* After 20 ms, then 40 and so on up to a second, and up to a quarter more. */
-static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
-{
-    (void)state;
-    struct ps *const ps = calloc(1, sizeof *ps);
-    char address[32];
-
-    assert_non_null(ps);
-    rpc_init();
-    assert_int_equal(rpc_poller_create(&ps->poller), SUMAC_OK);
-    assert_true(ps_random_init(&ps->random));
-    const int taken = take_dead_port(address, sizeof address);
-    ps_peer_dial(ps, 1, address);
-    struct ps_peer *const peer = &ps->peers[1];
-    ps->exiting = true; /* there is no lane to tell */
-
-    for (uint64_t ms = 20; ms < 4000; ms *= 2) {
-        const uint64_t least_us = (ms < 1000 ? ms : 1000) * 1000, before_us = ps_now_us();
-        ps_peers_tick(ps, peer->redial_us);
-        assert_non_null(peer->call);
-        while (peer->call != NULL)
-            rpc_poll(ps->poller, UINT64_MAX);
-        assert_true(peer->redial_us >= before_us + least_us);
-        assert_true(peer->redial_us <= ps_now_us() + least_us / 4 * 5);
-    }
-
-    ps_peers_close(ps);
-    rpc_poller_destroy(ps->poller);
-    rpc_deinit();
-    close(taken);
-    free(ps);
-}
-
 static void a_log_line_has_its_time_and_its_ps(void **state)
 {
     (void)state;
@@ -652,6 +624,7 @@ int main(void)
         cmocka_unit_test(a_ps_whose_sessions_could_push_nothing_is_refused),
         cmocka_unit_test(there_is_a_place_for_every_listed_member_and_for_eight_observers),
         cmocka_unit_test(a_ps_that_is_told_only_itself_is_told_of_none),
+        cmocka_unit_test(the_members_that_it_is_told_are_not_all),
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),
@@ -664,8 +637,7 @@ int main(void)
         cmocka_unit_test(short_answers_that_nobody_just_asked_for_wait_for_a_look_at_the_network),
         cmocka_unit_test(short_answers_and_a_long_pull_alone_wait_for_no_turn),
         cmocka_unit_test(who_goes_leaves_the_queue),
-        cmocka_unit_test(bytes_that_cannot_be_sent_are_let_go_of),
-        cmocka_unit_test(a_ps_that_is_not_there_is_dialled_less_and_less_often),
+        cmocka_unit_test(three_threads_compute_at_most_where_nothing_is_said),
         cmocka_unit_test(a_log_line_has_its_time_and_its_ps),
         cmocka_unit_test(a_long_log_line_is_cut_and_still_ends),
         cmocka_unit_test(a_log_line_is_one_printable_line_whatever_a_peer_said),

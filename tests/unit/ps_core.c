@@ -15,6 +15,7 @@
 #include "lane_talk.h"
 #include "ps_core_check.h"
 #include "ps_core_state.h"
+#include "requests.h"
 
 /* The only ps of a cluster that lists nobody, and what its calls were answered. */
 struct ps_0 {
@@ -22,9 +23,11 @@ struct ps_0 {
     uint64_t calls;
     uint64_t replied, failed; /* the last calls that were */
     uint8_t session[16];      /* of the last join */
+    bool has_exited;
+    int exit_code;
 };
 
-static struct ps_0 begin(void **state, uint32_t ps_count)
+static struct ps_0 begin_with(void **state, uint32_t ps_count, bool records)
 {
     static const char *const addresses[] = {"h0:1"};
     struct lane_config config = talk_config();
@@ -32,6 +35,7 @@ static struct ps_0 begin(void **state, uint32_t ps_count)
     config.index = 0;
     config.ps_addresses = addresses;
     config.ps_count = ps_count;
+    config.records = records;
     struct ps_0 ps = {.talk = *state};
     ps.talk->shows_logs = true;
     talk_start(ps.talk, &config);
@@ -39,10 +43,19 @@ static struct ps_0 begin(void **state, uint32_t ps_count)
     return ps;
 }
 
+static struct ps_0 begin(void **state, uint32_t ps_count)
+{
+    return begin_with(state, ps_count, false);
+}
+
 static void note(struct ps_0 *ps, const struct lane_effect *effect)
 {
     if (effect->kind == LANE_EFFECT_FAIL)
         ps->failed = effect->call;
+    if (effect->kind == LANE_EFFECT_EXIT) {
+        ps->has_exited = true;
+        ps->exit_code = effect->exit_code;
+    }
     if (effect->kind != LANE_EFFECT_REPLY)
         return;
     ps->replied = effect->call;
@@ -52,38 +65,42 @@ static void note(struct ps_0 *ps, const struct lane_effect *effect)
             sizeof ps->session);
 }
 
-static void call(struct ps_0 *ps, enum lane_call_kind kind, const wire_message *request)
+static void step(struct ps_0 *ps, struct lane_event event)
 {
     struct lane_effects effects;
-    const struct lane_event event = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = ps->talk->now_us,
-        .random = {ps->talk->now_us, ps->calls},
-        .call = ++ps->calls,
-        .call_kind = kind,
-        .request = request};
 
+    event.now_us = ps->talk->now_us;
     ps_core_step(ps->talk->core, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
         note(ps, &effects.items[i]);
 }
 
+static void call(struct ps_0 *ps, enum lane_call_kind kind, const wire_message *request)
+{
+    step(
+        ps, (struct lane_event){
+                .kind = LANE_EVENT_CALL,
+                .random = {ps->talk->now_us, ps->calls},
+                .call = ++ps->calls,
+                .call_kind = kind,
+                .request = request});
+}
+
+static void tick(struct ps_0 *ps, uint64_t later_ms)
+{
+    ps->talk->now_us += later_ms * 1000;
+    step(ps, (struct lane_event){.kind = LANE_EVENT_TICK});
+}
+
 static void join(struct ps_0 *ps, uint32_t index)
 {
-    static char *addresses[] = {"h0:1"};
-    uint8_t nonce[16] = {(uint8_t)(index + 1)};
-    wire_task_name task = WIRE_TASK_NAME_INIT;
-    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    static char *addresses[] = {"h0:1", "h1:1"};
+    struct join_request request;
 
-    task.job = "worker";
-    task.index = index;
-    request.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.nonce = (wire_bytes){sizeof nonce, nonce};
-    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
-    request.task = &task;
-    request.ps_addresses = addresses;
-    request.n_ps_addresses = 1;
-    call(ps, LANE_CALL_JOIN, &request.base);
+    join_request_init(&request, index);
+    request.message.ps_addresses = addresses;
+    request.message.n_ps_addresses = ps->talk->lane->ps_count == 2 ? 2 : 1;
+    call(ps, LANE_CALL_JOIN, &request.message.base);
 }
 
 static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(void **state)
@@ -143,12 +160,7 @@ static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost
     while (taken > 0)
         pool_give(reports, kept[--taken]);
     ps.talk->out_of_memory = false;
-    struct lane_effects effects;
-    ps.talk->now_us += 1000000;
-    const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps.talk->now_us};
-    ps_core_step(ps.talk->core, &tick, &effects);
-    for (uint32_t i = 0; i < effects.count; i++)
-        note(&ps, &effects.items[i]);
+    tick(&ps, 1000);
     assert_int_equal(ps.replied, 2);
     assert_non_null(ps.talk->lane->coordinator);
 }
@@ -209,6 +221,81 @@ static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
         "exit 0 RUN_ENDED\n");
     talk_tick(ps.talk, 1000); /* and nothing more is done, or said */
     talk_expect(ps.talk, "");
+    const uint64_t failed = ps.failed;
+    join(&ps, 1);
+    assert_int_equal(ps.failed, failed);
+}
+
+/* ---- a disk that does not write ---- */
+
+static bool is_written(const struct ps_0 *ps)
+{
+    const struct lane *lane = ps->talk->lane;
+    const struct judge *judge = ps_core_judge(ps->talk->core);
+
+    return lane->recorded == lane->last_record && judge->recorded == judge->last_record;
+}
+
+/* All records reach the disk, and those that follow from it. */
+static void write_down(struct ps_0 *ps)
+{
+    struct lane_event written[] = {
+        {.kind = LANE_EVENT_RECORDED, .journal = LANE_JOURNAL_OWN},
+        {.kind = LANE_EVENT_RECORDED, .journal = LANE_JOURNAL_JUDGE}};
+
+    while (!is_written(ps)) {
+        written[0].record = ps->talk->lane->last_record;
+        step(ps, written[0]);
+        written[1].record = ps_core_judge(ps->talk->core)->last_record;
+        step(ps, written[1]);
+    }
+}
+
+static void expect_exit_when_time_to_terminate_is_over(struct ps_0 *ps)
+{
+    const uint32_t terminate_ms = ps->talk->lane->config.terminate_ms;
+
+    step(ps, (struct lane_event){.kind = LANE_EVENT_TERMINATE});
+    tick(ps, terminate_ms - 1);
+    assert_false(ps->has_exited);
+    tick(ps, 1);
+    assert_true(ps->has_exited);
+    assert_int_equal(ps->exit_code, 143);
+}
+
+/* Nobody may hear of an end that is not written: what bounds the wait is the signal. */
+static void an_end_that_is_never_written_waits_until_ps_0_is_terminated(void **state)
+{
+    struct ps_0 ps = begin_with(state, 1, true);
+    wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
+
+    join(&ps, 0); /* given */
+    assert_int_equal(ps.replied, 0);
+    write_down(&ps);
+    assert_int_equal(ps.replied, 1);
+    leave.session_id = (wire_bytes){sizeof ps.session, ps.session};
+    leave.done = true;
+    call(&ps, LANE_CALL_LEAVE, &leave.base);
+    write_down(&ps);
+    assert_int_equal(ps.replied, 2);
+
+    for (int i = 0; i < 60; i++) /* when */
+        tick(&ps, 1000);
+
+    assert_int_not_equal(ps_core_judge(ps.talk->core)->phase, JUDGE_RUNNING); /* then */
+    assert_false(ps.has_exited);
+    expect_exit_when_time_to_terminate_is_over(&ps);
+}
+
+static void
+a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over(void **state)
+{
+    struct ps_0 ps = begin_with(state, 1, true);
+
+    join(&ps, 0);
+
+    expect_exit_when_time_to_terminate_is_over(&ps);
+    assert_int_equal(ps.replied, 0);
 }
 
 /* Each call of a ps without a judge is answered in its step, so nobody waits any more. */
@@ -255,22 +342,16 @@ static void create_many(struct ps_0 *ps, uint32_t count, uint32_t shards)
     static wire_variable variables[WIRE_CREATE_VARIABLES_MAX];
     wire_variable *list[WIRE_CREATE_VARIABLES_MAX];
     uint64_t shape[] = {shards};
-    wire_function function = WIRE_FUNCTION_INIT;
+    wire_function function;
     wire_partitioner partitioner = WIRE_PARTITIONER_INIT;
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    function.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
     partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
     partitioner.num_shards = shards;
     for (uint32_t i = 0; i < count; i++) {
         (void)snprintf(names[i], sizeof names[i], "v%u", i);
-        variables[i] = (wire_variable)WIRE_VARIABLE_INIT;
-        variables[i].name = names[i];
-        variables[i].data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-        variables[i].shape = shape;
-        variables[i].n_shape = 1;
+        vector_init(&variables[i], names[i], shape, &function);
         variables[i].partitioner = &partitioner;
-        variables[i].function = &function;
         list[i] = &variables[i];
     }
     request.session_id = (wire_bytes){sizeof ps->session, ps->session};
@@ -298,6 +379,7 @@ static uint32_t go_on(struct ps_0 *ps, uint32_t *most)
     *most = ps->talk->core->delivered;
     while (ps->replied == answered && at_once) {
         const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps->talk->now_us};
+        const bool fills = ps->talk->lane->store.unfilled.first != NULL;
         struct lane_effects effects;
         expect_consistent(ps); /* what the next step has no memory of does not wait for it */
         ps_core_step(ps->talk->core, &tick, &effects);
@@ -307,7 +389,7 @@ static uint32_t go_on(struct ps_0 *ps, uint32_t *most)
             at_once |= effects.items[i].kind == LANE_EFFECT_WAKE &&
                        effects.items[i].at_us <= ps->talk->now_us;
         }
-        assert_true(ps->talk->core->delivered > 0);
+        assert_true(ps->talk->core->delivered > 0 || fills);
         *most = ps->talk->core->delivered > *most ? ps->talk->core->delivered : *most;
         steps++;
     }
@@ -349,6 +431,49 @@ static void a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_nex
     assert_in_range(most, 1, PS_DELIVERIES_MAX / 2);
 }
 
+/* Statistics that say for how many waits there was no room, whoever waits. */
+static void waits_that_the_judge_leaves_out_are_counted_in_the_statistics(void **state)
+{
+    static const char *const addresses[] = {"h0:1", "h1:1"};
+    struct lane_config config = talk_config();
+    struct ps_0 ps = {.talk = *state};
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event stats = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = config.started_us,
+        .call = 9999,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+
+    config.index = 0;
+    config.ps_addresses = addresses;
+    config.sessions_max = 1024;
+    talk_start(ps.talk, &config);
+    for (uint32_t i = 0; i < 300; i++)
+        join(&ps, i); /* and ps 1 is not there */
+
+    ps_core_step(ps.talk->core, &stats, &effects);
+
+    const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply;
+    assert_int_equal(said->n_waits, 256);
+    assert_int_equal(said->waits_left_out, 300 + 1 - 256);
+}
+
+/* Whoever asks the clock may be told of an earlier moment than was known. */
+static void time_does_not_go_back(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+
+    join(&ps, 0);
+    talk_tick(ps.talk, 100);
+    ps.talk->now_us -= 50000;
+    join(&ps, 1);
+
+    assert_int_equal(ps.replied, 2);
+    assert_int_equal(ps.talk->core->now_us, ps.talk->now_us + 50000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,9 +483,13 @@ int main(void)
         talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
         talk_test(a_session_lives_by_what_the_lane_beside_reports),
         talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
+        talk_test(an_end_that_is_never_written_waits_until_ps_0_is_terminated),
+        talk_test(a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over),
         talk_test(what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard),
         talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
         talk_test(a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_next),
+        talk_test(waits_that_the_judge_leaves_out_are_counted_in_the_statistics),
+        talk_test(time_does_not_go_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,8 +79,8 @@ static void the_mean_of_one_replica_is_what_it_gave(void **state)
 
     reduced(SUMAC_REDUCE_MEAN, SUMAC_FLOAT32, (void *[]){a}, (double[]){3}, 1, 2); /* when */
 
-    assert_true(
-        a[0] == 0.1f && a[1] == -7); /* then: 3 · 0.1 / 3 in float32 would be another number */
+    /* then: 3 · 0.1 / 3 in float32 would be another number */
+    assert_true(a[0] == 0.1f && a[1] == -7);
 }
 
 /* Float addition is not associative: 1 is lost beside 2^24, unless 2^24 has been taken away before

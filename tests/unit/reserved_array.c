@@ -146,8 +146,8 @@ static void the_reserve_is_for_what_is_needed_and_its_last_place_for_the_end(voi
         fixture->empty = true;
         reserved_array_reset(array);
 
-        assert_int_equal(
-            fill(array, RESERVED_PLACE_NONE), capacity - RESERVED_ARRAY_RESERVE); /* when */
+        /* when */
+        assert_int_equal(fill(array, RESERVED_PLACE_NONE), capacity - RESERVED_ARRAY_RESERVE);
         assert_false(array->lost);
         assert_int_equal(fill(array, RESERVED_PLACE_ANY), RESERVED_ARRAY_RESERVE - 1);
         assert_true(array->lost);

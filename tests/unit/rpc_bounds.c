@@ -157,6 +157,41 @@ static void a_method_takes_messages_of_so_many_bytes(void **state)
     assert_int_equal(fixture->at_server.messages, 1);
 }
 
+/* Fields of three bytes that the method does not know take twenty times that when unpacked. */
+static void a_request_takes_so_much_memory_to_unpack(void **state)
+{
+    enum { fields = 80000 };
+    struct fixture *fixture = *state;
+    static uint8_t nothing;
+    static ProtobufCMessageUnknownField unknown[fields];
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    struct rpc_call *call;
+
+    for (size_t i = 0; i < fields; i++)
+        unknown[i] = (ProtobufCMessageUnknownField){
+            .tag = 1000, .wire_type = PROTOBUF_C_WIRE_TYPE_VARINT, .len = 1, .data = &nothing};
+    request.base.unknown_fields = unknown;
+    request.base.n_unknown_fields = fields;
+
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel,
+            &(struct rpc_start){
+                .service = WIRE_OBSERVE,
+                .method = WIRE_OBSERVE_STATS,
+                .message = &request.base,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
+        SUMAC_OK);
+
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MESSAGE_TOO_LARGE);
+    assert_non_null(strstr(fixture->client.error.text, "takes more than 4194304 bytes of memory"));
+    assert_int_equal(fixture->at_server.messages, 0);
+}
+
 static void health_takes_the_name_of_a_service_and_no_more(void **state)
 {
     struct fixture *fixture = *state;
@@ -282,6 +317,8 @@ int main(void)
             a_server_takes_messages_of_so_many_bytes, set_up_small, tear_down),
         cmocka_unit_test_setup_teardown(
             a_method_takes_messages_of_so_many_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_request_takes_so_much_memory_to_unpack, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             health_takes_the_name_of_a_service_and_no_more, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

@@ -209,8 +209,8 @@ static void of_many_that_are_read_from_the_last_may_be_ended_alone(void **state)
     assert_int_equal(errno, EAGAIN);
     assert_int_equal(recv(greedy[0], &heard, 1, 0), -1);
     assert_int_equal(errno, ECONNRESET);
-    assert_int_equal(
-        connections_end_greedy(&connections), 1); /* the other, too, if that is asked */
+    /* the other, too, if that is asked */
+    assert_int_equal(connections_end_greedy(&connections), 1);
     for (int i = 0; i < 2; i++) {
         close(honest[i]);
         close(greedy[i]);
@@ -271,6 +271,33 @@ static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
     connections_deinit(&connections);
 }
 
+/* Cancelled calls leak at their rate, however the looks at them fall: three in three times the
+ * rate's interval, looked at twice. */
+static void what_leaks_between_two_looks_is_not_lost(void **state)
+{
+    (void)state;
+    struct connections connections;
+    const struct connection_host host = host_named("127.0.0.1");
+    const uint64_t each_us = 1000000u / CONNECTION_CANCELLED_PER_S;
+    int ends[2];
+    uint64_t now_us = 9000000;
+
+    assert_true(connections_init(&connections, MAX));
+    connect_both(ends);
+    connections_add(&connections, ends[1], &host, 0);
+    const struct connection it = connections.items[0];
+    assert_false(cancel(&connections, &it, CONNECTION_CANCELLED_MAX, now_us)); /* given */
+
+    for (int i = 0; i < 100; i++) { /* when, then */
+        assert_false(cancel(&connections, &it, 1, now_us + 3 * each_us / 2));
+        now_us += 3 * each_us;
+        assert_false(cancel(&connections, &it, 2, now_us));
+    }
+    close(ends[0]);
+    close(ends[1]);
+    connections_deinit(&connections);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +308,7 @@ int main(void)
         cmocka_unit_test(one_that_says_nothing_is_ended_when_its_time_is_over),
         cmocka_unit_test(one_whose_calls_are_cancelled_without_end_is_ended),
         cmocka_unit_test(of_many_that_are_read_from_the_last_may_be_ended_alone),
+        cmocka_unit_test(what_leaks_between_two_looks_is_not_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_ending.c -- of the calls whose last word nobody takes, which one gives way. */
+/* rpc_ending.c -- of the calls whose last word nobody takes, which one gives way; and how much of
+ * what nobody takes is kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,11 +67,94 @@ static void another_methods_call_does_not_give_way(void **state)
     assert_null(server_find_unread(&answered.server, &none));
 }
 
+/* As the server has them while their last word is out. */
+static void take_answer(struct answered *answered, uint32_t index)
+{
+    struct rpc_call *const call = &answered->calls[index];
+
+    call->waits = WAITS_FOR_READER;
+    calls_link(&answered->server.calls, call);
+    answered->server.call_count++;
+    server_forget(&answered->server, call);
+}
+
+static void who_takes_its_answers_is_not_taken_for_one_who_does_not(void **state)
+{
+    (void)state;
+    static struct answered answered;
+    struct method list = {.calls = 5};
+
+    for (uint32_t i = 0; i < 3; i++)
+        add(&answered, 1, &list);
+    add(&answered, 2, &list);
+    add(&answered, 2, &list);
+    assert_ptr_equal(server_find_unread(&answered.server, NULL), &answered.calls[0]);
+
+    take_answer(&answered, 0);
+    take_answer(&answered, 1);
+
+    assert_ptr_equal(server_find_unread(&answered.server, NULL), &answered.calls[3]);
+    assert_int_equal(list.calls, 3); /* and their places are others' */
+    assert_int_equal(answered.server.call_count, 0);
+}
+
+/* ---- answers that nobody takes */
+
+static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **state)
+{
+    (void)state;
+    struct rpc_server server = {0};
+    struct rpc_call call = {.server = &server, .key = {.descriptor = -1, .inode = 1}};
+
+    assert_true(unread_init(&server.unread, 4));
+    server.unread.held_bytes = RPC_UNREAD_BYTES_MAX; /* given */
+
+    assert_false(server_note_unread(&server, &call, 4097)); /* when, then */
+    assert_true(server_note_unread(&server, &call, 4096));
+
+    assert_int_equal(call.unread_bytes, 4096);
+    server_end_unread(&server, &call, true);
+    assert_int_equal(server.unread.held_bytes, RPC_UNREAD_BYTES_MAX);
+    assert_int_equal(call.unread_bytes, 0);
+    unread_deinit(&server.unread);
+}
+
+static void answers_are_held_up_to_their_bound(void **state)
+{
+    (void)state;
+    struct rpc_server server = {0};
+    struct rpc_call call = {.server = &server, .key = {.descriptor = -1, .inode = 1}};
+
+    assert_true(unread_init(&server.unread, 4));
+    server.unread.held_bytes = RPC_UNREAD_BYTES_MAX - 10000;
+
+    assert_false(server_note_unread(&server, &call, 10001));
+    assert_true(server_note_unread(&server, &call, 10000));
+
+    unread_deinit(&server.unread);
+}
+
+static void on_a_call_that_is_over_nothing_is_written(void **state)
+{
+    (void)state;
+    struct rpc_call call = {.says = SAYS_WHAT_COMES};
+
+    assert_true(rpc_call_writable(&call));
+    call.over = true;
+    assert_false(rpc_call_writable(&call));
+    call = (struct rpc_call){.says = SAYS_A_MESSAGE};
+    assert_false(rpc_call_writable(&call));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_oldest_call_of_the_connection_with_most_gives_way),
         cmocka_unit_test(another_methods_call_does_not_give_way),
+        cmocka_unit_test(who_takes_its_answers_is_not_taken_for_one_who_does_not),
+        cmocka_unit_test(a_small_answer_goes_out_though_others_do_not_read_theirs),
+        cmocka_unit_test(answers_are_held_up_to_their_bound),
+        cmocka_unit_test(on_a_call_that_is_over_nothing_is_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

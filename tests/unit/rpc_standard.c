@@ -3,6 +3,7 @@
 #include "unit/rpc_fixture.h"
 
 #include "grpc/reflection/v1/reflection.pb-c.h"
+#include "server.h"
 
 static struct rpc_call *begin_health(struct fixture *fixture, unsigned method, const char *service)
 {
@@ -87,6 +88,28 @@ static void watching_an_unknown_service_says_so_and_stays_open(void **state)
     poll_until(fixture, &fixture->client.messages, 1);
     assert_int_equal(fixture->client.sequence, 3); /* SERVICE_UNKNOWN */
     assert_int_equal(fixture->client.closed, 0);
+}
+
+/* One more of them, one after the other, than there are places; who comes before the server has
+ * heard of an end may be refused, and comes again. */
+static void a_watcher_that_has_left_gives_its_place_to_another(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned watched = 0;
+
+    for (unsigned tries = 1; watched <= SERVER_WATCHERS_MAX; tries++) {
+        assert_in_range(tries, 1, 10 * SERVER_WATCHERS_MAX);
+        struct rpc_call *call = begin_health(fixture, 1, "");
+        while (fixture->client.messages == watched && fixture->client.closed < tries)
+            assert_int_not_equal(
+                rpc_poll(fixture->poller, now_us() + PATIENCE_US), RPC_POLLED_NOTHING);
+        if (fixture->client.messages > watched) {
+            watched++;
+            rpc_call_cancel(call);
+        }
+        poll_until(fixture, &fixture->client.closed, tries);
+    }
+    assert_int_equal(fixture->client.messages, watched);
 }
 
 /* What the reflection tests look at in an answer. */
@@ -210,6 +233,8 @@ int main(void)
             the_end_comes_behind_a_change_that_is_on_its_way, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             watching_an_unknown_service_says_so_and_stays_open, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_watcher_that_has_left_gives_its_place_to_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             reflection_v1_lists_services_and_gives_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reflection_v1alpha_is_the_same, set_up, tear_down),

@@ -49,6 +49,18 @@ static void what_was_cancelled_counts_until_a_later_answer_is_taken(void **state
     assert_int_equal(unread->bytes + unread->held_bytes + unread->count, 0);
 }
 
+/* One that was sent before the other was cancelled may have gone out without it. */
+static void what_was_cancelled_counts_though_the_last_one_sent_before_that_is_taken(void **state)
+{
+    struct unread *unread = *state;
+    const uint64_t cancelled = unread_add(unread, &one, 10), last = unread_add(unread, &one, 1);
+
+    unread_end(unread, &one, cancelled, 10, false);
+    unread_end(unread, &one, last, 1, true);
+    assert_int_equal(unread->bytes, 10);
+    assert_int_equal(unread->held_bytes, 10);
+}
+
 static void what_was_cancelled_counts_until_its_connection_is_gone(void **state)
 {
     struct unread *unread = *state;
@@ -106,6 +118,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_taken_counts_no_more, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_was_cancelled_counts_until_a_later_answer_is_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_was_cancelled_counts_though_the_last_one_sent_before_that_is_taken, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(
             what_was_cancelled_counts_until_its_connection_is_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

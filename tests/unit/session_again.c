@@ -167,6 +167,51 @@ static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
     talk_close(&talk);
 }
 
+static void a_part_done_before_its_turn_to_be_sent_again_is_not_sent(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+
+    config.chunk_bytes = 64;
+    talk_open_with(&talk, &config);
+    uint8_t data[200];
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+    talk_push(&talk, 1, &piece, 1);
+    talk_push_to(&talk, 2, 1); /* given: it comes after the chunks of the one before */
+
+    talk_done(&talk, 0, 2); /* another stream had brought it */
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PUSHED)->token, 2);
+    for (int i = 0; i < 6; i++) {
+        talk_writable(&talk, 0);
+        const wire_push_request *request = talk_request(&talk, 0);
+        for (size_t part = 0; request != NULL && part < request->n_parts; part++)
+            assert_int_equal(request->parts[part]->sequence, 1);
+    }
+    talk_close(&talk);
+}
+
+/* The new stream has never heard of it. */
+static void a_part_that_was_to_be_cut_short_is_not_on_the_next_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+
+    config.chunk_bytes = 64;
+    talk_open_with(&talk, &config);
+    uint8_t data[200];
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+    talk_push(&talk, 1, &piece, 1);
+    talk_done(&talk, 0, 1);
+
+    talk_reconnect(&talk, 0);
+
+    assert_null(talk_sent(&talk, 0));
+    talk_close(&talk);
+}
+
 /* As a stream that broke, which the session hears of in the same way. */
 static void a_stream_that_there_was_no_memory_for_is_opened_later(void **state)
 {
@@ -450,6 +495,8 @@ int main(void)
         cmocka_unit_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
         cmocka_unit_test(what_an_older_stream_still_delivers_is_dropped),
         cmocka_unit_test(a_part_done_while_it_is_sent_again_is_cut_short),
+        cmocka_unit_test(a_part_done_before_its_turn_to_be_sent_again_is_not_sent),
+        cmocka_unit_test(a_part_that_was_to_be_cut_short_is_not_on_the_next_stream),
         cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
         cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),

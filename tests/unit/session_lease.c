@@ -50,8 +50,8 @@ static void a_renewal_that_was_answered_late_makes_the_next_one_no_later(void **
     talk_open(&talk, 1);
     talk_tick_after(&talk, LEASE_MS / 3);
     assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
-    talk_tick_after(
-        &talk, LEASE_MS / 3); /* given: the next one was due, and this one is on its way */
+    /* given: the next one was due, and this one is on its way */
+    talk_tick_after(&talk, LEASE_MS / 3);
     const uint64_t due_us = talk.now_us;
 
     talk_renewed(&talk);

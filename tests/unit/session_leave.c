@@ -97,8 +97,25 @@ static void a_leave_that_comes_when_the_run_has_ended_well_is_over(void **state)
     talk_open(&talk, 1);
     talk_leave(&talk);
 
-    talk_call_failed(
-        &talk, WIRE_SESSIONS_LEAVE, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    talk_close(&talk);
+}
+
+/* A stream's end has said so, and then ps 0 was gone. */
+static void a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct sumac_error ended = {
+        .status = SUMAC_FAILED_PRECONDITION, .reason = SUMAC_REASON_RUN_ENDED, .text = "done"};
+
+    talk_open(&talk, 1);
+    talk_leave(&talk);
+    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &ended);
+
+    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
 
     assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
     talk_close(&talk);
@@ -145,6 +162,7 @@ int main(void)
         cmocka_unit_test(of_a_session_that_was_closed_for_something_else_the_leave_is_called_again),
         cmocka_unit_test(a_leave_that_does_not_count_is_an_error_whatever_the_streams_said),
         cmocka_unit_test(a_leave_that_comes_when_the_run_has_ended_well_is_over),
+        cmocka_unit_test(a_leave_is_over_when_a_stream_has_said_that_the_run_ended_well),
         cmocka_unit_test(a_leave_that_is_not_answered_ends_with_the_name_of_ps_0),
         cmocka_unit_test(a_push_after_the_leave_is_refused),
     };

@@ -4,38 +4,52 @@
 #include "session_talk.h"
 
 /* A stream of the next generation whose greeting says what this ps takes. */
-static void greet_with(struct talk *talk, const wire_limits *limits)
+static void greet_from(struct talk *talk, uint32_t ps, const wire_limits *limits)
 {
-    talk_broke(talk, 0, SESSION_PUSH_STREAM);
-    talk_hello(talk, 0);
+    talk_broke(talk, ps, SESSION_PUSH_STREAM);
+    talk_hello(talk, ps);
     wire_greeting greeting = WIRE_GREETING_INIT;
     greeting.epoch = 1;
-    greeting.ps_incarnation = 100;
+    greeting.ps_incarnation = 100 + ps;
     greeting.cluster_id = 42;
     greeting.staging_grant_bytes = GRANT;
     greeting.limits = (wire_limits *)limits;
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     answer.greeting = &greeting;
-    talk_answer(talk, 0, &answer);
+    talk_answer(talk, ps, &answer);
+}
+
+static void greet_with(struct talk *talk, const wire_limits *limits)
+{
+    greet_from(talk, 0, limits);
+}
+
+/* Of three pushes the third waits, and goes out when the first is done. */
+static const wire_push_request *third_waits_for_first(struct talk *talk, const wire_limits *limits)
+{
+    talk_open(talk, 1);
+    greet_with(talk, limits);
+
+    for (uint64_t token = 1; token <= 3; token++)
+        talk_push_out(talk, token, 1);
+    assert_null(talk_sent(talk, 0));
+    talk_done(talk, 0, 1);
+
+    const wire_push_request *request = talk_request(talk, 0);
+    assert_int_equal(request->parts[0]->sequence, 3);
+    return request;
 }
 
 static void no_more_parts_are_under_way_than_the_ps_takes(void **state)
 {
     (void)state;
     struct talk talk;
-
-    talk_open(&talk, 1);
     wire_limits limits = WIRE_LIMITS_INIT;
+
     limits.parts_in_flight_max = 2;
-    greet_with(&talk, &limits);
 
-    for (uint64_t token = 1; token <= 3; token++) {
-        talk_push_out(&talk, token, 1);
-    }
-    assert_null(talk_sent(&talk, 0)); /* the third waits */
-    talk_done(&talk, 0, 1);
+    (void)third_waits_for_first(&talk, &limits);
 
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 3);
     talk_close(&talk);
 }
 
@@ -44,21 +58,35 @@ static void no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused(voi
 {
     (void)state;
     struct talk talk;
+    wire_limits limits = WIRE_LIMITS_INIT;
 
-    talk_open(&talk, 1);
+    limits.voided_max = 2;
+
+    const wire_push_request *request = third_waits_for_first(&talk, &limits);
+
+    assert_int_equal(request->commit->acked_through, 1);
+    talk_close(&talk);
+}
+
+/* A push may be refused on any ps, so the one that remembers least binds all of them. */
+static void the_ps_that_remembers_least_counts_whichever_greets_last(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 2);
     wire_limits limits = WIRE_LIMITS_INIT;
     limits.voided_max = 2;
-    greet_with(&talk, &limits);
+    greet_from(&talk, 0, &limits);
+    limits.voided_max = 9;
+    greet_from(&talk, 1, &limits);
 
     for (uint64_t token = 1; token <= 3; token++) {
         talk_push_out(&talk, token, 1);
     }
-    assert_null(talk_sent(&talk, 0)); /* the third waits */
-    talk_done(&talk, 0, 1);
 
-    const wire_push_request *request = talk_request(&talk, 0);
-    assert_int_equal(request->parts[0]->sequence, 3);
-    assert_int_equal(request->commit->acked_through, 1);
+    assert_null(talk_sent(&talk, 0)); /* the third waits */
+    assert_int_equal(talk_state(&talk).last_sequence, 2);
     talk_close(&talk);
 }
 
@@ -162,13 +190,98 @@ static void a_session_without_memory_ends_and_says_so(void **state)
     assert_true(refused_later);
 }
 
+/* Small pushes of many functions each: a message is to be unpacked in bounded memory. */
+static void a_message_has_no_more_functions_than_its_bound(void **state)
+{
+    (void)state;
+    enum { pushes = 6, functions = 256, taken = 4 };
+    struct talk talk;
+    static wire_function function = WIRE_FUNCTION_INIT;
+    static wire_function *pointers[functions];
+    static uint8_t data[1];
+    const struct session_piece piece = talk_piece(0, 10, data, 1);
+
+    talk_open(&talk, 1);
+    for (uint32_t i = 0; i < functions; i++)
+        pointers[i] = &function;
+    for (uint64_t token = 1; token <= 1 + pushes; token++) {
+        const struct session_push push = {
+            .token = token,
+            .pieces = &piece,
+            .piece_count = 1,
+            .functions = pointers,
+            .function_count = functions,
+            .weight = 1};
+        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    }
+    talk_writable(&talk, 0); /* the first went out alone */
+
+    assert_int_equal(talk_request(&talk, 0)->n_parts, taken);
+    talk_writable(&talk, 0);
+    assert_int_equal(talk_request(&talk, 0)->n_parts, pushes - taken);
+    talk_close(&talk);
+}
+
+/* The answer to a join of ps_count ps, with that many bytes of session id: how it ends. */
+static struct sumac_error joined_with(size_t id_bytes, size_t ps_count)
+{
+    static uint8_t id[17];
+    static char *addresses[SESSION_PS_MAX + 1];
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    for (size_t ps = 0; ps < ps_count; ps++)
+        addresses[ps] = "h0:2222";
+    reply.session_id = (wire_bytes){.data = id, .len = id_bytes};
+    reply.n_ps_addresses = ps_count;
+    reply.ps_addresses = addresses;
+    reply.lease_ms = LEASE_MS;
+
+    talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    const struct sumac_error error =
+        ended == NULL ? (struct sumac_error){.status = SUMAC_OK} : ended->error;
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_JOINED) != NULL, ended == NULL);
+    talk_close(&talk);
+    return error;
+}
+
+static void an_answer_to_a_join_that_no_session_can_have_ends_it(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t id_bytes, ps_count;
+        const char *text;
+    } rows[] = {
+        {15, 1, "ps 0 answered the join with 15 bytes of session id and 1 ps"},
+        {17, 1, "ps 0 answered the join with 17 bytes of session id and 1 ps"},
+        {16, 0, "ps 0 answered the join with 16 bytes of session id and 0 ps"},
+        {16, SESSION_PS_MAX + 1, "ps 0 answered the join with 16 bytes of session id and 257 ps"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct sumac_error error = joined_with(rows[i].id_bytes, rows[i].ps_count);
+        assert_int_equal(error.status, SUMAC_INTERNAL);
+        assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+        assert_string_equal(error.text, rows[i].text);
+    }
+    assert_int_equal(joined_with(16, SESSION_PS_MAX).status, SUMAC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_has_no_more_functions_than_its_bound),
         cmocka_unit_test(no_more_parts_are_under_way_than_the_ps_takes),
         cmocka_unit_test(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused),
+        cmocka_unit_test(the_ps_that_remembers_least_counts_whichever_greets_last),
         cmocka_unit_test(a_part_is_cut_into_messages_that_the_ps_takes),
         cmocka_unit_test(a_session_without_memory_ends_and_says_so),
+        cmocka_unit_test(an_answer_to_a_join_that_no_session_can_have_ends_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -315,6 +315,32 @@ static void a_pull_whose_view_ended_is_asked_for_again_from_the_start(void **sta
     talk_close(&talk);
 }
 
+static void
+a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    char into[5] = "....";
+    const struct session_piece piece = talk_piece(0, 10, into, 4);
+    pull(&talk, &(struct session_pull){.token = 5, .pieces = &piece, .piece_count = 1});
+    pull_writable(&talk, 0);
+    const uint64_t request = asked(&talk)->request;
+    answer(&talk, 0, &(struct answer){.request = request, .shard = 10, .data = "xx", .bytes = 2});
+    pull_writable(&talk, 0);
+
+    answer_status(&talk, 0, request, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED);
+
+    const uint64_t again = asked(&talk)->request;
+    answer(
+        &talk, 0,
+        &(struct answer){.request = again, .shard = 10, .data = "abcd", .bytes = 4, .last = true});
+    assert_string_equal(into, "abcd");
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.status, SUMAC_OK);
+    talk_close(&talk);
+}
+
 static void a_view_that_ends_every_time_ends_the_pull(void **state)
 {
     (void)state;
@@ -739,6 +765,8 @@ int main(void)
         cmocka_unit_test(without_after_sequence_per_ps_it_waits_for_the_last_push_anywhere),
         cmocka_unit_test(a_pull_after_pushes_that_have_no_sequence_yet_waits_for_them),
         cmocka_unit_test(a_pull_whose_view_ended_is_asked_for_again_from_the_start),
+        cmocka_unit_test(
+            a_pull_whose_view_ended_within_a_piece_is_asked_for_again_from_its_first_byte),
         cmocka_unit_test(a_view_that_ends_every_time_ends_the_pull),
         cmocka_unit_test(a_pull_is_asked_for_again_on_the_next_stream),
         cmocka_unit_test(an_idle_pull_stream_that_breaks_is_left_alone),

@@ -157,14 +157,14 @@ static void a_message_has_no_more_pieces_than_its_bound(void **state)
     struct talk talk;
 
     talk_open(&talk, 1);
-    static struct session_piece pieces[SESSION_PIECES_PER_MESSAGE_MAX + 1];
+    static struct session_piece pieces[WIRE_PUSH_PIECES_MAX + 1];
     static uint8_t data[1];
-    for (uint32_t i = 0; i <= SESSION_PIECES_PER_MESSAGE_MAX; i++)
+    for (uint32_t i = 0; i <= WIRE_PUSH_PIECES_MAX; i++)
         pieces[i] = talk_piece(0, 10 + i, data, 1);
 
-    talk_push(&talk, 1, pieces, SESSION_PIECES_PER_MESSAGE_MAX + 1);
+    talk_push(&talk, 1, pieces, WIRE_PUSH_PIECES_MAX + 1);
 
-    assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, SESSION_PIECES_PER_MESSAGE_MAX);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, WIRE_PUSH_PIECES_MAX);
     assert_false(talk_request(&talk, 0)->parts[0]->last);
     talk_writable(&talk, 0);
     assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, 1);
@@ -204,8 +204,8 @@ static void a_push_behind_one_on_another_ps_is_not_eager_until_that_is_committed
     talk_done(&talk, 0, 1);
     talk_staged(&talk, 1, 2);
     talk_writable(&talk, 1);
-    assert_int_equal(
-        talk_request(&talk, 1)->commit->commit_through, 2); /* it gets one of its own */
+    /* it gets one of its own */
+    assert_int_equal(talk_request(&talk, 1)->commit->commit_through, 2);
     talk_writable(&talk, 1);
     talk_push_to(&talk, 3, 2);
 
@@ -559,8 +559,8 @@ static void parts_beyond_the_grant_wait_until_others_are_done(void **state)
 
     talk_open(&talk, 1);
     static uint8_t data[GRANT];
-    const uint64_t bytes =
-        (GRANT - 1024 - 192 - 2000) / 9 * 8; /* with what it takes beside: 2000 are left */
+    /* with what it takes beside: 2000 are left */
+    const uint64_t bytes = (GRANT - 1024 - 192 - 2000) / 9 * 8;
     const struct session_piece large = talk_piece(0, 10, data, bytes);
     talk_push(&talk, 1, &large, 1);
     while (!talk_request(&talk, 0)->parts[0]->last)

@@ -23,7 +23,8 @@ struct talk {
     struct session_effects effects; /* of the last event */
     uint64_t now_us;
     uint64_t random;
-    uint64_t generation[4][2]; /* of the streams that the session asked for last, by ps and kind */
+    /* of the streams that the session asked for last, by ps and kind */
+    uint64_t generation[SESSION_PS_MAX][2];
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the last call of each method of Sessions */
     uint64_t finds[4];                     /* the last that asked each ps who it is */
     uint64_t first_clock;                  /* that the answer to the join says */

@@ -210,6 +210,18 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
     assert_int_equal(fixture->store.own_bytes, 0);
 }
 
+/* ps 0 says it again when it has not heard the answer. */
+static void a_variable_that_is_published_again_counts_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct variable *variable = add(&fixture->store, 3, ELEMENTS, UPDATE_ADAM);
+
+    store_publish(&fixture->store, variable);
+    store_publish(&fixture->store, variable);
+
+    assert_int_equal(fixture->store.variable_count, 1);
+}
+
 /* Thousands of shards without rows: what they take is counted, and given back. */
 static void shards_without_rows_take_of_the_state(void **state)
 {
@@ -433,8 +445,8 @@ static void what_lies_between_small_variables_is_of_the_state(void **state)
     store_bound_state(&store, STATE);
 
     for (size_t bytes = 512; bytes <= 4096; bytes = sized_pool_bytes(bytes + 1)) {
-        const char *text =
-            make_and_delete(&store, id, bytes, (MEMORY_SLAB_BYTES - 64) / bytes); /* when */
+        /* when */
+        const char *text = make_and_delete(&store, id, bytes, (MEMORY_SLAB_BYTES - 64) / bytes);
         id += 4096;
         in_use = store.state_bytes + store.own_bytes;
         full += strstr(text, " bytes for variables (of 4194304, its --state-max), though") != NULL;
@@ -452,6 +464,59 @@ static void what_lies_between_small_variables_is_of_the_state(void **state)
     store_deinit(&store);
 }
 
+/* And what is kept of its slots' blocks: not a byte less than they take. */
+static void slots_take_of_the_state_as_much_as_values(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct variable *variable = add(store, 1, 256 * ELEMENTS, UPDATE_ADAM); /* given */
+    const uint64_t blocks = store_shard(store, 1)->block_count;
+    const uint64_t plain_bytes = add(store, 2, 256 * ELEMENTS, UPDATE_ASSIGN_ADD)->own_bytes;
+    const uint64_t taken = 3 * 256 * ELEMENTS * sizeof(float) + variable->own_bytes;
+
+    assert_true(
+        variable->own_bytes - plain_bytes >=
+        2 * blocks * (sizeof(struct block) + sizeof(struct block *)));
+
+    delete_wholly(store, variable);
+    delete_wholly(store, store_find(store, 2));
+    store->state_bytes_max = taken - 1; /* when */
+    assert_int_equal(
+        try_add(store, 3, 256 * ELEMENTS, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS, &variable),
+        SUMAC_RESOURCE_EXHAUSTED);
+    store->state_bytes_max = taken;
+    assert_int_equal(
+        try_add(store, 3, 256 * ELEMENTS, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS, &variable),
+        SUMAC_OK);
+}
+
+static void shards_whose_bytes_wrap_around_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t shape[] = {8};
+    wire_shard shards[] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
+    wire_shard *pointers[] = {&shards[0], &shards[1]};
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct variable *added = NULL;
+    struct sumac_error error;
+
+    shards[0].shard_id = 1;
+    shards[1].shard_id = 2;
+    shards[0].ps = shards[1].ps = 1; /* elsewhere: nothing of them is made here */
+    shards[0].rows = shards[1].rows = 8;
+    shards[0].bytes = UINT64_C(1) << 63;
+    shards[1].bytes = (UINT64_C(1) << 63) + 32; /* together 32, as the shape has */
+    given.name = "w";
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.shards = pointers;
+    given.n_shards = 2;
+
+    assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_INVALID_ARGUMENT);
+    assert_null(added);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +527,7 @@ int main(void)
         store_test(a_small_variable_takes_a_small_block),
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
         store_test(a_variable_without_room_is_refused_before_it_is_made),
+        store_test(a_variable_that_is_published_again_counts_once),
         store_test(shards_without_rows_take_of_the_state),
         store_test(what_lies_between_small_variables_is_of_the_state),
         store_test(a_deleted_variable_is_not_found_and_stays_for_its_users),
@@ -471,6 +537,8 @@ int main(void)
         store_test(a_shard_is_assigned_when_all_its_elements_are),
         store_test(what_is_never_assigned_leaves_nothing_behind),
         store_test(what_is_to_be_assigned_is_within_the_bound_of_the_state),
+        store_test(slots_take_of_the_state_as_much_as_values),
+        store_test(shards_whose_bytes_wrap_around_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

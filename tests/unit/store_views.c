@@ -196,6 +196,8 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
     assert_true(early.ended);
     assert_false(late.ended);
     assert_true(store->view_bytes <= 128);
+    assert_int_equal(store->view_bytes, 64);
+    assert_int_equal(store->bytes.spare_bytes_max, 128 - 64); /* what is spare is beside them */
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 10);
     close_view(store, &early, shard);
     close_view(store, &late, shard);

@@ -135,6 +135,8 @@ static void figures_are_short(void **state)
     assert_string_equal(table_size(0, text, sizeof text), "0");
     assert_string_equal(table_size(1023, text, sizeof text), "1023");
     assert_string_equal(table_size(1536, text, sizeof text), "1.5K");
+    assert_string_equal(table_size(99.94 * 1048576, text, sizeof text), "99.9M");
+    assert_string_equal(table_size(99.96 * 1048576, text, sizeof text), "100M");
     assert_string_equal(table_size(100.0 * 1048576, text, sizeof text), "100M");
     assert_string_equal(table_rate(0, text, sizeof text), "0");
     assert_string_equal(table_rate(0.123, text, sizeof text), "0.12");

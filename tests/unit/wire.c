@@ -276,11 +276,11 @@ static void the_largest_number_is_one(void **state)
     arena_deinit(&arena);
 }
 
-/* 4 MB of empty submessages would take 222 MB. */
-static void what_inflates_beyond_the_arena_is_refused(void **state)
+/* Of empty submessages. So many would fit into the arena. */
+static void what_inflates_beyond_its_bound_is_refused(void **state)
 {
     (void)state;
-    const size_t bytes = 1u << 20;
+    const size_t bytes = 2u * 16384;
     uint8_t *data = memory_take(&memory_heap, bytes);
 
     for (size_t i = 0; i < bytes; i += 2) {
@@ -292,7 +292,67 @@ static void what_inflates_beyond_the_arena_is_refused(void **state)
         unpack_all(&sumac__v1__push_request__descriptor, data, bytes, &error);
     memory_give(&memory_heap, data, bytes);
     assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED);
-    assert_non_null(strstr(error.text, "16777216 bytes"));
+    assert_non_null(strstr(error.text, "2097152 bytes"));
+}
+
+/* 256 parts, 4096 pieces and 1280 functions of four hyperparameters, each with all that it may say,
+ * and 1024 voided pushes. */
+static void the_largest_header_of_a_client_is_unpacked(void **state)
+{
+    (void)state;
+    enum { parts = 256, pieces = WIRE_PUSH_PIECES_MAX, functions = 1280, given = 4, voided = 1024 };
+    static wire_part all_parts[parts];
+    static wire_part *part_pointers[parts];
+    static wire_piece *piece_pointers[pieces];
+    static wire_function *function_pointers[functions];
+    static uint64_t numbers[voided];
+    wire_hyperparameter value = WIRE_HYPERPARAMETER_INIT;
+    wire_hyperparameter *values[given] = {&value, &value, &value, &value};
+    wire_function function = WIRE_FUNCTION_INIT;
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    const uint64_t large = UINT64_MAX;
+
+    value.name = (Sumac__V1__HyperparameterName)1;
+    value.value = 0.5;
+    function.function = (Sumac__V1__UpdateFunction)1;
+    function.hyperparameters = values;
+    function.n_hyperparameters = given;
+    piece.shard_id = piece.offset_bytes = piece.bytes = piece.based_on = large;
+    piece.layout_epoch = piece.function = UINT32_MAX;
+    for (size_t i = 0; i < pieces; i++)
+        piece_pointers[i] = &piece;
+    for (size_t i = 0; i < functions; i++)
+        function_pointers[i] = &function;
+    for (size_t i = 0; i < voided; i++)
+        numbers[i] = large;
+    for (size_t i = 0; i < parts; i++) {
+        all_parts[i] = (wire_part)WIRE_PART_INIT;
+        all_parts[i].first = all_parts[i].last = all_parts[i].eager = true;
+        all_parts[i].sequence = all_parts[i].previous = all_parts[i].bytes = large;
+        all_parts[i].started_at_us = large;
+        all_parts[i].weight = 0.1;
+        all_parts[i].pieces = piece_pointers + i * (pieces / parts);
+        all_parts[i].n_pieces = pieces / parts;
+        all_parts[i].functions = function_pointers + i * (functions / parts);
+        all_parts[i].n_functions = functions / parts;
+        part_pointers[i] = &all_parts[i];
+    }
+    commit.voided = numbers;
+    commit.n_voided = voided;
+    request.commit = &commit;
+    request.parts = part_pointers;
+    request.n_parts = parts;
+    const size_t bytes = wire_packed_bytes(&request.base, 0);
+    uint8_t *data = memory_take(&memory_heap, bytes);
+
+    wire_pack(&request.base, 0, data);
+    const enum sumac_status status =
+        unpack_all(&sumac__v1__push_request__descriptor, data, bytes, NULL);
+
+    memory_give(&memory_heap, data, bytes);
+    assert_int_equal(status, SUMAC_OK);
 }
 
 static void a_header_above_its_bound_is_refused(void **state)
@@ -309,6 +369,23 @@ static void a_header_above_its_bound_is_refused(void **state)
     memcpy(data + sizeof head + filler, tail, sizeof tail);
     assert_malformed(data, sizeof head + filler + sizeof tail);
     memory_give(&memory_heap, data, bytes);
+}
+
+static void so_is_one_that_lies_behind_the_payload(void **state)
+{
+    (void)state;
+    const size_t filler = WIRE_HEADER_BYTES_MAX;
+    const uint8_t head[] = {0x7a, 1, 'x', 0xa2, 0x01, 0x80, 0x80, 0x40}; /* field 20, 1 MiB long */
+    uint8_t *data = memory_take(&memory_heap, sizeof head + filler);
+    struct sumac_error error;
+
+    memset(data, 0, sizeof head + filler);
+    memcpy(data, head, sizeof head);
+    const enum sumac_status status =
+        unpack_all(&sumac__v1__push_request__descriptor, data, sizeof head + filler, &error);
+    memory_give(&memory_heap, data, sizeof head + filler);
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
 }
 
 static void so_is_one_of_a_message_that_has_no_payload(void **state)
@@ -561,8 +638,10 @@ int main(void)
         cmocka_unit_test(hostile_bytes_are_refused),
         cmocka_unit_test(a_field_whose_number_is_out_of_range_is_said_to_be),
         cmocka_unit_test(the_largest_number_is_one),
-        cmocka_unit_test(what_inflates_beyond_the_arena_is_refused),
+        cmocka_unit_test(what_inflates_beyond_its_bound_is_refused),
+        cmocka_unit_test(the_largest_header_of_a_client_is_unpacked),
         cmocka_unit_test(a_header_above_its_bound_is_refused),
+        cmocka_unit_test(so_is_one_that_lies_behind_the_payload),
         cmocka_unit_test(so_is_one_of_a_message_that_has_no_payload),
         cmocka_unit_test(a_string_that_is_not_utf8_is_refused_and_named),
         cmocka_unit_test(a_string_with_a_nul_is_refused_and_named),

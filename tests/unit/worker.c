@@ -1,207 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.c -- the replica step loop against a client that writes down what it is asked.
- *
- * The client below stands for lib/client: one float32 variable per name, a push adds to it when it
- * is waited for.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+/* worker.c -- the replica step loop against a client that writes down what it is asked. */
+#include "worker_client.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <semaphore.h>
+#include <math.h>
 #include <time.h>
-
-#include "collective.h"
-#include "create.h"
-#include "sumac/worker.h"
-
-#define ROWS 3
-
-struct sumac_variable {
-    const char *name;
-    enum sumac_dtype dtype;
-    float value;
-    uint32_t pushes;
-};
-
-struct sumac_push {
-    float gradient;
-    double weight;
-};
-
-struct sumac_pull {
-    const struct sumac_fetch *fetch;
-    size_t count;
-    float value; /* as it was when the pull began */
-};
-
-struct sumac_client {
-    char transcript[256];
-    struct sumac_variable variables[2];
-    struct sumac_push pushes[64];
-    uint32_t pushed, waited, under_way_most;
-    struct sumac_pull pull;
-    uint32_t pulls;
-    sem_t next_pull; /* posted by every pull but the first */
-    double last_weight;
-    bool earlier_pull;
-    size_t last_count;
-    enum sumac_status push_status; /* what the next wait for a push says */
-    enum sumac_status pull_status;
-};
-
-static void write_down(struct sumac_client *client, const char *word)
-{
-    strncat(client->transcript, word, sizeof client->transcript - strlen(client->transcript) - 1);
-}
-
-static struct sumac_client *the_client; /* waits name no client; set by each test's fixture */
-
-const char *sumac_variable_name(const struct sumac_variable *variable) { return variable->name; }
-enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
-{
-    return variable->dtype;
-}
-struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
-{
-    (void)variable;
-    return (struct sumac_shape){.extent = {ROWS}, .rank = 1};
-}
-
-enum sumac_status sumac_client_push(
-    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
-    const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error)
-{
-    (void)error;
-    write_down(client, "push ");
-    assert_int_equal(sumac_buffer_place(deltas[0].value.buffer).kind, SUMAC_PLACE_HOST);
-    *push = &client->pushes[client->pushed++];
-    (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
-    client->last_weight = options->weight;
-    client->earlier_pull = options->earlier_pull;
-    client->last_count = count;
-    assert_true(options->finishes_step);
-    const uint32_t under_way = client->pushed - client->waited;
-    if (under_way > client->under_way_most)
-        client->under_way_most = under_way;
-    return SUMAC_OK;
-}
-
-enum sumac_status
-sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error)
-{
-    (void)timeout_ms;
-    struct sumac_client *client = the_client;
-
-    write_down(client, "pushed ");
-    assert_ptr_equal(push, &client->pushes[client->waited]);
-    client->waited++;
-    const enum sumac_status status = client->push_status;
-    client->push_status = SUMAC_OK;
-    if (status != SUMAC_OK) {
-        if (error != NULL)
-            *error = (struct sumac_error){status, SUMAC_REASON_NON_FINITE, "refused"};
-        return status;
-    }
-    client->variables[0].value += push->gradient;
-    return SUMAC_OK;
-}
-
-enum sumac_status sumac_client_pull(
-    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
-    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
-{
-    (void)options, (void)error;
-    write_down(client, "pull ");
-    assert_int_equal(sumac_buffer_place(fetches[0].into.buffer).kind, SUMAC_PLACE_HOST);
-    client->pull = (struct sumac_pull){fetches, count, client->variables[0].value};
-    *pull = &client->pull;
-    if (client->pulls++ > 0)
-        sem_post(&client->next_pull);
-    return SUMAC_OK;
-}
-
-enum sumac_status
-sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error)
-{
-    (void)timeout_ms;
-    write_down(the_client, "pulled ");
-    const enum sumac_status status = the_client->pull_status;
-    the_client->pull_status = SUMAC_OK;
-    (void)error;
-    if (status != SUMAC_OK)
-        return status;
-    for (size_t i = 0; i < pull->count; i++)
-        for (uint32_t row = 0; row < ROWS; row++)
-            ((float *)sumac_tensor_data(&pull->fetch[i].into))[row] = pull->value;
-    return SUMAC_OK;
-}
-
-/* ---- the step under test: replica i's gradient is value + i + 1, its weight i + 1 */
-
-struct seen {
-    uint32_t runs[4];
-    float value[4];
-    uint64_t step[4];
-    enum sumac_status status; /* what replica 1 returns */
-    double weight;            /* of each replica; 0: id + 1; below 0: none */
-};
-
-static enum sumac_status observed_step(struct sumac_replica *replica)
-{
-    struct seen *seen = replica->user;
-    const float value = *(const float *)sumac_tensor_data(&replica->values[0]);
-
-    seen->runs[replica->id]++;
-    seen->value[replica->id] = value;
-    seen->step[replica->id] = replica->step;
-    float *gradient = sumac_tensor_data(&replica->gradients[0]);
-    for (uint32_t row = 0; row < ROWS; row++)
-        gradient[row] = value + (float)replica->id + 1;
-    replica->weight = seen->weight < 0 ? 0 : seen->weight > 0 ? seen->weight : replica->id + 1;
-    return replica->id == 1 ? seen->status : SUMAC_OK;
-}
-
-struct fixture {
-    struct sumac_client client;
-    struct sumac_variable *variables[2];
-    struct seen seen;
-    struct sumac_worker_options options;
-    struct sumac_error error;
-};
-
-static void prepare(struct fixture *fixture, uint32_t replicas)
-{
-    *fixture = (struct fixture){0};
-    fixture->client.variables[0] =
-        (struct sumac_variable){.name = "w", .dtype = SUMAC_FLOAT32, .value = 10};
-    fixture->client.variables[1] = (struct sumac_variable){.name = "n", .dtype = SUMAC_INT64};
-    for (int i = 0; i < 2; i++)
-        fixture->variables[i] = &fixture->client.variables[i];
-    sem_init(&fixture->client.next_pull, 0, 0);
-    the_client = &fixture->client;
-    fixture->options = (struct sumac_worker_options){
-        .client = &fixture->client,
-        .replicas = replicas,
-        .variables = fixture->variables,
-        .variable_count = 1,
-        .step = observed_step,
-        .user = &fixture->seen,
-    };
-}
-
-static struct sumac_worker *created(struct fixture *fixture)
-{
-    struct sumac_worker *worker = NULL;
-
-    assert_int_equal(sumac_worker_create(&fixture->options, &worker, &fixture->error), SUMAC_OK);
-    return worker;
-}
 
 static void a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once(void **state)
 {
@@ -519,8 +322,8 @@ static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void *
     fixture.options.variable_count = 2;
     struct sumac_worker *worker = NULL;
 
-    const enum sumac_status status =
-        sumac_worker_create(&fixture.options, &worker, &fixture.error); /* when */
+    /* when */
+    const enum sumac_status status = sumac_worker_create(&fixture.options, &worker, &fixture.error);
 
     assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
     assert_non_null(strstr(fixture.error.text, "of n cannot"));
@@ -571,22 +374,95 @@ static void replicas_left_out_are_those_of_the_environment(void **state)
     sumac_worker_destroy(worker);
 }
 
-static void options_that_say_too_little_or_too_much_are_refused(void **state)
+static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state)
 {
     (void)state;
-    struct fixture fixture;
-    struct sumac_worker *worker = NULL;
+    struct fixture fixture; /* given */
 
-    prepare(&fixture, SUMAC_REPLICAS_MAX + 1);
-    assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
+    prepare(&fixture, 2);
+    struct sumac_worker *worker = created(&fixture);
+    assert_null(sumac_worker_values(worker));
+
+    for (uint64_t step = 0; step < 3; step++) {
+        assert_int_equal(sumac_worker_steps(worker), step);
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+        assert_int_equal(fixture.seen.step[0], step);                /* then */
+        assert_int_equal(fixture.seen.step[1], step);
+    }
+    assert_non_null(sumac_worker_values(worker));
+    sumac_worker_destroy(worker);
+}
+
+static void a_weight_that_is_no_count_is_refused_by_its_replica(void **state)
+{
+    (void)state;
+    static const double odd[] = {-1, NAN, INFINITY};
+
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        struct fixture fixture; /* given */
+        prepare(&fixture, 2);
+        fixture.seen.odd_weight = odd[i];
+        struct sumac_worker *worker = created(&fixture);
+
+        const enum sumac_status status = sumac_worker_step(worker, &fixture.error); /* when */
+
+        assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
+        assert_non_null(strstr(fixture.error.text, "replica 1 gave its step the weight "));
+        assert_int_equal(fixture.client.pushed, 0);
+        sumac_worker_destroy(worker);
+    }
+}
+
+static void a_sum_needs_no_weight(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 2);
+    fixture.options.reduce = SUMAC_REDUCE_SUM;
+    fixture.seen.weight = -1;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    assert_true(fixture.client.pushes[0].gradient == 11 + 12); /* then */
+    sumac_worker_destroy(worker);
+}
+
+/* Of one push the ps itself lets the pull wait for the one before it. */
+static void a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps(void **state)
+{
+    (void)state;
+    for (uint32_t ahead = 1; ahead < 3; ahead++) {
+        struct fixture fixture; /* given */
+        prepare(&fixture, 1);
+        fixture.options.pushes_in_flight = ahead;
+        struct sumac_worker *worker = created(&fixture);
+
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+        assert_int_equal(fixture.client.without_own_pushes, ahead > 1); /* then */
+        sumac_worker_destroy(worker);
+    }
+}
+
+/* Values that were asked for before the push that is too long ago is over would be without it. */
+static void a_step_sees_all_own_pushes_but_the_last_few(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
     prepare(&fixture, 1);
-    fixture.options.step = NULL;
-    assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
-    prepare(&fixture, 1);
-    fixture.options.pushes_in_flight = SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX + 1;
-    assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
-    assert_null(worker);
-    sumac_worker_destroy(NULL);
+    fixture.options.pushes_in_flight = 2;
+    struct sumac_worker *worker = created(&fixture);
+
+    for (int i = 0; i < 3; i++) /* when */
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+    assert_string_equal(/* then: the fourth step's values have the first push */
+                        fixture.client.transcript,
+                        "pull pulled pull pulled push pull pulled push pushed pull pulled push ");
+    sumac_worker_destroy(worker);
 }
 
 int main(void)
@@ -607,7 +483,11 @@ int main(void)
         cmocka_unit_test(a_mean_of_integers_is_refused_at_creation_naming_the_variable),
         cmocka_unit_test(variables_beyond_pushed_count_are_pulled_only),
         cmocka_unit_test(replicas_left_out_are_those_of_the_environment),
-        cmocka_unit_test(options_that_say_too_little_or_too_much_are_refused),
+        cmocka_unit_test(steps_are_counted_from_0_and_each_replica_is_told_which),
+        cmocka_unit_test(a_weight_that_is_no_count_is_refused_by_its_replica),
+        cmocka_unit_test(a_sum_needs_no_weight),
+        cmocka_unit_test(a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps),
+        cmocka_unit_test(a_step_sees_all_own_pushes_but_the_last_few),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(worker USES worker)
+sumac_unit_test(worker_ends USES worker)
+target_link_options(unit_worker_ends PRIVATE -Wl,--wrap=free) # sees whether what is late is freed

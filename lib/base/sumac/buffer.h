@@ -35,8 +35,8 @@ sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
  * reference goes. A zeroed place is the host's.
  * Borrows  data until then.
  * Gives    *buffer; release with sumac_buffer_unref.
- * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then. INVALID_ARGUMENT: bytes of
- *          no memory, a place that is none.
+ * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then. INVALID_ARGUMENT: `data` is
+ *          NULL and `bytes` is not 0, or there is no such place.
  * Threads  any; `release` runs on the thread of the last unref. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
@@ -47,8 +47,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
 SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
 SUMAC_API void sumac_buffer_unref(struct sumac_buffer *buffer);
 
-/* The first byte (of a device's memory: its address there), how many there are, and where; of NULL:
- * none, on the host.
+/* The first byte (in a device's memory: its address there), how many there are, and where. For NULL
+ * there are none, on the host.
  * Lends    the bytes, until the last unref.
  * Threads  any. */
 SUMAC_API void *sumac_buffer_data(const struct sumac_buffer *buffer);

@@ -5,9 +5,9 @@
  * proto/sumac/v1/types.proto, the same numbers) tells the remedy apart where one code has several.
  * An error carries both with a sentence that names the peer, the variable, the shape.
  *
- * Of every function of the library: a pointer that is needed and is NULL, an enumerator that is
- * none, a number out of its range is INVALID_ARGUMENT, and a function without a status gives NULL,
- * 0 or false then. NULL will do wherever that is said.
+ * For every function of the library: NULL where a pointer is needed, a number that is no enumerator
+ * and a number out of its range are INVALID_ARGUMENT, and a function without a status returns NULL,
+ * 0 or false. Where NULL is allowed, the comment says so.
  */
 #ifndef SUMAC_STATUS_H
 #define SUMAC_STATUS_H

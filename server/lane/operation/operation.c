@@ -40,9 +40,10 @@ bool lane_operation_is_any(const struct lane *lane)
     return lane->turns->operations.first != NULL;
 }
 
-const struct shard *lane_operation_blocking(const struct lane_part *part)
+const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part)
 {
-    for (uint32_t i = 0; i < part->entry_count; i++) {
+    for (uint32_t i = 0; i < part->entry_count && lane_operation_is_any(lane); i++) {
+        lane_part_fetch_ahead(part, i);
         if (is_busy(part->entries[i].shard))
             return part->entries[i].shard;
     }
@@ -79,6 +80,7 @@ static void complete_part(struct lane *lane, struct lane_part *part)
     lane->work += part->entry_count / ENTRIES_PER_WORK;
     for (uint32_t i = 0; i < part->run_count; i++) {
         const struct run *run = &part->runs[i];
+        lane_part_fetch_ahead(part, run->entry);
         if (part->entries[run->entry].shard->unassigned != NULL)
             note_assigned(lane, part, run);
     }
@@ -232,6 +234,7 @@ static void enlist(struct lane *lane, struct operation *operation)
     for (struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
+            lane_part_fetch_ahead(part, i);
             struct shard_work *work = work_of(part->entries[i].shard);
             assert(work->busy.operation == NULL || work->busy.operation == operation);
             work->busy.operation = operation;
@@ -245,8 +248,10 @@ static void strike_off(struct lane *lane, struct operation *operation)
     LIST_REMOVE(&lane->turns->operations, operation, in_lane);
     for (struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
-        for (uint32_t i = 0; i < part->entry_count; i++)
+        for (uint32_t i = 0; i < part->entry_count; i++) {
+            lane_part_fetch_ahead(part, i);
             work_of(part->entries[i].shard)->busy.operation = NULL;
+        }
     }
     release_held(lane, operation->held, &operation->held_count);
     give_arrays_back(lane, operation);
@@ -256,7 +261,6 @@ void lane_operation_add(struct operation *operation, struct lane_part *part)
 {
     assert(operation->state == OPERATION_OVER);
     assert(part->state == PART_APPLYING);
-    assert(lane_operation_blocking(part) == NULL);
     LIST_APPEND(&operation->parts, part, in_operation);
 }
 
@@ -279,7 +283,7 @@ static bool is_small(struct lane *lane, const struct operation *operation)
     }
     if (bytes > lane->config.inline_bytes || runs > RUNS_INLINE_MAX)
         return false;
-    lane->work += bytes / WORK_VECTOR_BYTES + runs;
+    lane->work += bytes / WORK_VECTOR_BYTES + WORK_OF_A_RUN * runs;
     return true;
 }
 

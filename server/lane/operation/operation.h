@@ -44,7 +44,7 @@ void lane_turn_describe_wait(
     const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes);
 
 /* A shard of the part for which vector work of another operation goes on, or NULL. */
-const struct shard *lane_operation_blocking(const struct lane_part *part);
+const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part);
 void lane_operation_drop_all(struct lane *lane);
 /* Is vector work out, or stalled? */
 bool lane_operation_is_any(const struct lane *lane);

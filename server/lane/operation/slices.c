@@ -195,6 +195,23 @@ static bool cut_block(
     return true;
 }
 
+static struct shard *shard_of(const struct lane_part *part, uint32_t run)
+{
+    return part->entries[part->runs[run].entry].shard;
+}
+
+/* Shards of thousands of runs, and their blocks, lie anywhere: the shards of those far ahead come,
+ * the lists of those nearer, the blocks of the nearest. */
+STORE_FETCHES
+static inline void fetch_ahead(const struct lane_part *part, uint32_t run)
+{
+    if (part->run_count - run <= 3 * STORE_BLOCKS_AHEAD)
+        return;
+    store_shard_soon(shard_of(part, run + 3 * STORE_BLOCKS_AHEAD));
+    store_list_comes(shard_of(part, run + 2 * STORE_BLOCKS_AHEAD));
+    store_block_comes(shard_of(part, run + STORE_BLOCKS_AHEAD));
+}
+
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation)
 {
     assert(batch->capacity >= SLICES_PER_BLOCK_MAX);
@@ -208,8 +225,12 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
             continue;
         }
         const struct run *run = &part->runs[operation->run];
-        if (batch->number != 0 && depends(batch, part, run, operation->byte))
+        if (batch->number != 0 && (depends(batch, part, run, operation->byte) ||
+                                   (!lane_has_time(lane) && batch->count > 0)))
             return;
+        fetch_ahead(part, operation->run);
+        if (batch->number != 0)
+            lane->work += WORK_OF_A_RUN;
         part->entries[run->entry].counted |= lane_run_function(part, run)->counts_steps;
         const struct update_slice prepared = prepare(part, run);
         while (operation->byte < run->bytes) {

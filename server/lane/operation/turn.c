@@ -108,7 +108,7 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     assert(is_committed(session, part));
     const bool voided =
         part->state == PART_VOID || lane_voided_find(session, part->sequence) != NULL;
-    if (!voided && lane_operation_blocking(part) != NULL) {
+    if (!voided && lane_operation_blocking(lane, part) != NULL) {
         wait_in_line(lane, session);
         return false;
     }
@@ -259,9 +259,21 @@ const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t s
         return "has not arrived";
     if (part->state == PART_APPLYING)
         return "is being applied";
+    if (part->state == PART_VOID && sequence > session->commit_through && !part->eager)
+        return "was refused and is not committed";
     if (sequence > session->commit_through && !part->eager)
         return "is staged and not committed";
     return "waits for its turn";
+}
+
+/* "": it was not, or nobody is there any more to be told. */
+static const char *why_refused(const struct lane_part *part)
+{
+    const struct voided *voided =
+        part->state == PART_VOID ? lane_voided_find(part->session, part->sequence) : NULL;
+
+    assert(part->state != PART_REFUSED); /* that one has no place yet */
+    return voided == NULL || voided->refusal == NULL ? "" : voided->refusal->error.text;
 }
 
 void lane_turn_describe_wait(
@@ -273,23 +285,25 @@ void lane_turn_describe_wait(
 
     const uint64_t sequence = part->sequence, previous = part->previous;
     const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
-    const struct shard *busy = lane_operation_blocking(part);
+    const struct shard *busy = lane_operation_blocking(lane, part);
+    const char *const here = part->state == PART_VOID ? "was refused" : "is staged";
+    const char *const why = why_refused(part);
 
+    assert(part->state != PART_APPLYING);
     if (before_is_here && !is_committed(session, part))
         (void)text_print_line(
             text, text_bytes,
             "push %" PRIu64
-            " of %s is staged on ps %u and waits for its commit: its client has not heard "
-            "from all ps that it concerns, or has stopped; last heard from %s ago",
-            sequence, session->task, lane->index, silent.text);
+            " of %s %s on ps %u and waits for its commit: its client has not heard from all "
+            "ps that it concerns, or has stopped; last heard from %s ago%s%s",
+            sequence, session->task, here, lane->index, silent.text,
+            *why == 0 ? "" : "; refused: ", why);
     else if (!is_next)
         (void)text_print_line(
             text, text_bytes,
-            "push %" PRIu64 " of %s is staged on ps %u and waits for push %" PRIu64
-            " before it, whose part "
-            "there "
-            "%s; its mark is %" PRIu64 ", last heard from %s ago",
-            sequence, session->task, lane->index, previous,
+            "push %" PRIu64 " of %s %s on ps %u and waits for push %" PRIu64
+            " before it, whose part there %s; its mark is %" PRIu64 ", last heard from %s ago",
+            sequence, session->task, here, lane->index, previous,
             lane_turn_whereabouts(session, part->previous), session->mark, silent.text);
     else
         (void)text_print_line(

@@ -83,12 +83,10 @@ void lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "push %" PRIu64 ": ps %u holds %" PRIu64 " bytes for pushes and pulls, of at most %" PRIu64
-        " (its "
-        "--staging-max, "
-        "--pulls-max and what it keeps for sessions), though those that it has take %" PRIu64
-        ": the rest "
-        "lies between small pieces and serves others of their sizes only; push again later, or "
-        "start the ps with a larger --staging-max",
+        " (its --staging-max, --pulls-max and what it keeps for sessions), though those that it "
+        "has take %" PRIu64
+        ": the rest lies between small pieces and serves others of their sizes only; push again "
+        "later, or start the ps with a larger --staging-max",
         part->sequence, lane->index, pool->held_bytes, pool->held_bytes_max,
         (lane->staged_bytes + lane->pull_bytes));
 }
@@ -123,8 +121,8 @@ static void read_functions(struct lane *lane, struct lane_part *part, const wire
             lane_part_refuse_as(lane, part, &error);
             return;
         }
-        read->given.set =
-            0; /* the rest are defaults, and those of a variable's own function come first */
+        /* the rest are defaults, and those of a variable's own function come first */
+        read->given.set = 0;
         for (size_t j = 0; j < given->n_hyperparameters; j++)
             read->given.set |= 1u << given->hyperparameters[j]->name;
     }
@@ -149,12 +147,11 @@ void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t b
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " takes %" PRIu64 " bytes of staging on ps %u so far, beside %" PRIu64
-        " of parts that are not "
-        "done there and %" PRIu64 " of answers that were not read; the session's grant is %" PRIu64
-        " bytes "
-        "(%" PRIu64 " MiB; " WIRE_COST_TEXT
-        "): push less at once, or start the ps with a --staging-max of "
-        "%" PRIu64 "M, or with less than its --sessions-max %u",
+        " of parts that are not done there and %" PRIu64
+        " of answers that were not read; the session's grant is %" PRIu64 " bytes (%" PRIu64
+        " MiB; " WIRE_COST_TEXT
+        "): push less at once, or start the ps with a --staging-max of %" PRIu64
+        "M, or with less than its --sessions-max %u",
         part->sequence, own, lane->index, others, session->answer_bytes, grant, (grant >> 20),
         (((own >> 20) + 1) * lane->config.sessions_max), lane->config.sessions_max);
     lane_part_expected(part, "%" PRIu64, (grant > others ? grant - others : 0));
@@ -273,8 +270,10 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
         else
             free_chunk(lane, chunk);
     }
-    for (uint32_t i = 0; i < part->entry_count; i++)
+    for (uint32_t i = 0; i < part->entry_count; i++) {
+        lane_part_fetch_ahead(part, i);
         store_let_go(&lane->store, part->entries[i].shard);
+    }
     sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
     sized_pool_give(&lane->bytes, part->runs, part->run_capacity * sizeof *part->runs);
     sized_pool_give(&lane->bytes, part->functions, part->function_count * sizeof *part->functions);
@@ -484,15 +483,18 @@ const struct update_function *lane_run_function(const struct lane_part *part, co
                               : part->functions[run->function - 1].function;
 }
 
-/* A function with slots takes whole shards or whole rows. Pieces that continue each other are one
- * run by now. */
-static bool check_rows(struct lane *lane, struct lane_part *part, const struct run *run)
+/* Pieces that continue each other are one run by now. */
+bool lane_part_check_run(struct lane *lane, struct lane_part *part)
 {
+    const struct run *run = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
+
+    if (run == NULL || lane_run_function(part, run)->slot_count == 0)
+        return true;
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;
     const struct update_function *function = lane_run_function(part, run);
 
-    assert(function->slot_count > 0);
+    assert(run->bytes > 0);
     if (run->bytes == shard->bytes)
         return true;
     if (run->offset % shard->row_bytes == 0 && run->bytes % shard->row_bytes == 0)
@@ -501,8 +503,7 @@ static bool check_rows(struct lane *lane, struct lane_part *part, const struct r
     lane_part_refuse(
         lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WHOLE_SHARD,
         "variable %s: %s keeps slots and takes whole shards or whole rows of %" PRIu64
-        " bytes, given "
-        "%" PRIu64 " bytes at %" PRIu64,
+        " bytes, given %" PRIu64 " bytes at %" PRIu64,
         variable->name, function->name, shard->row_bytes, bytes, offset);
     lane_part_given(part, "%" PRIu64 " bytes at %" PRIu64, bytes, offset);
     return false;
@@ -527,15 +528,10 @@ void lane_part_check_whole(struct lane *lane, struct lane_part *part)
             lane_part_refuse(
                 lane, part, SUMAC_DATA_LOSS, SUMAC_REASON_MALFORMED,
                 "push %" PRIu64 ": the payload that reached ps %u has XXH3 checksum %016" PRIx64
-                ", sent was "
-                "%016" PRIx64,
+                ", sent was %016" PRIx64,
                 part->sequence, lane->index, sum, part->checksum);
             return;
         }
     }
-    for (uint32_t i = 0; i < part->run_count; i++) {
-        const struct run *run = &part->runs[i];
-        if (lane_run_function(part, run)->slot_count > 0 && !check_rows(lane, part, run))
-            return;
-    }
+    (void)lane_part_check_run(lane, part);
 }

@@ -139,6 +139,14 @@ _Static_assert(sizeof(struct part_function) * 9 / 8 <= WIRE_FUNCTION_COST_BYTES,
 bool lane_part_init(struct lane *lane);
 void lane_part_deinit(struct lane *lane);
 
+/* Its shards are looked at one after the other, and this one is next. */
+STORE_FETCHES
+static inline void lane_part_fetch_ahead(const struct lane_part *part, uint32_t entry)
+{
+    if (part->entry_count - entry > STORE_SHARDS_AHEAD)
+        store_shard_soon(part->entries[entry + STORE_SHARDS_AHEAD].shard);
+}
+
 /* part.c: one part being received */
 /* In that state. NULL: no memory. */
 struct lane_part *lane_part_create(
@@ -176,7 +184,10 @@ void lane_part_expected(struct lane_part *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void lane_part_given(struct lane_part *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The whole part is here: are its runs and its checksum as they should be? */
+/* Its last run goes on no more. False: its function keeps slots, and takes whole shards or whole
+ * rows; the part is refused. */
+bool lane_part_check_run(struct lane *lane, struct lane_part *part);
+/* The whole part is here: are its last run and its checksum as they should be? */
 void lane_part_check_whole(struct lane *lane, struct lane_part *part);
 /* The last one that is staged or refused up to that sequence; NULL: none. */
 struct lane_part *lane_session_part_before(struct lane_session *session, uint64_t sequence);

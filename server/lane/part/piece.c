@@ -54,6 +54,7 @@ grown(struct lane *lane, void *array, uint32_t count, uint32_t *capacity, size_t
 static void mark_again(struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count; i++) {
+        lane_part_fetch_ahead(part, i);
         assert(part->entries[i].shard->users > 0);
         struct shard_touch *touch = touch_of(part->entries[i].shard);
         touch->by = part->number;
@@ -119,8 +120,7 @@ static struct shard *find_shard(struct lane *lane, struct lane_part *part, const
         lane_part_refuse(
             lane, part, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
             "push %" PRIu64 ": ps %u has no shard %" PRIu64
-            ": the variable was deleted, or its layout is "
-            "another",
+            ": the variable was deleted, or its layout is another",
             part->sequence, lane->index, piece->shard_id);
         lane_part_given(part, "%" PRIu64, piece->shard_id);
         return NULL;
@@ -129,8 +129,7 @@ static struct shard *find_shard(struct lane *lane, struct lane_part *part, const
         lane_part_refuse(
             lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
             "variable %s: a piece for layout %u of shard %" PRIu64
-            ", the present layout is %u: list it "
-            "again",
+            ", the present layout is %u: list it again",
             shard->variable->name, piece->layout_epoch, shard->id, shard->layout_epoch);
         lane_part_expected(part, "%u", shard->layout_epoch);
         lane_part_given(part, "%u", piece->layout_epoch);
@@ -271,6 +270,8 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
         return no_memory(lane, part);
     if (piece->bytes == 0)
         return NULL; /* a run is never empty: it would have no place in the chunks */
+    if (!lane_part_check_run(lane, part))
+        return NULL;
     if (part->run_count == part->run_capacity) {
         struct run *runs =
             grown(lane, part->runs, part->run_count, &part->run_capacity, sizeof *runs);

@@ -64,20 +64,6 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
     return answer;
 }
 
-static void remove_answer(struct lane *lane, struct lane_stream *stream, struct answer *answer)
-{
-    assert(stream->session->answer_bytes >= answer->room_bytes);
-    assert(lane->staged_bytes >= answer->room_bytes);
-    assert(stream->answer_count > 0);
-    LIST_REMOVE(&stream->answers, answer, in_stream);
-    stream->answer_count--;
-    stream->session->answer_bytes -= answer->room_bytes;
-    lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
-    sized_pool_give(
-        &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);
-    sized_pool_give(&lane->bytes, answer, sizeof *answer);
-}
-
 void lane_answer_staged(
     struct lane *lane, struct lane_session *session, const struct lane_part *part)
 {
@@ -152,15 +138,6 @@ void lane_answer_closed(struct lane *lane, struct lane_session *session)
     if (session->push_stream == NULL)
         return;
     lane_stream_owe(lane, session->push_stream, DUE_CLOSED);
-}
-
-void lane_answers_drop(struct lane *lane, struct lane_stream *stream)
-{
-    while (stream->answers.first != NULL) {
-        struct answer *answer = stream->answers.first;
-        remove_answer(lane, stream, answer);
-    }
-    assert(stream->answer_count == 0);
 }
 
 static wire_closed *make_closed(struct lane *lane, const struct lane_session *session)
@@ -290,7 +267,7 @@ static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer
         if (!is_put)
             break;
         bytes += 32 + answer->version_count * 10; /* a varint of 64 bits has ten */
-        remove_answer(lane, stream, answer);
+        lane_answer_remove(lane, stream, answer);
     }
     assert((stream->answers.first == NULL) == (stream->answer_count == 0));
 }

@@ -65,13 +65,10 @@ struct lane_stream {
 bool lane_peer_init(struct lane *lane);
 void lane_peer_deinit(struct lane *lane);
 
-/* stream.c: streams, what is said on them first, and their end */
-void lane_stream_opened(struct lane *lane, const struct lane_event *event);
+/* stream.c: a stream's life and its end */
 void lane_stream_writable(struct lane *lane, const struct lane_event *event);
 void lane_stream_closed(struct lane *lane, struct lane_stream *stream);
 struct lane_stream *lane_stream_find(const struct lane *lane, uint64_t id);
-/* Has the stream said hello, now or before, once? False: it was closed. */
-bool lane_stream_greeted(struct lane *lane, struct lane_stream *stream, const wire_hello *hello);
 /* Look after it at the end of the step. */
 void lane_stream_attend(struct lane *lane, struct lane_stream *stream);
 /* That is to be said on it, too. */
@@ -82,6 +79,16 @@ void lane_stream_fail(
     enum sumac_reason reason, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* From here on it delivers nothing, and what it was delivering is dropped. */
 void lane_stream_end(struct lane *lane, struct lane_stream *stream);
+void lane_answers_drop(struct lane *lane, struct lane_stream *stream);
+void lane_place_leave(struct lane *lane, struct lane_stream *stream);
+
+/* hello.c: whose a stream is */
+void lane_stream_opened(struct lane *lane, const struct lane_event *event);
+/* Of a message that says hello, or is the stream's first: it is to say hello there, and nowhere
+ * else. False: the stream was closed. */
+bool lane_stream_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello);
+
+/* greeting.c: what a hello is answered with; NULL: no memory */
 wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream);
 
 /* places.c: how many streams there may be of each sort */
@@ -92,7 +99,6 @@ uint32_t lane_place_share(const struct lane *lane);
 bool lane_place_take(struct lane *lane, struct lane_stream *stream);
 /* Its session is no longer open. */
 void lane_place_estrange(struct lane *lane, struct lane_stream *stream);
-void lane_place_leave(struct lane *lane, struct lane_stream *stream);
 void lane_place_tick(struct lane *lane);
 uint64_t lane_place_due_us(const struct lane *lane);
 /* Nobody was listened to for so long. */
@@ -109,7 +115,6 @@ void lane_answers_refused_again(struct lane *lane, struct lane_session *session)
 void lane_answer_done(
     struct lane *lane, struct lane_session *session, const struct lane_part *part, bool voided);
 void lane_answer_closed(struct lane *lane, struct lane_session *session);
-void lane_answers_drop(struct lane *lane, struct lane_stream *stream);
 void lane_answers_flush(struct lane *lane, struct lane_stream *stream);
 
 /* session.c: what a ps knows of one session */
@@ -141,6 +146,5 @@ void lane_reports_assigned_again(struct lane *lane);
 /* The sessions heard from since the last time. */
 void lane_reports_renew(struct lane *lane);
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream);
-void lane_reports_drop(struct lane *lane, struct lane_stream *stream);
 
 #endif

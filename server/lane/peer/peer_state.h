@@ -43,4 +43,7 @@ struct peers {
     uint64_t renew_due_us;
 };
 
+/* stream.c: it is out, or dropped, and takes nothing of its session's grant */
+void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct answer *answer);
+
 #endif

@@ -42,14 +42,6 @@ static void link_stranger(struct lane *lane, struct lane_stream *stream)
     lane->peers->stranger_count++;
 }
 
-static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
-{
-    assert(lane->peers->stranger_count > 0);
-    assert(stream->place == PLACE_STRANGER);
-    LIST_REMOVE(&lane->peers->strangers, stream, among_strangers);
-    lane->peers->stranger_count--;
-}
-
 void lane_place_enter(struct lane *lane, struct lane_stream *stream)
 {
     const uint32_t strangers_max = lane->config.streams_max / 4;
@@ -64,27 +56,6 @@ void lane_place_enter(struct lane *lane, struct lane_stream *stream)
     link_stranger(lane, stream);
 }
 
-void lane_place_leave(struct lane *lane, struct lane_stream *stream)
-{
-    switch (stream->place) {
-    case PLACE_NONE:
-    case PLACE_COORDINATOR:
-        break;
-    case PLACE_STRANGER:
-        unlink_stranger(lane, stream);
-        break;
-    case PLACE_READER:
-        assert(lane->peers->reader_streams > 0);
-        lane->peers->reader_streams--;
-        break;
-    case PLACE_SESSION:
-        assert(stream->session->stream_count > 0);
-        stream->session->stream_count--;
-        break;
-    }
-    stream->place = PLACE_NONE;
-}
-
 static bool take_reader(struct lane *lane, struct lane_stream *stream)
 {
     const uint32_t readers_max = lane->config.streams_max / 2;
@@ -94,8 +65,7 @@ static bool take_reader(struct lane *lane, struct lane_stream *stream)
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%u streams of readers without a session are open on ps %u, the most that are served: "
-            "try "
-            "again later",
+            "try again later",
             lane->peers->reader_streams, lane->index);
         return false;
     }
@@ -126,8 +96,7 @@ static bool take_session(struct lane *lane, struct lane_stream *stream)
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "session %s has %u streams open on ps %u, the most that it may have: close some, or "
-            "try "
-            "again later",
+            "try again later",
             session->task, session->stream_count, lane->index);
         return false;
     }

@@ -35,27 +35,16 @@ static struct report *make(struct lane *lane, uint64_t number)
     return report;
 }
 
-static void free_report(struct lane *lane, struct report *report)
-{
-    pool_give(&lane->peers->reports, report);
-}
-
-static wire_peer_report message_of(const struct lane *lane, uint64_t answers)
-{
-    wire_peer_report message = WIRE_PEER_REPORT_INIT;
-
-    message.answers = answers;
-    message.ps_incarnation = lane->config.incarnation;
-    message.epoch = lane->epoch;
-    return message;
-}
-
 static wire_peer_report *new_message(struct lane *lane, uint64_t answers)
 {
     wire_peer_report *message = arena_take(&lane->arena, sizeof *message);
 
-    if (message != NULL)
-        *message = message_of(lane, answers);
+    if (message == NULL)
+        return NULL;
+    *message = (wire_peer_report)WIRE_PEER_REPORT_INIT;
+    message->answers = answers;
+    message->ps_incarnation = lane->config.incarnation;
+    message->epoch = lane->epoch;
     return message;
 }
 
@@ -85,29 +74,21 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     return true;
 }
 
-/* What needs no memory; the texts and numbers are the report's own. */
-static void fill_in(struct report *report, wire_peer_report *message)
-{
-    message->status = (uint32_t)report->error.status;
-    message->reason = (Sumac__V1__Reason)report->error.reason;
-    message->message = report->error.text;
-    message->clock = report->clock;
-    message->assigned = &report->assigned;
-    message->n_assigned = report->assigned != 0;
-}
-
-/* Outlives the report. */
-static wire_peer_report *pack(struct lane *lane, struct report *report)
+/* Outlives the report. NULL: no memory. */
+static wire_peer_report *pack(struct lane *lane, const struct report *report)
 {
     wire_peer_report *message = new_message(lane, report->answers);
     uint64_t *assigned = arena_take(&lane->arena, sizeof *assigned);
 
     if (message == NULL || assigned == NULL)
         return NULL;
-    fill_in(report, message);
+    message->status = (uint32_t)report->error.status;
+    message->reason = (Sumac__V1__Reason)report->error.reason;
     message->message = out_text(&lane->out, "%s", report->error.text);
+    message->clock = report->clock;
     *assigned = report->assigned;
     message->assigned = assigned;
+    message->n_assigned = report->assigned != 0;
     if (report->is_close && !pack_close(lane, report, message))
         return NULL;
     return message;
@@ -120,12 +101,6 @@ static void put_in_line(struct lane *lane, struct lane_stream *stream, struct re
     lane_stream_attend(lane, stream);
 }
 
-static void submit(struct lane *lane, struct report *report)
-{
-    assert(lane->coordinator != NULL);
-    put_in_line(lane, lane->coordinator, report);
-}
-
 void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_error *error)
 {
     struct report *report = make(lane, number);
@@ -134,7 +109,7 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
         return;
     if (error != NULL)
         report->error = *error;
-    submit(lane, report);
+    put_in_line(lane, lane->coordinator, report);
 }
 
 void lane_report_refusal(
@@ -168,7 +143,7 @@ void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
     if (report == NULL)
         return;
     report->clock = clock;
-    submit(lane, report);
+    put_in_line(lane, lane->coordinator, report);
 }
 
 void lane_report_close(struct lane *lane, struct lane_session *session)
@@ -180,7 +155,7 @@ void lane_report_close(struct lane *lane, struct lane_session *session)
     report->is_close = true;
     memcpy(report->session_id, session->id, sizeof report->session_id);
     report->commit_through = session->commit_through;
-    submit(lane, report);
+    put_in_line(lane, lane->coordinator, report);
     session->close_number = 0;
 }
 
@@ -205,7 +180,7 @@ void lane_report_assigned(struct lane *lane, const struct variable *variable)
     if (report == NULL)
         return;
     report->assigned = variable->id;
-    submit(lane, report);
+    put_in_line(lane, lane->coordinator, report);
 }
 
 void lane_reports_assigned_again(struct lane *lane)
@@ -298,14 +273,5 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
     send(lane, stream, message);
     stream->due = 0; /* any report is a sign of life */
     LIST_REMOVE(&stream->reports, report, in_stream);
-    free_report(lane, report);
-}
-
-void lane_reports_drop(struct lane *lane, struct lane_stream *stream)
-{
-    while (stream->reports.first != NULL) {
-        struct report *report = stream->reports.first;
-        LIST_REMOVE(&stream->reports, report, in_stream);
-        free_report(lane, report);
-    }
+    pool_give(&lane->peers->reports, report);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c -- streams: what is said on them first, which of a session's counts, and their end. */
+/* stream.c -- a stream's life and its end. What hangs on it goes with it, at once: its place, its
+ * answers and reports, the part that it was bringing. So the other files of this room may end one,
+ * and this one needs none of them. */
 #include "peer_state.h"
 
 #include <assert.h>
@@ -40,27 +42,6 @@ bool lane_stream_has_pulls(const struct lane *lane, uint64_t id)
     return stream != NULL && stream->pulls.first != NULL;
 }
 
-void lane_stream_opened(struct lane *lane, const struct lane_event *event)
-{
-    struct lane_stream *stream = pool_take(&lane->peers->streams);
-
-    assert(event->stream != 0);
-    assert(lane_stream_find(lane, event->stream) == NULL);
-    if (stream == NULL || !id_map_put(&lane->peers->by_id, event->stream, stream)) {
-        pool_give(&lane->peers->streams, stream);
-        struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_CLOSE_STREAM);
-        effect->stream = event->stream;
-        (void)fail(
-            &effect->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for another stream", lane->index);
-        return;
-    }
-    stream->id = event->stream;
-    stream->kind = event->stream_kind;
-    LIST_PREPEND(&lane->streams, stream, in_lane);
-    lane_place_enter(lane, stream);
-}
-
 void lane_stream_attend(struct lane *lane, struct lane_stream *stream)
 {
     assert(stream->id != 0);
@@ -87,6 +68,69 @@ void lane_stream_writable(struct lane *lane, const struct lane_event *event)
     lane_stream_attend(lane, stream);
 }
 
+/* ---- what hangs on it ---- */
+
+void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct answer *answer)
+{
+    assert(stream->session->answer_bytes >= answer->room_bytes);
+    assert(lane->staged_bytes >= answer->room_bytes);
+    assert(stream->answer_count > 0);
+    LIST_REMOVE(&stream->answers, answer, in_stream);
+    stream->answer_count--;
+    stream->session->answer_bytes -= answer->room_bytes;
+    lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
+    sized_pool_give(
+        &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);
+    sized_pool_give(&lane->bytes, answer, sizeof *answer);
+}
+
+void lane_answers_drop(struct lane *lane, struct lane_stream *stream)
+{
+    while (stream->answers.first != NULL)
+        lane_answer_remove(lane, stream, stream->answers.first);
+    assert(stream->answer_count == 0);
+}
+
+static void drop_reports(struct lane *lane, struct lane_stream *stream)
+{
+    while (stream->reports.first != NULL) {
+        struct report *report = stream->reports.first;
+        LIST_REMOVE(&stream->reports, report, in_stream);
+        pool_give(&lane->peers->reports, report);
+    }
+}
+
+static void unlink_stranger(struct lane *lane, struct lane_stream *stream)
+{
+    assert(lane->peers->stranger_count > 0);
+    assert(stream->place == PLACE_STRANGER);
+    LIST_REMOVE(&lane->peers->strangers, stream, among_strangers);
+    lane->peers->stranger_count--;
+}
+
+void lane_place_leave(struct lane *lane, struct lane_stream *stream)
+{
+    switch (stream->place) {
+    case PLACE_NONE:
+    case PLACE_COORDINATOR:
+        break;
+    case PLACE_STRANGER:
+        unlink_stranger(lane, stream);
+        break;
+    case PLACE_READER:
+        assert(lane->peers->reader_streams > 0);
+        lane->peers->reader_streams--;
+        break;
+    case PLACE_SESSION:
+        assert(stream->session->stream_count > 0);
+        stream->session->stream_count--;
+        break;
+    }
+    stream->place = PLACE_NONE;
+}
+
+/* ---- its end ---- */
+
 void lane_stream_end(struct lane *lane, struct lane_stream *stream)
 {
     if (stream->state == STREAM_ENDED)
@@ -108,7 +152,7 @@ void lane_stream_end(struct lane *lane, struct lane_stream *stream)
     if (stream->pulls.first != NULL) /* they are dropped when it is looked after */
         lane_stream_attend(lane, stream);
     lane_answers_drop(lane, stream);
-    lane_reports_drop(lane, stream);
+    drop_reports(lane, stream);
     assert(stream->place == PLACE_NONE);
     assert(stream->answer_count == 0);
     assert(stream->session == NULL || stream->session->push_stream != stream);
@@ -129,8 +173,7 @@ static void tell_broken(struct lane *lane, const struct lane_stream *stream)
     out_log(
         &lane->out,
         "ps %u: the push stream of %s, attempt %" PRIu64
-        ", broke; its lease ends in %s unless it is "
-        "heard from",
+        ", broke; its lease ends in %s unless it is heard from",
         lane->index, session->task, session->attempt, text_time_ms(lane->config.lease_ms).text);
 }
 
@@ -166,162 +209,4 @@ void lane_stream_fail(
     (void)text_print_line_values(effect->error.text, sizeof effect->error.text, format, arguments);
     va_end(arguments);
     lane_stream_end(lane, stream);
-}
-
-/* What clients go by. NULL: no memory. */
-static wire_limits *make_limits(struct lane *lane)
-{
-    wire_limits *limits = arena_take(&lane->arena, sizeof *limits);
-
-    assert(lane->config.sessions_max > 0);
-    if (limits == NULL)
-        return NULL;
-    *limits = (wire_limits)WIRE_LIMITS_INIT;
-    limits->parts_in_flight_max = lane->config.parts_per_session_max;
-    limits->voided_max = lane->config.voided_per_session_max;
-    limits->pieces_per_part_max = LANE_PIECES_PER_PART_MAX;
-    limits->functions_per_part_max = FUNCTIONS_PER_PART_MAX;
-    limits->pulls_per_stream_max = PULLS_PER_STREAM_MAX;
-    limits->pieces_per_pull_max = LANE_PIECES_PER_PART_MAX;
-    limits->message_bytes_max = WIRE_MESSAGE_BYTES_MAX;
-    limits->header_bytes_max = WIRE_HEADER_BYTES_MAX;
-    limits->pull_request_bytes_max = WIRE_PULL_BYTES_MAX;
-    limits->streams_per_session_max = lane_place_share(lane);
-    return limits;
-}
-
-wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream)
-{
-    wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);
-
-    assert(stream->state == STREAM_GREETED || stream->state == STREAM_STALE);
-    if (greeting == NULL)
-        return NULL;
-    *greeting = (wire_greeting)WIRE_GREETING_INIT;
-    greeting->epoch = lane->epoch;
-    greeting->ps_incarnation = lane->config.incarnation;
-    greeting->membership_epoch = lane->membership_epoch;
-    greeting->cluster_id = lane->cluster_id;
-    if (stream->kind == LANE_STREAM_PUSH)
-        greeting->staging_grant_bytes = lane->grant_bytes;
-    greeting->limits = make_limits(lane);
-    return greeting->limits == NULL ? NULL
-                                    : greeting; /* mark 0, nothing voided: the epoch began empty */
-}
-
-/* Of a session's push streams the one of the largest generation counts. False: this is not the
- * one. */
-static bool take_over(struct lane *lane, struct lane_stream *stream, struct lane_session *session)
-{
-    assert(stream->kind == LANE_STREAM_PUSH);
-    assert(stream->state == STREAM_GREETED);
-    if (!rule_holds(lane->config.broken, RULE_generation)) {
-        session->push_stream = stream;
-        return true;
-    }
-    if (session->has_generation && stream->generation <= session->generation) {
-        lane_stream_fail(
-            lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
-            "stream of generation %" PRIu64 ": session %s has had one of generation %" PRIu64
-            " on ps %u",
-            stream->generation, session->task, session->generation, lane->index);
-        return false;
-    }
-    if (session->push_stream != NULL)
-        lane_stream_fail(
-            lane, session->push_stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
-            "stream of generation %" PRIu64 ": one of generation %" PRIu64 " has taken its place",
-            session->generation, stream->generation);
-    session->push_stream = stream;
-    session->has_generation = true;
-    session->generation = stream->generation;
-    return true;
-}
-
-static bool check_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
-{
-    if (hello->protocol_version != WIRE_PROTOCOL_VERSION) {
-        lane_stream_fail(
-            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION,
-            "protocol version %u: ps %u speaks version %u", hello->protocol_version, lane->index,
-            WIRE_PROTOCOL_VERSION);
-        return false;
-    }
-    if (hello->cluster_id != 0 && lane->cluster_id != 0 && hello->cluster_id != lane->cluster_id) {
-        lane_stream_fail(
-            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "ps %u belongs to cluster %016" PRIx64 ", and this hello is meant for %016" PRIx64
-            "; check the addresses of job ps",
-            lane->index, lane->cluster_id, hello->cluster_id);
-        return false;
-    }
-    const bool reader = stream->kind == LANE_STREAM_PULL && hello->session_id.len == 0;
-    if (hello->session_id.len != 16 && !reader) {
-        lane_stream_fail(
-            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "hello: a session id has 16 bytes, given %zu", hello->session_id.len);
-        return false;
-    }
-    return true;
-}
-
-/* A reader may leave out what it does not know. */
-static bool
-is_stale(const struct lane *lane, const struct lane_stream *stream, const wire_hello *hello)
-{
-    const bool lax = stream->kind == LANE_STREAM_PULL;
-
-    if (hello->epoch != lane->epoch && !(lax && hello->epoch == 0))
-        return true;
-    return hello->ps_incarnation != lane->config.incarnation &&
-           !(lax && hello->ps_incarnation == 0);
-}
-
-/* hello's commit_through is not acted on: without the voided ones it would apply what must not be.
- * The commit follows. */
-static bool take_hello(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
-{
-    assert(stream->state == STREAM_SILENT);
-    if (!check_hello(lane, stream, hello))
-        return false;
-    const bool stale = is_stale(lane, stream, hello);
-    lane_stream_move(stream, stale ? STREAM_STALE : STREAM_GREETED);
-    lane_stream_owe(lane, stream, DUE_GREETING);
-    stream->generation = hello->generation;
-    if (stale || hello->session_id.len == 0)
-        return lane_place_take(lane, stream);
-    struct lane_session *session = lane_session_find(lane, hello->session_id.data);
-    if (session == NULL) {
-        if (stream->kind == LANE_STREAM_PUSH)
-            lane_stream_owe(lane, stream, DUE_REJOIN);
-        return lane_place_take(lane, stream);
-    }
-    if (stream->kind == LANE_STREAM_PUSH && !take_over(lane, stream, session))
-        return false;
-    stream->session = session;
-    if (!lane_place_take(lane, stream))
-        return false;
-    lane_session_heard(lane, session);
-    if (stream->kind != LANE_STREAM_PUSH)
-        return true;
-    lane_answers_refused_again(lane, session);
-    if (stream->state != STREAM_ENDED && session->closing)
-        lane_stream_owe(lane, stream, DUE_CLOSED);
-    return stream->state != STREAM_ENDED;
-}
-
-bool lane_stream_greeted(struct lane *lane, struct lane_stream *stream, const wire_hello *hello)
-{
-    const bool silent = stream->state == STREAM_SILENT;
-
-    assert(stream->state != STREAM_ENDED);
-    if (hello != NULL && silent)
-        return take_hello(lane, stream, hello);
-    if (hello != NULL || silent) {
-        lane_stream_fail(
-            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            hello != NULL ? "a second hello on one stream" : "the first message says no hello");
-        return false;
-    }
-    return true;
 }

@@ -248,8 +248,7 @@ static bool read_piece(
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STALE_LAYOUT,
             "variable %s: a piece for layout %u of shard %" PRIu64
-            ", the present layout is %u: list it "
-            "again",
+            ", the present layout is %u: list it again",
             variable->name, given->layout_epoch, shard->id, shard->layout_epoch);
         return false;
     }
@@ -306,6 +305,9 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
 
     assert(pull->error.status == SUMAC_OK);
     while (lane_pull_is_being_read(pull) && lane_has_time(lane)) {
+        if (pull->kept_count - pull->piece_count > 2 * STORE_SHARDS_AHEAD)
+            store_shard_far(
+                &lane->store, pull->pieces[pull->piece_count + 2 * STORE_SHARDS_AHEAD].shard_id);
         if (pull->kept_count - pull->piece_count > STORE_SHARDS_AHEAD)
             store_shard_comes(
                 &lane->store, pull->pieces[pull->piece_count + STORE_SHARDS_AHEAD].shard_id);
@@ -318,7 +320,7 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
             piece.kind = (Sumac__V1__Piece__Kind)pull->kept_kind;
             piece.codec = (Sumac__V1__Piece__Codec)pull->kept_codec;
         }
-        lane->work++;
+        lane->work += WORK_OF_A_PIECE;
         (void)read_piece(lane, pull, &piece, &pull->error);
     }
     if (!lane_pull_is_being_read(pull) && lane_has_time(lane))
@@ -345,11 +347,11 @@ static void check_request(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "pull %" PRIu64 " names view %" PRIu64 ": ps %u answers from the present state only",
             request->request, request->view_id, lane->index);
-    else if (request->n_pieces > LANE_PIECES_PER_PART_MAX)
+    else if (request->n_pieces > WIRE_PULL_PIECES_MAX)
         (void)fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
             "pull %" PRIu64 " has %zu pieces, at most %u are taken", request->request,
-            request->n_pieces, LANE_PIECES_PER_PART_MAX);
+            request->n_pieces, WIRE_PULL_PIECES_MAX);
     else if (request->after_sequence > 0 && session == NULL)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
@@ -381,10 +383,8 @@ static bool read_request(
         (void)fail(
             &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a pull: it holds %" PRIu64
-            " bytes for pushes and pulls, of at most "
-            "%" PRIu64
-            " (its --staging-max, --pulls-max and what it keeps for sessions); pull again "
-            "later",
+            " bytes for pushes and pulls, of at most %" PRIu64
+            " (its --staging-max, --pulls-max and what it keeps for sessions); pull again later",
             lane->index, lane->bytes.held_bytes, lane->bytes.held_bytes_max);
         return true;
     }
@@ -392,7 +392,7 @@ static bool read_request(
         keep_pieces(lane, pull, request);
         return true;
     }
-    lane->work += request->n_pieces;
+    lane->work += WORK_OF_A_PIECE * request->n_pieces;
     for (size_t i = 0; i < request->n_pieces; i++) {
         if (!read_piece(lane, pull, request->pieces[i], &pull->error))
             break;
@@ -415,8 +415,8 @@ static void refuse_last(struct lane *lane, struct lane_stream *stream, uint64_t 
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "ps %u has no room for pull %" PRIu64
-        " beside %u others of its stream, of at most %u, and %" PRIu64 " "
-        "bytes of refused pulls whose answers were not read, of at most %" PRIu64,
+        " beside %u others of its stream, of at most %u, and %" PRIu64
+        " bytes of refused pulls whose answers were not read, of at most %" PRIu64,
         lane->index, request, stream->pull_count, PULLS_PER_STREAM_MAX, lane->pulls->refused_bytes,
         lane->pulls->bounds.refused_max);
 }
@@ -451,8 +451,12 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
     struct lane_stream *stream = lane_stream_find(lane, event->stream);
     const wire_pull_request *request = event->pull_request;
 
-    if (stream == NULL || stream->state == STREAM_ENDED ||
-        !lane_stream_greeted(lane, stream, request->hello) || stream->state == STREAM_STALE)
+    if (stream == NULL || stream->state == STREAM_ENDED)
+        return;
+    const bool greets = request->hello != NULL || stream->state == STREAM_SILENT;
+    if (greets && !lane_stream_hello(lane, stream, request->hello))
+        return;
+    if (stream->state == STREAM_STALE)
         return;
     if (stream->session != NULL)
         lane_session_heard(lane, stream->session);
@@ -545,48 +549,42 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
             (void)fail(
                 &pull->error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD,
                 "pull %" PRIu64
-                " waited for variable %s, which was deleted on ps %u before its creator "
-                "had assigned it",
+                " waited for variable %s, which was deleted on ps %u before its creator had "
+                "assigned it",
                 pull->request, variable->name, lane->index);
             note_failed(lane, stream, pull);
         }
     }
 }
 
+/* For what it waits, or waited. Who creates a variable only ps 0 knows. */
 static void describe_wait(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
     size_t text_bytes)
 {
     const struct lane_session *session = stream->session;
+    const struct shard *shard = NULL;
 
-    if (waits_for_push(stream, pull)) {
+    if (waits_for_push(stream, pull))
         (void)text_print_line(
             text, text_bytes,
-            "pull %" PRIu64 " waits for push %" PRIu64
-            " of %s, whose part for ps %u %s; its mark is %" PRIu64 ", last "
-            "heard from %s ago",
-            pull->request, pull->after_sequence, session->task, lane->index,
+            "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64
+            ", last heard from %s ago",
+            pull->after_sequence, session->task, lane->index,
             lane_turn_whereabouts(session, pull->after_sequence), session->mark,
             text_time_us(lane->now_us - session->heard_us).text);
-        return;
-    }
-    const struct shard *shard = find_unready(lane, pull);
-    if (shard != NULL && is_busy(shard)) {
+    else if ((shard = find_unready(lane, pull)) == NULL)
+        (void)text_print_line(text, text_bytes, "its reader");
+    else if (is_busy(shard))
+        (void)text_print_line(
+            text, text_bytes, "variable %s, whose shard on ps %u is being updated",
+            shard->variable->name, lane->index);
+    else
         (void)text_print_line(
             text, text_bytes,
-            "pull %" PRIu64 " waits for variable %s, whose shard on ps %u is being updated",
-            pull->request, shard->variable->name, lane->index);
-        return;
-    }
-    if (shard != NULL) {
-        (void)text_print_line(
-            text, text_bytes,
-            "pull %" PRIu64
-            " waits for variable %s, which its creator has not assigned yet on ps %u",
-            pull->request, shard->variable->name, lane->index);
-        return;
-    }
-    (void)text_print_line(text, text_bytes, "pull %" PRIu64 " waits for its reader", pull->request);
+            "variable %s, which its creator has not assigned yet on ps %u; who that is and when it "
+            "was last heard from ps 0 says to an equal create that waits",
+            shard->variable->name, lane->index);
 }
 
 static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
@@ -597,8 +595,9 @@ static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pu
     assert(!pull->active);
     describe_wait(lane, stream, pull, wait, sizeof wait);
     (void)fail(
-        &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
-        text_time_ms(pull->timeout_ms).text, wait);
+        &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        "pull %" PRIu64 " has waited %s for %s", pull->request, text_time_ms(pull->timeout_ms).text,
+        wait);
     note_failed(lane, stream, pull);
 }
 
@@ -702,7 +701,9 @@ static void say_waits_of(
             continue;
         }
         describe_wait(lane, stream, pull, text, sizeof text);
-        reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
+        reply->waits[reply->n_waits++] = out_text(
+            &lane->out, "pull %" PRIu64 " has waited %s for %s", pull->request,
+            text_time_us(lane->now_us - pull->started_us).text, text);
     }
 }
 

@@ -88,8 +88,8 @@ static bool refuse_reader(
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes: ps %u keeps %" PRIu64
-        " for pulls of readers without "
-        "a session, and %" PRIu64 " are taken: pull again later, or join",
+        " for pulls of readers without a session, and %" PRIu64
+        " are taken: pull again later, or join",
         pull->request, pieces, bytes, lane->index, lane->pulls->bounds.readers_max,
         lane->pulls->reader_bytes);
     return false;
@@ -103,10 +103,8 @@ static bool refuse_session(
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces takes %" PRIu64 " bytes beside %" PRIu64
-        " of session %s: ps %u keeps %" PRIu64 " for "
-        "each session and %" PRIu64 " for all, of which %" PRIu64
-        " are taken: wait for other pulls, or pull "
-        "less at once",
+        " of session %s: ps %u keeps %" PRIu64 " for each session and %" PRIu64
+        " for all, of which %" PRIu64 " are taken: wait for other pulls, or pull less at once",
         pull->request, pieces, bytes, session->pull_bytes, session->task, lane->index,
         lane->pulls->bounds.share_max, lane->pulls->bounds.common_max, lane->pulls->common_bytes);
     return false;
@@ -131,10 +129,9 @@ static bool refuse_riddled(
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "pull %" PRIu64 " of %" PRIu64 " pieces: ps %u holds %" PRIu64
-        " bytes for pushes and pulls that take %" PRIu64 ", the "
-        "rest lies between small pieces and serves others of their sizes only; at most %" PRIu64
-        " may: "
-        "pull again later, or less at once",
+        " bytes for pushes and pulls that take %" PRIu64
+        ", the rest lies between small pieces and serves others of their sizes only; at most "
+        "%" PRIu64 " may: pull again later, or less at once",
         pull->request, pieces, lane->index, (lane->bytes.held_bytes - lane->bytes.spare_bytes),
         (lane->staged_bytes + lane->pull_bytes), lane->config.pulls_bytes_max);
     return false;

@@ -71,6 +71,7 @@ static inline bool lane_pull_is_being_read(const struct lane_pull *pull)
     return pull->piece_count < pull->kept_count && pull->error.status == SUMAC_OK;
 }
 
+STORE_FETCHES
 static inline void lane_pull_fetch_ahead(const struct lane_pull *pull, uint32_t piece)
 {
     if (pull->piece_count - piece > STORE_SHARDS_AHEAD)

@@ -37,7 +37,7 @@ static void fix(struct lane *lane, struct lane_stream *stream, struct lane_pull 
     pull->fixed = true;
     pull->position = lane->store.position;
     pull->record = lane->last_record;
-    lane->work += pull->piece_count / PIECES_PER_WORK;
+    lane->work += pull->piece_count / 2; /* each of their shards is written to */
     if (lane_pull_is_long(lane, pull) || pull->record > lane->recorded)
         lane_pull_open_view(lane, stream, pull);
     for (uint32_t i = 0; i < pull->piece_count; i++) {
@@ -65,7 +65,7 @@ static bool is_due(struct lane *lane, struct lane_stream *stream, struct lane_pu
  * what they wait for may be there. */
 static struct lane_pull *choose(struct lane *lane, struct lane_stream *stream)
 {
-    struct lane_pull *pull, *left = NULL; /* the first that has pieces to be read */
+    struct lane_pull *pull, *left = NULL; /* the first that had no time */
 
     while ((pull = stream->unlooked) != NULL) {
         lane->work++;
@@ -76,7 +76,10 @@ static struct lane_pull *choose(struct lane *lane, struct lane_stream *stream)
             if (left == NULL && stream->put_off == NULL)
                 stream->put_off = pull;
         } else if (is_due(lane, stream, pull)) {
-            break;
+            if (!pull->active || lane_has_time(lane))
+                break;
+            lane_stream_attend(lane, stream); /* what it reads was chosen, and took that long */
+            left = left == NULL ? pull : left;
         }
         stream->unlooked = pull->in_stream.next;
     }
@@ -161,6 +164,7 @@ static void measure(const struct lane_pull *pull, uint64_t *bytes, uint32_t *pie
     *pieces = *runs = 0;
     for (uint32_t i = pull->next_piece; i < pull->piece_count; i++) {
         const uint64_t wanted = pull->pieces[i].bytes - next_byte;
+        lane_pull_fetch_ahead(pull, i);
         if (*pieces == PIECES_PER_ANSWER_MAX || (left == 0 && wanted > 0))
             break;
         const uint64_t taken = wanted < left ? wanted : left;
@@ -192,6 +196,21 @@ add_piece(struct lane *lane, struct message *message, const struct lane_pull *pu
     return said;
 }
 
+/* Of thousands of pieces: the shards of those far ahead come, the lists of blocks of those nearer,
+ * then the blocks and, of the nearest, their bytes. */
+STORE_FETCHES
+static inline void fetch_bytes_ahead(const struct lane_pull *pull)
+{
+    const struct pull_piece *next = &pull->pieces[pull->next_piece];
+
+    if (pull->piece_count - pull->next_piece <= 4 * STORE_BLOCKS_AHEAD)
+        return;
+    store_shard_soon(next[4 * STORE_BLOCKS_AHEAD].shard);
+    store_list_comes(next[3 * STORE_BLOCKS_AHEAD].shard);
+    store_block_comes(next[2 * STORE_BLOCKS_AHEAD].shard);
+    store_bytes_come(next[STORE_BLOCKS_AHEAD].shard);
+}
+
 /* The next bytes of the pull, at most `bytes`. */
 static bool
 compose(struct lane *lane, struct message *message, struct lane_pull *pull, uint64_t bytes)
@@ -199,6 +218,7 @@ compose(struct lane *lane, struct message *message, struct lane_pull *pull, uint
     uint32_t pieces, runs;
 
     measure(pull, &bytes, &pieces, &runs);
+    lane->work += WORK_OF_A_PIECE * (uint64_t)pieces;
     message->answer->pieces = arena_take(&lane->arena, pieces * sizeof *message->answer->pieces);
     message->payload = arena_take(&lane->arena, runs * sizeof *message->payload);
     message->payload_capacity = runs;
@@ -209,6 +229,7 @@ compose(struct lane *lane, struct message *message, struct lane_pull *pull, uint
         const struct pull_piece *piece = &pull->pieces[pull->next_piece];
         const uint64_t wanted = piece->bytes - pull->next_byte;
         const uint64_t taken = wanted < bytes ? wanted : bytes;
+        fetch_bytes_ahead(pull);
         if (add_piece(lane, message, pull, taken) == NULL ||
             !add_run(lane, message, pull, piece, taken))
             return false;
@@ -251,8 +272,8 @@ static void end_view(struct lane *lane, struct lane_pull *pull)
     (void)fail(
         &pull->error, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
         "pull %" PRIu64 ": ps %u keeps at most %" PRIu64
-        " bytes of old values for readers, and later pushes "
-        "needed them: pull again, and read on without a stop",
+        " bytes of old values for readers, and later pushes needed them: pull again, and read on "
+        "without a stop",
         pull->request, lane->index,
         (lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max));
 }
@@ -262,6 +283,7 @@ static bool reads_deleted(const struct lane *lane, const struct lane_pull *pull)
 {
     assert(lane->store.deleted_count > 0);
     for (uint32_t i = 0; i < pull->piece_count; i++) {
+        lane_pull_fetch_ahead(pull, i);
         if (pull->pieces[i].shard->variable->deleted)
             return true;
     }

@@ -41,9 +41,11 @@ struct voided;
 #define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
 #define WORK_GIVEN_BYTES 1024u /* that are given back to the system */
 #define WORK_OF_A_PART 4u
-#define ENTRIES_PER_WORK 4u     /* of parts, that are completed or dropped; */
-#define PIECES_PER_WORK 16u     /* of pulls, that are looked at, kept or let go of */
-#define WORK_OF_AN_ERROR 16u    /* its sentence */
+#define WORK_OF_A_PIECE 2u   /* of a push or a pull, whose shard lies anywhere; … */
+#define WORK_OF_A_RUN 4u     /* … and when it is applied its block and values, too */
+#define ENTRIES_PER_WORK 4u  /* of parts, that are completed or dropped; */
+#define PIECES_PER_WORK 8u   /* of pulls, that are looked at, kept or let go of */
+#define WORK_OF_AN_ERROR 16u /* its sentence */
 #define STEP_MEMORY_BYTES_MAX                                                                      \
     (8 * FLUSHED_BYTES_MAX) /* of memory: that, the event's own doing, an answer, rounding up */
 
@@ -77,8 +79,8 @@ struct lane_session {
     uint64_t answer_bytes; /* of answers that wait for its push stream */
     bool closed, done;
     uint64_t final;
-    uint64_t
-        decided_acked_through; /* the largest of all ps: what is voided above it is in the list */
+    /* The largest of all ps: what is voided above it is in the list. */
+    uint64_t decided_acked_through;
     /* part/ changes */
     LIST(struct lane_part) parts; /* by sequence, until they are over */
     uint32_t part_count;
@@ -132,8 +134,8 @@ struct lane {
     uint64_t ps_incarnations[LANE_PS_MAX];
     uint64_t coordinator_incarnation; /* 0: not met */
     uint64_t coordinator_secret;      /* that its later hellos must repeat */
-    uint64_t
-        coordinator_hello; /* the number of its last hello: those before are of older streams */
+    /* The number of its last hello: those before are of older streams. */
+    uint64_t coordinator_hello;
     uint64_t coordinator_heard_us;
     struct lane_stream *coordinator; /* the stream that orders come on */
 
@@ -156,8 +158,8 @@ struct lane {
     bool any_hello;        /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */
-    struct refused_joins
-        refused_joins; /* that took this ps for ps 0; those of ps 0 are the judge's */
+    /* That took this ps for ps 0; those of ps 0 are the judge's. */
+    struct refused_joins refused_joins;
     bool serving;
     bool run_over; /* on ps 0: its judge says so */
     bool terminating, ended, end_answered, exited;

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_catalogue.c -- variables made, found and deleted by an observer: what a request says, and
+ * what becomes of an answer. */
+#include "client_played.h"
+
+/* A second is left for the answer, which says for whom ps 0 waited; of a short time half. */
+static void ps_0_may_wait_nearly_as_long_as_its_client(void **state)
+{
+    struct played *const played = *state;
+    static const uint32_t times_ms[][2] = {{600000, 599000}, {60000, 59000}, {20000, 19000}};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        char name[] = {(char)('a' + i), '\0'};
+        played->client.timeout_ms = times_ms[i][0];
+        (void)create(played, name);
+        assert_int_equal(played->asked[i].timeout_ms, times_ms[i][1]);
+    }
+}
+
+static void look_at_all(const wire_create_request *request)
+{
+    const wire_variable *variable = request->variable;
+
+    assert_int_equal(request->n_variables, 0);
+    assert_int_equal(variable->data_type, SUMAC_FLOAT64);
+    assert_int_equal(variable->n_shape, 2);
+    assert_int_equal(variable->shape[0], 6);
+    assert_int_equal(variable->shape[1], 5);
+    assert_int_equal(variable->aggregation, SUMAC_AGGREGATION_MEAN);
+    assert_int_equal(variable->synchronization, SUMAC_SYNCHRONIZATION_ON_READ);
+    assert_false(variable->trainable);
+    assert_int_equal(variable->initializer->kind, WIRE_INITIALIZER_UNIFORM);
+    assert_true(variable->initializer->a == -2);
+    assert_true(variable->initializer->b == 3);
+    assert_int_equal(variable->initializer->seed, 11);
+    assert_int_equal(variable->partitioner->kind, WIRE_PARTITIONER_MIN_SIZE);
+    assert_int_equal(variable->partitioner->min_shard_bytes, 1000);
+    assert_int_equal(variable->partitioner->max_shards, 4);
+    assert_int_equal(variable->function->function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD);
+    assert_int_equal(variable->function->n_hyperparameters, 1);
+    assert_true(variable->function->hyperparameters[0]->value == 0.5);
+}
+
+static void a_create_says_all_that_was_asked_for(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *variable = NULL;
+    const struct sumac_variable_options options = {
+        .name = "w",
+        .dtype = SUMAC_FLOAT64,
+        .shape = {.rank = 2, .extent = {6, 5}},
+        .aggregation = SUMAC_AGGREGATION_MEAN,
+        .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
+        .not_trainable = true,
+        .initializer = SUMAC_INITIALIZER_UNIFORM,
+        .a = -2,
+        .b = 3,
+        .seed = 11,
+        .partitioner = SUMAC_PARTITIONER_MIN_SIZE,
+        .min_shard_bytes = 1000,
+        .max_shards = 4,
+        .function = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5})};
+
+    played->look = look_at_all;
+
+    assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+
+    assert_string_equal(played->asked[0].names, "w ");
+    assert_int_equal(played->asked[0].session, 7);
+    assert_string_equal(sumac_variable_name(variable), "w");
+    assert_true(variable->created);
+}
+
+static void look_at_shards(const wire_create_request *request)
+{
+    const wire_variable *variable = request->variable;
+
+    assert_int_equal(variable->partitioner->kind, WIRE_PARTITIONER_FIXED_SHARDS);
+    assert_int_equal(variable->partitioner->num_shards, 1); /* there is one ps */
+    assert_true(variable->trainable);
+    assert_int_equal(
+        variable->function->function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN);
+}
+
+static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable_options options = scalar("w");
+    struct sumac_variable *variable = NULL;
+
+    options.partitioner = SUMAC_PARTITIONER_SHARD_PER_PS;
+    played->look = look_at_shards;
+
+    assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+
+    assert_int_equal(played->count, 1);
+}
+
+static void what_an_answer_left_out_is_asked_for_again(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
+    struct sumac_variable *made[3] = {NULL};
+
+    played->answered_max = 1; /* given */
+
+    assert_int_equal(/* when */
+                     sumac_client_create_many(&played->client, options, 3, made, NULL), SUMAC_OK);
+
+    assert_int_equal(played->count, 3); /* then */
+    assert_string_equal(played->asked[0].names, "a b c ");
+    assert_string_equal(played->asked[1].names, "b c ");
+    assert_string_equal(played->asked[2].names, "c ");
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(sumac_variable_name(made[i]), options[i].name);
+        assert_true(made[i]->created);
+    }
+}
+
+static void a_deleted_variable_is_asked_for_again(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const before = create(played, "w"), *after = NULL;
+
+    played->client.timeout_ms = 30000;
+    assert_int_equal(sumac_client_delete(&played->client, "w", NULL), SUMAC_OK); /* when */
+
+    assert_string_equal(played->asked[1].names, "w "); /* then */
+    assert_int_equal(played->asked[1].session, 7);
+    assert_int_equal(played->asked[1].timeout_ms, 29000);
+    assert_true(before->deleted);
+    assert_string_equal(sumac_variable_name(before), "w");
+    assert_int_equal(sumac_client_find(&played->client, "w", &after, NULL), SUMAC_OK);
+    assert_ptr_not_equal(after, before);
+    assert_int_equal(played->count, 3);
+    assert_int_equal(sumac_client_find(&played->client, "w", &after, NULL), SUMAC_OK);
+    assert_int_equal(played->count, 3); /* this one is known */
+}
+
+static void what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const variable = create(played, "w"), *found = NULL;
+    static const enum sumac_status refusals[] = {SUMAC_FAILED_PRECONDITION, SUMAC_NOT_FOUND};
+
+    for (int i = 0; i < 2; i++) {
+        played->refusal = refusals[i];
+        assert_int_equal(sumac_client_delete(&played->client, "w", NULL), refusals[i]);
+        assert_int_equal(variable->deleted, i == 1);
+        assert_int_equal(sumac_client_find(&played->client, "w", &found, NULL), SUMAC_OK);
+        assert_int_equal(found == variable, i == 0);
+    }
+}
+
+/* It may have been done, and another's variable of that name made since. */
+static void a_delete_is_not_made_again(void **state)
+{
+    struct played *const played = *state;
+
+    played->refusal = SUMAC_UNAVAILABLE;
+    played->client.timeout_ms = 3000;
+
+    assert_int_equal(sumac_client_delete(&played->client, "w", NULL), SUMAC_UNAVAILABLE);
+
+    assert_int_equal(played->count, 1);
+}
+
+static void a_variable_that_is_not_there_or_not_yet_is_not_found(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *found = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        sumac_client_find(&played->client, "nothing", &found, &error), SUMAC_NOT_FOUND);
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_VARIABLE);
+    assert_string_equal(error.text, "there is no variable nothing; sumac ls lists them");
+    played->unpublished = true;
+    assert_int_equal(sumac_client_find(&played->client, "w", &found, &error), SUMAC_NOT_FOUND);
+
+    assert_null(found);
+}
+
+static void
+refuse(struct played *played, const struct sumac_variable_options *options, const char *wanted)
+{
+    struct sumac_variable *variable = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        sumac_client_create(&played->client, options, &variable, &error), SUMAC_INVALID_ARGUMENT);
+    if (strstr(error.text, wanted) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error.text, wanted);
+    assert_null(variable);
+}
+
+static void a_name_has_1_to_1024_bytes_of_utf8_without_control_characters(void **state)
+{
+    struct played *const played = *state;
+    char name[1026];
+    struct sumac_variable_options options = scalar(NULL);
+
+    refuse(played, &options, "a variable's name has 1 to 1024 bytes, given none");
+    options.name = "";
+    refuse(played, &options, "given none");
+    memset(name, 'x', sizeof name);
+    name[1025] = '\0';
+    options.name = name;
+    refuse(played, &options, "given more");
+    options.name = "\xff";
+    refuse(played, &options, "UTF-8");
+    options.name = "a\nb";
+    refuse(played, &options, "shown here as ?: a?b");
+    assert_int_equal(played->count, 0);
+
+    name[100] = '\0'; /* and as many as that are not too many */
+    (void)create(played, name);
+}
+
+struct odd {
+    struct sumac_variable_options options;
+    const char *wanted;
+};
+
+static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(void **state)
+{
+    struct played *const played = *state;
+    static const struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
+    static const struct sumac_hyperparameter rate = {"learning_rate", 1};
+    const struct odd cases[] = {
+        {{.a = 1}, "w: a is given, which only initializer CONSTANT, UNIFORM or NORMAL has"},
+        {{.initializer = SUMAC_INITIALIZER_CONSTANT, .b = 1},
+         "w: b is given, which only initializer UNIFORM or NORMAL has"},
+        {{.initializer = SUMAC_INITIALIZER_CONSTANT, .seed = 1},
+         "w: seed is given, which only initializer UNIFORM or NORMAL has"},
+        {{.initial_value = &tensor}, "w: initial_value is given, which only initializer ASSIGNED"},
+        {{.num_shards = 1}, "w: num_shards is given, which only partitioner FIXED_SHARDS has"},
+        {{.partitioner = SUMAC_PARTITIONER_MAX_SIZE, .min_shard_bytes = 1},
+         "w: min_shard_bytes is given, which only partitioner MIN_SIZE has"},
+        {{.partitioner = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2, .max_shards = 1},
+         "w: max_shards is given, which only partitioner MIN_SIZE or MAX_SIZE has"},
+        {{.partitioner = SUMAC_PARTITIONER_MIN_SIZE, .max_shard_bytes = 1},
+         "w: max_shard_bytes is given, which only partitioner MAX_SIZE has"},
+        {{.function = {.hyperparameters = &rate, .hyperparameter_count = 1}},
+         "w: hyperparameters is given, which only a function by name has"},
+        {{.shape = {.rank = SUMAC_RANK_MAX + 1}}, "w has 9 axes, and 8 are the most"},
+        {{.initializer = SUMAC_INITIALIZER_ASSIGNED},
+         "w is to be assigned by its creator: give initial_value"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_variable_options options = cases[i].options;
+        options.name = "w";
+        options.dtype = SUMAC_FLOAT32;
+        refuse(played, &options, cases[i].wanted);
+    }
+    assert_int_equal(played->count, 0);
+}
+
+static void an_option_of_its_own_kind_is_taken(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_variable_options cases[] = {
+        {.initializer = SUMAC_INITIALIZER_CONSTANT, .a = 1},
+        {.initializer = SUMAC_INITIALIZER_NORMAL, .a = 1, .b = 2, .seed = 3},
+        {.partitioner = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 4, .max_shards = 5},
+        {.partitioner = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 1},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_variable_options options = cases[i];
+        struct sumac_variable *variable = NULL;
+        options.name = "w";
+        options.dtype = SUMAC_FLOAT32;
+        assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+    }
+}
+
+/* ---- a value that its creator assigns */
+
+static float values[3] = {1, 2, 3};
+
+static void an_initial_value_is_of_its_variables_type_and_shape(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_tensor tensor = {
+        .memory = values, .dtype = SUMAC_INT32, .shape = {.rank = 1, .extent = {3}}};
+    struct sumac_variable_options options = scalar("w");
+
+    options.shape = tensor.shape;
+    options.initializer = SUMAC_INITIALIZER_ASSIGNED;
+    options.initial_value = &tensor;
+    refuse(played, &options, "the initial value of w: expected float32, given int32");
+    tensor.dtype = SUMAC_FLOAT32;
+    tensor.shape.extent[0] = 2;
+    refuse(played, &options, "the initial value of w: expected shape [3], given [2]");
+    tensor = (struct sumac_tensor){.dtype = SUMAC_FLOAT32, .shape = options.shape};
+    refuse(played, &options, "initial value of w: the tensor has no memory");
+    assert_int_equal(played->count, 0);
+}
+
+static struct sumac_variable_options assigned(const char *name, const struct sumac_tensor *tensor)
+{
+    struct sumac_variable_options options = scalar(name);
+
+    options.initializer = SUMAC_INITIALIZER_ASSIGNED;
+    options.initial_value = tensor;
+    return options;
+}
+
+/* Whatever it is: a mask may well be made of what is not finite. */
+static void a_creator_assigns_its_value_and_another_client_does_not(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
+    const struct sumac_variable_options mine = assigned("w", &tensor);
+    const struct sumac_variable_options others = assigned("v", &tensor);
+    struct sumac_variable *variable = NULL;
+
+    assert_int_equal(sumac_client_create(&played->client, &others, &variable, NULL), SUMAC_OK);
+    assert_int_equal(played->parts, 0);
+
+    played->assigns = true;
+    assert_int_equal(sumac_client_create(&played->client, &mine, &variable, NULL), SUMAC_OK);
+
+    assert_int_equal(played->parts, 1);
+    assert_int_equal(played->function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN);
+    assert_true(played->non_finite_allowed);
+}
+
+static void a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
+    const struct sumac_variable_options options = assigned("w", &tensor);
+    struct sumac_variable *variable = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(sumac_buffer_create(4, &tensor.buffer), SUMAC_OK);
+    played->assigns = played->mute = true;
+    played->client.timeout_ms = 2000;
+
+    assert_int_equal(
+        sumac_client_create(&played->client, &options, &variable, &error), SUMAC_DEADLINE_EXCEEDED);
+
+    assert_non_null(played->client.live_transfers.first);
+    assert_ptr_equal(played->client.live_transfers.first->kept, tensor.buffer);
+    sumac_buffer_unref(tensor.buffer);
+}
+
+/* ---- many */
+
+static void those_that_their_creator_assigns_come_after_the_others(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
+    const struct sumac_variable_options options[] = {
+        scalar("a"), assigned("b", &tensor), scalar("c")};
+    struct sumac_variable *made[3] = {NULL};
+
+    assert_int_equal(sumac_client_create_many(&played->client, options, 3, made, NULL), SUMAC_OK);
+
+    assert_int_equal(played->count, 2);
+    assert_string_equal(played->asked[0].names, "a c ");
+    assert_string_equal(played->asked[1].names, "b ");
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(sumac_variable_name(made[i]), options[i].name);
+}
+
+static void one_name_twice_is_refused_before_anything_is_created(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_variable_options options[] = {scalar("a"), scalar("b"), scalar("a")};
+    struct sumac_variable *made[3] = {NULL};
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        sumac_client_create_many(&played->client, options, 3, made, &error),
+        SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_NAME);
+    assert_string_equal(error.text, "create names a twice in one call");
+    assert_int_equal(played->count, 0);
+    assert_null(made[0]);
+}
+
+static void an_answer_of_other_variables_is_not_believed(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_variable_options options[] = {scalar("a"), scalar("b")};
+    struct sumac_variable *made[2] = {NULL};
+    struct sumac_error error = {0};
+
+    played->renames = true;
+
+    assert_int_equal(
+        sumac_client_create_many(&played->client, options, 2, made, &error), SUMAC_INTERNAL);
+
+    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    assert_string_equal(error.text, "ps 0 answered the create of a with no usable variable");
+    assert_null(made[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        played_test(ps_0_may_wait_nearly_as_long_as_its_client),
+        played_test(a_create_says_all_that_was_asked_for),
+        played_test(a_shard_for_each_ps_is_as_many_as_there_are),
+        played_test(what_an_answer_left_out_is_asked_for_again),
+        played_test(a_deleted_variable_is_asked_for_again),
+        played_test(what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not),
+        played_test(a_delete_is_not_made_again),
+        played_test(a_variable_that_is_not_there_or_not_yet_is_not_found),
+        played_test(a_name_has_1_to_1024_bytes_of_utf8_without_control_characters),
+        played_test(an_option_of_another_kind_is_refused_with_the_kinds_that_have_it),
+        played_test(an_option_of_its_own_kind_is_taken),
+        played_test(an_initial_value_is_of_its_variables_type_and_shape),
+        played_test(a_creator_assigns_its_value_and_another_client_does_not),
+        played_test(a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over),
+        played_test(those_that_their_creator_assigns_come_after_the_others),
+        played_test(one_name_twice_is_refused_before_anything_is_created),
+        played_test(an_answer_of_other_variables_is_not_believed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_played.h -- a client whose only ps is played in the same thread: what it asks is written
+ * down, and answered. */
+#ifndef CLIENT_PLAYED_H
+#define CLIENT_PLAYED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client_state.h"
+
+#define ASKED_MAX 8u
+
+/* What one create or delete said. */
+struct asked {
+    char names[128]; /* each with a space behind it */
+    uint32_t timeout_ms;
+    uint8_t session;
+};
+
+/* A client and its ps, in one thread: the client's waiting serves as well. */
+struct played {
+    struct sumac_client client;
+    struct rpc_server *server;
+    struct rpc_handler sessions[WIRE_SESSIONS_METHODS];
+    struct rpc_handler variables[WIRE_VARIABLES_METHODS];
+    struct rpc_handler transfers[WIRE_TRANSFER_METHODS];
+    struct asked asked[ASKED_MAX];
+    uint32_t count; /* of asked */
+    void (*look)(const wire_create_request *request);
+    uint32_t answered_max; /* of one create of many, in its answer */
+    enum sumac_status refusal;
+    bool unpublished, renames, assigns, mute; /* of a push it says nothing */
+    char address[32];
+    /* What the join said, with a space behind each member. */
+    char task[32], members[128];
+    bool is_member, partial;
+    uint32_t local_replicas, listed_ps;
+    /* The last push, pull and leave. */
+    uint32_t parts, leaves, pull_timeout_ms;
+    bool non_finite_allowed, left_done;
+    double weight;
+    int function; /* that the part names first */
+    uint64_t clock, based_on, started_at_us, after_sequence;
+};
+
+static inline struct asked *
+note(struct played *played, const wire_bytes *session, uint32_t timeout_ms)
+{
+    assert_true(played->count < ASKED_MAX);
+    struct asked *asked = &played->asked[played->count++];
+    asked->session = session->len == 16 ? session->data[0] : 0;
+    asked->timeout_ms = timeout_ms;
+    return asked;
+}
+
+static inline void add_name(struct asked *asked, const char *name)
+{
+    strcat(asked->names, name);
+    strcat(asked->names, " ");
+}
+
+static inline void print_task(const wire_task_name *task, char *text, size_t text_bytes)
+{
+    (void)snprintf(text, text_bytes, "%s %u ", task->job, task->index);
+}
+
+static inline void answer_join(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    uint8_t id[16] = {7};
+    uint64_t incarnation = 100;
+    char *address = played->address;
+    wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+    const wire_join_request *request = (const wire_join_request *)received->message;
+
+    played->is_member = request->role == (Sumac__V1__Role)WIRE_ROLE_MEMBER;
+    if (request->task != NULL)
+        print_task(request->task, played->task, sizeof played->task);
+    played->members[0] = '\0';
+    for (size_t i = 0; i < request->n_members; i++) {
+        const size_t used = strlen(played->members);
+        print_task(request->members[i], played->members + used, sizeof played->members - used);
+    }
+    played->partial = request->members_partial;
+    played->local_replicas = request->local_replicas;
+    played->listed_ps = (uint32_t)request->n_ps_addresses;
+    reply.cluster_id = 42;
+    reply.epoch = 1;
+    reply.session_id = (wire_bytes){.data = id, .len = sizeof id};
+    reply.attempt = 3;
+    reply.previous_final = 5;
+    reply.lease_ms = 600000;
+    reply.n_ps_addresses = 1;
+    reply.ps_addresses = &address;
+    reply.n_ps_incarnations = 1;
+    reply.ps_incarnations = &incarnation;
+    reply.ps_lost_ms = 600000;
+    rpc_call_send(call, &reply.base, NULL, 0);
+}
+
+/* A scalar of one shard. */
+static inline void make_scalar(wire_variable *variable, wire_shard *shard, wire_shard **list)
+{
+    *shard = (wire_shard)WIRE_SHARD_INIT;
+    shard->rows = 1;
+    *list = shard;
+    variable->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    variable->shards = list;
+    variable->n_shards = 1;
+    variable->published = true;
+}
+
+static inline void answer_list(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    const wire_list_request *request = (const wire_list_request *)received->message;
+    wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT, *all[] = {&variable};
+    wire_shard shard, *shards[1];
+
+    reply.cluster_id = 42;
+    reply.epoch = 1;
+    reply.ps_incarnation = 100;
+    if (request->n_names > 0) {
+        add_name(note(played, &(wire_bytes){.len = 0}, 0), request->names[0]);
+        make_scalar(&variable, &shard, shards);
+        variable.name = request->names[0];
+        variable.variable_id = 90 + played->count;
+        variable.published = !played->unpublished;
+        reply.variables = all;
+        reply.n_variables = strcmp(request->names[0], "nothing") != 0;
+    }
+    rpc_call_send(call, &reply.base, NULL, 0);
+}
+
+static inline void answer_create(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    const wire_create_request *request = (const wire_create_request *)received->message;
+    wire_create_reply reply = WIRE_CREATE_REPLY_INIT;
+    wire_variable made[ASKED_MAX], *list[ASKED_MAX];
+    wire_shard shard[ASKED_MAX], *shards[ASKED_MAX];
+    struct asked *asked = note(played, &request->session_id, request->timeout_ms);
+
+    if (played->look != NULL)
+        played->look(request);
+    for (size_t i = 0; i < request->n_variables || (request->variable != NULL && i == 0); i++) {
+        const wire_variable *wanted =
+            request->variable != NULL ? request->variable : request->variables[i];
+        add_name(asked, wanted->name);
+        made[i] = (wire_variable)WIRE_VARIABLE_INIT;
+        make_scalar(&made[i], &shard[i], &shards[i]);
+        made[i].name = played->renames ? (char *)(uintptr_t) "another" : wanted->name;
+        made[i].variable_id = 10 * played->count + i;
+        list[i] = &made[i];
+    }
+    if (request->variable != NULL) {
+        reply.variable = &made[0];
+        reply.assign = played->assigns;
+    } else {
+        reply.variables = list;
+        reply.n_variables = request->n_variables < played->answered_max ? request->n_variables
+                                                                        : played->answered_max;
+    }
+    rpc_call_send(call, &reply.base, NULL, 0);
+}
+
+static inline void answer_delete(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    const wire_delete_request *request = (const wire_delete_request *)received->message;
+    const wire_delete_reply reply = WIRE_DELETE_REPLY_INIT;
+
+    add_name(note(played, &request->session_id, request->timeout_ms), request->name);
+    if (played->refusal == SUMAC_OK)
+        rpc_call_send(call, &reply.base, NULL, 0);
+    else
+        rpc_call_finish(call, played->refusal, SUMAC_REASON_UNSPECIFIED, "no");
+}
+
+static inline void answer_leave(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    const wire_leave_request *request = (const wire_leave_request *)received->message;
+    wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+
+    played->leaves++;
+    played->left_done = request->done;
+    reply.final = request->last_sequence;
+    rpc_call_send(call, &reply.base, NULL, 0);
+}
+
+/* A hello is greeted; a part is applied as version 30 of each shard. */
+static inline void answer_push(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    const wire_push_request *request = (const wire_push_request *)received->message;
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    wire_done done = WIRE_DONE_INIT, *dones[] = {&done};
+    uint64_t versions[] = {30, 30};
+
+    if (request->hello != NULL) {
+        greeting.epoch = 1;
+        greeting.ps_incarnation = 100;
+        greeting.cluster_id = 42;
+        greeting.staging_grant_bytes = 1000000;
+        answer.greeting = &greeting;
+    }
+    if (request->commit != NULL)
+        played->clock = request->commit->clock;
+    if (request->n_parts > 0) {
+        const wire_part *part = request->parts[0];
+        played->parts++;
+        played->weight = part->weight;
+        played->non_finite_allowed = part->non_finite_allowed;
+        played->based_on = part->pieces[0]->based_on;
+        played->started_at_us = part->started_at_us;
+        played->function = part->n_functions > 0 ? (int)part->functions[0]->function : 0;
+        done.sequence = part->sequence;
+        done.n_versions = part->n_pieces;
+        done.versions = versions;
+        answer.done = dones;
+        answer.n_done = !played->mute;
+    }
+    if (answer.greeting != NULL || answer.n_done > 0)
+        rpc_call_send(call, &answer.base, NULL, 0);
+}
+
+/* Answered by refusing it. */
+static inline void answer_pull(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    const wire_pull_request *request = (const wire_pull_request *)received->message;
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    wire_greeting greeting = WIRE_GREETING_INIT;
+
+    if (request->hello != NULL) {
+        greeting.epoch = 1;
+        greeting.ps_incarnation = 100;
+        greeting.cluster_id = 42;
+        answer.greeting = &greeting;
+    }
+    if (request->request != 0) {
+        played->after_sequence = request->after_sequence;
+        played->pull_timeout_ms = request->timeout_ms;
+        answer.request = request->request;
+        answer.last = true;
+        answer.status = SUMAC_NOT_FOUND;
+        answer.reason = (Sumac__V1__Reason)SUMAC_REASON_UNKNOWN_VARIABLE;
+        answer.message = (char *)(uintptr_t) "it was deleted";
+    }
+    if (answer.greeting != NULL || answer.request != 0)
+        rpc_call_send(call, &answer.base, NULL, 0);
+}
+
+static inline void drop_line(void *context, const char *line) { (void)context, (void)line; }
+
+static inline struct played *play(void)
+{
+    struct played *const played = calloc(1, sizeof *played);
+    const struct rpc_server_options on_any_port = {.bind_host = "127.0.0.1"};
+    struct sumac_client *const client = &played->client;
+    struct sumac_error error = {0};
+
+    client->wake_us = NEVER_US;
+    client->timeout_ms = 60000;
+    client->log = drop_line;
+    client_note_process(client);
+    key_map_init(&client->variables_by_name, &memory_heap);
+    played->answered_max = ASKED_MAX;
+    played->sessions[WIRE_SESSIONS_JOIN].message = answer_join;
+    played->variables[WIRE_VARIABLES_LIST].message = answer_list;
+    played->variables[WIRE_VARIABLES_CREATE].message = answer_create;
+    played->variables[WIRE_VARIABLES_DELETE].message = answer_delete;
+    played->sessions[WIRE_SESSIONS_LEAVE].message = answer_leave;
+    played->transfers[WIRE_TRANSFER_PUSH].message = answer_push;
+    played->transfers[WIRE_TRANSFER_PULL].message = answer_pull;
+    rpc_init();
+    assert_int_equal(rpc_poller_create(&client->poller), SUMAC_OK);
+    assert_int_equal(
+        rpc_server_open(client->poller, &on_any_port, &played->server, &error), SUMAC_OK);
+    const struct {
+        const wire_service *service;
+        const struct rpc_handler *handlers;
+    } services[] = {
+        {WIRE_SESSIONS, played->sessions},
+        {WIRE_VARIABLES, played->variables},
+        {WIRE_TRANSFER, played->transfers}};
+    for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)
+        assert_int_equal(
+            rpc_server_add(
+                played->server, services[i].service, services[i].handlers, played, &error),
+            SUMAC_OK);
+    assert_int_equal(rpc_server_start(played->server, &error), SUMAC_OK);
+    snprintf(
+        played->address, sizeof played->address, "127.0.0.1:%u", rpc_server_port(played->server));
+    return played;
+}
+
+/* With a ps address, or else a cluster, in the options. */
+static inline void join(struct played *played, const struct sumac_client_options *options)
+{
+    struct sumac_error error = {0};
+
+    client_lock(&played->client);
+    assert_int_equal(client_make_session(&played->client, options, &error), SUMAC_OK);
+    if (client_join(&played->client, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    client_unlock(&played->client);
+}
+
+static inline int begin(void **state)
+{
+    struct played *const played = play();
+    const char *const address = played->address;
+    const struct sumac_client_options options = {
+        .ps_addresses = &address, .ps_count = 1, .observer = true};
+
+    join(played, &options);
+    *state = played;
+    return 0;
+}
+
+static inline void drop_transfers(struct sumac_client *client)
+{
+    while (client->live_transfers.first != NULL)
+        transfer_give(client->live_transfers.first);
+    for (struct transfer *transfer = client->free_transfers, *next; transfer != NULL;
+         transfer = next) {
+        next = transfer->next;
+        arena_deinit(&transfer->arena);
+        free(transfer);
+    }
+}
+
+static inline int end(void **state)
+{
+    struct played *const played = *state;
+    struct session *const session = played->client.session;
+
+    client_lock(&played->client);
+    played->client.session = NULL; /* what still comes is nobody's */
+    client_hang_up(&played->client);
+    client_forget_variables(&played->client);
+    client_unlock(&played->client);
+    rpc_server_close(played->server);
+    rpc_poller_destroy(played->client.poller);
+    rpc_deinit();
+    session_destroy(session);
+    drop_transfers(&played->client);
+    free(played->client.payload);
+    free(played);
+    return 0;
+}
+
+static inline struct sumac_variable_options scalar(const char *name)
+{
+    return (struct sumac_variable_options){.name = name, .dtype = SUMAC_FLOAT32};
+}
+
+static inline struct sumac_variable *create(struct played *played, const char *name)
+{
+    const struct sumac_variable_options options = scalar(name);
+    struct sumac_variable *variable = NULL;
+    struct sumac_error error = {0};
+
+    if (sumac_client_create(&played->client, &options, &variable, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    return variable;
+}
+
+#define played_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+#endif

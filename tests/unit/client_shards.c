@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_shards.c -- rows of a variable to pieces of its shards, the versions that they are based
+ * on, and the layouts that are believed. */
+#include "client_known.h"
+#include "session_talk.h"
+
+/* ---- rows to pieces */
+
+static void a_whole_variable_has_a_piece_for_each_shard(void **state)
+{
+    (void)state;
+    struct known known;
+
+    know(&known);
+    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
+
+    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
+
+    const struct session_piece *pieces = known.transfer->pieces;
+    const uint8_t *data = sumac_buffer_data(known.buffer);
+    assert_int_equal(known.transfer->piece_count, 2);
+    assert_int_equal(pieces[0].ps, 1);
+    assert_int_equal(pieces[0].shard_id, 5);
+    assert_int_equal(pieces[0].based_on, 8);
+    assert_int_equal(pieces[0].bytes, 96);
+    assert_int_equal(pieces[1].ps, 0);
+    assert_int_equal(pieces[1].bytes, 64);
+    assert_int_equal(pieces[1].offset_bytes, 0);
+    assert_ptr_equal(pieces[1].data, data + 96);
+    forget(&known);
+}
+
+static void rows_are_split_where_the_shards_meet(void **state)
+{
+    (void)state;
+    struct known known;
+
+    know(&known);
+    const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
+
+    assert_int_equal(
+        add(&known, &rows, &(struct sumac_range){.first = 5, .count = 3}, NULL), SUMAC_OK);
+
+    const struct session_piece *pieces = known.transfer->pieces;
+    assert_int_equal(known.transfer->piece_count, 2);
+    assert_int_equal(pieces[0].offset_bytes, 80); /* row 5 of the first shard */
+    assert_int_equal(pieces[0].bytes, 16);
+    assert_int_equal(pieces[1].offset_bytes, 0); /* row 6 is row 0 of the second */
+    assert_int_equal(pieces[1].bytes, 32);
+    assert_ptr_equal(pieces[1].data, (uint8_t *)sumac_buffer_data(known.buffer) + 16);
+    forget(&known);
+}
+
+static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error;
+
+    know(&known);
+    const struct sumac_tensor wrong = tensor(&known, 10, SUMAC_INT32);
+
+    assert_int_equal(add(&known, &wrong, NULL, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_DATA_TYPE);
+    assert_string_equal(error.text, "push of w: expected float32, given int32");
+    forget(&known);
+}
+
+static void a_tensor_of_another_shape_is_refused_by_the_variables_name(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error;
+
+    know(&known);
+    const struct sumac_tensor wrong = tensor(&known, 9, SUMAC_FLOAT32);
+
+    assert_int_equal(add(&known, &wrong, NULL, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_SHAPE);
+    assert_string_equal(error.text, "push of w: expected shape [10, 4], given [9, 4]");
+    forget(&known);
+}
+
+static void rows_past_the_end_are_refused(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error;
+
+    know(&known);
+    const struct sumac_tensor rows = tensor(&known, 3, SUMAC_FLOAT32);
+
+    assert_int_equal(
+        add(&known, &rows, &(struct sumac_range){.first = 8, .count = 3}, &error),
+        SUMAC_OUT_OF_RANGE);
+    assert_int_equal(
+        add(&known, &rows, &(struct sumac_range){.first = UINT64_MAX, .count = 3}, &error),
+        SUMAC_OUT_OF_RANGE);
+
+    assert_int_equal(known.transfer->piece_count, 0);
+    forget(&known);
+}
+
+static void a_tensor_that_ends_past_its_buffer_is_refused(void **state)
+{
+    (void)state;
+    struct known known;
+
+    know(&known);
+    struct sumac_error error = {0};
+    struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    values.offset_bytes = 16;
+
+    assert_int_equal(add(&known, &values, NULL, &error), SUMAC_OUT_OF_RANGE);
+
+    assert_non_null(strstr(error.text, "160 bytes begin at byte 16 of a buffer of 160"));
+    forget(&known);
+}
+
+static void pulled_versions_are_what_the_next_push_is_based_on(void **state)
+{
+    (void)state;
+    struct known known;
+    const uint64_t versions[] = {9, 4};
+
+    know(&known);
+    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
+    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
+
+    transfer_note_pulled(known.transfer, versions, 2);
+    known.transfer->piece_count = 0;
+    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(known.transfer->pieces[0].based_on, 9);
+    assert_int_equal(known.transfer->pieces[1].based_on, 4);
+    forget(&known);
+}
+
+static void staleness_is_what_others_pushed_between_a_pull_and_a_push(void **state)
+{
+    (void)state;
+    const uint64_t versions[] = {11, 21};
+    struct known known;
+
+    know(&known);
+    struct sumac_error error;
+    const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    assert_int_equal(add(&known, &values, NULL, &error), SUMAC_OK);
+    known.client.staleness_mean = -1;
+    known.transfer->pieces[0].based_on = 8;  /* 9 and 10 are others', 11 is this push */
+    known.transfer->pieces[1].based_on = 20; /* nobody's but this push */
+
+    transfer_note_pushed(known.transfer, versions, 2);
+
+    assert_true(known.client.staleness_mean == 1);
+    forget(&known);
+}
+
+/* ---- versions, functions */
+
+static void a_push_may_be_based_on_the_pull_before_the_last(void **state)
+{
+    (void)state;
+    struct known known;
+    const uint64_t first[] = {9, 4}, second[] = {12, 5};
+
+    know(&known);
+    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
+    assert_int_equal(add(&known, &whole, NULL, NULL), SUMAC_OK);
+    transfer_note_pulled(known.transfer, first, 2);
+    transfer_note_pulled(known.transfer, second, 2);
+    known.transfer->piece_count = 0;
+
+    const struct selection earlier = {
+        .variable = known.variable, .tensor = &whole, .verb = "push", .earlier_pull = true};
+    assert_int_equal(selection_add(known.transfer, &earlier, NULL), SUMAC_OK);
+
+    assert_int_equal(known.transfer->pieces[0].based_on, 9);
+    assert_int_equal(known.transfer->pieces[1].based_on, 4);
+    forget(&known);
+}
+
+static void drop_line(void *context, const char *line) { (void)context, (void)line; }
+
+/* A ps takes 256 of them with a part; a worker has more variables than that. */
+static void a_function_of_several_deltas_is_named_once(void **state)
+{
+    (void)state;
+    struct known known;
+    struct talk talk;
+    struct sumac_push *push = NULL;
+    static const struct sumac_function add_it = {.name = "assign_add"}, take = {"assign_sub", 0, 0};
+
+    know(&known);
+    client_note_process(&known.client);
+    talk_open(&talk, 2);
+    known.client.session = talk.session;
+    known.client.peer_count = 2;
+    known.client.wake_us = NEVER_US;
+    known.client.log = drop_line;
+    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
+    struct sumac_delta deltas[5];
+    const struct sumac_function *const functions[5] = {&add_it, &add_it, NULL, &add_it, &take};
+    for (int i = 0; i < 5; i++)
+        deltas[i] = (struct sumac_delta){
+            .variable = known.variable, .value = whole, .function = functions[i]};
+
+    client_unlock(&known.client);
+    assert_int_equal(sumac_client_push(&known.client, deltas, 5, NULL, &push, NULL), SUMAC_OK);
+    client_lock(&known.client);
+
+    static const uint32_t expected[5] = {1, 1, 0, 1, 2}; /* 0: the variable's own */
+    struct transfer *const transfer = (struct transfer *)(void *)push;
+    assert_int_equal(transfer->piece_count, 10);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(transfer->pieces[2 * i].function, expected[i]);
+        assert_int_equal(transfer->pieces[2 * i + 1].function, expected[i]);
+    }
+    known.client.session = NULL;
+    talk_close(&talk);
+    transfer_give(transfer);
+    arena_deinit(&transfer->arena);
+    free(transfer);
+    forget(&known);
+}
+
+/* ---- layouts */
+
+/* Of a vector of ten, whose rows are split like that. */
+static void assert_not_believed(const wire_shard *shards, size_t count)
+{
+    struct sumac_client client = {0};
+    wire_shard *list[4];
+    uint64_t shape[] = {10};
+    wire_variable wire = WIRE_VARIABLE_INIT;
+
+    for (size_t i = 0; i < count; i++)
+        list[i] = (wire_shard *)(uintptr_t)&shards[i];
+    wire.name = "w";
+    wire.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    wire.n_shape = 1;
+    wire.shape = shape;
+    wire.n_shards = count;
+    wire.shards = list;
+    client_lock(&client);
+
+    assert_null(client_learn(&client, &wire));
+
+    client_unlock(&client);
+}
+
+static void a_layout_with_a_gap_is_not_believed(void **state)
+{
+    (void)state;
+    wire_shard shard = WIRE_SHARD_INIT;
+
+    shard.rows = 9;
+    assert_not_believed(&shard, 1);
+}
+
+/* The second shard ends before it begins, and the third has all rows again: the sum of all is
+ * right. */
+static void a_layout_that_wraps_around_is_not_believed(void **state)
+{
+    (void)state;
+    wire_shard shards[3] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT, WIRE_SHARD_INIT};
+
+    shards[0].rows = 2;
+    shards[1].first_row = 2;
+    shards[1].rows = UINT64_MAX - 1;
+    shards[2].rows = 10;
+    assert_not_believed(shards, 3);
+}
+
+/* Its bytes would wrap around: memory for it, and what is pulled into that, would be too small. */
+static void a_shape_of_more_bytes_than_there_are_is_not_believed(void **state)
+{
+    (void)state;
+    struct sumac_client client = {0};
+    uint64_t extents[] = {UINT64_C(1) << 40, UINT64_C(1) << 40};
+    wire_shard shard = WIRE_SHARD_INIT;
+
+    shard.rows = extents[0];
+    wire_shard *shards[] = {&shard};
+    wire_variable wire = WIRE_VARIABLE_INIT;
+    wire.name = "w";
+    wire.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    wire.n_shape = 2;
+    wire.shape = extents;
+    wire.n_shards = 1;
+    wire.shards = shards;
+
+    client_lock(&client);
+    assert_null(client_learn(&client, &wire));
+    client_unlock(&client);
+    client_forget_variables(&client);
+}
+
+/* Two rows, and then those from the fourth on: there are as many as there should be. */
+static void a_layout_that_leaves_a_row_out_is_not_believed(void **state)
+{
+    (void)state;
+    wire_shard shards[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
+
+    shards[0].rows = 2;
+    shards[1].first_row = 3;
+    shards[1].rows = 8;
+    assert_not_believed(shards, 2);
+    shards[1].first_row = 1; /* and one that has a row twice */
+    assert_not_believed(shards, 2);
+    shards[1].first_row = 2;
+    shards[1].ps = SESSION_PS_MAX; /* and one on a ps that there cannot be */
+    assert_not_believed(shards, 2);
+}
+
+static void a_variable_that_was_made_again_is_another(void **state)
+{
+    (void)state;
+    struct known known;
+    wire_shard shard = WIRE_SHARD_INIT, *shards[] = {&shard};
+    wire_variable wire = WIRE_VARIABLE_INIT;
+
+    know(&known);
+    shard.rows = 1;
+    wire.name = "w";
+    wire.variable_id = 4;
+    wire.data_type = (Sumac__V1__DataType)SUMAC_INT8;
+    wire.n_shards = 1;
+    wire.shards = shards;
+
+    struct sumac_variable *const again = client_learn(&known.client, &wire);
+
+    assert_ptr_not_equal(again, known.variable);
+    assert_true(known.variable->deleted);
+    assert_int_equal(again->dtype, SUMAC_INT8);
+    assert_int_equal(again->row_bytes, 1); /* of a scalar: all of it */
+    assert_ptr_equal(client_learn(&known.client, &wire), again);
+    forget(&known);
+}
+
+/* ---- what is refused */
+
+static void assert_refused(struct known *known, const struct selection *selection, const char *text)
+{
+    struct sumac_error error = {0};
+
+    assert_int_equal(selection_add(known->transfer, selection, &error), SUMAC_INVALID_ARGUMENT);
+    if (strstr(error.text, text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error.text, text);
+    assert_int_equal(known->transfer->piece_count, 0);
+}
+
+static void memory_that_cannot_be_read_is_refused(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_buffer *far = NULL;
+    static float memory[40];
+
+    know(&known);
+    struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    const struct selection selection = {
+        .variable = known.variable, .tensor = &values, .verb = "push"};
+    values.buffer = NULL;
+    assert_refused(&known, &selection, "push of w: the tensor has no memory");
+    values.memory = memory;
+    values.offset_bytes = 4;
+    assert_refused(&known, &selection, "over plain memory, and its offset_bytes is 4");
+    assert_int_equal(
+        sumac_buffer_wrap(
+            memory, sizeof memory, (struct sumac_place){SUMAC_PLACE_CUDA, 0}, NULL, NULL, &far),
+        SUMAC_OK);
+    values = tensor(&known, 10, SUMAC_FLOAT32);
+    values.buffer = far;
+    assert_refused(&known, &selection, "in a device's memory; copy it to the host first");
+    sumac_buffer_unref(far);
+
+    values = (struct sumac_tensor){
+        .memory = memory, .dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(10, 4)};
+    assert_int_equal(selection_add(known.transfer, &selection, NULL), SUMAC_OK);
+    assert_ptr_equal(known.transfer->pieces[1].data, &memory[24]);
+    forget(&known);
+}
+
+static void a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused(void **state)
+{
+    (void)state;
+    struct known known;
+
+    know(&known);
+    const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    struct selection selection = {.index = 3, .tensor = &values, .verb = "pull"};
+    assert_refused(&known, &selection, "pull: item 3 has no variable");
+    struct sumac_variable *const w = known.variable;
+    selection.variable = w;
+    struct sumac_client other = {0};
+    w->client = &other;
+    assert_refused(&known, &selection, "pull of w: the variable is another client's");
+    w->client = &known.client;
+    selection.has_rows = true;
+    selection.rows = (struct sumac_range){.first = 0, .count = 1};
+    w->shape.rank = 0;
+    assert_refused(&known, &selection, "pull of rows of w, which is a scalar");
+    forget(&known);
+}
+
+/* ---- many pieces, many pushes */
+
+static void pieces_and_their_shards_are_kept_when_there_are_many(void **state)
+{
+    (void)state;
+    struct known known;
+    uint64_t versions[40];
+
+    know(&known);
+    const struct sumac_tensor row = tensor(&known, 1, SUMAC_FLOAT32);
+    for (uint64_t i = 0; i < 40; i++) { /* rows 0 … 9, four times */
+        const struct sumac_range rows = {.first = i % 10, .count = 1};
+        assert_int_equal(add(&known, &row, &rows, NULL), SUMAC_OK);
+        versions[i] = 100 + i;
+    }
+
+    for (uint64_t i = 0; i < 40; i++) {
+        assert_int_equal(known.transfer->pieces[i].ps, i % 10 < 6);
+        assert_int_equal(
+            known.transfer->pieces[i].offset_bytes, 16 * (i % 10 - (i % 10 < 6 ? 0 : 6)));
+    }
+    transfer_note_pulled(known.transfer, versions, 40);
+    assert_int_equal(known.variable->shards[0].version, 135);
+    assert_int_equal(known.variable->shards[1].version, 139);
+    forget(&known);
+}
+
+static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(void **state)
+{
+    (void)state;
+    struct known known;
+
+    know(&known);
+    const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    assert_int_equal(add(&known, &values, NULL, NULL), SUMAC_OK);
+    known.client.staleness_mean = 1;
+    known.transfer->pieces[0].based_on = 10;
+    known.transfer->pieces[1].based_on = 0; /* nobody has pulled it */
+
+    transfer_note_pushed(known.transfer, (const uint64_t[]){44, 999}, 2); /* 33 others' */
+    assert_true(known.client.staleness_mean == 2);
+
+    known.transfer->pieces[0].based_on = 0;
+    transfer_note_pushed(known.transfer, (const uint64_t[]){45, 1000}, 2);
+    assert_true(known.client.staleness_mean == 2);
+    forget(&known);
+}
+
+static void of_several_ps_the_one_that_was_silent_for_longest_is_waited_for(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error = {0};
+
+    for (uint32_t silent = 0; silent < 2; silent++) {
+        know(&known);
+        client_note_process(&known.client);
+        const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+        assert_int_equal(add(&known, &values, NULL, NULL), SUMAC_OK);
+        known.client.peer_count = 2;
+        for (uint32_t ps = 0; ps < 2; ps++)
+            known.client.peers[ps] = (struct peer){
+                .address = ps == 0 ? "h0:1" : "h1:1",
+                .heard_us = client_now_us() - (ps == silent ? 5000000 : 1000)};
+
+        client_unlock(&known.client);
+        assert_int_equal(transfer_wait(known.transfer, "push", 0, &error), SUMAC_DEADLINE_EXCEEDED);
+        client_lock(&known.client);
+
+        assert_non_null(strstr(
+            error.text, silent == 0 ? "it waits for ps 0 at h0:1," : "it waits for ps 1 at h1:1,"));
+        forget(&known);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_variable_has_a_piece_for_each_shard),
+        cmocka_unit_test(rows_are_split_where_the_shards_meet),
+        cmocka_unit_test(a_tensor_of_another_type_is_refused_by_the_variables_name),
+        cmocka_unit_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),
+        cmocka_unit_test(rows_past_the_end_are_refused),
+        cmocka_unit_test(a_tensor_that_ends_past_its_buffer_is_refused),
+        cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
+        cmocka_unit_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
+        cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
+        cmocka_unit_test(a_layout_that_wraps_around_is_not_believed),
+        cmocka_unit_test(a_shape_of_more_bytes_than_there_are_is_not_believed),
+        cmocka_unit_test(a_layout_that_leaves_a_row_out_is_not_believed),
+        cmocka_unit_test(a_variable_that_was_made_again_is_another),
+        cmocka_unit_test(a_push_may_be_based_on_the_pull_before_the_last),
+        cmocka_unit_test(a_function_of_several_deltas_is_named_once),
+        cmocka_unit_test(memory_that_cannot_be_read_is_refused),
+        cmocka_unit_test(a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused),
+        cmocka_unit_test(pieces_and_their_shards_are_kept_when_there_are_many),
+        cmocka_unit_test(a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled),
+        cmocka_unit_test(of_several_ps_the_one_that_was_silent_for_longest_is_waited_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

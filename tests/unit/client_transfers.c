@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_transfers.c -- who a client says it is, and what its pushes, pulls and leaves say. */
+#include <math.h>
+#include <time.h>
+
+#include "assert_number.h"
+#include "client_played.h"
+
+/* ---- who it is */
+
+/* A client of this configuration, in which PS stands for the ps's address, has joined. */
+static struct played *join_as(const char *config, struct sumac_client_options *options)
+{
+    struct played *const played = play();
+    struct sumac_cluster cluster;
+    struct sumac_error error = {0};
+    char text[512];
+    const char *const at = strstr(config, "PS");
+
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - config), config, played->address, at + 2);
+    if (sumac_cluster_parse(text, NULL, &cluster, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    options->cluster = &cluster;
+    join(played, options);
+    sumac_cluster_deinit(&cluster);
+    return played;
+}
+
+static void a_member_says_which_task_it_is_and_who_the_members_are(void **state)
+{
+    (void)state;
+    struct sumac_client_options options = {.local_replicas = 4};
+    struct played *played = join_as(
+        "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"], "
+        "\"evaluator\": [\"e:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 1}}",
+        &options);
+    struct sumac_client_facts facts;
+
+    assert_true(played->is_member);
+    assert_string_equal(played->task, "worker 1 ");
+    assert_string_equal(played->members, "worker 0 worker 1 chief 0 ");
+    assert_false(played->partial);
+    assert_int_equal(played->local_replicas, 4);
+    assert_int_equal(played->listed_ps, 1);
+    sumac_client_describe(&played->client, &facts);
+    assert_int_equal(facts.cluster_id, 42);
+    assert_int_equal(facts.epoch, 1);
+    assert_int_equal(facts.attempt, 3);
+    assert_int_equal(facts.previous_final, 5);
+    assert_int_equal(facts.ps_count, 1);
+    assert_int_equal(facts.lease_ms, 600000);
+    assert_int_equal(facts.pushes_in_flight, 0);
+    assert_int_equal(facts.member_index, 2);
+    assert_int_equal(facts.member_count, 3);
+    (void)end((void **)&played);
+}
+
+static void a_map_of_workers_need_not_name_all(void **state)
+{
+    (void)state;
+    struct sumac_client_options options = {0};
+    struct played *played = join_as(
+        "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": {\"3\": \"w:1\"}}, \"task\": {\"type\": "
+        "\"worker\", \"index\": 3}}",
+        &options);
+
+    assert_true(played->partial);
+    assert_string_equal(played->members, "worker 3 ");
+    assert_int_equal(played->local_replicas, 1);
+    (void)end((void **)&played);
+}
+
+static void an_observer_is_no_task(void **state)
+{
+    (void)state;
+    struct sumac_client_options options = {.observer = true};
+    struct played *played = join_as(
+        "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\"]}, \"task\": {\"type\": "
+        "\"worker\", \"index\": 0}}",
+        &options);
+
+    assert_false(played->is_member);
+    assert_string_equal(played->members, "worker 0 ");
+    assert_string_not_equal(played->task, "worker 0 ");
+    (void)end((void **)&played);
+}
+
+/* ---- pushes */
+
+static float value = 1;
+
+static struct sumac_tensor one_value(void)
+{
+    return (struct sumac_tensor){.memory = &value, .dtype = SUMAC_FLOAT32};
+}
+
+static void push(struct played *played, const struct sumac_push_options *options)
+{
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    struct sumac_error error = {0};
+
+    if (sumac_client_push_and_wait(&played->client, &delta, 1, options, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+}
+
+static void a_push_says_what_its_options_say(void **state)
+{
+    struct played *const played = *state;
+
+    push(played, NULL);
+    assert_number_equal(played->weight, 1);
+    assert_false(played->non_finite_allowed);
+    assert_int_equal(played->clock, 0);
+    assert_int_equal(played->parts, 1);
+
+    push(played, &(struct sumac_push_options){.weight = 2.5, .non_finite_allowed = true});
+    assert_number_equal(played->weight, 2.5);
+    assert_true(played->non_finite_allowed);
+
+    push(played, &(struct sumac_push_options){.finishes_step = true});
+    assert_number_equal(played->weight, 1); /* of 0 */
+    assert_false(played->non_finite_allowed);
+}
+
+static bool has_clock_2(void *context) { return ((const struct played *)context)->clock == 2; }
+
+/* The clock goes with the commit, which may come later than the push is over. */
+static void a_push_that_finishes_a_step_moves_the_clock(void **state)
+{
+    struct played *const played = *state;
+
+    push(played, &(struct sumac_push_options){.finishes_step = true});
+    push(played, NULL);
+    push(played, &(struct sumac_push_options){.finishes_step = true});
+
+    client_lock(&played->client);
+    const bool moved =
+        client_wait(&played->client, has_clock_2, played, client_now_us() + UINT64_C(60000000));
+    client_unlock(&played->client);
+    assert_true(moved);
+    assert_int_equal(sumac_client_leave(&played->client, SUMAC_LEAVING_DONE, NULL), SUMAC_OK);
+    assert_int_equal(played->leaves, 1);
+    assert_true(played->left_done);
+}
+
+static void who_leaves_unfinished_says_so(void **state)
+{
+    struct played *const played = *state;
+
+    assert_int_equal(sumac_client_leave(&played->client, SUMAC_LEAVING_UNFINISHED, NULL), SUMAC_OK);
+
+    assert_int_equal(played->leaves, 1);
+    assert_false(played->left_done);
+    assert_int_equal(
+        sumac_client_leave(&played->client, (enum sumac_leaving)7, NULL), SUMAC_INVALID_ARGUMENT);
+}
+
+static void weights_and_counts_that_make_no_sense_are_refused(void **state)
+{
+    struct played *const played = *state;
+    static const double odd[] = {-1, INFINITY, NAN};
+    struct sumac_push *made = NULL;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        assert_int_equal(
+            sumac_client_push(
+                &played->client, &delta, 1, &(struct sumac_push_options){.weight = odd[i]}, &made,
+                NULL),
+            SUMAC_INVALID_ARGUMENT);
+    struct sumac_error error = {0};
+    assert_int_equal(
+        sumac_client_push(
+            &played->client, &delta, SUMAC_TRANSFER_VARIABLES_MAX + 1, NULL, &made, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "push of 65537 variables at once, and 65536 are the most");
+    assert_null(made);
+    assert_int_equal(played->parts, 0);
+}
+
+/* The session would refuse one more; so the client waits for one to be over. */
+static void a_push_beyond_the_most_waits_for_one_to_be_over(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    struct sumac_push *made = NULL;
+    struct sumac_error error = {0};
+
+    played->mute = true;
+    for (int i = 0; i < SESSION_PUSHES_IN_FLIGHT_MAX; i++)
+        assert_int_equal(
+            sumac_client_push(&played->client, &delta, 1, NULL, &made, NULL), SUMAC_OK);
+    played->client.timeout_ms = 200;
+
+    assert_int_equal(
+        sumac_client_push(&played->client, &delta, 1, NULL, &made, &error),
+        SUMAC_RESOURCE_EXHAUSTED);
+
+    assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
+    assert_non_null(strstr(error.text, " pushes are under way, and none was over within 200 ms"));
+}
+
+static uint64_t wall_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void a_push_says_when_it_was_made(void **state)
+{
+    struct played *const played = *state;
+    const uint64_t before_us = wall_us();
+
+    push(played, NULL);
+
+    assert_in_range(played->started_at_us, before_us, wall_us());
+}
+
+/* ---- pulls */
+
+static void pull(struct played *played, const struct sumac_pull_options *options)
+{
+    struct sumac_error error = {0};
+    float read = 0;
+    const struct sumac_fetch fetch = {
+        .variable = create(played, "w"), .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+
+    assert_int_equal(
+        sumac_client_pull_and_wait(&played->client, &fetch, 1, options, &error), SUMAC_NOT_FOUND);
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_VARIABLE);
+}
+
+static void a_pull_says_how_long_it_waits_and_behind_which_push(void **state)
+{
+    struct played *const played = *state;
+
+    push(played, NULL);
+    push(played, NULL);
+
+    pull(played, NULL);
+    assert_in_range(played->pull_timeout_ms, 30000, 60000); /* what is left of the client's */
+    assert_int_equal(played->after_sequence, 2);
+
+    pull(played, &(struct sumac_pull_options){.timeout_ms = 7000, .without_own_pushes = true});
+    assert_in_range(played->pull_timeout_ms, 1, 7000);
+    assert_int_equal(played->after_sequence, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_member_says_which_task_it_is_and_who_the_members_are),
+        cmocka_unit_test(a_map_of_workers_need_not_name_all),
+        cmocka_unit_test(an_observer_is_no_task),
+        played_test(a_push_says_what_its_options_say),
+        played_test(a_push_that_finishes_a_step_moves_the_clock),
+        played_test(who_leaves_unfinished_says_so),
+        played_test(weights_and_counts_that_make_no_sense_are_refused),
+        played_test(a_push_beyond_the_most_waits_for_one_to_be_over),
+        played_test(a_push_says_when_it_was_made),
+        played_test(a_pull_says_how_long_it_waits_and_behind_which_push),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

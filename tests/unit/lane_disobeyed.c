@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_disobeyed.c -- an order that cannot be obeyed: ps 0 is told so, and the lane is as it was.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_opened.h"
+
+#define SHORT_ID_BYTES 15u
+
+/* From the same ps 0, on a new stream. */
+static void hello_of_version(struct talk *talk, uint32_t protocol_version)
+{
+    char *addresses[] = {"h0:1", "h1:1"};
+    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    hello.protocol_version = protocol_version;
+    hello.cluster_id = 0xC1;
+    hello.epoch = 1;
+    hello.coordinator_incarnation = 0x1000;
+    hello.coordinator_secret = TALK_SECRET;
+    hello.index = 1;
+    hello.n_ps_addresses = 2;
+    hello.ps_addresses = addresses;
+    order.hello = &hello;
+    talk_order(talk, &order);
+}
+
+static void a_ps_0_of_another_protocol_version_is_not_obeyed(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+
+    talk_start(talk, &config);
+    const uint64_t first = talk->coordinator;
+
+    hello_of_version(talk, WIRE_PROTOCOL_VERSION + 1); /* when */
+
+    talk_expect(talk, "report 2 error PROTOCOL_VERSION\n");
+    talk_open(talk, 1); /* on that stream */
+    talk_expect(talk, "end of stream MALFORMED\n");
+    talk->coordinator = first;
+    talk_open(talk, 1);
+    talk_expect(talk, "report 4\n");
+}
+
+/* Its first bytes are session 1's. */
+static wire_bytes short_id(uint8_t id[16])
+{
+    memset(id, 1, 16);
+    return (wire_bytes){.len = SHORT_ID_BYTES, .data = id};
+}
+
+static void a_session_id_that_is_too_short_names_no_session(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    uint8_t id[16];
+    wire_open_session open = WIRE_OPEN_SESSION_INIT;
+    wire_close_session close = WIRE_CLOSE_SESSION_INIT;
+    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
+    wire_peer_order opens = WIRE_PEER_ORDER_INIT, closes = opens, decides = opens;
+
+    open.session_id = close.session_id = decide.session_id = short_id(id);
+    open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    opens.open = &open;
+    closes.close = &close;
+    decides.decide = &decide;
+
+    talk_order(talk, &opens);
+    talk_order(talk, &closes);
+    talk_order(talk, &decides);
+
+    talk_expect(
+        talk, "report 5 error MALFORMED\nreport 6 error MALFORMED\nreport 7 error MALFORMED\n");
+    send(talk, stream, 1, 0); /* it is open */
+    talk_expect(talk, "staged 1\n");
+}
+
+static void a_session_that_there_is_no_memory_for_is_not_open(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+
+    talk_start(talk, &config);
+
+    talk->out_of_memory = true; /* when */
+    talk_open(talk, 1);
+
+    talk_expect(talk, "report 2 error OUT_OF_MEMORY\n");
+    talk->out_of_memory = false;
+    (void)talk_push_stream(talk, 1, 1);
+    talk_expect(talk, "greeting\nrejoin\n");
+    talk_open(talk, 1); /* again */
+    talk_expect(talk, "report 3\n");
+}
+
+static void add_shards_that_names_no_variable_adds_none(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    wire_add_shards add = WIRE_ADD_SHARDS_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk_start(talk, &config);
+    order.add_shards = &add;
+
+    talk_order(talk, &order);
+
+    talk_expect(talk, "report 2 error MALFORMED\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_ps_0_of_another_protocol_version_is_not_obeyed),
+        talk_test(a_session_id_that_is_too_short_names_no_session),
+        talk_test(a_session_that_there_is_no_memory_for_is_not_open),
+        talk_test(add_shards_that_names_no_variable_adds_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

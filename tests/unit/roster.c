@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* roster.c -- what is said of ps that do not answer, and which of their words are their last. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "last_word.h"
+#include "roster.h"
+
+static void a_ps_that_exits_says_one_of_five_reasons(void **state)
+{
+    (void)state;
+    static const enum sumac_reason last[] = {
+        SUMAC_REASON_RUN_ENDED, SUMAC_REASON_STATE_LOST, SUMAC_REASON_PS_MISSING,
+        SUMAC_REASON_TERMINATED, SUMAC_REASON_WRONG_CLUSTER};
+    static const enum sumac_reason others[] = {
+        SUMAC_REASON_UNSPECIFIED, SUMAC_REASON_BUSY, SUMAC_REASON_TIMED_OUT,
+        SUMAC_REASON_UNKNOWN_VARIABLE, SUMAC_REASON_SESSION_CLOSED};
+
+    for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
+        assert_true(last_word_is(&(struct sumac_error){.reason = last[i]}));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(last_word_is(&(struct sumac_error){.reason = others[i]}));
+}
+
+static void
+assert_silence(uint64_t silent_us, enum sumac_status status, const char *why, const char *said)
+{
+    struct roster_ps ps = {.silent_us = 7000000, .told_us = 7000000 + silent_us};
+    char text[256];
+
+    ps.why.status = status;
+    (void)snprintf(ps.why.text, sizeof ps.why.text, "%s", why);
+    assert_string_equal(roster_silence(&ps, text, sizeof text), said);
+}
+
+/* What gRPC says is long, and has the system's word for it at its end. */
+static void a_silence_is_as_long_as_it_lasted_with_the_systems_word_for_it(void **state)
+{
+    (void)state;
+    static const char refused[] =
+        "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to "
+        "connect to remote host: Connection refused";
+
+    assert_silence(999999, SUMAC_UNAVAILABLE, refused, "no answer (Connection refused)");
+    assert_silence(1000000, SUMAC_UNAVAILABLE, refused, "no answer for 1 s (Connection refused)");
+    assert_silence(5500000, SUMAC_DEADLINE_EXCEEDED, "Deadline Exceeded", "no answer for 5.5 s");
+    assert_silence(0, SUMAC_CANCELLED, "CANCELLED", "no answer");
+    assert_silence(
+        0, SUMAC_UNAVAILABLE, "no SETTINGS frame in time",
+        "no answer (connected, but it does not speak)");
+    assert_silence(
+        0, SUMAC_UNAVAILABLE, "its address is not known", "no answer (its address is not known)");
+}
+
+static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **state)
+{
+    (void)state;
+    static const struct command stats = {.name = "stats"};
+    struct roster_ps ps[3] = {
+        {.address = (char[]){"a:1"}}, {.address = (char[]){"b:1"}}, {.address = (char[]){"c:1"}}};
+    const struct roster roster = {.count = 3, .ps = ps};
+
+    assert_int_equal(roster_missing(&roster), 0);
+    assert_false(roster_has_last_word(&roster));
+    assert_int_equal(roster_report(&stats, &roster, "all else is shown"), EXIT_FINE);
+
+    ps[1].missing = true;
+    ps[1].why = (struct sumac_error){.status = SUMAC_UNAVAILABLE, .text = "gone"};
+    ps[2].why = (struct sumac_error){.status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_RUN_ENDED};
+    assert_int_equal(roster_missing(&roster), 1);
+    assert_false(roster_has_last_word(&roster)); /* ps 2 answers */
+    assert_int_equal(roster_report(&stats, &roster, "all else is shown"), 138);
+
+    ps[2].missing = true;
+    assert_int_equal(roster_missing(&roster), 2);
+    assert_true(roster_has_last_word(&roster));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ps_that_exits_says_one_of_five_reasons),
+        cmocka_unit_test(a_silence_is_as_long_as_it_lasted_with_the_systems_word_for_it),
+        cmocka_unit_test(of_a_roster_the_missing_are_counted_and_decide_the_exit_code),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stats.c -- what `sumac stats` makes of the answers of the ps: sums over them, rates between two
+ * looks, sentences, tables, JSON. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "assert_number.h"
+#include "stats.h"
+
+/* A run of three ps, of which the last does not answer; worker 0 is known to both others. */
+struct told {
+    wire_stats_reply replies[2];
+    wire_memory_stats memory;
+    wire_session_stats sessions[2][3];
+    wire_session_stats *pointers[2][3];
+    wire_histogram staleness, push_us, pull_us;
+    uint64_t counts[3][12];
+    char *waits[2];
+    const wire_message *messages[3];
+    struct answers answers;
+    struct roster_ps ps[3];
+    struct roster roster;
+};
+
+/* One value, in a bucket of its own, for each. */
+static void count(wire_histogram *histogram, uint64_t *counts, size_t bucket, double sum)
+{
+    *histogram = (wire_histogram)WIRE_HISTOGRAM_INIT;
+    counts[bucket] = 1;
+    histogram->counts = counts;
+    histogram->n_counts = 12;
+    histogram->count = 1;
+    histogram->sum = sum;
+}
+
+static void fill_session(struct told *told, uint32_t ps, uint32_t place, const char *task)
+{
+    wire_session_stats *session = &told->sessions[ps][place];
+    const uint64_t from = 1000 * (ps + 1) + 100 * place;
+
+    *session = (wire_session_stats)WIRE_SESSION_STATS_INIT;
+    session->task = (char *)(uintptr_t)task;
+    session->state = (char *)(uintptr_t) "open";
+    session->attempt = 1;
+    session->pushes = from + 1;
+    session->push_bytes = from + 2;
+    session->pulls = from + 3;
+    session->pull_bytes = from + 4;
+    session->refused = from + 5;
+    session->non_finite = from + 6;
+    session->duplicates = from + 7;
+    session->clock = from + 8;
+    session->weight = (double)from + 9;
+    session->last_heard_ms = from + 10;
+    session->staleness = &told->staleness;
+    session->push_us = &told->push_us;
+    session->pull_us = &told->pull_us;
+    told->pointers[ps][place] = session;
+    told->replies[ps].n_sessions = place + 1;
+}
+
+static void fill_memory(wire_memory_stats *memory)
+{
+    *memory = (wire_memory_stats)WIRE_MEMORY_STATS_INIT;
+    memory->resident_bytes = 1 << 10;
+    memory->base_bytes = 2 << 10;
+    memory->state_bytes = 3 << 10;
+    memory->view_bytes = 4 << 10;
+    memory->view_bytes_max = 5 << 10;
+    memory->staged_bytes = 6 << 10;
+    memory->staging_bytes_max = 7 << 10;
+    memory->grpc_memory_bytes_max = 8 << 10;
+    memory->pull_bytes = 9 << 10;
+    memory->pulls_bytes_max = 10 << 10;
+    memory->sessions_bytes_max = 11 << 10;
+    memory->state_bytes_max = 12 << 10;
+    memory->connections_bytes_max = 13 << 10;
+    memory->step_bytes_max = 14 << 10;
+    memory->unread_answers_bytes_max = 15 << 10;
+    memory->calls_bytes_max = 16 << 10;
+}
+
+static void fill_ps(struct told *told, uint32_t ps)
+{
+    wire_stats_reply *reply = &told->replies[ps];
+    const uint64_t from = 100 * (ps + 1);
+
+    *reply = (wire_stats_reply)WIRE_STATS_REPLY_INIT;
+    reply->ps = ps;
+    reply->address = (char *)(uintptr_t)(ps == 0 ? "h0:1" : "h1:1");
+    reply->version = (char *)(uintptr_t) "1.2.3";
+    reply->pushes = from + 1;
+    reply->push_bytes = from + 2;
+    reply->pulls = from + 3;
+    reply->pull_bytes = from + 4;
+    reply->refused = from + 5;
+    reply->non_finite = from + 6;
+    reply->duplicates = from + 7;
+    reply->uptime_ms = from + 8;
+    reply->position = from + 9;
+    reply->variables = from + 10;
+    reply->shards = from + 11;
+    reply->connections = from + 12;
+    reply->connections_max = from + 13;
+    reply->staleness = &told->staleness;
+    reply->push_us = &told->push_us;
+    reply->pull_us = &told->pull_us;
+    reply->sessions = told->pointers[ps];
+    told->messages[ps] = &reply->base;
+}
+
+static int begin(void **state)
+{
+    struct told *const told = calloc(1, sizeof *told);
+
+    count(&told->staleness, told->counts[0], 2, 3);   /* 2 … 4 */
+    count(&told->push_us, told->counts[1], 5, 20);    /* 16 … 32 */
+    count(&told->pull_us, told->counts[2], 11, 1500); /* 1024 … 2048 */
+    fill_memory(&told->memory);
+    for (uint32_t ps = 0; ps < 2; ps++)
+        fill_ps(told, ps);
+    told->replies[0].memory = &told->memory;
+    fill_session(told, 0, 0, "worker 0");
+    fill_session(told, 0, 1, "worker 1");
+    fill_session(told, 0, 2, "observer 2");
+    fill_session(told, 1, 0, "worker 0");
+    told->answers = (struct answers){.count = 3, .replies = told->messages};
+    for (uint32_t ps = 0; ps < 3; ps++)
+        told->ps[ps] = (struct roster_ps){.address = (char *)(uintptr_t) "h2:1"};
+    told->ps[2].missing = true;
+    told->ps[2].silent_us = 1000000;
+    told->ps[2].told_us = 6000000;
+    told->roster = (struct roster){.count = 3, .ps = told->ps};
+    *state = told;
+    return 0;
+}
+
+static int end(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static struct sample take(const struct told *told, uint64_t now_us)
+{
+    struct sample sample;
+
+    assert_true(sample_take(&told->answers, now_us, &sample));
+    return sample;
+}
+
+static void what_a_client_did_at_several_ps_is_added_up(void **state)
+{
+    struct told *const told = *state;
+    struct sample sample = take(told, 0);
+    const struct activity *const worker = &sample.clients[0];
+
+    assert_int_equal(sample.client_count, 3);
+    assert_string_equal(worker->name, "worker 0");
+    assert_string_equal(worker->state, "open");
+    assert_int_equal(worker->attempt, 1);
+    assert_int_equal(worker->pushes, 3002);
+    assert_int_equal(worker->push_bytes, 3004);
+    assert_int_equal(worker->pulls, 3006);
+    assert_int_equal(worker->pull_bytes, 3008);
+    assert_int_equal(worker->refused, 3010);
+    assert_int_equal(worker->non_finite, 3012);
+    assert_int_equal(worker->duplicates, 3014);
+    assert_int_equal(worker->steps, 2008);     /* the ps that knows most of it */
+    assert_number_equal(worker->weight, 2009); /* likewise */
+    assert_int_equal(worker->heard_ms, 1010);  /* the ps that heard it last */
+    assert_int_equal(worker->staleness.counts[2], 2);
+    assert_int_equal(worker->push_us.counts[5], 2);
+    assert_int_equal(worker->pull_us.counts[11], 2);
+    assert_string_equal(sample.clients[1].name, "worker 1");
+    assert_int_equal(sample.clients[1].pushes, 1101);
+    sample_deinit(&sample);
+}
+
+static void another_attempt_of_a_task_is_another_client(void **state)
+{
+    struct told *const told = *state;
+
+    told->sessions[1][0].attempt = 2; /* given */
+
+    struct sample sample = take(told, 0); /* when */
+
+    assert_int_equal(sample.client_count, 4); /* then */
+    assert_string_equal(sample.clients[3].name, "worker 0");
+    assert_int_equal(sample.clients[3].attempt, 2);
+    assert_int_equal(sample.clients[0].pushes, 1001);
+    sample_deinit(&sample);
+}
+
+static void a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_no_name(void **state)
+{
+    struct told *const told = *state;
+    struct sample sample = take(told, 77);
+    const struct activity *const ps = &sample.ps[1];
+
+    assert_int_equal(sample.at_us, 77);
+    assert_int_equal(sample.ps_count, 3);
+    assert_string_equal(ps->name, "ps 1");
+    assert_int_equal(ps->pushes, 201);
+    assert_int_equal(ps->push_bytes, 202);
+    assert_int_equal(ps->pulls, 203);
+    assert_int_equal(ps->pull_bytes, 204);
+    assert_int_equal(ps->refused, 205);
+    assert_int_equal(ps->non_finite, 206);
+    assert_int_equal(ps->duplicates, 207);
+    assert_int_equal(ps->staleness.counts[2], 1);
+    assert_int_equal(ps->push_us.counts[5], 1);
+    assert_int_equal(ps->pull_us.counts[11], 1);
+    assert_string_equal(sample.ps[2].name, "");
+    sample_deinit(&sample);
+}
+
+/* Two seconds in which worker 0 did more at ps 0: 4 steps, 10 pushes of 20 bytes, 30 pulls of 40.
+ */
+static void work(struct told *told)
+{
+    wire_session_stats *const session = &told->sessions[0][0];
+
+    session->clock = 2012; /* ps 1 knew 2008 */
+    session->pushes += 10;
+    session->push_bytes += 20;
+    session->pulls += 30;
+    session->pull_bytes += 40;
+    told->replies[0].pushes += 10;
+    told->replies[0].push_bytes += 20;
+    told->replies[0].pulls += 30;
+    told->replies[0].pull_bytes += 40;
+}
+
+static void a_rate_is_what_was_added_in_a_second(void **state)
+{
+    struct told *const told = *state;
+    struct sample before = take(told, 1000000);
+
+    work(told);
+    struct sample now = take(told, 3000000);
+    sample_compare(&before, &now); /* when */
+
+    const struct activity *const rows[] = {&now.clients[0], &now.ps[0]}; /* then */
+    for (int i = 0; i < 2; i++) {
+        assert_number_equal(rows[i]->push_rate, 5);
+        assert_number_equal(rows[i]->push_bytes_rate, 10);
+        assert_number_equal(rows[i]->pull_rate, 15);
+        assert_number_equal(rows[i]->pull_bytes_rate, 20);
+    }
+    assert_number_equal(now.clients[0].step_rate, 2);
+    assert_number_equal(now.clients[1].push_rate, 0);
+    sample_deinit(&before);
+    sample_deinit(&now);
+}
+
+/* Of one that was not seen before, or not at the same ps, or whose ps began to count anew. */
+static void a_rate_that_cannot_be_known_is_not(void **state)
+{
+    struct told *const told = *state;
+    struct sample before = take(told, 1000000), none = {0};
+
+    told->replies[1].pulls = 1; /* it began anew */
+    told->sessions[0][1].attempt = 2;
+    struct sample now = take(told, 2000000);
+    sample_compare(&before, &now);
+    assert_true(isnan(now.ps[1].pull_rate));
+    assert_number_equal(now.ps[1].push_rate, 0);
+    assert_true(isnan(now.clients[1].push_rate));
+    assert_number_equal(now.clients[0].push_rate, 0);
+
+    sample_compare(&none, &now); /* nothing was seen before */
+    assert_true(isnan(now.ps[0].push_rate));
+    assert_true(isnan(now.clients[0].step_rate));
+
+    told->messages[1] = NULL; /* ps 1 answers no more: clients' sums lack it */
+    struct sample less = take(told, 3000000);
+    sample_compare(&before, &less);
+    assert_number_equal(less.ps[0].push_rate, 0);
+    assert_true(isnan(less.clients[0].push_rate));
+    sample_compare(&less, &now); /* and what it did before nobody had seen */
+    assert_true(isnan(now.clients[0].push_rate));
+    sample_deinit(&before);
+    sample_deinit(&now);
+    sample_deinit(&less);
+}
+
+static char *printed(const struct told *told, const struct sample *sample, bool json)
+{
+    const struct picture picture = {
+        .roster = &told->roster, .answers = &told->answers, .sample = sample};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+
+    assert_true(
+        json ? stats_print_json(&picture, true, file) : stats_print_tables(&picture, 0, file));
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static void assert_says(const char *text, const char *wanted)
+{
+    if (strstr(text, wanted) == NULL)
+        fail_msg("there is no\n%s\nin\n%s", wanted, text);
+}
+
+/* What waits, what was refused, and the rates of two looks. */
+static struct sample look_twice(struct told *told)
+{
+    struct sample before = take(told, 1000000);
+
+    told->waits[0] = (char *)(uintptr_t) "ps 1 waits for ps 2";
+    told->waits[1] = (char *)(uintptr_t) "a push waits";
+    told->replies[1].waits = told->waits;
+    told->replies[1].n_waits = 2;
+    told->replies[1].waits_left_out = 5;
+    told->replies[1].sessions_left_out = 6;
+    told->replies[0].connections_refused = 1;
+    told->replies[1].connections_refused = 3;
+    work(told);
+    struct sample now = take(told, 3000000);
+    sample_compare(&before, &now);
+    sample_deinit(&before);
+    return now;
+}
+
+static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **state)
+{
+    struct told *const told = *state;
+    struct sample now = look_twice(told);
+    char *const text = printed(told, &now, false);
+    static const char expected[] =
+        "2 workers: 2.0 steps/s, staleness 3.0 (P99 4)\n"
+        "slowest: worker 1 with 0 steps/s, of worker 0's 2.0\n"
+        "ps 0: refused 1 connection so far; 112 are open, at most 113\n"
+        "ps 1 waits for ps 2\n"
+        "ps 1: a push waits\n"
+        "ps 1: 5 other waits are left out\n"
+        "ps 1: 6 other sessions are left out\n"
+        "ps 1: refused 3 connections so far; 212 are open, at most 213\n"
+        "worker 0: 3010 parts refused, 3012 of them for values that are not fin"
+        "ite\n"
+        "worker 0: 3014 parts came again and were passed over\n"
+        "worker 1: 1105 parts refused, 1106 of them for values that are not fin"
+        "ite\n"
+        "worker 1: 1107 parts came again and were passed over\n"
+        "observer 2: 1205 parts refused, 1206 of them for values that are not f"
+        "inite\n"
+        "observer 2: 1207 parts came again and were passed over\n";
+
+    assert_memory_equal(text, expected, sizeof expected - 1);
+
+    free(text);
+    sample_deinit(&now);
+}
+
+static void a_run_without_steps_is_measured_by_its_pushes(void **state)
+{
+    struct told *const told = *state;
+
+    for (int ps = 0; ps < 2; ps++)
+        for (int i = 0; i < 3; i++)
+            told->sessions[ps][i].clock = 0;
+    told->sessions[0][2].state = (char *)(uintptr_t) "closing";
+    struct sample before = take(told, 1000000);
+    told->sessions[0][0].pushes += 10;
+    told->sessions[0][1].pushes += 8;
+    struct sample now = take(told, 2000000);
+    sample_compare(&before, &now);
+
+    char *const text = printed(told, &now, false);
+
+    assert_says(text, "2 workers: 18 pushes/s, staleness 3.0 (P99 4)\n");
+    assert_null(strstr(text, "slowest")); /* 80 % of the fastest is not slow */
+    free(text);
+    sample_deinit(&before);
+    sample_deinit(&now);
+}
+
+static void a_worker_that_has_left_is_not_slow(void **state)
+{
+    struct told *const told = *state;
+
+    told->sessions[0][1].state = (char *)(uintptr_t) "done";
+    struct sample now = look_twice(told);
+    char *const text = printed(told, &now, false);
+
+    assert_says(text, "1 worker: 2.0 steps/s, staleness 3.0 (P99 4)\nps 0: refused");
+    free(text);
+    sample_deinit(&now);
+}
+
+static void a_table_has_each_clients_figures(void **state)
+{
+    struct told *const told = *state;
+
+    told->sessions[0][1].attempt = 3;
+    told->sessions[0][2].clock = 0;
+    struct sample now = look_twice(told);
+    char *const text = printed(told, &now, false);
+
+    assert_says(
+        text, "\n"
+              "                             ─ steps ─  ────────── push ──────────  st"
+              "aleness  ─────────── pull ────────────  heard\n"
+              "CLIENT                STATE   /S  DONE   /S  BYTES/S    P50    P99  ME"
+              "AN  P99  /S  BYTES/S      P50      P99     AGO\n"
+              "worker 0              open   2.0  2012  5.0       10  24 µs  32 µs   3"
+              ".0    4  15       20  1.54 ms  2.04 ms  1.01 s\n"
+              "worker 1 (attempt 3)  open     0  1108    0        0  24 µs  32 µs   3"
+              ".0    4   0        0  1.54 ms  2.04 ms  1.11 s\n"
+              "observer 2            open     -     0    0        0  24 µs  32 µs   3"
+              ".0    4   0        0  1.54 ms  2.04 ms  1.21 s\n");
+    free(text);
+    sample_deinit(&now);
+}
+
+static void tables_have_each_ps_and_its_memory(void **state)
+{
+    struct told *const told = *state;
+    struct sample now = look_twice(told);
+    char *const text = printed(told, &now, false);
+
+    assert_says(
+        text, "\n"
+              "      ────────── push ──────────  staleness  ─────────── pull ────────"
+              "────   held\n"
+              "PS     /S  BYTES/S    P50    P99  MEAN  P99  /S  BYTES/S      P50     "
+              " P99  SHARDS  ADDRESS\n"
+              "ps 0  5.0       10  24 µs  32 µs   3.0    4  15       20  1.54 ms  2.0"
+              "4 ms     111  h0:1\n"
+              "ps 1    0        0  24 µs  32 µs   3.0    4   0        0  1.54 ms  2.0"
+              "4 ms     211  h1:1\n"
+              "ps 2  no answer for 5 s at h2:1\n");
+    assert_says(
+        text, "\n"
+              "        ────── process ──────  ── state ──  ─ staged ─  ─ views ──  ──"
+              " pulls ──  sessions  conns  calls  unread  step   gRPC\n"
+              "MEMORY  RESIDENT  BOUND  BASE  USED    MAX  USED   MAX  USED   MAX  US"
+              "ED    MAX       MAX    MAX    MAX     MAX    MAX   MAX\n"
+              "ps 0        1.0K   104K  2.0K  3.0K  12.0K  6.0K  7.0K  4.0K  5.0K  9."
+              "0K  10.0K     11.0K  13.0K  16.0K   15.0K  14.0K  8.0K\n");
+    free(text);
+    sample_deinit(&now);
+}
+
+static void a_ps_without_a_bound_has_none_in_the_table(void **state)
+{
+    struct told *const told = *state;
+
+    told->memory.state_bytes_max = 0;
+    struct sample now = take(told, 0);
+    char *const text = printed(told, &now, false);
+
+    assert_says(text, "3.0K    -  6.0K  7.0");
+    free(text);
+    sample_deinit(&now);
+}
+
+static void json_has_all_of_it(void **state)
+{
+    struct told *const told = *state;
+    struct sample now = look_twice(told);
+    char *const text = printed(told, &now, true);
+
+    assert_says(
+        text, "{\"name\": \"ps 0\", \"pushes\": 111, \"push_bytes\": 122, \"pushes_per_s\": 5.0"
+              ", \"push_bytes_per_s\": 10.0, \"pulls\": 133, \"pull_bytes\": 144, \"pulls_pe"
+              "r_s\": 15.0, \"pull_bytes_per_s\": 20.0, \"refused\": 105, \"non_finite\": 10"
+              "6, \"duplicates\": 107, \"push_us\": {\"count\": 1, \"mean\": 20.0, \"p50\": 24."
+              "0, \"p90\": 30.4, \"p99\": 31.84}, \"pull_us\": {\"count\": 1, \"mean\": 1500.0,"
+              " \"p50\": 1536.0, \"p90\": 1945.6, \"p99\": 2037.76}, \"staleness\": {\"count\":"
+              " 1, \"mean\": 3.0, \"p50\": 3.0, \"p90\": 3.8, \"p99\": 3.98}, \"address\": \"h0:"
+              "1\", \"uptime_ms\": 108, \"position\": 109, \"variables\": 110, \"shards\": 111"
+              ", \"connections\": 112, \"connections_max\": 113, \"connections_refused\": 1"
+              ", \"version\": \"1.2.3\", \"memory\": {\"resident_bytes\": 1024, \"base_bytes\":"
+              " 2048, \"state_bytes\": 3072, \"view_bytes\": 4096, \"view_bytes_max\": 5120"
+              ", \"staged_bytes\": 6144, \"staging_bytes_max\": 7168, \"state_bytes_max\": "
+              "12288, \"pull_bytes\": 9216, \"pulls_bytes_max\": 10240, \"sessions_bytes_m"
+              "ax\": 11264, \"connections_bytes_max\": 13312, \"calls_bytes_max\": 16384, "
+              "\"unread_answers_bytes_max\": 15360, \"step_bytes_max\": 14336, \"grpc_memo"
+              "ry_bytes_max\": 8192, \"bound_bytes\": 106496}, \"waits\": [], \"waits_left_"
+              "out\": 0, \"sessions_left_out\": 0}");
+    assert_says(
+        text, "\"connections_refused\": 3, \"version\": \"1.2.3\", \"memory\": {}, \"waits\": ["
+              "\"ps 1 waits for ps 2\", \"a push waits\"], \"waits_left_out\": 5, \"sessions"
+              "_left_out\": 6}]");
+    assert_says(
+        text, "{\"name\": \"worker 0\", \"pushes\": 3012, \"push_bytes\": 3024, \"pushes_per_s"
+              "\": 5.0, \"push_bytes_per_s\": 10.0, \"pulls\": 3036, \"pull_bytes\": 3048, \""
+              "pulls_per_s\": 15.0, \"pull_bytes_per_s\": 20.0, \"refused\": 3010, \"non_fi"
+              "nite\": 3012, \"duplicates\": 3014, \"push_us\": {\"count\": 2, \"mean\": 20.0,"
+              " \"p50\": 24.0, \"p90\": 30.4, \"p99\": 31.84}, \"pull_us\": {\"count\": 2, \"mea"
+              "n\": 1500.0, \"p50\": 1536.0, \"p90\": 1945.6, \"p99\": 2037.76}, \"staleness\""
+              ": {\"count\": 2, \"mean\": 3.0, \"p50\": 3.0, \"p90\": 3.8, \"p99\": 3.98}, \"att"
+              "empt\": 1, \"state\": \"open\", \"steps\": 2012, \"steps_per_s\": 2.0, \"weight\""
+              ": 2009.0, \"last_heard_ms\": 1010}");
+    assert_says(
+        text, "\"missing\": [{\"ps\": 2, \"address\": \"h2:1\", \"error\": \"no answer for 5 s\"}"
+              "]}\n");
+    assert_null(strchr(strchr(text, '\n') + 1, '\n')); /* it is one line */
+    free(text);
+    sample_deinit(&now);
+}
+
+#define told_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        told_test(what_a_client_did_at_several_ps_is_added_up),
+        told_test(another_attempt_of_a_task_is_another_client),
+        told_test(a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_no_name),
+        told_test(a_rate_is_what_was_added_in_a_second),
+        told_test(a_rate_that_cannot_be_known_is_not),
+        told_test(sentences_say_who_is_slow_what_waits_and_what_was_refused),
+        told_test(a_run_without_steps_is_measured_by_its_pushes),
+        told_test(a_worker_that_has_left_is_not_slow),
+        told_test(a_table_has_each_clients_figures),
+        told_test(tables_have_each_ps_and_its_memory),
+        told_test(a_ps_without_a_bound_has_none_in_the_table),
+        told_test(json_has_all_of_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

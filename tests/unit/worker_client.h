@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker_client.h -- a client that writes down what a worker asks, and the step that it is asked
+ * by.
+ *
+ * It stands for lib/client: one float32 variable per name, a push adds to it when it is waited for.
+ * One file of a program includes it.
+ */
+#ifndef WORKER_CLIENT_H
+#define WORKER_CLIENT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <semaphore.h>
+
+#include "create.h"
+#include "sumac/worker.h"
+
+#define ROWS 3
+
+struct sumac_variable {
+    const char *name;
+    enum sumac_dtype dtype;
+    float value;
+    uint32_t pushes;
+};
+
+struct sumac_push {
+    float gradient;
+    double weight;
+};
+
+struct sumac_pull {
+    const struct sumac_fetch *fetch;
+    size_t count;
+    float value; /* as it was when the pull began */
+};
+
+struct sumac_client {
+    char transcript[256];
+    struct sumac_variable variables[2];
+    struct sumac_push pushes[64];
+    uint32_t pushed, waited, under_way_most;
+    struct sumac_pull pull;
+    uint32_t pulls;
+    sem_t next_pull; /* posted by every pull but the first */
+    double last_weight;
+    bool earlier_pull, without_own_pushes;
+    bool late;           /* no push, and no pull, is over in its time */
+    uint32_t timeout_ms; /* of the last wait */
+    uint32_t pull_timeout_ms;
+    struct sumac_buffer *pushed_from, *pulled_into; /* the last ones', borrowed */
+    size_t last_count;
+    enum sumac_status push_status; /* what the next wait for a push says */
+    enum sumac_status pull_status;
+};
+
+static inline void write_down(struct sumac_client *client, const char *word)
+{
+    strncat(client->transcript, word, sizeof client->transcript - strlen(client->transcript) - 1);
+}
+
+static struct sumac_client *the_client; /* waits name no client; set by each test's fixture */
+
+const char *sumac_variable_name(const struct sumac_variable *variable) { return variable->name; }
+enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
+{
+    return variable->dtype;
+}
+struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
+{
+    (void)variable;
+    return (struct sumac_shape){.extent = {ROWS}, .rank = 1};
+}
+
+enum sumac_status sumac_client_push(
+    struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
+    const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error)
+{
+    (void)error;
+    write_down(client, "push ");
+    assert_int_equal(sumac_buffer_place(deltas[0].value.buffer).kind, SUMAC_PLACE_HOST);
+    *push = &client->pushes[client->pushed++];
+    (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
+    client->last_weight = options->weight;
+    client->earlier_pull = options->earlier_pull;
+    client->last_count = count;
+    client->pushed_from = deltas[0].value.buffer;
+    assert_true(options->finishes_step);
+    const uint32_t under_way = client->pushed - client->waited;
+    if (under_way > client->under_way_most)
+        client->under_way_most = under_way;
+    return SUMAC_OK;
+}
+
+enum sumac_status
+sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error)
+{
+    struct sumac_client *client = the_client;
+
+    client->timeout_ms = timeout_ms;
+    if (client->late)
+        return SUMAC_DEADLINE_EXCEEDED;
+    write_down(client, "pushed ");
+    assert_ptr_equal(push, &client->pushes[client->waited]);
+    client->waited++;
+    const enum sumac_status status = client->push_status;
+    client->push_status = SUMAC_OK;
+    if (status != SUMAC_OK) {
+        if (error != NULL)
+            *error = (struct sumac_error){status, SUMAC_REASON_NON_FINITE, "refused"};
+        return status;
+    }
+    client->variables[0].value += push->gradient;
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_client_pull(
+    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
+    const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error)
+{
+    (void)error;
+    client->pulled_into = fetches[0].into.buffer;
+    client->pull_timeout_ms = options->timeout_ms;
+    client->without_own_pushes = options->without_own_pushes;
+    write_down(client, "pull ");
+    assert_int_equal(sumac_buffer_place(fetches[0].into.buffer).kind, SUMAC_PLACE_HOST);
+    client->pull = (struct sumac_pull){fetches, count, client->variables[0].value};
+    *pull = &client->pull;
+    if (client->pulls++ > 0)
+        sem_post(&client->next_pull);
+    return SUMAC_OK;
+}
+
+enum sumac_status
+sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error)
+{
+    the_client->timeout_ms = timeout_ms;
+    if (the_client->late)
+        return SUMAC_DEADLINE_EXCEEDED;
+    write_down(the_client, "pulled ");
+    const enum sumac_status status = the_client->pull_status;
+    the_client->pull_status = SUMAC_OK;
+    (void)error;
+    if (status != SUMAC_OK)
+        return status;
+    for (size_t i = 0; i < pull->count; i++)
+        for (uint32_t row = 0; row < ROWS; row++)
+            ((float *)sumac_tensor_data(&pull->fetch[i].into))[row] = pull->value;
+    return SUMAC_OK;
+}
+
+/* ---- the step under test: replica i's gradient is value + i + 1, its weight i + 1 */
+
+struct seen {
+    uint32_t runs[4];
+    float value[4];
+    uint64_t step[4];
+    uint32_t count[4];
+    double given_weight[4];   /* as the replica found it */
+    enum sumac_status status; /* what replica 1 returns */
+    double weight;            /* of each replica; 0: id + 1; below 0: none */
+    double odd_weight;        /* of replica 1, if it is not 0 */
+};
+
+static inline enum sumac_status observed_step(struct sumac_replica *replica)
+{
+    struct seen *seen = replica->user;
+    const float value = *(const float *)sumac_tensor_data(&replica->values[0]);
+
+    seen->runs[replica->id]++;
+    seen->value[replica->id] = value;
+    seen->step[replica->id] = replica->step;
+    seen->count[replica->id] = replica->count;
+    seen->given_weight[replica->id] = replica->weight;
+    float *gradient = sumac_tensor_data(&replica->gradients[0]);
+    for (uint32_t row = 0; row < ROWS; row++)
+        gradient[row] = value + (float)replica->id + 1;
+    replica->weight = seen->weight < 0 ? 0 : seen->weight > 0 ? seen->weight : replica->id + 1;
+    if (replica->id == 1 && seen->odd_weight != 0)
+        replica->weight = seen->odd_weight;
+    return replica->id == 1 ? seen->status : SUMAC_OK;
+}
+
+struct fixture {
+    struct sumac_client client;
+    struct sumac_variable *variables[2];
+    struct seen seen;
+    struct sumac_worker_options options;
+    struct sumac_error error;
+};
+
+static inline void prepare(struct fixture *fixture, uint32_t replicas)
+{
+    *fixture = (struct fixture){0};
+    fixture->client.variables[0] =
+        (struct sumac_variable){.name = "w", .dtype = SUMAC_FLOAT32, .value = 10};
+    fixture->client.variables[1] = (struct sumac_variable){.name = "n", .dtype = SUMAC_INT64};
+    for (int i = 0; i < 2; i++)
+        fixture->variables[i] = &fixture->client.variables[i];
+    sem_init(&fixture->client.next_pull, 0, 0);
+    the_client = &fixture->client;
+    fixture->options = (struct sumac_worker_options){
+        .client = &fixture->client,
+        .replicas = replicas,
+        .variables = fixture->variables,
+        .variable_count = 1,
+        .step = observed_step,
+        .user = &fixture->seen,
+    };
+}
+
+static inline struct sumac_worker *created(struct fixture *fixture)
+{
+    struct sumac_worker *worker = NULL;
+
+    assert_int_equal(sumac_worker_create(&fixture->options, &worker, &fixture->error), SUMAC_OK);
+    return worker;
+}
+
+#endif
