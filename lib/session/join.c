@@ -68,12 +68,13 @@ static void joined(struct session *session, const struct call *call, const wire_
     assert(session->phase == PHASE_JOINING);
     const wire_join_reply *reply = (const wire_join_reply *)message;
     if (reply->session_id.len != sizeof session->session_id || reply->n_ps_addresses == 0 ||
-        reply->n_ps_addresses > SESSION_PS_MAX) {
+        reply->n_ps_addresses > SESSION_PS_MAX || reply->lease_ms == 0) {
         struct sumac_error error;
         (void)fail(
             &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "ps 0 answered the join with %zu bytes of session id and %zu ps", reply->session_id.len,
-            reply->n_ps_addresses);
+            "ps 0 answered the join with %zu bytes of session id, %zu ps and a lease of %" PRIu32
+            " ms",
+            reply->session_id.len, reply->n_ps_addresses, reply->lease_ms);
         session_end(session, &error, NULL);
         return;
     }

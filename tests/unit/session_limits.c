@@ -222,8 +222,9 @@ static void a_message_has_no_more_functions_than_its_bound(void **state)
     talk_close(&talk);
 }
 
-/* The answer to a join of ps_count ps, with that many bytes of session id: how it ends. */
-static struct sumac_error joined_with(size_t id_bytes, size_t ps_count)
+/* The answer to a join of ps_count ps, with that many bytes of session id and that lease: how it
+ * ends. */
+static struct sumac_error joined_with(size_t id_bytes, size_t ps_count, uint32_t lease_ms)
 {
     static uint8_t id[17];
     static char *addresses[SESSION_PS_MAX + 1];
@@ -238,7 +239,7 @@ static struct sumac_error joined_with(size_t id_bytes, size_t ps_count)
     reply.session_id = (wire_bytes){.data = id, .len = id_bytes};
     reply.n_ps_addresses = ps_count;
     reply.ps_addresses = addresses;
-    reply.lease_ms = LEASE_MS;
+    reply.lease_ms = lease_ms;
 
     talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
 
@@ -255,21 +256,26 @@ static void an_answer_to_a_join_that_no_session_can_have_ends_it(void **state)
     (void)state;
     static const struct {
         size_t id_bytes, ps_count;
-        const char *text;
+        uint32_t lease_ms;
+        const char *told;
     } rows[] = {
-        {15, 1, "ps 0 answered the join with 15 bytes of session id and 1 ps"},
-        {17, 1, "ps 0 answered the join with 17 bytes of session id and 1 ps"},
-        {16, 0, "ps 0 answered the join with 16 bytes of session id and 0 ps"},
-        {16, SESSION_PS_MAX + 1, "ps 0 answered the join with 16 bytes of session id and 257 ps"},
+        {15, 1, 9000, "15 bytes of session id, 1 ps and a lease of 9000 ms"},
+        {17, 1, 9000, "17 bytes of session id, 1 ps and a lease of 9000 ms"},
+        {16, 0, 9000, "16 bytes of session id, 0 ps and a lease of 9000 ms"},
+        {16, SESSION_PS_MAX + 1, 9000, "16 bytes of session id, 257 ps and a lease of 9000 ms"},
+        {16, 1, 0, "16 bytes of session id, 1 ps and a lease of 0 ms"}, /* renewed without end */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct sumac_error error = joined_with(rows[i].id_bytes, rows[i].ps_count);
+        const struct sumac_error error =
+            joined_with(rows[i].id_bytes, rows[i].ps_count, rows[i].lease_ms);
+        static const char before[] = "ps 0 answered the join with ";
         assert_int_equal(error.status, SUMAC_INTERNAL);
         assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
-        assert_string_equal(error.text, rows[i].text);
+        assert_memory_equal(error.text, before, strlen(before));
+        assert_string_equal(error.text + strlen(before), rows[i].told);
     }
-    assert_int_equal(joined_with(16, SESSION_PS_MAX).status, SUMAC_OK);
+    assert_int_equal(joined_with(16, SESSION_PS_MAX, 1).status, SUMAC_OK);
 }
 
 int main(void)
