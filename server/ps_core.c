@@ -87,12 +87,19 @@ static bool take(struct ps_core *core, struct ps_message *message)
 
 /* ---- what they say: to each other into the queue, the rest to the driver ---- */
 
+/* More is said than the lane's one step: what lies there takes its place before it. */
+static void take_over(struct ps_core *core)
+{
+    for (uint32_t i = 0; i < core->said.count; i++)
+        *out_add(&core->out, core->said.items[i].kind) = core->said.items[i];
+    core->said.count = 0;
+}
+
 static struct lane_effect *add(struct ps_core *core, enum lane_effect_kind kind)
 {
-    struct lane_effect *effect = out_add(&core->out, kind);
-
+    take_over(core);
     core->exited |= kind == LANE_EFFECT_EXIT;
-    return effect;
+    return out_add(&core->out, kind);
 }
 
 /* The lane has ended ps 0's stream to itself. */
@@ -106,6 +113,17 @@ static void lose_own(struct ps_core *core, const struct sumac_error *error)
 
 static void say_lane(struct ps_core *core, const struct lane_effects *effects)
 {
+    bool is_for_driver = core->out.effects.count == 0;
+
+    assert(core->said.count == 0);
+    for (uint32_t i = 0; i < effects->count; i++) {
+        core->exited |= effects->items[i].kind == LANE_EFFECT_EXIT;
+        is_for_driver &= effects->items[i].stream != LANE_STREAM_OWN;
+    }
+    if (is_for_driver) {
+        core->said = *effects;
+        return;
+    }
     for (uint32_t i = 0; i < effects->count; i++) {
         const struct lane_effect *effect = &effects->items[i];
         const bool own = effect->stream == LANE_STREAM_OWN;
@@ -176,13 +194,18 @@ static void say_judge(struct ps_core *core, const struct judge_effects *effects)
 
 static void give_lane(struct ps_core *core, const struct lane_event *given)
 {
-    struct lane_event event = *given;
+    struct lane_event event;
     struct lane_effects effects;
 
-    event.now_us = core->now_us;
-    event.follows = core->lane_began;
+    if (core->lane_began || given->now_us != core->now_us) { /* the driver's own is as it must be */
+        event = *given;
+        event.now_us = core->now_us;
+        event.follows = core->lane_began;
+        given = &event;
+    }
     core->lane_began = true;
-    lane_step(core->lane, &event, &effects);
+    take_over(core);
+    lane_step(core->lane, given, &effects);
     say_lane(core, &effects);
 }
 
@@ -423,12 +446,13 @@ void ps_core_step(
         core->now_us = event->now_us;
     core->lane_began = core->judge_began = false;
     core->delivered = 0;
+    core->said.count = 0;
     out_reset(&core->out);
     give(core, event);
     drain(core);
     if (core->queued > 0 && !core->exited)
-        out_wake(&core->out, core->now_us);
+        add(core, LANE_EFFECT_WAKE)->at_us = core->now_us;
     if (core->out.effects.lost && !core->exited)
         end_overflowed(core);
-    *effects = out_effects(&core->out);
+    *effects = core->said.count > 0 ? core->said : out_effects(&core->out);
 }

@@ -42,7 +42,10 @@ struct ps_core {
     struct judge *judge; /* NULL but on ps 0 */
     uint32_t index;
     uint64_t now_us;
-    struct out out;                           /* what both say to the driver; on ps 0 only */
+    struct out out; /* what both say to the driver; on ps 0 only */
+    /* As a rule a step is one of the lane, and what it says is handed on as it lies there: `out` is
+     * empty then. */
+    struct lane_effects said;
     struct ps_message queue[PS_MESSAGES_MAX]; /* the oldest first */
     uint32_t queued;
     uint32_t delivered;           /* of it, in the present step */

@@ -28,8 +28,8 @@ bool ps_turns_wait(struct ps_turns *turns, struct ps_link *link)
 {
     assert(!link->waits);
     const bool is_long = link->bulky && turns->bulky > 1;
-    const bool is_unheard = link->is_stream && link->stream_kind == LANE_STREAM_PULL &&
-                            ++turns->unasked > PS_UNASKED_PER_TURN_MAX;
+    const bool is_short = link->is_stream && link->stream_kind == LANE_STREAM_PULL && !link->bulky;
+    const bool is_unheard = is_short && ++turns->unasked > PS_UNASKED_PER_TURN_MAX;
     if (!is_long && !is_unheard)
         return false;
     link->waits = true;

@@ -435,7 +435,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     flush(lane);
     if (ends)
         lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */
-    flush(lane);
+    if (lane->attended.first != NULL || ends)
+        flush(lane);
     if (ends)
         lane_shutdown_check(lane); /* … and exits when that is out */
     if (lane->pulls_leaving.first != NULL)

@@ -513,12 +513,13 @@ static void short_answers_and_a_long_pull_alone_wait_for_no_turn(void **state)
 {
     (void)state;
     struct ps_turns turns = {0};
-    struct ps_link reader = {0}, other = {0};
+    struct ps_link reader = {.is_stream = true, .stream_kind = LANE_STREAM_PULL}, other = {0};
 
     assert_false(ps_turns_wait(&turns, &reader));
     ps_turns_note(&turns, &reader, true);
     ps_turns_note(&turns, &reader, true);
-    assert_false(ps_turns_wait(&turns, &reader));
+    for (uint32_t i = 0; i <= 2 * PS_UNASKED_PER_TURN_MAX; i++)
+        assert_false(ps_turns_wait(&turns, &reader));
 
     ps_turns_note(&turns, &other, true);
     assert_true(ps_turns_wait(&turns, &reader));
