@@ -17,28 +17,64 @@ static void ps_0_may_wait_nearly_as_long_as_its_client(void **state)
     }
 }
 
-static void look_at_all(const wire_create_request *request)
+/* What a request says beside what it should: numbers, in the order of `names`. */
+static void compare(
+    const double *said, const double *wanted, const char *const *names, size_t count,
+    struct check *seen)
+{
+    for (size_t i = 0; i < count; i++)
+        if (said[i] < wanted[i] || said[i] > wanted[i])
+            check_object(seen, "%s: expected %g, said %g", names[i], wanted[i], said[i]);
+}
+
+static void look_at_all(const wire_create_request *request, struct check *seen)
 {
     const wire_variable *variable = request->variable;
+    static const char *const names[] = {
+        "variables",   "data type",       "axes",       "aggregation", "synchronization",
+        "trainable",   "initializer",     "a",          "b",           "seed",
+        "partitioner", "min_shard_bytes", "max_shards", "function",    "hyperparameters"};
+    const double said[] = {
+        (double)request->n_variables,
+        variable->data_type,
+        (double)variable->n_shape,
+        variable->aggregation,
+        variable->synchronization,
+        variable->trainable,
+        variable->initializer->kind,
+        variable->initializer->a,
+        variable->initializer->b,
+        (double)variable->initializer->seed,
+        variable->partitioner->kind,
+        (double)variable->partitioner->min_shard_bytes,
+        (double)variable->partitioner->max_shards,
+        variable->function->function,
+        (double)variable->function->n_hyperparameters};
+    static const double wanted[] = {
+        0,
+        SUMAC_FLOAT64,
+        2,
+        SUMAC_AGGREGATION_MEAN,
+        SUMAC_SYNCHRONIZATION_ON_READ,
+        false,
+        WIRE_INITIALIZER_UNIFORM,
+        -2,
+        3,
+        11,
+        WIRE_PARTITIONER_MIN_SIZE,
+        1000,
+        4,
+        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD,
+        1};
 
-    assert_int_equal(request->n_variables, 0);
-    assert_int_equal(variable->data_type, SUMAC_FLOAT64);
-    assert_int_equal(variable->n_shape, 2);
-    assert_int_equal(variable->shape[0], 6);
-    assert_int_equal(variable->shape[1], 5);
-    assert_int_equal(variable->aggregation, SUMAC_AGGREGATION_MEAN);
-    assert_int_equal(variable->synchronization, SUMAC_SYNCHRONIZATION_ON_READ);
-    assert_false(variable->trainable);
-    assert_int_equal(variable->initializer->kind, WIRE_INITIALIZER_UNIFORM);
-    assert_true(variable->initializer->a == -2);
-    assert_true(variable->initializer->b == 3);
-    assert_int_equal(variable->initializer->seed, 11);
-    assert_int_equal(variable->partitioner->kind, WIRE_PARTITIONER_MIN_SIZE);
-    assert_int_equal(variable->partitioner->min_shard_bytes, 1000);
-    assert_int_equal(variable->partitioner->max_shards, 4);
-    assert_int_equal(variable->function->function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD);
-    assert_int_equal(variable->function->n_hyperparameters, 1);
-    assert_true(variable->function->hyperparameters[0]->value == 0.5);
+    compare(said, wanted, names, sizeof said / sizeof said[0], seen);
+    if (!check_is_good(seen))
+        return;
+    static const char *const deeper[] = {"rows", "columns", "learning rate"};
+    const double of_these[] = {
+        (double)variable->shape[0], (double)variable->shape[1],
+        variable->function->hyperparameters[0]->value};
+    compare(of_these, (const double[]){6, 5, 0.5}, deeper, 3, seen);
 }
 
 static void a_create_says_all_that_was_asked_for(void **state)
@@ -71,15 +107,18 @@ static void a_create_says_all_that_was_asked_for(void **state)
     assert_true(variable->created);
 }
 
-static void look_at_shards(const wire_create_request *request)
+static void look_at_shards(const wire_create_request *request, struct check *seen)
 {
     const wire_variable *variable = request->variable;
+    static const char *const names[] = {"partitioner", "num_shards", "trainable", "function"};
+    const double said[] = {
+        variable->partitioner->kind, (double)variable->partitioner->num_shards, variable->trainable,
+        variable->function->function};
+    static const double wanted[] = {
+        WIRE_PARTITIONER_FIXED_SHARDS, 1 /* there is one ps */, true,
+        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN};
 
-    assert_int_equal(variable->partitioner->kind, WIRE_PARTITIONER_FIXED_SHARDS);
-    assert_int_equal(variable->partitioner->num_shards, 1); /* there is one ps */
-    assert_true(variable->trainable);
-    assert_int_equal(
-        variable->function->function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN);
+    compare(said, wanted, names, sizeof said / sizeof said[0], seen);
 }
 
 static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
