@@ -225,6 +225,9 @@ class OnePsAway(unittest.TestCase):
         for word in (self.on[there][0], self.rows_on[there]):
             code, _, errors = self.sumac("get", word, ps=there)
             self.assertEqual((code, errors), (0, ""))
+        code, output, errors = self.sumac("get", self.rows_on[there], self.on[away][0], ps=there)
+        self.assertEqual((code, len(errors.splitlines())), (138, 1), errors)
+        self.assertIn("both  float32  [2, 2]\n", output)
         code, output, errors = self.sumac("get", self.on[there][0], self.on[away][0], ps=there)
         self.assertEqual(code, 138, errors)
         self.assertIn(f"{self.on[there][0]}  float32", output)

@@ -165,6 +165,28 @@ class Run(unittest.TestCase):
         self.assertEqual(run.wait(), 128 + signal.SIGINT)
         self.assert_nothing_is_left()
 
+    def test_a_second_signal_is_not_waited_for_and_the_first_one_decides(self):
+        """The ps is deaf to both, and so is the worker."""
+        run = self.run_program("--", "sh", "-c", "trap '' INT TERM; sleep 1000 & echo up; while :; do wait; done", ps=1, workers=1)
+        run.wait_for(r"worker 0 \| up")
+        os.kill(children(run.child.pid)[0], signal.SIGSTOP)
+        run.signal(signal.SIGINT)
+        run.wait_for("another signal ends all of them at once")
+        run.signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 128 + signal.SIGINT)
+        self.assertNotIn("did not end within", run.text())
+        self.assert_nothing_is_left()
+
+    def test_a_signal_while_the_ps_are_stopped_ends_them_at_once(self):
+        run = self.run_program("--", "true", ps=1, workers=1)
+        run.wait_for("ps 0 .* listens on")
+        os.kill(children(run.child.pid)[0], signal.SIGSTOP)
+        run.wait_for("the workers have ended, and the ps wait for more of them; stopping the ps")
+        run.signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 128 + signal.SIGTERM)
+        self.assertEqual(run.text().count("sumac run: "), 1)
+        self.assert_nothing_is_left()
+
     def test_keys_of_its_terminal_reach_the_run_and_the_run_its_workers(self):
         for key, number in ((b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)):
             with self.subTest(key=key):

@@ -12,3 +12,4 @@ sumac_unit_test(array_file USES commands)
 sumac_unit_test(run_record USES commands)
 sumac_unit_test(roster USES commands)
 sumac_unit_test(wanted USES commands)
+target_link_options(unit_wanted PRIVATE -Wl,--wrap=ask) # answers for two ps

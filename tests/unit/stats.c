@@ -288,6 +288,10 @@ static void a_rate_that_cannot_be_known_is_not(void **state)
     assert_true(isnan(less.clients[0].push_rate));
     sample_compare(&less, &now); /* and what it did before nobody had seen */
     assert_true(isnan(now.clients[0].push_rate));
+    assert_true(isnan(now.ps[1].push_rate)); /* which was silent at first */
+    assert_number_equal(now.ps[1].refused, 205);
+    sample_compare(&now, &now); /* no time has passed */
+    assert_true(isnan(now.ps[0].push_rate));
     sample_deinit(&before);
     sample_deinit(&now);
     sample_deinit(&less);
@@ -466,6 +470,35 @@ static void a_ps_without_a_bound_has_none_in_the_table(void **state)
     sample_deinit(&now);
 }
 
+/* Of a ps that was silent at first, and of the clients, whose sums lack what it did. */
+static void a_rate_that_is_not_known_is_a_dash_and_null(void **state)
+{
+    struct told *const told = *state;
+
+    told->messages[1] = NULL;
+    struct sample before = take(told, 1000000);
+    told->messages[1] = &told->replies[1].base;
+    struct sample now = take(told, 3000000);
+    sample_compare(&before, &now);
+    char *const tables = printed(told, &now, false), *const json = printed(told, &now, true);
+
+    assert_says(tables, "2 workers: 0 steps/s");
+    assert_says(
+        tables, "worker 0    open    -  2008   -        -  24 µs  32 µs   3"
+                ".0    4   -        -  1.54 ms  2.04 ms  1.01 s\n");
+    assert_says(tables, "\nps 1   -        -  24 µs  32 µs   3.0    4   -        -  1.54 ms");
+    assert_says(tables, "\nps 0   0        0  24 µs  32 µs   3.0    4   0        0  1.54 ms");
+    assert_says(
+        json, "{\"name\": \"ps 1\", \"pushes\": 201, \"push_bytes\": 202, \"pushes_per_s\": "
+              "null, \"push_bytes_per_s\": null, \"pulls\": 203, \"pull_bytes\": 204, "
+              "\"pulls_per_s\": null, \"pull_bytes_per_s\": null, ");
+    assert_says(json, "\"steps\": 2008, \"steps_per_s\": null, ");
+    free(tables);
+    free(json);
+    sample_deinit(&before);
+    sample_deinit(&now);
+}
+
 static void json_has_all_of_it(void **state)
 {
     struct told *const told = *state;
@@ -528,6 +561,7 @@ int main(void)
         told_test(a_table_has_each_clients_figures),
         told_test(tables_have_each_ps_and_its_memory),
         told_test(a_ps_without_a_bound_has_none_in_the_table),
+        told_test(a_rate_that_is_not_known_is_a_dash_and_null),
         told_test(json_has_all_of_it),
     };
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wanted.c -- slices of rows, as Python cuts them. */
+/* wanted.c -- slices of rows, as Python cuts them; who need not answer for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "catalogue.h"
 #include "wanted.h"
 
 static void assert_slice(const char *text, uint64_t first, uint64_t count)
@@ -78,6 +80,157 @@ static void what_is_no_slice_is_refused(void **state)
         "a slice is FIRST:END, such as 0:4 or -3:, not 0:9223372036854775808");
 }
 
+/* ---- a ps is away: the linker hands what is asked to this one */
+
+enum sumac_status __wrap_ask(
+    struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
+    struct sumac_error *error);
+
+/* The variables of a run of three ps: "w" has 2 rows on each, "v" 3 rows on ps 2. */
+static struct {
+    wire_list_reply reply;
+    wire_variable variables[2], *list[2];
+    wire_shard shards[4], *pointers[4];
+    uint64_t shapes[2][2];
+    bool away[3];
+    char asked[4]; /* who was asked whether it is there, by number */
+} run;
+
+static void make_run(void)
+{
+    memset(&run, 0, sizeof run);
+    run.reply = (wire_list_reply)WIRE_LIST_REPLY_INIT;
+    run.reply.variables = run.list;
+    for (uint32_t i = 0; i < 4; i++) {
+        run.shards[i] = (wire_shard)WIRE_SHARD_INIT;
+        run.shards[i].ps = i < 3 ? i : 2;
+        run.shards[i].first_row = i < 3 ? 2 * i : 0;
+        run.shards[i].rows = i < 3 ? 2 : 3;
+        run.pointers[i] = &run.shards[i];
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        wire_variable *variable = &run.variables[i];
+        *variable = (wire_variable)WIRE_VARIABLE_INIT;
+        variable->name = (char *)(uintptr_t)(i == 0 ? "w" : "v");
+        variable->variable_id = i + 1;
+        variable->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+        run.shapes[i][0] = i == 0 ? 6 : 3;
+        run.shapes[i][1] = 5;
+        variable->shape = run.shapes[i];
+        variable->n_shape = 2;
+        variable->shards = &run.pointers[i == 0 ? 0 : 3];
+        variable->n_shards = i == 0 ? 3 : 1;
+    }
+}
+
+static bool names(const wire_list_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->n_names; i++)
+        if (strcmp(request->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* ps 0 tells of the variables; whoever is asked and away is missing from then on. */
+enum sumac_status __wrap_ask(
+    struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
+    struct sumac_error *error)
+{
+    const wire_list_request *request = (const wire_list_request *)(const void *)inquiry->request;
+
+    (void)error;
+    *answers = (struct answers){
+        .count = roster->count, .replies = calloc(roster->count, sizeof *answers->replies)};
+    for (uint32_t i = 0; i < roster->count; i++) {
+        struct roster_ps *ps = &roster->ps[i];
+        if (ps->left_out)
+            continue;
+        if (request->after_id == UINT64_MAX)
+            run.asked[strlen(run.asked)] = (char)('0' + i);
+        ps->missing = run.away[i];
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (names(request, run.variables[i].name))
+            run.list[run.reply.n_variables++] = &run.variables[i];
+    answers->replies[0] = &run.reply.base;
+    return SUMAC_OK;
+}
+
+struct sight {
+    const char *words[2], *slice;
+    const char *asked;  /* ps 0 has answered, and is always asked */
+    int32_t missing[2]; /* while ps 1 and 2 are away */
+};
+
+static void see(const struct sight *sight)
+{
+    struct roster_ps ps[3] = {{.left_out = false}};
+    struct roster roster = {.count = 3, .ps = ps};
+    struct wanted_list list = {0};
+    struct sumac_error error = {0};
+    const size_t words = sight->words[1] == NULL ? 1 : 2;
+
+    make_run();
+    run.away[1] = run.away[2] = true;
+    if (wanted_find(
+            &roster, (char **)(uintptr_t)sight->words, words, sight->slice, &list, &error) !=
+        SUMAC_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(list.count, words);
+    assert_string_equal(run.asked, sight->asked);
+    for (size_t i = 0; i < words; i++)
+        assert_int_equal(list.items[i].missing, sight->missing[i]);
+    wanted_deinit(&list);
+}
+
+/* Who holds none of these rows is neither asked nor missed, whatever the other words name. */
+static void those_alone_are_missing_who_hold_rows_that_are_wanted(void **state)
+{
+    (void)state;
+    static const struct sight sights[] = {
+        {{"w"}, NULL, "012", {1}},
+        {{"w"}, "0:2", "0", {-1}},
+        {{"w"}, "1:3", "01", {1}},
+        {{"w"}, "2:4", "01", {1}},
+        {{"w"}, "4:5", "02", {2}},
+        {{"w"}, ":-2", "01", {1}},
+        {{"w[:2]", "w[4:]"}, NULL, "02", {-1, 2}},
+        {{"w[:2]", "v"}, NULL, "02", {-1, 2}},
+        {{"w[2:3]", "v[:1]"}, NULL, "012", {1, 2}},
+        {{"w", "v"}, ":1", "02", {-1, 2}},
+    };
+
+    for (size_t i = 0; i < sizeof sights / sizeof sights[0]; i++)
+        see(&sights[i]);
+}
+
+static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
+{
+    (void)state;
+    struct roster_ps ps[3] = {{.left_out = false}};
+    struct roster roster = {.count = 3, .ps = ps};
+    struct wanted_list list = {0};
+    struct sumac_error error = {0};
+    char *words[] = {(char[]){"w[1:4]"}, (char[]){"v"}};
+
+    make_run();
+    assert_int_equal(wanted_find(&roster, words, 2, NULL, &list, &error), SUMAC_OK);
+
+    assert_string_equal(list.items[0].label, "w[1:4]");
+    assert_string_equal(list.items[0].name, "w");
+    assert_true(list.items[0].has_rows);
+    assert_int_equal(list.items[0].rows.first, 1);
+    assert_int_equal(list.items[0].rows.count, 3);
+    assert_int_equal(list.items[0].shape.extent[0], 3);
+    assert_int_equal(list.items[0].shape.extent[1], 5);
+    assert_int_equal(list.items[0].bytes, 60);
+    assert_string_equal(list.items[1].label, "v");
+    assert_false(list.items[1].has_rows);
+    assert_int_equal(list.items[1].bytes, 60);
+    assert_int_equal(list.items[1].missing, -1);
+    wanted_deinit(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +239,8 @@ int main(void)
         cmocka_unit_test(what_is_beyond_either_end_is_cut_off),
         cmocka_unit_test(a_slice_without_rows_is_refused_with_how_many_there_are),
         cmocka_unit_test(what_is_no_slice_is_refused),
+        cmocka_unit_test(those_alone_are_missing_who_hold_rows_that_are_wanted),
+        cmocka_unit_test(of_a_slice_the_shape_and_bytes_are_those_of_its_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
