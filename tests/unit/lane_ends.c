@@ -570,6 +570,56 @@ static void sigterm_after_the_end_keeps_the_ends_code(void **state)
     assert_non_null(strstr(talk->text, "exit 0 RUN_ENDED\n"));
 }
 
+static void end_as_done(struct talk *talk)
+{
+    wire_end end = WIRE_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    end.message = "every listed member has left as done";
+    end.reason = (Sumac__V1__Reason)SUMAC_REASON_RUN_ENDED;
+    order.end = &end;
+    talk_order(talk, &order);
+}
+
+/* Whoever sent the signal counts from it: the end that comes later begins no new wait. */
+static void an_end_after_sigterm_gives_no_more_time(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    const uint64_t stream = begin(talk);
+
+    send(talk, stream, 1, 0); /* given: staged, and its commit does not come */
+    talk_step(talk, &terminate);
+    talk_tick(talk, 3000);
+
+    end_as_done(talk); /* when */
+
+    talk_tick(talk, 1999); /* then */
+    assert_null(strstr(talk->text, "exit"));
+    talk_tick(talk, 1);
+    assert_non_null(strstr(talk->text, "exit 0 RUN_ENDED\n"));
+}
+
+/* Its stream still has a message on its way: what became of the session follows it. */
+static void a_client_that_was_closed_hears_so_before_the_exit(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk->deaf = stream;
+    send(talk, stream, 1, 0); /* given */
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+    talk_forget(talk);
+
+    end_as_done(talk); /* when */
+
+    talk_expect(talk, ""); /* then */
+    talk->deaf = 0;
+    talk_writable(talk, stream);
+    talk_expect(talk, "closed 0\nreport 7\nexit 0 RUN_ENDED\n");
+}
+
 static void a_run_whose_state_is_lost_ends_without_the_commits_that_never_come(void **state)
 {
     struct talk *const talk = *state;
@@ -719,6 +769,8 @@ int main(void)
         talk_test(sigterm_of_another_ps_waits_for_no_client_that_has_gone),
         talk_test(the_end_is_answered_before_the_exit),
         talk_test(sigterm_after_the_end_keeps_the_ends_code),
+        talk_test(an_end_after_sigterm_gives_no_more_time),
+        talk_test(a_client_that_was_closed_hears_so_before_the_exit),
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(after_the_end_no_line_speaks_of_a_sessions_lease),
         talk_test(a_list_of_members_that_is_not_whole_is_not_compared),

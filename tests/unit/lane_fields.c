@@ -153,6 +153,44 @@ static void a_report_says_whose_it_is(void **state)
     assert_int_equal(report->status, SUMAC_OK);
 }
 
+/* What its client has said here is less than what all ps have heard, which ps 0 says. */
+static void a_close_says_what_was_decided(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    uint64_t voided[] = {9};
+    uint8_t id[16];
+
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 1);
+    cause.kind = SUMAC__V1__CLOSE_CAUSE__KIND__KIND_LEASE_OVER;
+    cause.silent_ms = 10250;
+    talk_close_for(talk, 1, &cause);
+    memset(id, 1, sizeof id);
+    decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    decide.final = 11;
+    decide.voided = voided;
+    decide.n_voided = 1;
+    decide.acked_through = 8;
+    order.decide = &decide;
+    order.number = 99;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = &order};
+
+    const wire_closed *closed = said(talk, &event, LANE_EFFECT_ANSWER).push_answer->closed;
+
+    assert_true(closed->decided);
+    assert_int_equal(closed->final, 11);
+    assert_int_equal(closed->acked_through, 8);
+    assert_int_equal(closed->n_voided, 1);
+    assert_int_equal(closed->voided[0], 9);
+    assert_int_equal(closed->cause->kind, cause.kind);
+    assert_int_equal(closed->cause->silent_ms, 10250);
+}
+
 /* Variable 9: rows 0 to 2 are on ps 0, 3 and 4 here. */
 static void add_split(struct talk *talk)
 {
@@ -363,6 +401,7 @@ int main(void)
         talk_test(a_greeting_says_where_the_client_is),
         talk_test(a_refusal_says_what_came_and_what_was_expected),
         talk_test(a_report_says_whose_it_is),
+        talk_test(a_close_says_what_was_decided),
         talk_test(a_list_says_which_rows_are_where_and_who_was_last),
         talk_test(statistics_say_of_each_session_what_it_did),
         talk_test(statistics_say_what_a_ps_has_and_may_have),

@@ -17,6 +17,7 @@ struct greeting {
     uint64_t coordinator, secret; /* of ps 0 */
     uint64_t expected;            /* the incarnation of this ps */
     wire_end *end;
+    uint64_t incarnations[4]; /* of the ps, as far as ps 0 knows them */
 };
 
 static void greet(struct talk *talk, const struct greeting *greeting)
@@ -35,6 +36,8 @@ static void greet(struct talk *talk, const struct greeting *greeting)
     said.ps_addresses = addresses;
     said.n_ps_addresses = 2;
     said.expected_incarnation = greeting->expected;
+    said.ps_incarnations = (uint64_t *)(uintptr_t)greeting->incarnations;
+    said.n_ps_incarnations = sizeof greeting->incarnations / sizeof *greeting->incarnations;
     order.hello = &said;
     order.end = greeting->end;
     talk_order(talk, &order);
@@ -43,7 +46,7 @@ static void greet(struct talk *talk, const struct greeting *greeting)
 /* From this incarnation of ps 0, expecting that one of this ps. */
 static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
 {
-    const struct greeting greeting = {coordinator, TALK_SECRET, expected, NULL};
+    const struct greeting greeting = {coordinator, TALK_SECRET, expected, .end = NULL};
 
     greet(talk, &greeting);
 }
@@ -660,6 +663,43 @@ static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state
     talk_expect(talk, "report 6\n");
 }
 
+/* 0 stands for a ps that ps 0 has not reached yet: nothing is known, or forgotten, of that one. */
+static void a_ps_that_came_back_empty_is_found_behind_one_that_is_not_known(void **state)
+{
+    struct talk *const talk = *state;
+    struct greeting greeting = {0x1000, TALK_SECRET, 0x1001, .incarnations = {0, 0, 0x30, 0x40}};
+
+    (void)begin(talk);
+    greet(talk, &greeting);
+    greeting.incarnations[2] = 0;
+    greet(talk, &greeting); /* ps 2 is not known, and ps 3 is the same */
+    assert_null(strstr(talk->text, "exit"));
+    talk_forget(talk);
+
+    greeting.incarnations[3] = 0x41;
+    greet(talk, &greeting);
+
+    assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
+    assert_non_null(strstr(talk->end.text, "ps 3 came back without its state"));
+}
+
+static void a_ps_that_was_not_known_for_a_while_is_still_compared(void **state)
+{
+    struct talk *const talk = *state;
+    struct greeting greeting = {0x1000, TALK_SECRET, 0x1001, .incarnations = {0, 0, 0x30, 0}};
+
+    (void)begin(talk);
+    greet(talk, &greeting);
+    greeting.incarnations[2] = 0;
+    greet(talk, &greeting);
+    talk_forget(talk);
+
+    greeting.incarnations[2] = 0x31;
+    greet(talk, &greeting);
+
+    assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
+}
+
 /* ---- calls ---- */
 
 /* Other ps have heard of more: what the judge has of all of them is what its client is told. */
@@ -708,6 +748,8 @@ int main(void)
         talk_test(an_order_for_a_view_is_answered_by_what_is_not_made_here),
         talk_test(a_deleted_variable_stays_for_the_parts_that_name_it),
         talk_test(a_hello_that_comes_late_on_an_older_stream_is_not_taken),
+        talk_test(a_ps_that_came_back_empty_is_found_behind_one_that_is_not_known),
+        talk_test(a_ps_that_was_not_known_for_a_while_is_still_compared),
         talk_test(a_closed_client_hears_what_all_ps_know_to_be_acknowledged),
     };
 

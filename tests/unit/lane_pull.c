@@ -396,6 +396,7 @@ static void what_is_written_meanwhile_is_not_seen(void **state)
     talk->deaf = streams.pull;
     talk_pull(talk, streams.pull, 7, LONG, 1, 0); /* given: a reader that stops after one message */
     talk_expect(talk, "pulled 7 [1] ...\n");
+    const uint64_t position = talk->pulled_position;
 
     push(talk, streams.push, 2, LONG, 10); /* when others push */
     talk_expect(talk, "staged 2\ndone 2 [2]\n");
@@ -403,9 +404,12 @@ static void what_is_written_meanwhile_is_not_seen(void **state)
     talk->deaf = 0;
     talk_writable(talk, streams.pull); /* and it reads on */
 
-    expect_pulled(talk, 40, 1); /* then it has what version 1 was */
+    expect_pulled(talk, 40, 1); /* then it has what version 1 was, and each message says so */
+    assert_int_equal(talk->pulled_messages, 4);
+    assert_int_equal(talk->pulled_position, position);
     talk_pull(talk, streams.pull, 8, LONG, 1, 0);
     expect_pulled(talk, 40, 21);
+    assert_int_equal(talk->pulled_position, position + 2);
 }
 
 static void a_reader_that_keeps_too_much_is_ended(void **state)

@@ -8,4 +8,10 @@ if(TARGET ps)
   target_link_options(unit_ps_step PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=rpc_channel_call
     -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_call_writable -Wl,--wrap=rpc_call_send
     -Wl,--wrap=rpc_server_connections -Wl,--wrap=rpc_server_tick -Wl,--wrap=ps_log)
+  # A server and its client, and no core.
+  foreach(test ps_served ps_peers)
+    sumac_unit_test(${test} USES ps)
+    target_link_options(unit_${test} PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=ps_core_lane
+      -Wl,--wrap=lane_stream_has_pulls -Wl,--wrap=ps_log)
+  endforeach()
 endif()
