@@ -8,6 +8,18 @@ if(TARGET ps)
   target_link_options(unit_ps_step PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=rpc_channel_call
     -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_call_writable -Wl,--wrap=rpc_call_send
     -Wl,--wrap=rpc_server_connections -Wl,--wrap=rpc_server_tick -Wl,--wrap=ps_log)
+  # The machine below, the network and the core as the test has them.
+  sumac_unit_test(ps_loop USES ps)
+  target_link_options(unit_ps_loop PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=ps_now_us
+    -Wl,--wrap=ps_cpu_us -Wl,--wrap=ps_resident_bytes -Wl,--wrap=ps_heap_trim
+    -Wl,--wrap=ps_signals_take -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_call_writable
+    -Wl,--wrap=rpc_server_connections -Wl,--wrap=rpc_server_tick -Wl,--wrap=ps_log
+    -Wl,--wrap=update_run)
+  # Signals, what the core says, and how far its end has come.
+  sumac_unit_test(ps_life USES ps)
+  target_link_options(unit_ps_life PRIVATE -Wl,--wrap=ps_signals_take -Wl,--wrap=ps_random_bits
+    -Wl,--wrap=ps_core_create -Wl,--wrap=ps_core_step -Wl,--wrap=ps_services_end
+    -Wl,--wrap=rpc_server_drain -Wl,--wrap=rpc_server_start -Wl,--wrap=ps_log)
   # A server and its client, and no core.
   foreach(test ps_served ps_peers)
     sumac_unit_test(${test} USES ps)

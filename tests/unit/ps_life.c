@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_life.c -- the life of a ps: why it does not start, what signals do to it, how it comes to its
+ * exit code.
+ *
+ * It serves nobody, and its core does what the test says.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ps_state.h"
+#include "text.h"
+
+#define SIGNALS_MAX 3u
+
+static struct life {
+    int signals[SIGNALS_MAX];      /* one each time that it looks for one; 0: none comes any more */
+    uint32_t looks;                /* for signals */
+    enum lane_event_kind exits_at; /* the core, with 143 */
+    uint32_t streams;              /* of clients, that are told of the end */
+    uint32_t steps, ends, drains;
+    uint32_t looks_at_end, looks_at_drain;
+    uint64_t bits; /* the next ones */
+    uint64_t incarnation;
+    enum sumac_status start; /* of its server */
+    char logged[1024];       /* last */
+} life;
+
+int __wrap_ps_signals_take(const struct ps *ps);
+
+int __wrap_ps_signals_take(const struct ps *ps)
+{
+    const uint32_t look = life.looks++;
+    (void)ps;
+
+    return look < SIGNALS_MAX ? life.signals[look] : 0;
+}
+
+uint64_t __wrap_ps_random_bits(struct ps_random *random);
+
+uint64_t __wrap_ps_random_bits(struct ps_random *random)
+{
+    (void)random;
+    return life.bits++;
+}
+
+struct ps_core *
+__real_ps_core_create(const struct lane_config *config, const struct memory *memory);
+struct ps_core *
+__wrap_ps_core_create(const struct lane_config *config, const struct memory *memory);
+
+struct ps_core *__wrap_ps_core_create(const struct lane_config *config, const struct memory *memory)
+{
+    life.incarnation = config->incarnation;
+    return __real_ps_core_create(config, memory);
+}
+
+void __wrap_ps_core_step(
+    struct ps_core *core, const struct lane_event *event, struct lane_effects *effects);
+
+void __wrap_ps_core_step(
+    struct ps_core *core, const struct lane_event *event, struct lane_effects *effects)
+{
+    static struct lane_effect says[2];
+    (void)core;
+
+    says[0] = (struct lane_effect){.kind = LANE_EFFECT_WAKE, .at_us = event->now_us};
+    says[1] = (struct lane_effect){.kind = LANE_EFFECT_EXIT, .exit_code = 143};
+    *effects = (struct lane_effects){.items = says, .count = event->kind == life.exits_at ? 2 : 1};
+    life.steps++;
+}
+
+uint32_t __wrap_ps_services_end(struct ps *ps);
+
+uint32_t __wrap_ps_services_end(struct ps *ps)
+{
+    (void)ps;
+    life.ends++;
+    life.looks_at_end = life.looks;
+    return life.streams;
+}
+
+void __real_rpc_server_drain(struct rpc_server *server);
+void __wrap_rpc_server_drain(struct rpc_server *server);
+
+void __wrap_rpc_server_drain(struct rpc_server *server)
+{
+    life.drains++;
+    life.looks_at_drain = life.looks;
+    __real_rpc_server_drain(server);
+}
+
+enum sumac_status __real_rpc_server_start(struct rpc_server *server, struct sumac_error *error);
+enum sumac_status __wrap_rpc_server_start(struct rpc_server *server, struct sumac_error *error);
+
+enum sumac_status __wrap_rpc_server_start(struct rpc_server *server, struct sumac_error *error)
+{
+    *error = (struct sumac_error){.status = life.start, .text = "no server"};
+    if (life.start != SUMAC_OK)
+        return life.start;
+    return __real_rpc_server_start(server, error);
+}
+
+void __wrap_ps_log(uint32_t index, const char *format, ...);
+
+void __wrap_ps_log(uint32_t index, const char *format, ...)
+{
+    va_list arguments;
+    (void)index;
+
+    va_start(arguments, format);
+    (void)text_print_values(life.logged, sizeof life.logged, format, arguments);
+    va_end(arguments);
+}
+
+/* As the task of this type; its exit code. */
+static int run_as(const char *type)
+{
+    struct ps_options options = PS_OPTIONS_INIT;
+    struct sumac_cluster cluster;
+    struct sumac_error error;
+    char text[160];
+
+    (void)text_print(
+        text, sizeof text,
+        "{\"cluster\":{\"ps\":[\"127.0.0.1:1\"],\"worker\":[\"127.0.0.1:2\"]},"
+        "\"task\":{\"type\":\"%s\",\"index\":0}}",
+        type);
+    assert_int_equal(sumac_cluster_parse(text, NULL, &cluster, &error), SUMAC_OK);
+    options.cluster = &cluster;
+    options.bind_host = "127.0.0.1";
+    options.port_given = true;
+    options.threads = 0;
+    const int exit_code = ps_run(&options);
+    sumac_cluster_deinit(&cluster);
+    return exit_code;
+}
+
+static void what_keeps_a_ps_from_starting_is_its_exit_code(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sumac_status status;
+        int exit_code;
+    } cases[] = {
+        {SUMAC_UNAVAILABLE, PS_EXIT_PORT_TAKEN},
+        {SUMAC_RESOURCE_EXHAUSTED, PS_EXIT_NO_MEMORY},
+        {SUMAC_INVALID_ARGUMENT, PS_EXIT_MISUSED}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        life = (struct life){.start = cases[i].status};
+        assert_int_equal(run_as("ps"), cases[i].exit_code);
+        assert_string_equal(life.logged, "ps 0 cannot start: no server");
+        assert_int_equal(life.steps, 0);
+    }
+    life = (struct life){.start = SUMAC_OK};
+    assert_int_equal(run_as("worker"), PS_EXIT_MISUSED);
+    assert_non_null(strstr(life.logged, "a ps needs task.type \"ps\""));
+}
+
+/* A signal that comes while what was said goes out cuts that short. It says how a ps ends that an
+ * earlier one ends; a run that has ended by itself has its code. */
+static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        int signals[SIGNALS_MAX];
+        enum lane_event_kind exits_at;
+        uint32_t streams;
+        int exit_code;
+        bool drains;
+        uint32_t looks; /* for signals, once all are told of the end, until it drains */
+    } cases[] = {{{15}, LANE_EVENT_TERMINATE, 0, 143, true, 0},
+                 {{2}, LANE_EVENT_TERMINATE, 0, 143, true, 0},
+                 {{15, 2}, LANE_EVENT_RUN_OVER, 0, 130, false, 0}, /* the core takes its time */
+                 {{15, 15}, LANE_EVENT_RUN_OVER, 0, 143, false, 0},
+                 {{15, 2}, LANE_EVENT_TERMINATE, 0, 130, true, 0},
+                 {{15, 2}, LANE_EVENT_TERMINATE, 1, 130, true, 1}, /* it lingers for a client */
+                 {{0, 2}, LANE_EVENT_TICK, 0, 143, true, 0},
+                 {{0, 2}, LANE_EVENT_TICK, 1, 143, true, 1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        life = (struct life){.exits_at = cases[i].exits_at, .streams = cases[i].streams};
+        memcpy(life.signals, cases[i].signals, sizeof life.signals);
+
+        assert_int_equal(run_as("ps"), cases[i].exit_code);
+
+        assert_int_equal(life.ends, cases[i].drains);
+        assert_int_equal(life.drains, cases[i].drains);
+        if (cases[i].drains)
+            assert_int_equal(life.looks_at_drain - life.looks_at_end, cases[i].looks);
+    }
+}
+
+/* 0 is nobody's. */
+static void an_incarnation_is_not_0(void **state)
+{
+    (void)state;
+    life = (struct life){.exits_at = LANE_EVENT_TICK};
+
+    assert_int_equal(run_as("ps"), 143);
+
+    assert_int_equal(life.incarnation, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_keeps_a_ps_from_starting_is_its_exit_code),
+        cmocka_unit_test(the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is),
+        cmocka_unit_test(an_incarnation_is_not_0),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
