@@ -368,18 +368,25 @@ static void expect_consistent(const struct ps_0 *ps)
     assert_string_equal(check.text, "");
 }
 
+/* The most that one step did of each. */
+struct most {
+    uint32_t messages; /* delivered */
+    uint64_t shards;   /* made */
+};
+
 /* Its own ps answers an order at once, and the judge has the next one ready. From the create on,
- * steps that say that they go on: how many; most: messages that one of them delivered. */
-static uint32_t go_on(struct ps_0 *ps, uint32_t *most)
+ * steps that say that they go on: how many. */
+static uint32_t go_on(struct ps_0 *ps, struct most *most)
 {
     const uint64_t answered = ps->replied;
     uint32_t steps = 1;
     bool at_once = true;
 
-    *most = ps->talk->core->delivered;
+    *most = (struct most){ps->talk->core->delivered, ps->talk->lane->store.shard_count};
     while (ps->replied == answered && at_once) {
         const struct lane_event tick = {.kind = LANE_EVENT_TICK, .now_us = ps->talk->now_us};
         const bool fills = ps->talk->lane->store.unfilled.first != NULL;
+        const uint64_t shards = ps->talk->lane->store.shard_count;
         struct lane_effects effects;
         expect_consistent(ps); /* what the next step has no memory of does not wait for it */
         ps_core_step(ps->talk->core, &tick, &effects);
@@ -390,7 +397,10 @@ static uint32_t go_on(struct ps_0 *ps, uint32_t *most)
                        effects.items[i].at_us <= ps->talk->now_us;
         }
         assert_true(ps->talk->core->delivered > 0 || fills);
-        *most = ps->talk->core->delivered > *most ? ps->talk->core->delivered : *most;
+        const struct most did = {
+            ps->talk->core->delivered, ps->talk->lane->store.shard_count - shards};
+        most->messages = did.messages > most->messages ? did.messages : most->messages;
+        most->shards = did.shards > most->shards ? did.shards : most->shards;
         steps++;
     }
     return steps;
@@ -399,7 +409,7 @@ static uint32_t go_on(struct ps_0 *ps, uint32_t *most)
 static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next(void **state)
 {
     struct ps_0 ps = begin(state, 1);
-    uint32_t most;
+    struct most most;
 
     join(&ps, 0);
     create_many(&ps, WIRE_CREATE_VARIABLES_MAX, 1);
@@ -409,7 +419,7 @@ static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_nex
 
     assert_int_equal(ps.replied, 2);
     assert_int_equal(ps.talk->lane->store.variable_count, WIRE_CREATE_VARIABLES_MAX);
-    assert_in_range(most, PS_DELIVERIES_MAX / 2, PS_DELIVERIES_MAX + 2);
+    assert_in_range(most.messages, PS_DELIVERIES_MAX / 2, PS_DELIVERIES_MAX + 2);
     assert_in_range(steps, 4 * 2 * WIRE_CREATE_VARIABLES_MAX / (PS_DELIVERIES_MAX + 2), 1000);
 }
 
@@ -417,7 +427,7 @@ static void so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_nex
 static void a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_next(void **state)
 {
     struct ps_0 ps = begin(state, 1);
-    uint32_t most;
+    struct most most;
 
     join(&ps, 0);
     create_many(&ps, 8, JUDGE_SHARDS_MAX);
@@ -428,30 +438,71 @@ static void a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_nex
     assert_int_equal(ps.replied, 2);
     assert_int_equal(ps.talk->lane->store.shard_count, 8 * JUDGE_SHARDS_MAX);
     assert_in_range(steps, 8, 1000);
-    assert_in_range(most, 1, PS_DELIVERIES_MAX / 2);
+    assert_in_range(most.messages, 1, PS_DELIVERIES_MAX / 2);
+    assert_int_equal(most.shards, JUDGE_SHARDS_MAX);
 }
 
-/* Statistics that say for how many waits there was no room, whoever waits. */
-static void waits_that_the_judge_leaves_out_are_counted_in_the_statistics(void **state)
+/* As ps 0 of two, whose ps 1 is not there: so many joins wait for it. */
+static struct ps_0 begin_with_joins(void **state, uint32_t count)
 {
     static const char *const addresses[] = {"h0:1", "h1:1"};
     struct lane_config config = talk_config();
     struct ps_0 ps = {.talk = *state};
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const struct lane_event stats = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = config.started_us,
-        .call = 9999,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
-    struct lane_effects effects;
 
     config.index = 0;
     config.ps_addresses = addresses;
     config.sessions_max = 1024;
     talk_start(ps.talk, &config);
-    for (uint32_t i = 0; i < 300; i++)
-        join(&ps, i); /* and ps 1 is not there */
+    for (uint32_t i = 0; i < count; i++)
+        join(&ps, i);
+    return ps;
+}
+
+/* More joins are to be answered than there is memory for: ps 0 ends, and its judge with it. */
+static void after_an_exit_of_the_judge_nobody_decides_anything(void **state)
+{
+    struct ps_0 ps = begin_with_joins(state, 300);
+
+    ps.talk->out_of_memory = true;
+    step(&ps, (struct lane_event){.kind = LANE_EVENT_TERMINATE});
+    ps.talk->out_of_memory = false;
+    assert_true(ps.has_exited);
+    assert_int_equal(ps.exit_code, LANE_EXIT_NO_MEMORY);
+    const uint64_t failed = ps.failed;
+
+    join(&ps, 301);
+
+    assert_int_equal(ps.failed, failed);
+    assert_int_equal(ps.replied, 0);
+}
+
+/* The lane is stepped for the call, and once more for what waits of the step before. */
+static void what_was_said_first_in_a_step_is_said(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+
+    join(&ps, 0);
+    create_many(&ps, WIRE_CREATE_VARIABLES_MAX, 1);
+    assert_true(ps.talk->core->queued > 0); /* given */
+
+    call(&ps, LANE_CALL_STATS, &request.base);
+
+    assert_int_equal(ps.replied, ps.calls);
+}
+
+/* Statistics that say for how many waits there was no room, whoever waits. */
+static void waits_that_the_judge_leaves_out_are_counted_in_the_statistics(void **state)
+{
+    struct ps_0 ps = begin_with_joins(state, 300);
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event stats = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = ps.talk->now_us,
+        .call = 9999,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
 
     ps_core_step(ps.talk->core, &stats, &effects);
 
@@ -488,6 +539,8 @@ int main(void)
         talk_test(what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard),
         talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
         talk_test(a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_next),
+        talk_test(after_an_exit_of_the_judge_nobody_decides_anything),
+        talk_test(what_was_said_first_in_a_step_is_said),
         talk_test(waits_that_the_judge_leaves_out_are_counted_in_the_statistics),
         talk_test(time_does_not_go_back),
     };
