@@ -27,7 +27,12 @@ static struct life {
     uint64_t bits; /* the next ones */
     uint64_t incarnation;
     enum sumac_status start; /* of its server */
-    char logged[1024];       /* last */
+    struct rpc_server_options server;
+    bool computes;      /* the core has vector work with its first event */
+    uint64_t had_bytes; /* the core, and has no more */
+    uint32_t trims;
+    uint32_t computed; /* slices */
+    char logged[1024]; /* last */
 } life;
 
 int __wrap_ps_signals_take(const struct ps *ps);
@@ -55,6 +60,9 @@ __wrap_ps_core_create(const struct lane_config *config, const struct memory *mem
 
 struct ps_core *__wrap_ps_core_create(const struct lane_config *config, const struct memory *memory)
 {
+    void *const much = memory_take(memory, life.had_bytes);
+
+    memory_give(memory, much, life.had_bytes);
     life.incarnation = config->incarnation;
     return __real_ps_core_create(config, memory);
 }
@@ -65,13 +73,44 @@ void __wrap_ps_core_step(
 void __wrap_ps_core_step(
     struct ps_core *core, const struct lane_event *event, struct lane_effects *effects)
 {
+    static struct update_slice nothing[2];
+    static const struct lane_compute work = {.job = 7, .slices = nothing, .slice_count = 2};
     static struct lane_effect says[2];
     (void)core;
 
     says[0] = (struct lane_effect){.kind = LANE_EFFECT_WAKE, .at_us = event->now_us};
     says[1] = (struct lane_effect){.kind = LANE_EFFECT_EXIT, .exit_code = 143};
+    if (life.computes && life.steps == 0)
+        says[0] = (struct lane_effect){.kind = LANE_EFFECT_COMPUTE, .compute = &work};
     *effects = (struct lane_effects){.items = says, .count = event->kind == life.exits_at ? 2 : 1};
     life.steps++;
+}
+
+void __wrap_update_run(const struct update_slice *slice);
+
+void __wrap_update_run(const struct update_slice *slice)
+{
+    (void)slice;
+    life.computed++;
+}
+
+void __wrap_ps_heap_trim(void);
+
+void __wrap_ps_heap_trim(void) { life.trims++; }
+
+enum sumac_status __real_rpc_server_open(
+    struct rpc_poller *poller, const struct rpc_server_options *options, struct rpc_server **server,
+    struct sumac_error *error);
+enum sumac_status __wrap_rpc_server_open(
+    struct rpc_poller *poller, const struct rpc_server_options *options, struct rpc_server **server,
+    struct sumac_error *error);
+
+enum sumac_status __wrap_rpc_server_open(
+    struct rpc_poller *poller, const struct rpc_server_options *options, struct rpc_server **server,
+    struct sumac_error *error)
+{
+    life.server = *options;
+    return __real_rpc_server_open(poller, options, server, error);
 }
 
 uint32_t __wrap_ps_services_end(struct ps *ps);
@@ -135,6 +174,10 @@ static int run_as(const char *type)
     options.bind_host = "127.0.0.1";
     options.port_given = true;
     options.threads = 0;
+    options.streams_max = 11;
+    options.connections_max = 12;
+    options.calls_max = 1300;
+    options.grpc_memory_bytes_max = 14u << 20;
     const int exit_code = ps_run(&options);
     sumac_cluster_deinit(&cluster);
     return exit_code;
@@ -207,12 +250,52 @@ static void an_incarnation_is_not_0(void **state)
     assert_int_equal(life.incarnation, 1);
 }
 
+static void its_server_is_bound_as_the_options_say(void **state)
+{
+    (void)state;
+    life = (struct life){.exits_at = LANE_EVENT_TICK};
+
+    assert_int_equal(run_as("ps"), 143);
+
+    assert_int_equal(life.server.port, 0);
+    assert_int_equal(life.server.streams_max, 11);
+    assert_int_equal(life.server.connections_max, 12);
+    assert_int_equal(life.server.calls_max, 1300);
+    assert_int_equal(life.server.memory_bytes_max, 14u << 20);
+}
+
+/* It reads and writes what the core has. */
+static void vector_work_is_finished_before_the_core_goes(void **state)
+{
+    (void)state;
+    life = (struct life){.exits_at = LANE_EVENT_START, .computes = true};
+
+    assert_int_equal(run_as("ps"), 143);
+
+    assert_int_equal(life.computed, 2);
+}
+
+static void the_heap_is_trimmed_of_what_the_core_has_given_back(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        life = (struct life){.exits_at = LANE_EVENT_TICK, .had_bytes = (i == 0 ? 1u : 64u) << 20};
+
+        assert_int_equal(run_as("ps"), 143);
+
+        assert_int_equal(life.trims, i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_keeps_a_ps_from_starting_is_its_exit_code),
         cmocka_unit_test(the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is),
         cmocka_unit_test(an_incarnation_is_not_0),
+        cmocka_unit_test(its_server_is_bound_as_the_options_say),
+        cmocka_unit_test(vector_work_is_finished_before_the_core_goes),
+        cmocka_unit_test(the_heap_is_trimmed_of_what_the_core_has_given_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

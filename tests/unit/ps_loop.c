@@ -21,10 +21,12 @@
 #define TOLD_MAX 64u
 
 static struct machine {
+    struct ps *ps;
     uint64_t now_us, cpu_us, resident_bytes;
     uint64_t each_look_us; /* what asking for the time takes */
     uint32_t trims, looks;
     uint64_t waited_until_us; /* by the last look at the network */
+    uint32_t arrivals;        /* that the next looks find; the core exits with the last of them */
     struct rpc_connections connections;
     uint32_t server_ticks, logs;
     char logged[1024];
@@ -73,7 +75,11 @@ enum rpc_polled __wrap_rpc_poll(struct rpc_poller *poller, uint64_t until_us)
     (void)poller;
     machine.looks++;
     machine.waited_until_us = until_us;
-    return RPC_POLLED_NOTHING;
+    if (machine.arrivals == 0)
+        return RPC_POLLED_NOTHING;
+    if (--machine.arrivals == 0)
+        ps_exit(machine.ps, 138);
+    return RPC_POLLED_EVENT;
 }
 
 struct rpc_connections __wrap_rpc_server_connections(const struct rpc_server *server);
@@ -148,7 +154,7 @@ static int set_up(void **state)
     struct ps *const ps = calloc(1, sizeof *ps);
 
     assert_non_null(ps);
-    machine = (struct machine){.now_us = BEGIN_US, .exits_at = LANE_EVENT_START};
+    machine = (struct machine){.ps = ps, .now_us = BEGIN_US, .exits_at = LANE_EVENT_START};
     ps->ticked_us = ps->looked_round_us = BEGIN_US;
     ps->wake_us = ps->redial_us = UINT64_MAX;
     release_queue_init(&ps->released);
@@ -334,12 +340,30 @@ static void vector_work_does_not_keep_the_network_waiting(void **state)
     assert_in_range(machine.now_us, BEGIN_US + 500, BEGIN_US + 1200);
 }
 
+/* Other threads have done all of it. */
+static void all_that_is_finished_is_told_in_a_round(void **state)
+{
+    struct ps *const ps = *state;
+
+    submit(ps, 7, 1);
+    submit(ps, 8, 1);
+    while (compute_pool_help(ps->pool))
+        ;
+
+    ps_turn(ps);
+
+    assert_int_equal(machine.told_count, 2);
+    assert_int_equal(compute_pool_jobs(ps->pool), 0);
+}
+
 static void what_is_computed_after_the_exit_is_not_told(void **state)
 {
     struct ps *const ps = *state;
 
     submit(ps, 7, 1);
     submit(ps, 8, 1);
+    while (compute_pool_help(ps->pool))
+        ;
     machine.exits_at = LANE_EVENT_COMPUTED;
 
     ps_turn(ps);
@@ -497,6 +521,47 @@ static void a_turn_is_one_message_of_a_long_pull_or_a_few_short_ones(void **stat
     assert_int_equal(count_of(LANE_EVENT_STREAM_WRITABLE), 2 + PS_UNASKED_PER_TURN_MAX);
 }
 
+/* What comes without a pause is heard so many times, and then others have their turn. */
+static void between_two_turns_so_much_is_heard(void **state)
+{
+    struct ps *const ps = *state;
+    struct rpc_call *const call = (struct rpc_call *)(void *)&no_call;
+
+    (void)wait_for_turn(ps, true, call);
+    (void)wait_for_turn(ps, true, call);
+    machine.arrivals = 2 * PS_EVENTS_PER_TURN_MAX;
+
+    ps_turn(ps);
+    assert_int_equal(machine.looks, PS_EVENTS_PER_TURN_MAX);
+    assert_int_equal(count_of(LANE_EVENT_STREAM_WRITABLE), 1);
+
+    machine.looks = 0;
+    machine.arrivals = 3; /* with the last of them it exits */
+    ps_turn(ps);
+    assert_int_equal(machine.looks, 3);
+    assert_int_equal(count_of(LANE_EVENT_STREAM_WRITABLE), 1);
+}
+
+static void what_was_released_is_told_before_more_is_heard(void **state)
+{
+    struct ps *const ps = *state;
+    struct ps_held *const held = pool_take(&ps->helds);
+
+    held->node.id = 77;
+    release_queue_push(&ps->released, &held->node);
+    machine.exits_at = LANE_EVENT_RELEASED;
+
+    ps_turn(ps);
+
+    assert_int_equal(machine.told_count, 1);
+    assert_int_equal(machine.told[0].hold, 77);
+    assert_int_equal(machine.looks, 0);
+    assert_ptr_equal(pool_take(&ps->helds), held); /* its note is another's */
+    release_queue_push(&ps->released, &held->node);
+    ps_take_released(ps);
+    assert_int_equal(machine.told_count, 1); /* the core has ended */
+}
+
 #define loop_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -509,12 +574,15 @@ int main(void)
         loop_test(the_first_signal_is_the_cores_and_the_second_ends_the_process),
         loop_test(what_was_computed_is_told_in_order),
         loop_test(vector_work_does_not_keep_the_network_waiting),
+        loop_test(all_that_is_finished_is_told_in_a_round),
         loop_test(what_is_computed_after_the_exit_is_not_told),
         loop_test(every_second_the_machine_is_looked_at),
         loop_test(whoever_was_refused_or_cut_is_told_of_once),
         loop_test(after_a_crowd_the_heap_is_trimmed_when_it_is_quiet),
         loop_test(what_the_lane_has_is_not_trimmed_for),
         loop_test(the_heap_is_trimmed_when_the_lane_has_much_less_than_it_had),
+        loop_test(between_two_turns_so_much_is_heard),
+        loop_test(what_was_released_is_told_before_more_is_heard),
         loop_test(a_turn_is_one_message_of_a_long_pull_or_a_few_short_ones),
     };
 

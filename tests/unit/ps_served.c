@@ -273,11 +273,10 @@ static void who_may_still_ask_is_not_ended(void **state)
 
     served->has_pulls = true;
     (void)half_close(&half_closed, second);
-    served->has_pulls = false;
-    ps_services_tick(served->ps, ps_now_us());
+    served->has_pulls = false; /* which a round of the loop finds */
+    await(&half_closed.closed, 1);
 
     assert_false(ps_links_find(&served->ps->links, first)->finished);
-    await(&half_closed.closed, 1);
     assert_int_equal(open.closed, 0);
     rpc_call_cancel(open.call);
     await_no_links();
@@ -328,6 +327,92 @@ static void lent_bytes_are_told_back_when_they_are_out(void **state)
     rpc_call_cancel(heard.call);
     (void)await_told(LANE_EVENT_RELEASED, 3);
     await_no_links();
+}
+
+/* The core says one message after the other, as it hears that the last one is out; its stream may
+ * end in between. */
+static void bytes_of_a_message_that_cannot_go_out_are_told_back(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[PS_BULK_BYTES];
+    const struct lane_bytes payload[] = {
+        {.bytes = {bytes, PS_BULK_BYTES}, .hold = 77}, {.bytes = {bytes, 1}}};
+    const wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT;
+    struct heard heard;
+    const uint64_t stream = begin_stream(&heard, LANE_STREAM_PULL);
+    struct lane_effect effect = {
+        .kind = LANE_EFFECT_PULLED,
+        .stream = stream,
+        .pull_answer = &pulled,
+        .payload = payload,
+        .payload_count = 1};
+
+    ps_carry_out(served->ps, &effect);
+    assert_int_equal(served->ps->turns.bulky, 0); /* a byte less than a long one */
+    effect.payload_count = 2;
+    ps_carry_out(served->ps, &effect); /* while that one is on its way */
+    assert_int_equal(served->ps->turns.bulky, 0);
+    (void)await_told(LANE_EVENT_STREAM_WRITABLE, 2);
+    ps_carry_out(served->ps, &effect);
+    assert_int_equal(served->ps->turns.bulky, 1);
+
+    (void)await_told(LANE_EVENT_RELEASED, 3);
+    await(&heard.messages, 2);
+    rpc_call_cancel(heard.call);
+    await_no_links();
+}
+
+static bool is_scarce;
+
+static void *take_while_there_is(void *context, size_t bytes)
+{
+    (void)context;
+    return is_scarce ? NULL : memory_take(&memory_heap, bytes);
+}
+
+static void give(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_give(&memory_heap, data, bytes);
+}
+
+/* One note of what is lent is left, and it takes two: what is not sent is told back, and, since
+ * there is none for that either, the ps ends. */
+static void without_memory_to_note_what_is_lent_the_ps_ends(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[20000];
+    static const struct memory scarce = {.take = take_while_there_is, .give = give};
+    const struct lane_bytes payload[] = {
+        {.bytes = {bytes, 10000}, .hold = 77}, {.bytes = {bytes, 10000}, .hold = 78}};
+    const wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT;
+    struct heard heard;
+    const uint64_t stream = begin_stream(&heard, LANE_STREAM_PULL);
+    struct ps *const ps = served->ps;
+
+    is_scarce = false;
+    pool_deinit(&ps->helds);
+    pool_init(&ps->helds, &scarce, sizeof(struct ps_held), 1);
+    pool_give(&ps->helds, pool_take(&ps->helds));
+    is_scarce = true;
+
+    ps_carry_out(
+        ps, &(struct lane_effect){
+                .kind = LANE_EFFECT_PULLED,
+                .stream = stream,
+                .pull_answer = &pulled,
+                .payload = payload,
+                .payload_count = 2});
+
+    struct release_node *const released = release_queue_take(&ps->released);
+    assert_non_null(released);
+    assert_int_equal(released->id, 77);
+    assert_null(released->next);
+    pool_give(&ps->helds, released);
+    assert_true(ps->exiting);
+    assert_int_equal(ps->exit_code, PS_EXIT_NO_MEMORY);
+    await(&heard.closed, 1);
+    assert_int_equal(heard.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
 }
 
 /* ---- the end ---- */
@@ -394,6 +479,17 @@ static void an_exit_is_told_to_all_that_are_open_and_to_who_comes_after_it(void 
     assert_int_equal(served->told_count, 0); /* the core has ended */
 }
 
+static uint64_t last_opened(enum lane_stream_kind kind)
+{
+    uint32_t i = served->told_count;
+
+    while (i > 0 && (served->told[i - 1].event.kind != LANE_EVENT_STREAM_OPENED ||
+                     served->told[i - 1].event.stream_kind != kind))
+        i--;
+    assert_true(i > 0);
+    return served->told[i - 1].event.stream;
+}
+
 static void what_comes_when_the_core_has_ended_is_not_told(void **state)
 {
     (void)state;
@@ -401,8 +497,10 @@ static void what_comes_when_the_core_has_ended_is_not_told(void **state)
 
     open_all(&calls);
     await(&calls.answered.closed, 1);
+    ps_says(last_opened(LANE_STREAM_PULL), LANE_STREAM_PULL); /* which is soon out */
     ps_exit(served->ps, 137);
     served->told_count = 0;
+    await(&calls.pull.messages, 1);
 
     client_sends(&calls.push, LANE_STREAM_PUSH, 0);
     client_sends(&calls.pull, LANE_STREAM_PULL, 1);
@@ -431,6 +529,8 @@ int main(void)
         served_test(a_half_closed_push_stream_ends_a_second_after_the_last_word),
         served_test(who_may_still_ask_is_not_ended),
         served_test(lent_bytes_are_told_back_when_they_are_out),
+        served_test(bytes_of_a_message_that_cannot_go_out_are_told_back),
+        served_test(without_memory_to_note_what_is_lent_the_ps_ends),
         served_test(an_exit_is_told_to_all_that_are_open_and_to_who_comes_after_it),
         served_test(what_comes_when_the_core_has_ended_is_not_told),
     };
