@@ -47,8 +47,7 @@ serve(struct served *served, void (*message)(struct rpc_call *, const struct wir
     const struct rpc_server_options on_any_port = {.bind_host = "127.0.0.1"};
     struct sumac_error error = {0};
 
-    *served = (struct served){
-        .client = {.wake_us = NEVER_US, .timeout_ms = 60000, .reader = true}};
+    *served = (struct served){.client = {.wake_us = NEVER_US, .timeout_ms = 60000, .reader = true}};
     served->handlers[WIRE_VARIABLES_LIST].message = say_who_it_is;
     served->handlers[WIRE_VARIABLES_DELETE].message = message;
     rpc_init();
@@ -269,7 +268,6 @@ static void a_call_that_there_was_no_memory_for_is_made_when_there_is_some(void 
         .role = WIRE_ROLE_MEMBER, .job = "worker", .ps_addresses = addresses, .ps_count = 1};
     struct sumac_client client = {.wake_us = NEVER_US};
 
-
     client.session = session_create(&config, &memory_heap);
     assert_non_null(client.session);
     rpc_init();
@@ -356,6 +354,95 @@ static void when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_
     pthread_cond_destroy(&client.happened);
 }
 
+/* A thread that waits while another polls. */
+struct hearer {
+    struct sumac_client *client;
+    struct rpc_channel *nowhere; /* a call of it fails at once, as whoever polls sees */
+    unsigned asked;
+    bool has_come, has_heard, is_late;
+};
+
+static void call_is_over(struct rpc_call *call, const struct sumac_error *error)
+{
+    (void)error;
+    ((struct hearer *)rpc_call_user(call))->has_come = true;
+}
+
+static void call_nowhere(struct hearer *hearer)
+{
+    static const struct rpc_handler handler = {.closed = call_is_over};
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    struct rpc_call *call;
+
+    assert_int_equal(
+        rpc_channel_call(
+            hearer->nowhere,
+            &(struct rpc_start){
+                .service = WIRE_OBSERVE,
+                .method = WIRE_OBSERVE_STATS,
+                .message = &request.base,
+                .handler = &handler,
+                .user = hearer},
+            &call),
+        SUMAC_OK);
+}
+
+/* It sleeps again when it has been woken once for nothing: only then something comes. */
+static bool has_come(void *context)
+{
+    struct hearer *const hearer = context;
+
+    if (++hearer->asked == 2)
+        call_nowhere(hearer);
+    return hearer->has_come;
+}
+
+static void *hear(void *context)
+{
+    struct hearer *const hearer = context;
+    struct sumac_client *const client = hearer->client;
+    const uint64_t until_us = client_now_us() + UINT64_C(20000000);
+
+    client_lock(client);
+    hearer->has_heard = client_wait(client, has_come, hearer, until_us);
+    hearer->is_late = client_now_us() >= until_us;
+    call_nowhere(hearer); /* so that the one that polls looks up */
+    client_unlock(client);
+    return NULL;
+}
+
+static bool has_heard(void *context) { return ((const struct hearer *)context)->has_heard; }
+
+/* The one that polls waits for something else, and polls on. */
+static void a_thread_that_does_not_poll_hears_at_once_of_what_came_for_it(void **state)
+{
+    (void)state;
+    struct sumac_client client = {.wake_us = NEVER_US - 1};
+    struct hearer hearer = {.client = &client};
+    pthread_t other;
+
+    init_happened(&client);
+    rpc_init();
+    assert_int_equal(rpc_poller_create(&client.poller), SUMAC_OK);
+    assert_int_equal(
+        rpc_channel_open(client.poller, "unix:/nowhere/at/all", &hearer.nowhere), SUMAC_OK);
+    client_lock(&client);
+    assert_int_equal(pthread_create(&other, NULL, hear, &hearer), 0);
+
+    while (client.waiters == 0)
+        client_wait(&client, is_never, NULL, client_now_us() + 1000);
+    (void)client_wait(&client, has_heard, &hearer, client_now_us() + UINT64_C(120000000));
+    client_unlock(&client);
+
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_true(hearer.has_heard);
+    assert_false(hearer.is_late);
+    rpc_channel_close(hearer.nowhere);
+    rpc_poller_destroy(client.poller);
+    rpc_deinit();
+    pthread_cond_destroy(&client.happened);
+}
+
 static bool has_no_timer(void *context)
 {
     return ((const struct sumac_client *)context)->wake_us == NEVER_US;
@@ -392,6 +479,7 @@ int main(void)
         cmocka_unit_test(a_call_of_a_session_that_ends_for_want_of_memory_is_over),
         cmocka_unit_test(a_call_that_there_was_no_memory_for_is_made_when_there_is_some),
         cmocka_unit_test(when_the_thread_that_polls_is_done_another_one_that_waits_takes_its_place),
+        cmocka_unit_test(a_thread_that_does_not_poll_hears_at_once_of_what_came_for_it),
         cmocka_unit_test(a_timer_is_kept_while_another_thread_polls),
     };
 

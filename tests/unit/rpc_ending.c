@@ -98,6 +98,50 @@ static void who_takes_its_answers_is_not_taken_for_one_who_does_not(void **state
     assert_int_equal(answered.server.call_count, 0);
 }
 
+static uint32_t cancelled_count;
+
+grpc_call_error __wrap_grpc_call_cancel(grpc_call *call, void *reserved);
+
+grpc_call_error __wrap_grpc_call_cancel(grpc_call *call, void *reserved)
+{
+    (void)call;
+    (void)reserved;
+    cancelled_count++;
+    return GRPC_CALL_OK;
+}
+
+/* Five seconds after a tick has found them: their places are free at once, and not once more when
+ * the calls are gone. */
+static void answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_once(void **state)
+{
+    (void)state;
+    static struct answered answered;
+    struct rpc_server *const server = &answered.server;
+    struct method list = {.calls = 5};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        add(&answered, 1, &list);
+        answered.calls[i].waits = WAITS_FOR_READER;
+        calls_link(&server->calls, &answered.calls[i]);
+        server->call_count++;
+    }
+    cancelled_count = 0;
+
+    rpc_server_tick(server, 1000);
+    rpc_server_tick(server, 1000 + 4999999);
+    assert_int_equal(cancelled_count, 0);
+    rpc_server_tick(server, 1000 + 5000000);
+
+    assert_int_equal(cancelled_count, 3);
+    assert_int_equal(server->ending.count, 0);
+    assert_int_equal(server->ending_of[1], 0);
+    assert_int_equal(list.calls, 2);
+    for (uint32_t i = 0; i < 3; i++)
+        server_forget(server, &answered.calls[i]);
+    assert_int_equal(list.calls, 2);
+    assert_int_equal(server->call_count, 0);
+}
+
 /* ---- answers that nobody takes */
 
 static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **state)
@@ -152,6 +196,7 @@ int main(void)
         cmocka_unit_test(the_oldest_call_of_the_connection_with_most_gives_way),
         cmocka_unit_test(another_methods_call_does_not_give_way),
         cmocka_unit_test(who_takes_its_answers_is_not_taken_for_one_who_does_not),
+        cmocka_unit_test(answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_once),
         cmocka_unit_test(a_small_answer_goes_out_though_others_do_not_read_theirs),
         cmocka_unit_test(answers_are_held_up_to_their_bound),
         cmocka_unit_test(on_a_call_that_is_over_nothing_is_written),
