@@ -2,11 +2,11 @@
 /* steps.c -- `bench/steps [--rounds N]`: how long the longest step of a ps is, whatever is asked of
  * it.
  *
- * One lane, as ps 1 of 2, in this process; nothing is sent. Each row is the largest message of its
- * kind, or one with the most that a step could have to do with it. `unpacking` is what it takes to
- * make it of its bytes, before the lane has it; `longest` the longest of the steps that follow;
- * `counted` the most work that one of them counted, of WORK_PER_STEP_MAX. Times are the least of
- * the rounds.
+ * One lane, as ps 1 of 2, in this process; then ps 0, the only one, with its judge; nothing is
+ * sent. Each row is the largest message of its kind, or one with the most that a step could have to
+ * do with it. `unpacking` is what it takes to make it of its bytes, before the lane has it;
+ * `longest` the longest of the steps that follow; `counted` the most work that one of them counted,
+ * of WORK_PER_STEP_MAX. Times are the least of the rounds.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +30,8 @@ struct bench {
     uint64_t steps, longest_ns, most_work; /* since `begin` */
     uint8_t *packed;
     size_t packed_bytes;
+    uint8_t joined[16]; /* the session that ps 0 has opened */
+    uint64_t calls;
 };
 
 static uint64_t now_ns(void)
@@ -96,12 +98,17 @@ note_effect(struct bench *bench, const struct lane_effect *effect, struct follow
     case LANE_EFFECT_WAKE:
         following->goes_on = effect->at_us <= bench->now_us;
         break;
+    case LANE_EFFECT_REPLY:
+        if (effect->reply->descriptor == &sumac__v1__join_reply__descriptor)
+            memcpy(
+                bench->joined, ((const wire_join_reply *)effect->reply)->session_id.data,
+                sizeof bench->joined);
+        break;
     case LANE_EFFECT_CLOSE_STREAM:
     case LANE_EFFECT_FAIL:
     case LANE_EFFECT_EXIT:
         (void)fprintf(stderr, "steps: %s\n", effect->error.text);
         break;
-    case LANE_EFFECT_REPLY:
     case LANE_EFFECT_DIAL:
     case LANE_EFFECT_ORDER:
     case LANE_EFFECT_RECORD:
@@ -231,14 +238,13 @@ static uint64_t give_order(struct bench *bench, wire_peer_order *order)
 
 /* ---- what there is ---- */
 
-static void begin(struct bench *bench)
+static void begin(struct bench *bench, uint32_t index, uint32_t ps_count)
 {
     static const char *const addresses[] = {"h0:1", "h1:1"};
-    char *told[] = {"h0:1", "h1:1"};
     const struct lane_config config = {
-        .index = 1,
+        .index = index,
         .ps_addresses = addresses,
-        .ps_count = 2,
+        .ps_count = ps_count,
         .incarnation = INCARNATION,
         .version = "bench",
         .started_us = 1000000,
@@ -250,13 +256,21 @@ static void begin(struct bench *bench)
         .terminate_ms = 5000,
         .sessions_max = 32,
         .staging_bytes_max = 2304ull << 20};
-    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
-    wire_peer_order first = WIRE_PEER_ORDER_INIT;
 
     *bench = (struct bench){.now_us = 1000000};
     bench->core = must(ps_core_create(&config, &memory_heap));
     bench->lane = ps_core_lane(bench->core);
-    step(bench, &(struct lane_event){.kind = LANE_EVENT_START});
+    step(bench, &(struct lane_event){.kind = LANE_EVENT_START, .random = {1, 2}});
+}
+
+/* Called by ps 0. */
+static void begin_other(struct bench *bench)
+{
+    char *told[] = {"h0:1", "h1:1"};
+    wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
+    wire_peer_order first = WIRE_PEER_ORDER_INIT;
+
+    begin(bench, 1, 2);
     bench->coordinator = open_stream(bench, LANE_STREAM_PEER);
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = CLUSTER_ID;
@@ -519,32 +533,28 @@ static uint64_t push_again(struct bench *bench)
     return took;
 }
 
-/* As many as a message takes. The list is full of those to come, but for one place, which each of
- * the others, long committed, takes in turn. */
+/* As many as a session's list takes. */
 static uint64_t commit_of_voided(struct bench *bench)
 {
-    enum { kept = LANE_VOIDED_PER_SESSION_MAX - 1, count = 260000 };
+    enum { count = LANE_VOIDED_PER_SESSION_MAX };
     static uint64_t voided[count];
     wire_commit commit = WIRE_COMMIT_INIT;
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     const uint64_t stream = push_stream(bench);
-    const struct lane_event event = {.kind = LANE_EVENT_PUSH, .stream = stream};
 
-    commit.commit_through = 1000000;
-    request.commit = &commit;
-    (void)give(bench, event, &request.base, NULL, 0);
-    for (uint32_t i = 0; i < kept; i++)
-        voided[i] = 1000001 + i;
-    commit.voided = voided;
-    commit.n_voided = kept;
-    (void)give(bench, event, &request.base, NULL, 0);
     for (uint32_t i = 0; i < count; i++)
         voided[i] = 20000 + i;
+    commit.commit_through = 1000000;
+    commit.voided = voided;
     commit.n_voided = count;
-    const uint64_t took = give(bench, event, &request.base, NULL, 0);
+    request.commit = &commit;
+    const uint64_t took = give(
+        bench, (struct lane_event){.kind = LANE_EVENT_PUSH, .stream = stream}, &request.base, NULL,
+        0);
     const struct bench seen = *bench;
     close_stream(bench, stream);
     bench->longest_ns = seen.longest_ns;
+    bench->most_work = seen.most_work;
     return took;
 }
 
@@ -615,20 +625,102 @@ static uint64_t delete_one(struct bench *bench)
     return give_order(bench, &message);
 }
 
+/* ---- at ps 0 */
+
+static uint64_t call(struct bench *bench, enum lane_call_kind kind, const wire_message *request)
+{
+    return give(
+        bench,
+        (struct lane_event){
+            .kind = LANE_EVENT_CALL,
+            .call = ++bench->calls,
+            .call_kind = kind,
+            .random = {bench->calls, 4}},
+        request, NULL, 0);
+}
+
+static uint64_t join(struct bench *bench)
+{
+    static uint8_t nonce[16];
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    nonce[0]++;
+    request.nonce = (wire_bytes){.data = nonce, .len = sizeof nonce};
+    return call(bench, LANE_CALL_JOIN, &request.base);
+}
+
+static uint64_t create(struct bench *bench, const char *prefix, uint32_t shards)
+{
+    static char names[WIRE_CREATE_VARIABLES_MAX][1024];
+    static wire_variable all[WIRE_CREATE_VARIABLES_MAX];
+    static wire_variable *pointers[WIRE_CREATE_VARIABLES_MAX];
+    static wire_initializer zeros = WIRE_INITIALIZER_INIT;
+    wire_partitioner partitioner = WIRE_PARTITIONER_INIT;
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+    uint64_t shape[] = {shards};
+
+    partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
+    partitioner.num_shards = shards;
+    for (uint32_t i = 0; i < WIRE_CREATE_VARIABLES_MAX; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%s%01000" PRIu32, prefix, i);
+        all[i] = (wire_variable)WIRE_VARIABLE_INIT;
+        all[i].name = names[i];
+        all[i].data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+        all[i].shape = shape;
+        all[i].n_shape = 1;
+        all[i].initializer = &zeros;
+        if (shards > 1)
+            all[i].partitioner = &partitioner;
+        pointers[i] = &all[i];
+    }
+    request.session_id = (wire_bytes){.data = bench->joined, .len = sizeof bench->joined};
+    request.variables = pointers;
+    request.n_variables = WIRE_CREATE_VARIABLES_MAX;
+    return call(bench, LANE_CALL_CREATE, &request.base);
+}
+
+static uint64_t create_small(struct bench *bench) { return create(bench, "small", 1); }
+static uint64_t create_large(struct bench *bench) { return create(bench, "large", 4096); }
+
+/* As many as one answer takes; a reader goes through all of them so. */
+static uint64_t list_all(struct bench *bench)
+{
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
+    return call(bench, LANE_CALL_LIST, &request.base);
+}
+
+static uint64_t statistics(struct bench *bench)
+{
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+
+    return call(bench, LANE_CALL_STATS, &request.base);
+}
+
 static const struct row {
     const char *name;
     uint64_t (*run)(struct bench *bench); /* returns how long the unpacking took */
+    bool at_ps_0;
 } rows[] = {
-    {"pull of 16384 pieces", pull_of_all},
-    {"push of 4096 pieces", push_of_one},
-    {"push of 65536 pieces in 16 messages", push_of_all},
-    {"push of 1024 parts that came before", push_again},
-    {"commit with 260000 voided", commit_of_voided},
-    {"order: add 4096 shards", add_shards},
-    {"order: add 1 GiB that its creator assigns", add_assigned},
-    {"order: publish 4096 shards", publish_one},
-    {"order: delete 4096 shards", delete_one},
-    {"list of a variable of 4096 shards", list_one},
+    {"pull of 16384 pieces", pull_of_all, false},
+    {"push of 4096 pieces", push_of_one, false},
+    {"push of 65536 pieces in 16 messages", push_of_all, false},
+    {"push of 1024 parts that came before", push_again, false},
+    {"commit with 1024 voided", commit_of_voided, false},
+    {"order: add 4096 shards", add_shards, false},
+    {"order: add 1 GiB that its creator assigns", add_assigned, false},
+    {"order: publish 4096 shards", publish_one, false},
+    {"order: delete 4096 shards", delete_one, false},
+    {"list of a variable of 4096 shards", list_one, false},
+    {"ps 0: join", join, true},
+    {"ps 0: create 256", create_small, true},
+    {"ps 0: create the same 256", create_small, true},
+    {"ps 0: create 256 of 4096 shards", create_large, true},
+    {"ps 0: create the same 256 of 4096 shards", create_large, true},
+    {"ps 0: join where they are", join, true},
+    {"ps 0: list", list_all, true},
+    {"ps 0: statistics", statistics, true},
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -642,21 +734,31 @@ static void keep_least(uint64_t *least, uint64_t value)
         *least = value;
 }
 
+static void run_rows(struct bench *bench, bool at_ps_0, struct seen seen[ROWS])
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].at_ps_0 != at_ps_0)
+            continue;
+        keep_least(&seen[i].unpacking_ns, rows[i].run(bench));
+        keep_least(&seen[i].longest_ns, bench->longest_ns);
+        seen[i].message_bytes = bench->packed_bytes;
+        seen[i].work = bench->most_work;
+        seen[i].steps = bench->steps;
+    }
+    end(bench);
+}
+
 static void run_round(struct seen seen[ROWS])
 {
     struct bench bench;
 
-    begin(&bench);
+    begin_other(&bench);
     open_session(&bench);
     add_all(&bench);
-    for (size_t i = 0; i < ROWS; i++) {
-        keep_least(&seen[i].unpacking_ns, rows[i].run(&bench));
-        keep_least(&seen[i].longest_ns, bench.longest_ns);
-        seen[i].message_bytes = bench.packed_bytes;
-        seen[i].work = bench.most_work;
-        seen[i].steps = bench.steps;
-    }
-    end(&bench);
+    run_rows(&bench, false, seen);
+    begin(&bench, 0, 1);
+    step(&bench, &(struct lane_event){.kind = LANE_EVENT_TICK});
+    run_rows(&bench, true, seen);
 }
 
 int main(int argc, char **argv)

@@ -43,15 +43,27 @@ static size_t whole_character(const char *text, size_t bytes)
     return count;
 }
 
-bool text_is_utf8(const char *text, size_t bytes)
+/* How many bytes that are printable ASCII it begins with: as a rule all of them. A thousand names
+ * of a kilobyte each may come at once. */
+static size_t plain_bytes(const char *text, size_t bytes)
 {
     size_t at = 0;
+
+    while (at < bytes && text[at] >= ' ' && text[at] <= '~')
+        at++;
+    return at;
+}
+
+bool text_is_utf8(const char *text, size_t bytes)
+{
+    size_t at = plain_bytes(text, bytes);
 
     while (at < bytes) {
         const size_t count = whole_character(text + at, bytes - at);
         if (count == 0)
             return false;
         at += count;
+        at += plain_bytes(text + at, bytes - at);
     }
     return true;
 }
@@ -66,11 +78,14 @@ static bool is_control(const char *character)
 
 bool text_has_control(const char *text, size_t bytes)
 {
-    for (size_t at = 0; at < bytes;) {
+    size_t at = plain_bytes(text, bytes);
+
+    while (at < bytes) {
         const size_t count = whole_character(text + at, bytes - at);
         if (count > 0 && is_control(text + at))
             return true;
         at += count > 0 ? count : 1;
+        at += plain_bytes(text + at, bytes - at);
     }
     return false;
 }

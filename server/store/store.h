@@ -189,7 +189,7 @@ STORE_FETCHES
 static inline void store_shard_far(const struct store *store, uint64_t shard_id)
 {
     if (store->shards.capacity > 0)
-        __builtin_prefetch(&store->shards.places[id_map_home(&store->shards, shard_id)]);
+        __builtin_prefetch(&store->shards.places[id_map_home(store->shards.capacity, shard_id)]);
 }
 STORE_FETCHES
 static inline void store_shard_comes(const struct store *store, uint64_t shard_id)

@@ -276,6 +276,79 @@ static void ids_are_found_until_they_are_removed(void **state)
     free(things);
 }
 
+/* Nothing is lost, found twice, or found again, whatever is put and removed while the entries of a
+ * map that grows or shrinks are on their way. */
+static void ids_are_found_while_the_map_changes_its_size(void **state)
+{
+    enum { ids = 3000, changes = 60000 };
+    struct fixture *fixture = *state;
+    struct id_map map;
+    uint8_t *there[ids] = {0};
+    uint8_t things[2];
+    uint64_t drawn = 1;
+    size_t count = 0, beside = 0;
+
+    id_map_init(&map, &fixture->memory);
+    for (uint32_t i = 0; i < changes; i++) {
+        drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+        const size_t id = (drawn >> 33) % ids;
+        const bool grows = i / 6000 % 2 == 0; /* mostly puts, then mostly removes */
+        const bool puts = (drawn >> 20) % 8 != 0;
+        if (grows == puts) {
+            assert_true(id_map_put(&map, id, &things[i % 2]));
+            count += there[id] == NULL;
+            there[id] = &things[i % 2];
+        } else {
+            id_map_remove(&map, id);
+            count -= there[id] != NULL;
+            there[id] = NULL;
+        }
+        beside += map.old != NULL && map.capacity > 64;
+        assert_int_equal(map.count, count);
+        if (i % 16 != 0 && map.old == NULL)
+            continue;
+        for (size_t k = i % 7; k < ids; k += 7)
+            assert_ptr_equal(id_map_get(&map, k), there[k]);
+    }
+
+    assert_true(beside > 100);
+    id_map_deinit(&map);
+    assert_int_equal(fixture->bytes_taken, 0);
+}
+
+/* Of a map of a hundred thousand, none clears or brings over more than a few places. */
+static void a_put_and_a_remove_clear_and_bring_over_a_few_places(void **state)
+{
+    enum { ids = 100000 };
+    struct fixture *fixture = *state;
+    struct id_map map;
+    uint8_t thing;
+
+    id_map_init(&map, &fixture->memory);
+    for (uint64_t id = 0; id < 2 * (uint64_t)ids; id++) {
+        const struct id_map before = map;
+        if (id < ids)
+            assert_true(id_map_put(&map, id, &thing));
+        else
+            id_map_remove(&map, id - ids);
+        const bool changed = map.capacity != before.capacity;
+        if (before.capacity > 64 && changed)
+            assert_in_range(before.cleared, map.capacity - 16, map.capacity);
+        if (!changed && map.cleared > before.cleared)
+            assert_in_range(map.cleared - before.cleared, 1, 16);
+        if (!changed && map.brought > before.brought)
+            assert_in_range(map.brought - before.brought, 1, 32);
+        if (id < ids)
+            assert_true(
+                map.capacity <= 64 || fixture->bytes_taken <= map.count * ID_MAP_ENTRY_BYTES_MAX);
+    }
+
+    assert_int_equal(map.count, 0);
+    assert_int_equal(map.capacity, 64);
+    id_map_deinit(&map);
+    assert_int_equal(fixture->bytes_taken, 0);
+}
+
 /* ---- keys ---- */
 
 struct thing {
@@ -295,11 +368,11 @@ static struct thing *get(const struct key_map *map, const char *name)
     return key_map_get(map, name, strlen(name));
 }
 
-/* These two have the same FNV-1a hash of 64 bits. */
+/* The first two have the same hash (where words are little-endian). */
 static void two_keys_of_one_hash_are_two_things(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const names[] = {"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ", "W"};
+    static const char *const names[] = {"the_nameeE2FefJ9", "4-8NXIr35On5uf5q", "W"};
     struct thing things[3] = {0};
 
     for (size_t removed = 0; removed < 3; removed++) {
@@ -445,6 +518,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_pool_may_hold_as_much_as_its_bound_and_no_byte_more, begin, end),
         cmocka_unit_test_setup_teardown(a_map_of_few_ids_is_small_again, begin, end),
+        cmocka_unit_test_setup_teardown(ids_are_found_while_the_map_changes_its_size, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_put_and_a_remove_clear_and_bring_over_a_few_places, begin, end),
         cmocka_unit_test_setup_teardown(ids_are_found_until_they_are_removed, begin, end),
         cmocka_unit_test_setup_teardown(two_keys_of_one_hash_are_two_things, begin, end),
         cmocka_unit_test_setup_teardown(a_key_is_all_of_its_bytes, begin, end),
