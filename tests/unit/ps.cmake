@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 if(TARGET ps)
   sumac_unit_test(ps USES ps)
-  target_link_options(unit_ps PRIVATE -Wl,--wrap=ps_processors) # as many as another machine has
+  sumac_unit_test(ps_config USES ps)
+  target_link_options(unit_ps_config PRIVATE -Wl,--wrap=ps_processors) # as many as another machine has
   sumac_unit_test(ps_step USES ps)
   # What the core is told, the handler of a stream to another ps, what has arrived, and what is sent
   # on a call that there is not; who was refused, and what is logged of it.
   target_link_options(unit_ps_step PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=rpc_channel_call
     -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_call_writable -Wl,--wrap=rpc_call_send
-    -Wl,--wrap=rpc_server_connections -Wl,--wrap=rpc_server_tick -Wl,--wrap=ps_log)
+    -Wl,--wrap=rpc_server_connections -Wl,--wrap=rpc_server_tick -Wl,--wrap=ps_log
+    -Wl,--wrap=rpc_channel_open -Wl,--wrap=rpc_channel_close -Wl,--wrap=compute_pool_submit)
   # The machine below, the network and the core as the test has them.
   sumac_unit_test(ps_loop USES ps)
   target_link_options(unit_ps_loop PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=ps_now_us

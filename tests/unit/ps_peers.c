@@ -206,6 +206,28 @@ static void at_the_end_streams_are_ended_and_counted_until_they_are_gone(void **
     close(taken);
 }
 
+/* What is still on its way comes in, and nobody hears it. */
+static void what_another_ps_says_after_the_exit_is_not_told(void **state)
+{
+    (void)state;
+    struct ps *const ps = served->ps;
+    const uint64_t stream = dial_own(), end_us = ps_now_us() + PATIENCE_US;
+    const struct ps_link *const link = ps_links_find(&ps->links, stream);
+
+    order(7);
+    report(stream, 6);
+    ps_exit(ps, 0);
+    while (ps_now_us() < end_us &&
+           (!rpc_call_writable(ps->peers[OTHER].call) || !rpc_call_writable(link->call)))
+        (void)rpc_poll(ps->poller, ps_now_us() + 10000);
+    for (int i = 0; i < 100; i++)
+        (void)rpc_poll(ps->poller, 0);
+
+    assert_int_equal(count_of(LANE_EVENT_PEER_UP), 1);
+    assert_int_equal(count_of(LANE_EVENT_REPORT), 0);
+    assert_int_equal(count_of(LANE_EVENT_ORDER), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +235,7 @@ int main(void)
         served_test(a_ps_is_dialled_once_at_an_address),
         served_test(a_stream_that_ends_is_told_with_its_reason_and_dialled_again),
         served_test(the_next_to_be_dialled_is_the_one_whose_time_comes_first),
+        served_test(what_another_ps_says_after_the_exit_is_not_told),
         served_test(at_the_end_streams_are_ended_and_counted_until_they_are_gone),
     };
 

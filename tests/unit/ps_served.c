@@ -155,11 +155,14 @@ static void a_stream_is_told_from_its_opening_to_its_end(void **state)
         served->told_count = 0;
 
         const uint64_t stream = begin_stream(&heard, kind);
+        const bool pulls = kind == LANE_STREAM_PULL;
+        assert_int_equal(served->ps->turns.unasked, pulls ? 1 : 0);
         client_sends(&heard, kind, 7);
         const struct told *const told = await_told(arrives[kind], 1);
         assert_int_equal(told->event.stream, stream);
         assert_int_equal(told->event.stream_kind, kind);
         assert_int_equal(told->number, kind == LANE_STREAM_PUSH ? 0 : 7);
+        assert_int_equal(served->ps->turns.unasked, 0); /* what comes next was asked for */
         ps_says(stream, kind);
         (void)await_told(LANE_EVENT_STREAM_WRITABLE, 2);
         await(&heard.messages, 1);
@@ -172,6 +175,7 @@ static void a_stream_is_told_from_its_opening_to_its_end(void **state)
         assert_int_equal(served->told[0].event.stream_kind, kind);
         assert_int_equal(served->told[1].event.kind, LANE_EVENT_STREAM_WRITABLE);
         assert_int_equal(served->told_count, 5);
+        served->ps->turns.unasked = 0;
         ps_says(stream, kind); /* which goes nowhere */
         await_no_links();
     }

@@ -39,6 +39,8 @@ void __wrap_ps_core_step(
     told[told_count++] = *event;
 }
 
+static bool calls_fail;                   /* for want of memory, and so does vector work */
+static int channels;                      /* that are open */
 static const struct rpc_handler *dialled; /* the handler of the last stream to a ps */
 
 enum sumac_status __real_rpc_channel_call(
@@ -50,7 +52,43 @@ enum sumac_status __wrap_rpc_channel_call(
     struct rpc_channel *channel, const struct rpc_start *start, struct rpc_call **call)
 {
     dialled = start->handler;
+    if (calls_fail)
+        return SUMAC_RESOURCE_EXHAUSTED;
     return __real_rpc_channel_call(channel, start, call);
+}
+
+enum sumac_status __real_rpc_channel_open(
+    struct rpc_poller *poller, const char *target, struct rpc_channel **channel);
+enum sumac_status __wrap_rpc_channel_open(
+    struct rpc_poller *poller, const char *target, struct rpc_channel **channel);
+
+enum sumac_status
+__wrap_rpc_channel_open(struct rpc_poller *poller, const char *target, struct rpc_channel **channel)
+{
+    channels++;
+    return __real_rpc_channel_open(poller, target, channel);
+}
+
+void __real_rpc_channel_close(struct rpc_channel *channel);
+void __wrap_rpc_channel_close(struct rpc_channel *channel);
+
+void __wrap_rpc_channel_close(struct rpc_channel *channel)
+{
+    channels -= channel != NULL;
+    __real_rpc_channel_close(channel);
+}
+
+bool __wrap_compute_pool_submit(
+    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count);
+
+bool __wrap_compute_pool_submit(
+    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count)
+{
+    (void)pool;
+    (void)job;
+    (void)slices;
+    (void)slice_count;
+    return !calls_fail;
 }
 
 static uint32_t looks, arrivals; /* at the network, in a round; what they find */
@@ -212,9 +250,48 @@ static void a_ps_that_is_not_there_is_dialled_less_and_less_often(void **state)
             rpc_poll(ps->poller, UINT64_MAX);
         assert_true(peer->redial_us >= before_us + least_us);
         assert_true(peer->redial_us <= ps_now_us() + least_us / 4 * 5);
+        assert_int_equal(channels, 1);
     }
 
     give_back(ps, taken);
+}
+
+static void without_memory_for_a_call_a_ps_is_dialled_later(void **state)
+{
+    (void)state;
+    int taken;
+    struct ps *const ps = ps_that_dials_a_dead_port(&taken);
+    struct ps_peer *const peer = &ps->peers[1];
+    const uint64_t before_us = ps_now_us();
+
+    calls_fail = true;
+    ps_peers_tick(ps, before_us);
+    calls_fail = false;
+
+    assert_null(peer->call);
+    assert_int_equal(peer->failures, 1);
+    assert_in_range(peer->redial_us, before_us + 20000, before_us + 25000);
+    assert_int_equal(ps->redial_us, peer->redial_us);
+    give_back(ps, taken);
+}
+
+static void without_memory_to_queue_vector_work_the_ps_ends(void **state)
+{
+    (void)state;
+    struct ps *const ps = calloc(1, sizeof *ps);
+    const struct lane_compute work = {.job = 7};
+    const struct lane_effect compute = {.kind = LANE_EFFECT_COMPUTE, .compute = &work};
+
+    assert_non_null(ps);
+    ps_carry_out(ps, &compute);
+    assert_false(ps->exiting);
+    calls_fail = true;
+    ps_carry_out(ps, &compute);
+    calls_fail = false;
+
+    assert_true(ps->exiting);
+    assert_int_equal(ps->exit_code, PS_EXIT_NO_MEMORY);
+    free(ps);
 }
 
 /* One that was reached, and is lost, is dialled again as soon as one that was never tried. */
@@ -413,6 +490,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_that_cannot_be_sent_are_let_go_of),
         cmocka_unit_test(a_ps_that_is_not_there_is_dialled_less_and_less_often),
+        cmocka_unit_test(without_memory_for_a_call_a_ps_is_dialled_later),
+        cmocka_unit_test(without_memory_to_queue_vector_work_the_ps_ends),
         cmocka_unit_test(a_ps_that_was_reached_is_dialled_soon_when_it_is_lost),
         cmocka_unit_test(an_answer_on_a_half_closed_stream_lets_it_live_on),
         cmocka_unit_test(a_call_comes_with_fresh_random_bits),
