@@ -74,6 +74,7 @@ static void fill_in_sizes(struct lane_config *config)
     fill_in(&config->pull_chunk_bytes, LANE_PULL_CHUNK_BYTES);
     fill_in(&config->gathered_bytes_max, LANE_GATHERED_BYTES_MAX);
     fill_in(&config->streams_max, LANE_STREAMS_MAX);
+    fill_in(&config->ended_per_step_max, LANE_ENDED_PER_STEP_MAX);
     fill_in(&config->parts_per_session_max, LANE_PARTS_PER_SESSION_MAX);
     fill_in(&config->voided_per_session_max, LANE_VOIDED_PER_SESSION_MAX);
     fill_in(&config->closed_sessions_max, LANE_CLOSED_SESSIONS_MAX);
@@ -282,7 +283,9 @@ static void ticked(struct lane *lane, const struct lane_event *event)
 {
     (void)event;
     assert(!lane->exited);
-    if (lane->turns_put_off) /* first of all: it has waited */
+    if (lane_operation_is_ending(lane)) /* first of all: others wait for it, … */
+        lane_turn_end_on(lane);
+    if (lane->turns_put_off) /* … and they have waited */
         lane_turn_retry_waiting(lane);
     lane_orders_reclaim(lane);
     lane_orders_fill(lane);
@@ -336,7 +339,8 @@ static void wake(struct lane *lane)
 
     due = earlier(earlier(due, lane->pulls_due_us), lane_place_due_us(lane));
     if (lane->pulls_leaving.first != NULL || lane->store.unfilled.first != NULL ||
-        store_is_leaving(&lane->store) || lane->attended.first != NULL || lane->turns_put_off)
+        store_is_leaving(&lane->store) || lane->attended.first != NULL || lane->turns_put_off ||
+        lane_operation_is_ending(lane))
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);

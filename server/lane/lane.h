@@ -34,6 +34,7 @@
 #define LANE_PULL_CHUNK_BYTES 262144u
 #define LANE_GATHERED_BYTES_MAX 16384u /* a run of a pull that is copied rather than lent */
 #define LANE_PIECES_PER_PART_MAX 65536u
+#define LANE_ENDED_PER_STEP_MAX 8192u
 #define LANE_PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
 #define LANE_CLOSED_SESSIONS_MAX 1024u   /* remembered, so that their clients can be told */
 #define LANE_VOIDED_PER_SESSION_MAX                                                                \
@@ -86,6 +87,8 @@ struct lane_config {
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
     /* 0: LANE_PARTS_PER_SESSION_MAX and so on. The simulator's are a few, and are reached. */
     uint32_t parts_per_session_max, voided_per_session_max, closed_sessions_max;
+    uint32_t ended_per_step_max;   /* shards of an operation, as far as the step has time for them;
+                                      0: LANE_ENDED_PER_STEP_MAX. The simulator's is a few, too */
     uint32_t settled_sessions_max; /* of the judge; 0: JUDGE_SETTLED_MAX */
     uint32_t broken;               /* rules.h */
 };

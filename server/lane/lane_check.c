@@ -66,11 +66,13 @@ static void check_runs(struct sums *sums, const struct lane_part *part)
             return;
         }
         const struct shard *shard = part->entries[run->entry].shard;
+        bytes += run->bytes;
+        if (shard == NULL)
+            continue;
         if (run->bytes > shard->bytes || run->offset > shard->bytes - run->bytes)
             check_object(
                 sums->check, "push %" PRIu64 " of %s: run %u ends past its shard of %s",
                 part->sequence, whose(part), i, shard->variable->name);
-        bytes += run->bytes;
     }
     if (part->state == PART_RECEIVING || part->state == PART_STAGED || part->state == PART_APPLYING)
         check_same(
@@ -107,8 +109,14 @@ check_part(struct sums *sums, const struct lane_session *session, const struct l
             sums->check, "push %" PRIu64 " of %s has a refusal or not, against its state",
             part->sequence, session->task);
     check_runs(sums, part);
-    for (uint32_t i = 0; i < part->entry_count; i++)
-        name_shard(sums, part->entries[i].shard);
+    for (uint32_t i = 0; i < part->entry_count; i++) {
+        if (part->entries[i].shard != NULL)
+            name_shard(sums, part->entries[i].shard);
+        else if (part->state != PART_APPLYING)
+            check_object(
+                sums->check, "push %" PRIu64 " of %s has let go of a shard", part->sequence,
+                session->task);
+    }
 }
 
 /* ---- sessions ---- */
@@ -460,10 +468,40 @@ static bool has_shard(const struct operation *operation, const struct shard *sha
     return false;
 }
 
+static bool is_ending(const struct operation *operation)
+{
+    return operation->state == OPERATION_RAISING || operation->state == OPERATION_FREEING;
+}
+
+/* Those before the place that it is at have been let go, and no other. */
+static void
+check_entries(struct sums *sums, const struct operation *operation, const struct lane_part *part)
+{
+    const bool frees = operation->state == OPERATION_FREEING;
+    bool whole = frees; /* all of its shards */
+
+    for (const struct lane_part *at = part; at != NULL; at = at->in_operation.next)
+        whole = whole && at != operation->part;
+
+    for (uint32_t i = 0; i < part->entry_count; i++) {
+        const struct shard *shard = part->entries[i].shard;
+        const bool passed = frees && part == operation->part && i < operation->entry;
+        if ((shard == NULL) != (whole || passed))
+            check_object(
+                sums->check, "%s: a shard of what is being applied was let go, or was not",
+                whose(part));
+        else if (shard != NULL && work_of(part->entries[i].shard)->busy.operation != operation)
+            check_object(
+                sums->check, "%s: the shard of %s is being updated and not busy", whose(part),
+                shard->variable->name);
+    }
+}
+
 /* Every shard of it is busy for it. */
 static void check_operation(struct sums *sums, const struct operation *operation)
 {
-    if (operation->state != OPERATION_OUT && operation->state != OPERATION_STALLED)
+    if (operation->state != OPERATION_OUT && operation->state != OPERATION_STALLED &&
+        !is_ending(operation))
         check_object(
             sums->check, "operation %" PRIu64 " is in the list in state %d", operation->position,
             (int)operation->state);
@@ -474,25 +512,21 @@ static void check_operation(struct sums *sums, const struct operation *operation
             check_object(
                 sums->check, "%s: its vector work is not of the push that is being applied",
                 whose(part));
-        for (uint32_t i = 0; i < part->entry_count; i++) {
-            if (work_of(part->entries[i].shard)->busy.operation != operation)
-                check_object(
-                    sums->check, "%s: the shard of %s is being updated and not busy", whose(part),
-                    part->entries[i].shard->variable->name);
-        }
+        check_entries(sums, operation, part);
     }
 }
 
 static void check_operations(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
-    uint64_t stalled = 0, applying = 0;
+    uint64_t stalled = 0, ending = 0, applying = 0;
 
     for (const struct operation *operation = lane->turns->operations.first;
          operation != NULL && sums->operations <= sums->sessions;
          operation = operation->in_lane.next) {
         sums->operations++;
         stalled += operation->state == OPERATION_STALLED;
+        ending += is_ending(operation);
         sums->held += operation->held_count;
         check_operation(sums, operation);
     }
@@ -504,6 +538,7 @@ static void check_operations(struct sums *sums)
         applying += session->applying != NULL;
     check_same(
         sums->check, lane->turns->stalled, stalled, "operations that are stalled", "the lane");
+    check_same(sums->check, lane->turns->ending, ending, "operations that are ending", "the lane");
     check_same(sums->check, applying, sums->applying, "pushes that are being applied", "the lane");
 }
 

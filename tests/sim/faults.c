@@ -63,6 +63,7 @@ void faults_draw(struct world *world)
     static const uint32_t voided[] = {0, 1, 2};
     static const uint32_t closed[] = {0, 1, 2};
     static const uint32_t settled[] = {0, 1, 2};
+    static const uint32_t ended[] = {0, 1, 2};
     const bool storm = world->plan->name[0] == 's' && world->plan->name[2] == 'o';
     const bool small = !storm && world_chance(world, 50);
 
@@ -96,6 +97,7 @@ void faults_draw(struct world *world)
     world->voided_max = one_of(world, voided, 3);
     world->closed_max = one_of(world, closed, 3);
     world->settled_max = one_of(world, settled, 3);
+    world->ended_per_step_max = one_of(world, ended, 3);
 }
 
 /* ---- faults */

@@ -91,6 +91,7 @@ static void configure(struct world *world, struct ps *ps)
         .voided_per_session_max = world->voided_max,
         .closed_sessions_max = world->closed_max,
         .settled_sessions_max = world->settled_max,
+        .ended_per_step_max = world->ended_per_step_max,
         .broken = world->broken,
     };
 }

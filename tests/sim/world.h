@@ -120,7 +120,8 @@ struct world {
     uint32_t chunk_bytes;  /* of the sessions; and of the lanes: */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
     uint32_t parts_max, voided_max, closed_max,
-        settled_max; /* that a ps keeps; 0: as many as ever */
+        settled_max;             /* that a ps keeps; 0: as many as ever */
+    uint32_t ended_per_step_max; /* shards, by an operation of its own; likewise */
     bool records;
     bool shuffles;        /* parts overtake each other */
     bool twin_waits;      /* to be started while another attempt is at work */

@@ -11,6 +11,9 @@
  * Where there is no memory for a block beside one that a reader needs, views end, and the block is
  * written in place. Bytes that are on their way are not written to: then the operation is stalled,
  * its shards busy, until some of them are RELEASED.
+ *
+ * When all is written, the operation is recorded, and every shard gets its new version; only then
+ * they are let go, and whoever waited for one of them reads it. Of thousands both go on over steps.
  */
 #include <assert.h>
 #include <float.h>
@@ -23,9 +26,12 @@
 
 static const uint32_t moves[] = {
     [OPERATION_OVER] = TO(OPERATION_RUNNING),
-    [OPERATION_RUNNING] = TO(OPERATION_OUT) | TO(OPERATION_STALLED) | TO(OPERATION_OVER),
+    [OPERATION_RUNNING] =
+        TO(OPERATION_OUT) | TO(OPERATION_STALLED) | TO(OPERATION_RAISING) | TO(OPERATION_OVER),
     [OPERATION_OUT] = TO(OPERATION_RUNNING) | TO(OPERATION_OVER),
     [OPERATION_STALLED] = TO(OPERATION_RUNNING) | TO(OPERATION_OVER),
+    [OPERATION_RAISING] = TO(OPERATION_FREEING) | TO(OPERATION_OVER),
+    [OPERATION_FREEING] = TO(OPERATION_OVER),
 };
 
 void lane_operation_move(struct operation *operation, enum operation_state to)
@@ -39,6 +45,8 @@ bool lane_operation_is_any(const struct lane *lane)
 {
     return lane->turns->operations.first != NULL;
 }
+
+bool lane_operation_is_ending(const struct lane *lane) { return lane->turns->ending > 0; }
 
 const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part)
 {
@@ -69,7 +77,25 @@ static void note_assigned(struct lane *lane, const struct lane_part *part, const
     lane_report_assigned(lane, variable);
 }
 
-static void complete_part(struct lane *lane, struct lane_part *part)
+/* ---- its end: every shard gets its new version, then they are let go ---- */
+
+static void
+raise_version(struct lane *lane, struct lane_session *session, const struct entry *entry)
+{
+    struct shard *shard = entry->shard;
+    const uint64_t based_on = entry->based_on;
+
+    if (based_on != 0 && based_on <= shard->version) {
+        histogram_add(&session->counts.staleness, shard->version - based_on);
+        histogram_add(&lane->counts.staleness, shard->version - based_on);
+    }
+    shard->version++;
+    shard->step_count += entry->counted;
+    memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
+}
+
+/* All of its shards have their versions. */
+static void count_part(struct lane *lane, const struct lane_part *part)
 {
     struct lane_session *session = part->session;
     const uint64_t took_us = lane->now_us - part->first_us;
@@ -77,24 +103,6 @@ static void complete_part(struct lane *lane, struct lane_part *part)
 
     assert(part->state == PART_APPLYING);
     assert(lane->now_us >= part->first_us);
-    lane->work += part->entry_count / ENTRIES_PER_WORK;
-    for (uint32_t i = 0; i < part->run_count; i++) {
-        const struct run *run = &part->runs[i];
-        lane_part_fetch_ahead(part, run->entry);
-        if (part->entries[run->entry].shard->unassigned != NULL)
-            note_assigned(lane, part, run);
-    }
-    for (uint32_t i = 0; i < part->entry_count; i++) {
-        struct shard *shard = part->entries[i].shard;
-        const uint64_t based_on = part->entries[i].based_on;
-        if (based_on != 0 && based_on <= shard->version) {
-            histogram_add(&session->counts.staleness, shard->version - based_on);
-            histogram_add(&lane->counts.staleness, shard->version - based_on);
-        }
-        shard->version++;
-        shard->step_count += part->entries[i].counted;
-        memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
-    }
     /* JSON has no infinity: a sum beyond a double would be read as none. */
     session->weight = sum > DBL_MAX ? DBL_MAX : sum < -DBL_MAX ? -DBL_MAX : sum;
     session->counts.pushes++;
@@ -105,15 +113,95 @@ static void complete_part(struct lane *lane, struct lane_part *part)
     histogram_add(&lane->counts.push_us, took_us);
 }
 
-/* All slices have run. */
-static void complete(struct lane *lane, struct operation *operation)
+/* From the first part on: to cut them into slices, to give them their versions, to let them go. */
+static void rewind_to_first(struct operation *operation)
+{
+    operation->part = operation->parts.first;
+    operation->run = operation->entry = 0;
+    operation->byte = 0;
+    operation->assigns = false;
+}
+
+static void take_next_part(struct operation *operation)
+{
+    operation->part = operation->part->in_operation.next;
+    operation->run = operation->entry = 0;
+    operation->assigns = false;
+}
+
+/* So many shards and runs as are left for this step; each of them is one. */
+static bool take_one(uint64_t *left)
+{
+    if (*left == 0)
+        return false;
+    --*left;
+    return true;
+}
+
+/* True: all shards have their versions. */
+static bool raise_on(struct lane *lane, struct operation *operation, uint64_t *left)
+{
+    for (; operation->part != NULL; take_next_part(operation)) {
+        struct lane_part *part = operation->part;
+        for (; operation->entry < part->entry_count; operation->entry++) {
+            if (!take_one(left))
+                return false;
+            lane_part_fetch_ahead(part, operation->entry);
+            const struct entry *entry = &part->entries[operation->entry];
+            raise_version(lane, part->session, entry);
+            operation->assigns |= entry->shard->unassigned != NULL;
+        }
+        for (; operation->assigns && operation->run < part->run_count; operation->run++) {
+            const struct run *run = &part->runs[operation->run];
+            if (!take_one(left))
+                return false;
+            lane_part_fetch_ahead(part, run->entry);
+            if (part->entries[run->entry].shard->unassigned != NULL)
+                note_assigned(lane, part, run);
+        }
+        count_part(lane, part);
+    }
+    return true;
+}
+
+/* All of it is written: from here on it is applied, and what others read of it is said after this.
+ */
+static void record(struct lane *lane, const struct operation *operation)
 {
     assert(operation->part == NULL);
-    assert(operation->position > 0);
-    assert(operation->position <= lane->store.position);
-    for (struct lane_part *part = operation->parts.first; part != NULL;
+    assert(operation->position > 0 && operation->position <= lane->store.position);
+    for (const struct lane_part *part = operation->parts.first; part != NULL && lane->records;
          part = part->in_operation.next)
-        complete_part(lane, part);
+        (void)lane_record_applied(lane, part, operation->position);
+}
+
+/* True: none of its shards is busy any more. */
+static bool free_on(struct lane *lane, struct operation *operation, uint64_t *left)
+{
+    lane->readable++;
+    lane->turns_taken = true;
+    for (; operation->part != NULL; take_next_part(operation)) {
+        struct lane_part *part = operation->part;
+        for (; operation->entry < part->entry_count; operation->entry++) {
+            if (!take_one(left))
+                return false;
+            lane_part_fetch_ahead(part, operation->entry);
+            work_of(part->entries[operation->entry].shard)->busy.operation = NULL;
+            lane_part_let_go(lane, part, operation->entry);
+        }
+    }
+    return true;
+}
+
+/* All slices have run, and nobody has seen it busy: its end is of this step. */
+static void complete(struct lane *lane, struct operation *operation)
+{
+    uint64_t left = UINT64_MAX;
+
+    record(lane, operation);
+    rewind_to_first(operation);
+    (void)raise_on(lane, operation, &left);
+    lane->work += UINT64_MAX - left;
     lane_operation_move(operation, OPERATION_OVER);
 }
 
@@ -242,19 +330,54 @@ static void enlist(struct lane *lane, struct operation *operation)
     }
 }
 
+/* Nobody finds it any more. */
 static void strike_off(struct lane *lane, struct operation *operation)
 {
     assert(lane->turns->operations.first != NULL);
     LIST_REMOVE(&lane->turns->operations, operation, in_lane);
-    for (struct lane_part *part = operation->parts.first; part != NULL;
-         part = part->in_operation.next) {
-        for (uint32_t i = 0; i < part->entry_count; i++) {
-            lane_part_fetch_ahead(part, i);
-            work_of(part->entries[i].shard)->busy.operation = NULL;
-        }
-    }
+}
+
+/* Nothing of it is out. */
+static void leave_slices(struct lane *lane, struct operation *operation)
+{
     release_held(lane, operation->held, &operation->held_count);
     give_arrays_back(lane, operation);
+    operation->compute.slices = NULL;
+    operation->held = NULL;
+    operation->capacity = 0;
+}
+
+/* Its end goes on, as far as the step has time. True: it is over. */
+static bool end_on(struct lane *lane, struct operation *operation)
+{
+    const uint64_t most = lane->config.ended_per_step_max, time = lane_work_left(lane);
+    const uint64_t bound = time < most ? time : most;
+    uint64_t left = bound;
+
+    if (operation->state == OPERATION_RAISING && raise_on(lane, operation, &left)) {
+        rewind_to_first(operation);
+        lane_operation_move(operation, OPERATION_FREEING);
+    }
+    const bool over = operation->state == OPERATION_FREEING && free_on(lane, operation, &left);
+    lane->work += bound - left;
+    if (!over)
+        return false;
+    assert(lane->turns->ending > 0);
+    lane->turns->ending--;
+    strike_off(lane, operation);
+    lane_operation_move(operation, OPERATION_OVER);
+    return true;
+}
+
+/* All slices have run: its end begins. True: it is over with that. */
+static bool end(struct lane *lane, struct operation *operation)
+{
+    leave_slices(lane, operation);
+    record(lane, operation);
+    rewind_to_first(operation);
+    lane_operation_move(operation, OPERATION_RAISING);
+    lane->turns->ending++;
+    return end_on(lane, operation);
 }
 
 void lane_operation_add(struct operation *operation, struct lane_part *part)
@@ -274,14 +397,16 @@ void lane_operation_remove(struct operation *operation, struct lane_part *part)
 /* Is it done here, in this step? Then that takes its time. */
 static bool is_small(struct lane *lane, const struct operation *operation)
 {
-    uint64_t bytes = 0, runs = 0;
+    uint64_t bytes = 0, runs = 0, entries = 0;
 
     for (const struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
         bytes += part->bytes;
         runs += part->run_count;
+        entries += part->entry_count;
     }
-    if (bytes > lane->config.inline_bytes || runs > RUNS_INLINE_MAX)
+    if (bytes > lane->config.inline_bytes || runs > RUNS_INLINE_MAX || entries > RUNS_INLINE_MAX ||
+        entries > lane->config.ended_per_step_max)
         return false;
     lane->work += bytes / WORK_VECTOR_BYTES + WORK_OF_A_RUN * runs;
     return true;
@@ -292,9 +417,7 @@ static void start(struct operation *operation, uint64_t position)
 {
     lane_operation_move(operation, OPERATION_RUNNING);
     operation->position = position;
-    operation->part = operation->parts.first;
-    operation->run = 0;
-    operation->byte = 0;
+    rewind_to_first(operation);
 }
 
 bool lane_operation_begin(struct lane *lane, struct operation *operation)
@@ -307,9 +430,7 @@ bool lane_operation_begin(struct lane *lane, struct operation *operation)
     if (!small || operation->part != NULL) {
         take_arrays(lane, operation);
         enlist(lane, operation);
-        if (!advance(lane, operation))
-            return false;
-        strike_off(lane, operation);
+        return advance(lane, operation) && end(lane, operation);
     }
     complete(lane, operation);
     return true;
@@ -336,9 +457,7 @@ static struct operation *go_on(struct lane *lane, struct operation *operation)
     lane_operation_move(operation, OPERATION_RUNNING);
     if (operation->part != NULL && !advance(lane, operation))
         return NULL;
-    strike_off(lane, operation);
-    complete(lane, operation);
-    return operation;
+    return end(lane, operation) ? operation : NULL;
 }
 
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job)
@@ -366,17 +485,37 @@ struct operation *lane_operation_retry(struct lane *lane)
     return go_on(lane, oldest);
 }
 
+struct operation *lane_operation_end_on(struct lane *lane)
+{
+    struct operation *oldest = lane->turns->operations.last;
+
+    assert(lane->turns->ending > 0);
+    while (oldest->state != OPERATION_RAISING && oldest->state != OPERATION_FREEING)
+        oldest = oldest->in_lane.prev;
+    return end_on(lane, oldest) ? oldest : NULL;
+}
+
+/* Whatever it was at: its shards are not busy any more. */
+static void drop(struct lane *lane, struct operation *operation)
+{
+    strike_off(lane, operation);
+    leave_slices(lane, operation);
+    for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
+        for (uint32_t i = 0; i < part->entry_count; i++) {
+            if (part->entries[i].shard != NULL)
+                work_of(part->entries[i].shard)->busy.operation = NULL;
+        }
+        LIST_REMOVE(&operation->parts, part, in_operation);
+        part->session->applying = NULL;
+        lane_session_remove(part->session, part);
+        lane_part_destroy(lane, part);
+    }
+    lane_operation_move(operation, OPERATION_OVER);
+}
+
 void lane_operation_drop_all(struct lane *lane)
 {
-    while (lane->turns->operations.first != NULL) {
-        struct operation *operation = lane->turns->operations.first;
-        strike_off(lane, operation);
-        lane_operation_move(operation, OPERATION_OVER);
-        for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
-            lane_operation_remove(operation, part);
-            part->session->applying = NULL;
-            lane_session_remove(part->session, part);
-            lane_part_destroy(lane, part);
-        }
-    }
+    while (lane->turns->operations.first != NULL)
+        drop(lane, lane->turns->operations.first);
+    lane->turns->stalled = lane->turns->ending = 0;
 }

@@ -35,6 +35,8 @@ bool lane_turn_replay(
     struct lane *lane, struct lane_session *session, uint64_t sequence, uint64_t position);
 /* A COMPUTE is done. */
 void lane_turn_computed(struct lane *lane, const struct lane_event *event);
+/* The operations that are ending go on, as far as the step has time. */
+void lane_turn_end_on(struct lane *lane);
 /* There may be memory for the operations that are stalled. */
 void lane_turn_retry_stalled(struct lane *lane);
 /* Where the push is that a pull, or a part, waits for. */
@@ -46,7 +48,9 @@ void lane_turn_describe_wait(
 /* A shard of the part for which vector work of another operation goes on, or NULL. */
 const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part);
 void lane_operation_drop_all(struct lane *lane);
-/* Is vector work out, or stalled? */
+/* Is vector work out, or stalled, or an operation ending? */
 bool lane_operation_is_any(const struct lane *lane);
+/* Does one go on ending with the next step? */
+bool lane_operation_is_ending(const struct lane *lane);
 
 #endif

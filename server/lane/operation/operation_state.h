@@ -17,18 +17,22 @@ enum operation_state {
     OPERATION_RUNNING, /* its slices are being cut, and run or given out, in this step */
     OPERATION_OUT,     /* a COMPUTE of it is out */
     OPERATION_STALLED, /* nothing is out: it waits until bytes are RELEASED */
+    OPERATION_RAISING, /* all of it is written: its shards get their new versions, … */
+    OPERATION_FREEING, /* … and are let go, one after the other */
 };
 
 /* What runs at one position of the lane: the parts whose turn has come together, of one session or
  * of several. turn.c says when it begins, operation.c runs it. */
 struct operation {
-    LINKS(struct operation) in_lane; /* while it is OUT or STALLED */
+    LINKS(struct operation) in_lane; /* while it lasts longer than a step */
     enum operation_state state;      /* lane_operation_move changes it */
     uint64_t position;
     LIST(struct lane_part) parts;
     struct lane_part *part;        /* of them, the one that has yet to be cut into slices, … */
     uint32_t run;                  /* … from here on, … */
-    uint64_t byte;                 /* … in that run */
+    uint64_t byte;                 /* … in that run; then the one whose shards have yet … */
+    uint32_t entry;                /* … to get their version, or to be let go, from here on */
+    bool assigns;                  /* some of them have yet to be assigned: its runs say what of */
     struct lane_compute compute;   /* what is out, … */
     struct block **held;           /* … and the old blocks that it reads */
     uint32_t capacity, held_count; /* of both arrays; 0: there was no memory for them */
@@ -48,7 +52,7 @@ struct batch {
 struct turns {
     LIST(struct lane_session) waiting; /* for busy shards or for time, in their turn */
     LIST(struct operation) operations; /* newest first */
-    uint32_t stalled;                  /* of them */
+    uint32_t stalled, ending;          /* of them; RAISING or FREEING */
     uint64_t last_job, last_batch;
 };
 
@@ -89,6 +93,9 @@ bool lane_operation_replay(struct lane *lane, struct operation *operation, uint6
 struct operation *lane_operation_computed(struct lane *lane, uint64_t job);
 /* The one that is stalled for longest goes on. It, when it is over with that, or NULL. */
 struct operation *lane_operation_retry(struct lane *lane);
+/* The oldest that is ending goes on. It, when it is over with that. NULL: the step has no more
+ * time. */
+struct operation *lane_operation_end_on(struct lane *lane);
 
 /* slices.c: its runs, cut at the ends of blocks and of chunks */
 /* Fill the batch from where the operation is, up to its end, to what depends on a slice of this

@@ -80,7 +80,7 @@ static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
     assert(session->commit_through >= part->sequence);
     lane->work += WORK_OF_A_PART;
     session->mark = part->sequence;
-    if (lane->records)
+    if (lane->records && position == 0)
         (void)lane_record_applied(lane, part, position);
     lane_answer_done(lane, session, part, !applied);
     if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
@@ -228,9 +228,17 @@ static void finish_operation(struct lane *lane, struct operation *operation)
         finish(lane, part, operation->position);
         wait_in_line(lane, session);
     }
-    lane->readable++;
-    lane->turns_taken = true;
     lane_turn_retry_waiting(lane);
+}
+
+void lane_turn_end_on(struct lane *lane)
+{
+    while (lane_operation_is_ending(lane)) {
+        struct operation *operation = lane_operation_end_on(lane);
+        if (operation == NULL)
+            return;
+        finish_operation(lane, operation);
+    }
 }
 
 void lane_turn_computed(struct lane *lane, const struct lane_event *event)

@@ -256,6 +256,17 @@ void lane_part_free_recorded(struct lane *lane)
     }
 }
 
+void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry)
+{
+    struct shard *shard = part->entries[entry].shard;
+
+    assert(part->state == PART_APPLYING);
+    assert(entry < part->entry_count);
+    part->entries[entry].shard = NULL;
+    part->entries[entry].version = shard->version;
+    store_let_go(&lane->store, shard);
+}
+
 void lane_part_empty(struct lane *lane, struct lane_part *part)
 {
     assert(part->session->staged_bytes >= part->room_bytes);
@@ -272,7 +283,8 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
     }
     for (uint32_t i = 0; i < part->entry_count; i++) {
         lane_part_fetch_ahead(part, i);
-        store_let_go(&lane->store, part->entries[i].shard);
+        if (part->entries[i].shard != NULL)
+            store_let_go(&lane->store, part->entries[i].shard);
     }
     sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
     sized_pool_give(&lane->bytes, part->runs, part->run_capacity * sizeof *part->runs);

@@ -53,8 +53,11 @@ struct run {
 };
 
 struct entry {
-    struct shard *shard;
-    uint64_t based_on;
+    struct shard *shard; /* NULL: it has been let go, as its operation ends */
+    union {
+        uint64_t based_on;
+        uint64_t version; /* that it had then */
+    };
     bool counted; /* one of its runs is by a function that counts_steps */
 };
 
@@ -139,6 +142,11 @@ _Static_assert(sizeof(struct part_function) * 9 / 8 <= WIRE_FUNCTION_COST_BYTES,
 bool lane_part_init(struct lane *lane);
 void lane_part_deinit(struct lane *lane);
 
+static inline uint64_t lane_entry_version(const struct entry *entry)
+{
+    return entry->shard == NULL ? entry->version : entry->shard->version;
+}
+
 /* Its shards are looked at one after the other, and this one is next. */
 STORE_FETCHES
 static inline void lane_part_fetch_ahead(const struct lane_part *part, uint32_t entry)
@@ -170,6 +178,8 @@ void lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
 void lane_part_free_recorded(struct lane *lane);
 /* What is staged and what is kept spare of it share one bound. */
 void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
+/* It is applied, and needs this shard no more. */
+void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry);
 /* Give up its bytes and its shards; it keeps its place in the order. */
 void lane_part_empty(struct lane *lane, struct lane_part *part);
 void lane_part_refuse(

@@ -129,7 +129,7 @@ void lane_answer_done(
     answer->versions = versions;
     answer->version_count = count;
     for (uint32_t i = 0; i < count; i++)
-        versions[i] = part->entries[i].shard->version;
+        versions[i] = lane_entry_version(&part->entries[i]);
 }
 
 void lane_answer_closed(struct lane *lane, struct lane_session *session)

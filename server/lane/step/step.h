@@ -43,7 +43,7 @@ struct voided;
 #define WORK_OF_A_PART 4u
 #define WORK_OF_A_PIECE 2u   /* of a push or a pull, whose shard lies anywhere; … */
 #define WORK_OF_A_RUN 4u     /* … and when it is applied its block and values, too */
-#define ENTRIES_PER_WORK 4u  /* of parts, that are completed or dropped; */
+#define ENTRIES_PER_WORK 4u  /* of parts, that are dropped; */
 #define PIECES_PER_WORK 8u   /* of pulls, that are looked at, kept or let go of */
 #define WORK_OF_AN_ERROR 16u /* its sentence */
 #define STEP_MEMORY_BYTES_MAX                                                                      \
@@ -182,6 +182,14 @@ _Static_assert(
 static inline bool lane_has_time(const struct lane *lane)
 {
     return lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES < WORK_PER_STEP_MAX;
+}
+
+/* How much more? */
+static inline uint64_t lane_work_left(const struct lane *lane)
+{
+    const uint64_t done = lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES;
+
+    return done < WORK_PER_STEP_MAX ? WORK_PER_STEP_MAX - done : 0;
 }
 
 /* Is there no lease any more: the end settles all sessions, and so does an exit? */
