@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collective.c -- what replicas compute together, through the table of their devices. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <pthread.h>
 
 #include "collective.h"
 #include "half.h"
+#include "reduce.h"
 
 #define REPLICAS 3u
 #define MANY 5000u /* of which no replica's share is as long as another's */
@@ -338,6 +341,144 @@ static void when_nobody_has_come_all_are_named(void **state)
     pthread_barrier_destroy(&meeting);
 }
 
+/* ---- until when a wait lasts: the linker hands its waits to these */
+
+static struct timespec *limit; /* where a timed wait writes its end, and is over; NULL: nowhere */
+static pthread_barrier_t *released; /* who is held up in a share goes on when the test waits */
+
+int __real_pthread_cond_timedwait(
+    pthread_cond_t *changed, pthread_mutex_t *mutex, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(
+    pthread_cond_t *changed, pthread_mutex_t *mutex, const struct timespec *until);
+int __real_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
+void __real_reduce_values(enum sumac_reduce_op op, const struct reduce_input *input);
+void __wrap_reduce_values(enum sumac_reduce_op op, const struct reduce_input *input);
+
+int __wrap_pthread_cond_timedwait(
+    pthread_cond_t *changed, pthread_mutex_t *mutex, const struct timespec *until)
+{
+    if (limit == NULL)
+        return __real_pthread_cond_timedwait(changed, mutex, until);
+    *limit = *until;
+    return ETIMEDOUT;
+}
+
+static pthread_t tester;
+
+int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex)
+{
+    if (released != NULL && pthread_equal(tester, pthread_self())) {
+        pthread_mutex_unlock(mutex);
+        pthread_barrier_wait(released);
+        released = NULL;
+        pthread_mutex_lock(mutex);
+        return 0; /* as if it had been woken */
+    }
+    return __real_pthread_cond_wait(changed, mutex);
+}
+
+static pthread_barrier_t *in_a_share; /* replica 0 meets the test there, twice */
+
+void __wrap_reduce_values(enum sumac_reduce_op op, const struct reduce_input *input)
+{
+    if (in_a_share != NULL && input->first == 0) {
+        pthread_barrier_wait(in_a_share);
+        pthread_barrier_wait(in_a_share);
+    }
+    __real_reduce_values(op, input);
+}
+
+static int64_t ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+static void a_wait_lasts_as_long_as_it_was_told_to(void **state)
+{
+    struct world *world = *state;
+    static const uint32_t times_ms[] = {0, 1, 999, 1999, 61001};
+    pthread_barrier_t meeting;
+
+    pthread_barrier_init(&meeting, NULL, 2); /* given */
+    device_run(world->queues[0], meet_test, &meeting);
+    collective_start(world->group);
+    for (size_t i = 0; i < sizeof times_ms / sizeof times_ms[0]; i++) {
+        const int64_t ns = (int64_t)times_ms[i] * 1000000;
+        struct timespec before, until = {0}, after;
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        limit = &until;
+        const enum sumac_status status =
+            collective_wait(world->group, times_ms[i], NULL); /* when */
+        limit = NULL;
+        clock_gettime(CLOCK_MONOTONIC, &after);
+
+        assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
+        assert_in_range(ns_of(&until), ns_of(&before) + ns, ns_of(&after) + ns);
+        assert_in_range(until.tv_nsec, 0, 999999999);
+    }
+    pthread_barrier_wait(&meeting);
+    struct timespec none = {0};
+    limit = &none;
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    limit = NULL;
+    pthread_barrier_destroy(&meeting);
+}
+
+/* Replica 0 is in the midst of its share when the group is aborted. */
+static void an_aborted_wait_lasts_until_nobody_touches_the_values(void **state)
+{
+    struct world *world = *state;
+    float g[REPLICAS][1] = {{1}, {2}, {3}}; /* given */
+    void *places[REPLICAS] = {g[0], g[1], g[2]};
+    const struct collective_values values = {
+        SUMAC_FLOAT32, (const void *const *)places, places, ones, NULL};
+    pthread_barrier_t meeting;
+
+    pthread_barrier_init(&meeting, NULL, 2);
+    in_a_share = &meeting;
+    assert_int_equal(collective_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+    collective_start(world->group);
+    pthread_barrier_wait(&meeting);
+    collective_abort(world->group);
+
+    tester = pthread_self(); /* when */
+    released = &meeting;
+    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+    const float then = g[0][0];
+    if (released != NULL)
+        pthread_barrier_wait(&meeting);
+    in_a_share = released = NULL;
+
+    assert_int_equal(status, SUMAC_ABORTED); /* then */
+    assert_true(then == 6);
+    for (uint32_t i = 0; i < REPLICAS; i++)
+        assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+    pthread_barrier_destroy(&meeting);
+}
+
+static void devices_of_several_kinds_make_no_group(void **state)
+{
+    struct world *world = *state;
+    struct device_ops ops = *device_kind("CPU"); /* given */
+
+    ops.name = "FAR";
+    struct device far = {.ops = &ops, .index = 7};
+    struct device_queue queue = {.device = &far};
+    struct device_queue *queues[REPLICAS] = {world->queues[0], world->queues[1], &queue};
+    struct collective_group *group = NULL;
+    struct sumac_error error = {0};
+
+    const enum sumac_status status = /* when */
+        collective_open(queues, REPLICAS, 1, &group, &error);
+
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
+    assert_string_equal(
+        error.text, "replica 0 of a group is on CPU:0 and replica 2 on FAR:7; give it devices of "
+                    "one kind");
+    assert_null(group);
+}
+
 #define collective_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -353,6 +494,9 @@ int main(void)
         collective_test(a_call_that_cannot_be_is_refused_with_the_remedy),
         collective_test(a_group_that_does_not_run_need_not_be_waited_for),
         collective_test(when_nobody_has_come_all_are_named),
+        collective_test(a_wait_lasts_as_long_as_it_was_told_to),
+        collective_test(an_aborted_wait_lasts_until_nobody_touches_the_values),
+        collective_test(devices_of_several_kinds_make_no_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c -- devices through their table: queues run what they are given in order, and at once. */
+#define _GNU_SOURCE /* pthread_getname_np */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -17,6 +19,7 @@
 /* Where and how often a job ran. */
 struct job {
     pthread_t thread;
+    char thread_name[16];
     int runs;
     pthread_barrier_t *meeting; /* NULL: nobody to meet */
 };
@@ -26,6 +29,7 @@ static enum sumac_status work(void *context)
     struct job *job = context;
 
     job->thread = pthread_self();
+    (void)pthread_getname_np(job->thread, job->thread_name, sizeof job->thread_name);
     job->runs++;
     if (job->meeting != NULL)
         pthread_barrier_wait(job->meeting);
@@ -70,6 +74,7 @@ static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_th
     assert_int_equal(second.runs, 1);
     assert_false(pthread_equal(first.thread, pthread_self()));
     assert_true(pthread_equal(first.thread, second.thread));
+    assert_string_equal(first.thread_name, "CPU:0");
     device_queue_close(queue);
     device_close(device);
 }
@@ -205,9 +210,12 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
     device_close(device);
 }
 
-/* Armed: the next thread of a queue that waits for anything meets the test first. */
+/* Armed: the next thread of a queue that waits for anything meets the test first. The test itself,
+ * where it would wait for what it holds up, lets that go on. */
 static atomic_bool is_armed;
 static pthread_barrier_t about_to_wait;
+static pthread_barrier_t *held_up; /* NULL: nothing is */
+static pthread_t tester;
 
 int __real_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
 int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
@@ -216,10 +224,78 @@ int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex)
 {
     if (atomic_exchange(&is_armed, false))
         pthread_barrier_wait(&about_to_wait);
+    if (held_up != NULL && pthread_equal(tester, pthread_self())) {
+        pthread_mutex_unlock(mutex);
+        pthread_barrier_wait(held_up);
+        held_up = NULL;
+        pthread_mutex_lock(mutex);
+        return 0; /* as if it had been woken */
+    }
     return __real_pthread_cond_wait(changed, mutex);
 }
 
-/* The second queue's job is held up by the first one's, which waits for the test. */
+static void a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    pthread_barrier_t meeting;
+
+    pthread_barrier_init(&meeting, NULL, 2);
+    struct job held = {.meeting = &meeting}, others = {0};
+    tester = pthread_self();
+    held_up = &meeting;
+
+    device_run(queue, work, &held); /* when */
+    for (unsigned i = 1; i < DEVICE_JOBS_MAX; i++)
+        device_run(queue, work, &others);
+    const bool waited = held_up == NULL;
+    device_run(queue, work, &others);
+
+    assert_false(waited); /* then */
+    assert_null(held_up);
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+    assert_int_equal(others.runs, DEVICE_JOBS_MAX);
+    pthread_barrier_destroy(&meeting);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+static bool has_no_threads;
+
+int __real_pthread_create(
+    pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(
+    pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+
+int __wrap_pthread_create(
+    pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+    return has_no_threads ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
+}
+
+static void a_queue_that_has_no_thread_says_what_to_do(void **state)
+{
+    (void)state;
+    struct device *device = opened(5); /* given */
+    struct device_queue *queue = NULL;
+    struct sumac_error error = {0};
+
+    has_no_threads = true;
+    const enum sumac_status status = device_queue_open(device, &queue, &error); /* when */
+    has_no_threads = false;
+
+    assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED); /* then */
+    assert_int_equal(error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_string_equal(
+        error.text, "device CPU:5 could not start its thread: Resource temporarily unavailable; "
+                    "ask for fewer replicas");
+    assert_null(queue);
+    device_close(device);
+}
+
+/* The second queue's job is held up by the first one's, which waits for the test. The event has
+ * come to pass once before. */
 static void a_queue_awaits_what_was_recorded_in_another(void **state)
 {
     (void)state;
@@ -236,6 +312,8 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
     pthread_barrier_init(&about_to_wait, NULL, 2);
     struct job held = {.meeting = &meeting}, ready = {.meeting = &together};
     struct digit first = {&number, 1}, second = {&number, 2};
+    device_record(queues[0], event);
+    assert_int_equal(device_wait(queues[0]), SUMAC_OK);
 
     device_run(queues[0], work, &held); /* when */
     device_run(queues[0], append_digit, &first);
@@ -289,6 +367,8 @@ static void a_device_is_named_by_its_kind_and_number(void **state)
     assert_string_equal(sumac_device_name(0, text, sizeof text), "CPU:0");
     assert_string_equal(sumac_device_name(12, text, sizeof text), "CPU:12");
     assert_string_equal(sumac_device_name(12, cut, sizeof cut), "CPU");
+    assert_string_equal(sumac_device_name(12, NULL, sizeof cut), "");
+    assert_string_equal(sumac_device_name(12, cut, 0), "");
     assert_null(device_kind("TPU"));
 }
 
@@ -303,6 +383,8 @@ int main(void)
         cmocka_unit_test(closing_a_queue_finishes_what_is_in_it),
         cmocka_unit_test(an_empty_queue_need_not_be_waited_for),
         cmocka_unit_test(a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue),
+        cmocka_unit_test(a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait),
+        cmocka_unit_test(a_queue_that_has_no_thread_says_what_to_do),
         cmocka_unit_test(a_queue_awaits_what_was_recorded_in_another),
         cmocka_unit_test(an_event_that_nothing_recorded_holds_nobody_up),
         cmocka_unit_test(a_device_is_named_by_its_kind_and_number),

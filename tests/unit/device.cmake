@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(device USES worker)
-target_link_options(unit_device PRIVATE -Wl,--wrap=pthread_cond_wait) # says when a thread would wait
+target_link_options(unit_device PRIVATE -Wl,--wrap=pthread_cond_wait # says when a thread would wait
+  -Wl,--wrap=pthread_create) # says that there are no more

@@ -143,6 +143,43 @@ static void a_copy_that_fails_ends_the_step_with_its_device(void **state)
     sumac_worker_destroy(worker);
 }
 
+/* Of variable v the gradient is its value, a tenth for each replica and a hundred for each v.
+ * Aligned as wide vectors are read. */
+static enum sumac_status step_of_two(struct sumac_replica *replica)
+{
+    for (uint32_t v = 0; v < 2; v++) {
+        const float *const value = sumac_tensor_data(&replica->values[v]);
+        float *const gradient = sumac_tensor_data(&replica->gradients[v]);
+        if ((uintptr_t)value % 64 != 0 || (uintptr_t)gradient % 64 != 0)
+            return SUMAC_INTERNAL;
+        for (uint32_t row = 0; row < ROWS; row++)
+            gradient[row] = value[row] + (float)(100 * v + 10 * replica->id);
+    }
+    return SUMAC_OK;
+}
+
+static void each_variable_has_a_place_of_its_own(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 2);
+    fixture.options.variable_count = 2;
+    fixture.options.step = step_of_two;
+    fixture.options.reduce = SUMAC_REDUCE_SUM;
+    fixture.client.variables[1].dtype = SUMAC_FLOAT32;
+    fixture.client.variables[1].value = 3000;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    for (int v = 0; v < 2; v++) /* then */
+        assert_ptr_equal(fixture.client.last_variables[v], &fixture.client.variables[v]);
+    assert_true(fixture.client.last_values[0] == 10 + 20);
+    assert_true(fixture.client.last_values[1] == 3100 + 3110);
+    sumac_worker_destroy(worker);
+}
+
 static void sum_adds_the_replicas_gradients(void **state)
 {
     (void)state;
@@ -277,6 +314,7 @@ static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(voi
     assert_int_equal(failed, SUMAC_ABORTED); /* then */
     assert_int_equal(fixture.client.pushed, 0);
     assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    assert_string_equal(fixture.client.transcript, "pull pulled pull pulled pull pulled push ");
     sumac_worker_destroy(worker);
 }
 
@@ -330,6 +368,41 @@ static void a_mean_of_integers_is_refused_at_creation_naming_the_variable(void *
     assert_null(worker);
 }
 
+/* And it says what to do. One replica's need no mean. */
+static void integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sumac_dtype dtype;
+        enum sumac_reduce_op reduce;
+        const char *text;
+    } cases[] = {
+        {SUMAC_INT64, SUMAC_REDUCE_MEAN,
+         "the replicas' gradients of w cannot be reduced by MEAN: it is int64; reduce by SUM, or "
+         "make it a float"},
+        {SUMAC_BOOL, SUMAC_REDUCE_SUM,
+         "the replicas' gradients of w cannot be reduced by SUM: it is bool; push it apart from "
+         "the worker"},
+    };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture fixture; /* given */
+        struct sumac_worker *worker = NULL;
+        prepare(&fixture, 2);
+        fixture.client.variables[0].dtype = cases[i].dtype;
+        fixture.options.reduce = cases[i].reduce;
+
+        const enum sumac_status status = /* when */
+            sumac_worker_create(&fixture.options, &worker, &fixture.error);
+
+        assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
+        assert_int_equal(fixture.error.reason, SUMAC_REASON_WRONG_DATA_TYPE);
+        assert_string_equal(fixture.error.text, cases[i].text);
+        fixture.options.replicas = 1;
+        sumac_worker_destroy(created(&fixture));
+    }
+}
+
 static void variables_beyond_pushed_count_are_pulled_only(void **state)
 {
     (void)state;
@@ -371,6 +444,14 @@ static void replicas_left_out_are_those_of_the_environment(void **state)
     unsetenv("SUMAC_REPLICAS");
 
     assert_true(fixture.client.last_weight == 1 + 2 + 3); /* replica i weighs i + 1 */
+    sumac_worker_destroy(worker);
+    setenv("SUMAC_REPLICAS", "256", 1);
+    sumac_worker_destroy(created(&fixture));
+    setenv("SUMAC_REPLICAS", "", 1);
+    worker = created(&fixture);
+    unsetenv("SUMAC_REPLICAS");
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    assert_int_equal(fixture.seen.count[0], 1);
     sumac_worker_destroy(worker);
 }
 
@@ -471,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once),
         cmocka_unit_test(on_devices_with_memory_of_their_own_a_step_is_the_same),
         cmocka_unit_test(a_copy_that_fails_ends_the_step_with_its_device),
+        cmocka_unit_test(each_variable_has_a_place_of_its_own),
         cmocka_unit_test(sum_adds_the_replicas_gradients),
         cmocka_unit_test(the_next_steps_pull_runs_before_this_steps_push),
         cmocka_unit_test(the_next_steps_pull_is_begun_while_the_devices_compute),
@@ -481,6 +563,7 @@ int main(void)
         cmocka_unit_test(a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed),
         cmocka_unit_test(a_mean_over_no_examples_at_all_is_refused),
         cmocka_unit_test(a_mean_of_integers_is_refused_at_creation_naming_the_variable),
+        cmocka_unit_test(integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy),
         cmocka_unit_test(variables_beyond_pushed_count_are_pulled_only),
         cmocka_unit_test(replicas_left_out_are_those_of_the_environment),
         cmocka_unit_test(steps_are_counted_from_0_and_each_replica_is_told_which),

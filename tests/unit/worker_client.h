@@ -38,7 +38,7 @@ struct sumac_push {
 struct sumac_pull {
     const struct sumac_fetch *fetch;
     size_t count;
-    float value; /* as it was when the pull began */
+    float values[2]; /* of each fetch's variable, as it was when the pull began */
 };
 
 struct sumac_client {
@@ -56,6 +56,9 @@ struct sumac_client {
     uint32_t pull_timeout_ms;
     struct sumac_buffer *pushed_from, *pulled_into; /* the last ones', borrowed */
     size_t last_count;
+    /* Of the last push, each delta's variable, and its last row. */
+    const struct sumac_variable *last_variables[2];
+    float last_values[2];
     enum sumac_status push_status; /* what the next wait for a push says */
     enum sumac_status pull_status;
 };
@@ -90,6 +93,10 @@ enum sumac_status sumac_client_push(
     client->last_weight = options->weight;
     client->earlier_pull = options->earlier_pull;
     client->last_count = count;
+    for (size_t i = 0; i < count && i < 2; i++) {
+        client->last_variables[i] = deltas[i].variable;
+        client->last_values[i] = ((const float *)sumac_tensor_data(&deltas[i].value))[ROWS - 1];
+    }
     client->pushed_from = deltas[0].value.buffer;
     assert_true(options->finishes_step);
     const uint32_t under_way = client->pushed - client->waited;
@@ -130,7 +137,9 @@ enum sumac_status sumac_client_pull(
     client->without_own_pushes = options->without_own_pushes;
     write_down(client, "pull ");
     assert_int_equal(sumac_buffer_place(fetches[0].into.buffer).kind, SUMAC_PLACE_HOST);
-    client->pull = (struct sumac_pull){fetches, count, client->variables[0].value};
+    client->pull = (struct sumac_pull){.fetch = fetches, .count = count};
+    for (size_t i = 0; i < count && i < 2; i++)
+        client->pull.values[i] = fetches[i].variable->value;
     *pull = &client->pull;
     if (client->pulls++ > 0)
         sem_post(&client->next_pull);
@@ -151,7 +160,7 @@ sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error
         return status;
     for (size_t i = 0; i < pull->count; i++)
         for (uint32_t row = 0; row < ROWS; row++)
-            ((float *)sumac_tensor_data(&pull->fetch[i].into))[row] = pull->value;
+            ((float *)sumac_tensor_data(&pull->fetch[i].into))[row] = pull->values[i];
     return SUMAC_OK;
 }
 

@@ -4,6 +4,8 @@
 #include "worker_client.h"
 
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void options_that_say_too_little_or_too_much_are_refused(void **state)
 {
@@ -21,6 +23,103 @@ static void options_that_say_too_little_or_too_much_are_refused(void **state)
     assert_int_equal(sumac_worker_create(&fixture.options, &worker, NULL), SUMAC_INVALID_ARGUMENT);
     assert_null(worker);
     sumac_worker_destroy(NULL);
+}
+
+static void as_many_as_are_the_most_are_taken(void **state)
+{
+    (void)state;
+    static struct sumac_variable *variables[SUMAC_TRANSFER_VARIABLES_MAX + 1];
+    struct fixture fixture;
+    struct sumac_worker *worker = NULL;
+
+    prepare(&fixture, SUMAC_REPLICAS_MAX);
+    fixture.options.pushes_in_flight = SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX;
+    sumac_worker_destroy(created(&fixture));
+    prepare(&fixture, 1);
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        variables[i] = fixture.variables[0];
+    fixture.options.variables = variables;
+    fixture.options.pushed_count = 1;
+    fixture.options.variable_count = SUMAC_TRANSFER_VARIABLES_MAX;
+    sumac_worker_destroy(created(&fixture));
+    fixture.options.variable_count++;
+    assert_int_equal(
+        sumac_worker_create(&fixture.options, &worker, &fixture.error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(fixture.error.text, "variable_count is 65537; a worker has at most 65536");
+}
+
+static void nothing_is_asked_of_no_worker(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct sumac_worker *worker = NULL;
+    struct sumac_error error = {0};
+
+    prepare(&fixture, 1);
+    assert_int_equal(sumac_worker_create(NULL, &worker, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_worker_create: options is NULL");
+    assert_int_equal(sumac_worker_create(&fixture.options, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_worker_create: worker is NULL");
+    assert_int_equal(sumac_worker_step(NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_worker_step: worker is NULL");
+    assert_int_equal(sumac_worker_flush(NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_worker_flush: worker is NULL");
+    assert_int_equal(sumac_worker_steps(NULL), 0);
+    assert_null(sumac_worker_values(NULL));
+}
+
+/* A bit for each promise that the child finds broken. */
+static int use_in_child(struct sumac_worker *worker)
+{
+    struct sumac_error error = {0};
+    int broken = 0;
+
+    alarm(30); /* a thread of the parent's would be waited for until then */
+    broken |= sumac_worker_step(worker, &error) != SUMAC_FAILED_PRECONDITION;
+    broken |= (strstr(error.text, "fork first") == NULL) << 1;
+    broken |= (sumac_worker_flush(worker, &error) != SUMAC_FAILED_PRECONDITION) << 2;
+    sumac_worker_destroy(worker); /* its push is the parent's to wait for */
+    broken |= (the_client->waited != 0) << 3;
+    return broken;
+}
+
+static void a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    int ended = 0;
+
+    prepare(&fixture, 2);
+    struct sumac_worker *worker = created(&fixture);
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+    const pid_t child = fork(); /* when */
+    if (child == 0)
+        _exit(use_in_child(worker));
+    assert_int_equal(waitpid(child, &ended, 0), child);
+
+    assert_int_equal(ended, 0); /* then */
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    sumac_worker_destroy(worker);
+}
+
+static void a_flush_tells_what_became_of_a_push_within_the_workers_time(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 1);
+    fixture.options.timeout_ms = 7;
+    struct sumac_worker *worker = created(&fixture);
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    fixture.client.push_status = SUMAC_INVALID_ARGUMENT;
+    fixture.client.timeout_ms = 0;
+
+    assert_int_equal(sumac_worker_flush(worker, NULL), SUMAC_INVALID_ARGUMENT); /* when */
+
+    assert_int_equal(fixture.client.timeout_ms, 7); /* then */
+    assert_int_equal(sumac_worker_flush(worker, NULL), SUMAC_OK);
+    sumac_worker_destroy(worker);
 }
 
 /* The linker hands this program's free to this one. */
@@ -161,6 +260,10 @@ static void the_values_are_those_that_the_last_step_saw(void **state)
 
 static enum sumac_status fail_everywhere(struct sumac_replica *replica)
 {
+    const struct seen *seen = replica->user;
+
+    if (seen->status == SUMAC_OK)
+        return SUMAC_OK;
     return replica->id == 0 ? SUMAC_DATA_LOSS : SUMAC_INTERNAL;
 }
 
@@ -171,11 +274,14 @@ static void of_several_replicas_that_fail_the_first_is_told(void **state)
 
     prepare(&fixture, 3);
     fixture.options.step = fail_everywhere;
+    fixture.seen.status = SUMAC_INTERNAL;
     struct sumac_worker *worker = created(&fixture);
 
     assert_int_equal(sumac_worker_step(worker, &fixture.error), SUMAC_DATA_LOSS);
 
     assert_string_equal(fixture.error.text, "replica 0 (device CPU:0) ended step 0 with DATA_LOSS");
+    fixture.seen.status = SUMAC_OK; /* and what the others said is over, too */
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
     sumac_worker_destroy(worker);
 }
 
@@ -201,6 +307,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_that_say_too_little_or_too_much_are_refused),
+        cmocka_unit_test(as_many_as_are_the_most_are_taken),
+        cmocka_unit_test(nothing_is_asked_of_no_worker),
+        cmocka_unit_test(a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it),
+        cmocka_unit_test(a_flush_tells_what_became_of_a_push_within_the_workers_time),
         cmocka_unit_test(what_is_not_over_when_the_worker_ends_keeps_its_memory),
         cmocka_unit_test(what_is_over_when_the_worker_ends_is_given_back),
         cmocka_unit_test(options_that_lack_something_are_refused_by_its_name),
