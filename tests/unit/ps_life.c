@@ -32,6 +32,12 @@ static struct life {
     uint64_t had_bytes; /* the core, and has no more */
     uint32_t trims;
     uint32_t computed; /* slices */
+    /* While it drains: how often streams to other ps and calls are found open, and whether clients
+     * take their goodbye. Each look at the clock takes 10 ms. */
+    uint32_t peers_found, calls_found;
+    bool says_goodbye;
+    uint64_t drained_us, now_us;
+    uint32_t found;
     char logged[1024]; /* last */
 } life;
 
@@ -131,6 +137,48 @@ void __wrap_rpc_server_drain(struct rpc_server *server)
     life.drains++;
     life.looks_at_drain = life.looks;
     __real_rpc_server_drain(server);
+    life.drained_us = life.now_us;
+}
+
+uint64_t __real_ps_now_us(void);
+uint64_t __wrap_ps_now_us(void);
+
+uint64_t __wrap_ps_now_us(void)
+{
+    life.now_us = life.drains == 0 ? __real_ps_now_us() : life.now_us + 10000;
+    return life.now_us;
+}
+
+enum rpc_polled __real_rpc_poll(struct rpc_poller *poller, uint64_t until_us);
+enum rpc_polled __wrap_rpc_poll(struct rpc_poller *poller, uint64_t until_us);
+
+enum rpc_polled __wrap_rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+{
+    return __real_rpc_poll(poller, life.drains > 0 && until_us != UINT64_MAX ? 0 : until_us);
+}
+
+uint32_t __wrap_ps_peers_end(struct ps *ps);
+
+uint32_t __wrap_ps_peers_end(struct ps *ps)
+{
+    (void)ps;
+    return life.found++ < life.peers_found;
+}
+
+uint32_t __wrap_rpc_server_calls(const struct rpc_server *server);
+
+uint32_t __wrap_rpc_server_calls(const struct rpc_server *server)
+{
+    (void)server;
+    return life.found <= life.calls_found;
+}
+
+bool __wrap_rpc_server_is_down(const struct rpc_server *server);
+
+bool __wrap_rpc_server_is_down(const struct rpc_server *server)
+{
+    (void)server;
+    return life.says_goodbye;
 }
 
 enum sumac_status __real_rpc_server_start(struct rpc_server *server, struct sumac_error *error);
@@ -239,6 +287,40 @@ static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void 
     }
 }
 
+/* What is open has two seconds, and then the connections half of one. */
+static void what_was_said_goes_out_within_its_time(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t peers_found, calls_found;
+        bool says_goodbye;
+        uint32_t found;    /* times that it was looked at what is open; 0: until the time is over */
+        uint32_t least_ms; /* that it took; half a tenth more at most */
+    } cases[] = {
+        {0, 0, true, 1, 0},
+        {3, 0, true, 4, 0},
+        {0, 3, true, 4, 0},
+        {3, 5, true, 6, 0},
+        {0, 0, false, 1, 500},
+        {UINT32_MAX, 0, true, 0, 2000},
+        {0, UINT32_MAX, true, 0, 2000}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        life = (struct life){
+            .exits_at = LANE_EVENT_TICK,
+            .peers_found = cases[i].peers_found,
+            .calls_found = cases[i].calls_found,
+            .says_goodbye = cases[i].says_goodbye};
+
+        assert_int_equal(run_as("ps"), 143);
+
+        const uint64_t took_ms = (life.now_us - life.drained_us) / 1000;
+        if (cases[i].found != 0)
+            assert_int_equal(life.found, cases[i].found);
+        assert_in_range(took_ms, cases[i].least_ms, cases[i].least_ms + 100);
+    }
+}
+
 /* 0 is nobody's. */
 static void an_incarnation_is_not_0(void **state)
 {
@@ -292,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_keeps_a_ps_from_starting_is_its_exit_code),
         cmocka_unit_test(the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is),
+        cmocka_unit_test(what_was_said_goes_out_within_its_time),
         cmocka_unit_test(an_incarnation_is_not_0),
         cmocka_unit_test(its_server_is_bound_as_the_options_say),
         cmocka_unit_test(vector_work_is_finished_before_the_core_goes),
