@@ -116,27 +116,27 @@ static void closing_a_channel_closes_its_calls(void **state)
     assert_int_equal(fixture->client.error.status, SUMAC_CANCELLED);
 }
 
+/* However often: there is always a place for the next one. */
 static void an_unknown_method_is_unimplemented_and_named(void **state)
 {
     struct fixture *fixture = *state;
+    const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    const struct rpc_start unknown = {
+        .service = WIRE_VARIABLES, /* which this server was not given */
+        .method = WIRE_VARIABLES_LIST,
+        .message = &request.base,
+        .wait_for_ready = true,
+        .handler = &client_handler,
+        .user = fixture};
     struct rpc_call *call;
-    wire_list_request request = WIRE_LIST_REQUEST_INIT;
 
-    assert_int_equal(/* a service that this server was not given */
-                     rpc_channel_call(
-                         fixture->channel,
-                         &(struct rpc_start){
-                             .service = WIRE_VARIABLES,
-                             .method = WIRE_VARIABLES_LIST,
-                             .message = &request.base,
-                             .wait_for_ready = true,
-                             .handler = &client_handler,
-                             .user = fixture},
-                         &call),
-                     SUMAC_OK);
-    poll_until(fixture, &fixture->client.closed, 1);
-    assert_int_equal(fixture->client.error.status, SUMAC_UNIMPLEMENTED);
-    assert_non_null(strstr(fixture->client.error.text, "/sumac.v1.Variables/List"));
+    for (unsigned i = 1; i <= 20; i++) {
+        assert_int_equal(rpc_channel_call(fixture->channel, &unknown, &call), SUMAC_OK);
+        poll_until(fixture, &fixture->client.closed, i);
+        assert_int_equal(fixture->client.error.status, SUMAC_UNIMPLEMENTED);
+        assert_int_equal(fixture->client.error.reason, SUMAC_REASON_UNSUPPORTED);
+        assert_non_null(strstr(fixture->client.error.text, "/sumac.v1.Variables/List"));
+    }
 }
 
 static void an_absent_server_is_said_at_once(void **state)
@@ -226,6 +226,31 @@ static void a_malformed_answer_ends_the_call_with_internal(void **state)
     assert_int_equal(fixture->client.error.status, SUMAC_INTERNAL);
     assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MALFORMED);
     assert_int_equal(fixture->client.messages, 0);
+}
+
+/* Its stream is cancelled, which is not what its user is told. */
+static void a_malformed_answer_on_a_stream_ends_it_with_internal(void **state)
+{
+    struct fixture *fixture = *state;
+    wire_service service;
+    ProtobufCMethodDescriptor method = WIRE_TRANSFER->methods[WIRE_TRANSFER_PUSH];
+    const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    const struct rpc_payload payload = {.bytes = {(const uint8_t *)"12345", 5}};
+
+    method.output = &sumac__v1__peer_order__descriptor; /* its field 9 is a message */
+    struct rpc_call *call = begin_foreign(fixture, WIRE_TRANSFER, &service, &method, NULL);
+    poll_until(fixture, &fixture->client.opened, 1);
+    rpc_call_send(call, &request.base, NULL, 0);
+    poll_until(fixture, &fixture->client.messages, 1); /* an empty answer is any message */
+    poll_until(fixture, &fixture->client.writable, 1);
+
+    rpc_call_send(call, &request.base, &payload, 1); /* when: this one says how many bytes came */
+
+    poll_until(fixture, &fixture->client.closed, 1); /* then */
+    assert_int_equal(fixture->client.error.status, SUMAC_INTERNAL);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MALFORMED);
+    assert_int_equal(fixture->client.messages, 1);
+    poll_until(fixture, &fixture->at_server.closed, 1);
 }
 
 static void a_message_above_the_bound_is_refused(void **state)
@@ -385,6 +410,8 @@ int main(void)
             a_malformed_message_is_an_invalid_argument, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_malformed_answer_ends_the_call_with_internal, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_malformed_answer_on_a_stream_ends_it_with_internal, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_message_above_the_bound_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_small_payload_is_released_before_the_send_returns, set_up, tear_down),

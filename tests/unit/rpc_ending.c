@@ -190,6 +190,18 @@ static void on_a_call_that_is_over_nothing_is_written(void **state)
     assert_false(rpc_call_writable(&call));
 }
 
+static void who_cancels_a_call_hears_nothing_more_of_it(void **state)
+{
+    (void)state;
+    struct rpc_call call = {.says = SAYS_WHAT_COMES};
+
+    rpc_call_cancel(&call);
+
+    assert_int_equal(call.hears, HEARS_NOTHING);
+    rpc_call_resume(&call);
+    assert_int_equal(call.hears, HEARS_NOTHING);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_small_answer_goes_out_though_others_do_not_read_theirs),
         cmocka_unit_test(answers_are_held_up_to_their_bound),
         cmocka_unit_test(on_a_call_that_is_over_nothing_is_written),
+        cmocka_unit_test(who_cancels_a_call_hears_nothing_more_of_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,62 @@ static void the_end_comes_behind_a_change_that_is_on_its_way(void **state)
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
 }
 
+/* Nothing is on its way to it: it ends with the draining, as a stream of reflection does. */
+static void who_has_heard_all_is_ended_with_the_server(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call;
+
+    rpc_server_set_serving(fixture->server, false);
+    begin_health(fixture, 1, "");
+    poll_until(fixture, &fixture->client.messages, 1);
+    const unsigned opened = fixture->client.opened;
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel,
+            &(struct rpc_start){
+                .service = &grpc__reflection__v1__server_reflection__descriptor,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
+        SUMAC_OK);
+    poll_until(fixture, &fixture->client.opened, opened + 1);
+    while (rpc_server_calls(fixture->server) < 2)
+        assert_int_not_equal(rpc_poll(fixture->poller, now_us() + PATIENCE_US), RPC_POLLED_NOTHING);
+
+    rpc_server_drain(fixture->server);
+    rpc_server_drain(fixture->server); /* once is enough */
+
+    poll_until(fixture, &fixture->client.closed, 2);
+    assert_int_equal(fixture->client.messages, 1);
+    assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_TERMINATED);
+}
+
+static int set_up_for_two_of_a_method(void **state)
+{
+    const struct rpc_server_options options = {.bind_host = "127.0.0.1", .calls_max = 64};
+
+    return set_up_with(state, &options);
+}
+
+/* Whoever watches takes no places of calls and streams. */
+static void watchers_have_a_part_of_all_calls(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin_health(fixture, 1, "");
+    begin_health(fixture, 1, "");
+    poll_until(fixture, &fixture->client.messages, 2);
+
+    begin_health(fixture, 1, "");
+
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_BUSY);
+    assert_non_null(strstr(fixture->client.error.text, "2 calls of Watch are open"));
+}
+
 static void watching_an_unknown_service_says_so_and_stays_open(void **state)
 {
     struct fixture *fixture = *state;
@@ -231,6 +287,10 @@ int main(void)
             a_health_watcher_hears_of_every_change_and_of_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             the_end_comes_behind_a_change_that_is_on_its_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            who_has_heard_all_is_ended_with_the_server, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            watchers_have_a_part_of_all_calls, set_up_for_two_of_a_method, tear_down),
         cmocka_unit_test_setup_teardown(
             watching_an_unknown_service_says_so_and_stays_open, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
