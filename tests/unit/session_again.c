@@ -485,6 +485,81 @@ static void a_push_without_a_sequence_knows_why_its_ps_has_not_greeted(void **st
     talk_close(&talk);
 }
 
+/* Nor has it one for another ps before it: of those that wait, the first that is held up tells. */
+static void a_push_that_waits_behind_others_knows_what_they_wait_for(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_join_member(&talk, 3);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+    talk_push_to(&talk, 1, 4); /* ps 2 has not greeted yet: that is no trouble */
+    talk_push_to(&talk, 2, 2);
+    talk_push_to(&talk, 3, 1);
+
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+
+    assert_false(is_troubled(&talk, 1));
+    assert_troubled(&talk, 2);
+    assert_troubled(&talk, 3);
+    talk_close(&talk);
+}
+
+static void of_two_pulls_each_knows_its_own_ps(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint8_t into[8];
+    struct session_trouble trouble;
+
+    talk_open(&talk, 2);
+    for (uint32_t ps = 0; ps < 2; ps++) {
+        const struct session_piece piece = talk_piece(ps, 10 + ps, into, sizeof into);
+        talk_step(
+            &talk, (struct session_event){
+                       .kind = SESSION_EVENT_PULL,
+                       .pull = &(struct session_pull){
+                           .token = 5 + ps, .pieces = &piece, .piece_count = 1}});
+    }
+
+    talk_lost(&talk, 0, SESSION_PULL_STREAM);
+
+    assert_true(session_find_trouble(talk.session, 5, &trouble));
+    assert_int_equal(trouble.ps, 0);
+    assert_int_equal(trouble.stream_kind, SESSION_PULL_STREAM);
+    assert_false(is_troubled(&talk, 6));
+    talk_close(&talk);
+}
+
+/* Its push stream broke; the next one was due when its pull stream said that it exits. */
+static void a_ps_that_was_terminated_is_not_dialled_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint8_t into[8];
+    const struct sumac_error exits = {
+        .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "SIGTERM"};
+
+    talk_open(&talk, 2);
+    talk_push_out(&talk, 7, 3);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    talk_done(&talk, 0, 1);
+    const struct session_piece piece = talk_piece(0, 10, into, sizeof into);
+    const struct session_pull pull = {.token = 5, .pieces = &piece, .piece_count = 1};
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+
+    talk_ended(&talk, 0, SESSION_PULL_STREAM, &exits);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_tick_after(&talk, 400);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +583,9 @@ int main(void)
         cmocka_unit_test(while_the_session_leaves_no_end_of_a_stream_is_an_error),
         cmocka_unit_test(a_push_knows_why_a_ps_that_greets_takes_nothing),
         cmocka_unit_test(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted),
+        cmocka_unit_test(a_push_that_waits_behind_others_knows_what_they_wait_for),
+        cmocka_unit_test(of_two_pulls_each_knows_its_own_ps),
+        cmocka_unit_test(a_ps_that_was_terminated_is_not_dialled_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

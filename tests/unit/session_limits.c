@@ -109,6 +109,25 @@ static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
     talk_close(&talk);
 }
 
+/* A ps that says a few bytes gets chunks all the same, and not one for each element. */
+static void no_part_is_cut_smaller_than_64_bytes(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    wire_limits limits = WIRE_LIMITS_INIT;
+    limits.message_bytes_max = 2;
+    greet_with(&talk, &limits);
+    static uint8_t data[1000];
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+
+    talk_push(&talk, 1, &piece, 1);
+
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, 64);
+    talk_close(&talk);
+}
+
 /* ---- memory */
 
 static size_t budget_bytes;
@@ -188,6 +207,106 @@ static void a_session_without_memory_ends_and_says_so(void **state)
     assert_true(ended);
     assert_true(refused);
     assert_true(refused_later);
+}
+
+static uint64_t takes, takes_max;
+static bool once; /* that one fails alone */
+
+static void *take_so_often(void *context, size_t bytes)
+{
+    const uint64_t before = takes++;
+
+    (void)context;
+    if (once ? before == takes_max : before >= takes_max)
+        return NULL;
+    return memory_heap.take(memory_heap.context, bytes);
+}
+
+/* What became of the push, the pull and the call of these tokens: each is answered once at most. */
+struct fates {
+    uint32_t answers[4];
+    bool is_over;
+};
+
+/* After the step that began `token`: when the session was over before, that is refused at once. */
+static void note_fates(const struct talk *talk, struct fates *fates, uint64_t token)
+{
+    const bool was_over = fates->is_over;
+
+    for (uint32_t i = 0; i < talk->effects.count; i++) {
+        const struct session_effect *effect = &talk->effects.items[i];
+        const bool ends = effect->kind == SESSION_EFFECT_PUSHED ||
+                          effect->kind == SESSION_EFFECT_PULLED ||
+                          effect->kind == SESSION_EFFECT_ANSWERED;
+        if (ends)
+            assert_int_equal(++fates->answers[effect->token], 1);
+        if (effect->kind == SESSION_EFFECT_ENDED)
+            assert_false(fates->is_over);
+        fates->is_over = fates->is_over || effect->kind == SESSION_EFFECT_ENDED;
+        assert_true(
+            effect->error.status == SUMAC_OK || effect->error.reason == SUMAC_REASON_OUT_OF_MEMORY);
+    }
+    if (was_over)
+        assert_int_equal(fates->answers[token], 1);
+}
+
+/* A push, a pull and a call begin, as tokens 1, 2 and 3. */
+static void begin_all(struct talk *talk, struct fates *fates)
+{
+    static uint8_t data[8];
+    static const wire_list_request list = WIRE_LIST_REQUEST_INIT;
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+    const struct session_pull pull = {.token = 2, .pieces = &piece, .piece_count = 1};
+    const struct session_call call = {
+        .token = 3,
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_LIST,
+        .request = &list.base,
+        .timeout_ms = 1000};
+
+    talk_push(talk, 1, &piece, 1);
+    note_fates(talk, fates, 1);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    note_fates(talk, fates, 2);
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_CALL, .wanted_call = &call});
+    note_fates(talk, fates, 3);
+}
+
+/* Opened, and something begun, when that take of memory fails. True: there are more of them. */
+static bool run_short(struct fates *fates)
+{
+    const struct memory scarce = {.take = take_so_often, .give = give_all};
+    const struct session_config config = talk_member(1);
+    struct talk talk = {.now_us = 1000};
+
+    takes = 0;
+    *fates = (struct fates){.is_over = false};
+    talk.session = session_create(&config, &scarce);
+    if (talk.session == NULL)
+        return true;
+    fates->is_over = open_exhausted(&talk);
+    begin_all(&talk, fates);
+    talk_close(&talk);
+    return takes > takes_max;
+}
+
+/* Whichever take of memory is the first that fails, and whether or not it is the last: the end is
+ * said once, what begins later is answered at once, and nothing twice. */
+static void whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fates fates;
+        uint32_t ended = 0, refused = 0;
+        once = i == 1;
+        for (takes_max = 0; run_short(&fates); takes_max++) {
+            ended += fates.is_over;
+            for (uint32_t token = 1; token <= 3; token++)
+                refused += !fates.is_over && fates.answers[token] == 1;
+        }
+        assert_in_range(ended, 3, 1000);
+        assert_in_range(refused, 3, 1000); /* the session goes on */
+    }
 }
 
 /* Small pushes of many functions each: a message is to be unpacked in bounded memory. */
@@ -286,7 +405,9 @@ int main(void)
         cmocka_unit_test(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused),
         cmocka_unit_test(the_ps_that_remembers_least_counts_whichever_greets_last),
         cmocka_unit_test(a_part_is_cut_into_messages_that_the_ps_takes),
+        cmocka_unit_test(no_part_is_cut_smaller_than_64_bytes),
         cmocka_unit_test(a_session_without_memory_ends_and_says_so),
+        cmocka_unit_test(whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered),
         cmocka_unit_test(an_answer_to_a_join_that_no_session_can_have_ends_it),
     };
 
