@@ -237,6 +237,18 @@ static void the_network_is_waited_for_until_something_is_due(void **state)
     }
 }
 
+static void other_ps_are_dialled_when_their_time_comes(void **state)
+{
+    struct ps *const ps = *state;
+
+    ps->redial_us = BEGIN_US + 1;
+    ps_turn(ps);
+    assert_int_equal(ps->redial_us, BEGIN_US + 1);
+    machine.now_us++;
+    ps_turn(ps);
+    assert_true(ps->redial_us == UINT64_MAX); /* there are none */
+}
+
 static void a_tick_says_what_the_thread_has_worked_since_the_last(void **state)
 {
     struct ps *const ps = *state;
@@ -569,6 +581,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         loop_test(a_tick_is_due_when_the_core_wants_it_and_every_tenth_of_a_second),
         loop_test(the_network_is_waited_for_until_something_is_due),
+        loop_test(other_ps_are_dialled_when_their_time_comes),
         loop_test(a_tick_says_what_the_thread_has_worked_since_the_last),
         loop_test(after_the_exit_nothing_is_told_or_waited_for),
         loop_test(the_first_signal_is_the_cores_and_the_second_ends_the_process),
