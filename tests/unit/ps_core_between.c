@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_core_between.c -- what ps_core hands on between the driver of ps 0, its lane and its judge:
+ * each with all that goes with it, and nothing to who should not hear it.
+ *
+ * Lane and judge say what the test says, and keep what they were told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+#include "ps_core_state.h"
+
+#define TOLD_MAX 16u
+
+/* One of the two. */
+struct half {
+    uint32_t told_count, says_count;
+};
+
+static struct between {
+    struct half of_judge, of_lane;
+    struct judge_event judge_told[TOLD_MAX];
+    struct lane_event lane_told[TOLD_MAX];
+    struct judge_effect judge_says[4]; /* with its next step */
+    struct lane_effect lane_says[4];   /* likewise */
+    struct lane_told told;             /* with the statistics */
+} between;
+
+void __wrap_judge_step(
+    struct judge *judge, const struct judge_event *event, struct judge_effects *effects);
+
+void __wrap_judge_step(
+    struct judge *judge, const struct judge_event *event, struct judge_effects *effects)
+{
+    struct half *const half = &between.of_judge;
+    (void)judge;
+
+    assert_true(half->told_count < TOLD_MAX);
+    between.judge_told[half->told_count++] = *event;
+    *effects = (struct judge_effects){.items = between.judge_says, .count = half->says_count};
+    half->says_count = 0;
+}
+
+void __wrap_lane_step(
+    struct lane *lane, const struct lane_event *event, struct lane_effects *effects);
+
+void __wrap_lane_step(
+    struct lane *lane, const struct lane_event *event, struct lane_effects *effects)
+{
+    struct half *const half = &between.of_lane;
+    (void)lane;
+
+    assert_true(half->told_count < TOLD_MAX);
+    between.lane_told[half->told_count++] = *event;
+    if (event->told != NULL)
+        between.told = *event->told;
+    *effects = (struct lane_effects){.items = between.lane_says, .count = half->says_count};
+    half->says_count = 0;
+}
+
+static char *waits[] = {(char *)(uintptr_t) "one", (char *)(uintptr_t) "another"};
+
+void __wrap_judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *listed);
+
+void __wrap_judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *listed)
+{
+    (void)judge;
+    assert_int_equal(now_us, 1000);
+    *listed = (struct judge_waits){.items = waits, .count = 2, .left_out = 33};
+}
+
+uint64_t __wrap_judge_cluster_id(const struct judge *judge);
+
+uint64_t __wrap_judge_cluster_id(const struct judge *judge)
+{
+    (void)judge;
+    return 0xC1;
+}
+
+static int set_up(void **state)
+{
+    struct lane_config config = talk_config();
+
+    config.index = 0;
+    between = (struct between){.of_judge = {0}};
+    struct ps_core *const core = ps_core_create(&config, &memory_heap);
+    assert_non_null(core);
+    *state = core;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    ps_core_destroy(*state);
+    return 0;
+}
+
+/* One event of the driver, and its effects. Both have forgotten what they were told before. */
+static struct lane_effects step(struct ps_core *core, struct lane_event event)
+{
+    struct lane_effects effects;
+
+    between.of_judge.told_count = between.of_lane.told_count = 0;
+    event.now_us = 1000;
+    ps_core_step(core, &event, &effects);
+    return effects;
+}
+
+static void judge_says(const struct judge_effect *effect)
+{
+    between.judge_says[between.of_judge.says_count++] = *effect;
+}
+
+static void lane_says(const struct lane_effect *effect)
+{
+    between.lane_says[between.of_lane.says_count++] = *effect;
+}
+
+/* ---- what the driver tells ---- */
+
+static void what_is_for_the_judge_is_told_with_all_that_goes_with_it(void **state)
+{
+    static const wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    static const wire_peer_report report = WIRE_PEER_REPORT_INIT;
+    static const char text[] = "its connection broke";
+    const struct lane_event event = {
+        .random = {11, 12},
+        .call = 13,
+        .call_kind = LANE_CALL_JOIN,
+        .request = &join.base,
+        .ps = 2,
+        .text = text,
+        .reason = SUMAC_REASON_STATE_LOST,
+        .report = &report,
+        .journal = LANE_JOURNAL_JUDGE,
+        .record = 14,
+        .cpu_us = 15};
+    static const struct {
+        enum lane_event_kind kind;
+        enum judge_event_kind told;
+        uint32_t to_lane;
+    } cases[] = {
+        {LANE_EVENT_START, JUDGE_EVENT_START, 1},
+        {LANE_EVENT_CALL, JUDGE_EVENT_CALL, 0},
+        {LANE_EVENT_CALL_CANCELLED, JUDGE_EVENT_CALL_CANCELLED, 0},
+        {LANE_EVENT_REPORT, JUDGE_EVENT_REPORT, 0},
+        {LANE_EVENT_PEER_UP, JUDGE_EVENT_PEER_UP, 0},
+        {LANE_EVENT_PEER_DOWN, JUDGE_EVENT_PEER_DOWN, 0},
+        {LANE_EVENT_RECORDED, JUDGE_EVENT_RECORDED, 0},
+        {LANE_EVENT_TICK, JUDGE_EVENT_TICK, 1},
+        {LANE_EVENT_TERMINATE, JUDGE_EVENT_TERMINATE, 1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lane_event given = event;
+        const struct judge_event *const told = &between.judge_told[0];
+        given.kind = cases[i].kind;
+
+        const struct lane_effects effects = step(*state, given);
+
+        assert_int_equal(effects.count, 0);
+        assert_int_equal(between.of_judge.told_count, 1);
+        assert_int_equal(between.of_lane.told_count, cases[i].to_lane);
+        assert_int_equal(told->kind, cases[i].told);
+        assert_int_equal(told->now_us, 1000);
+        assert_false(told->follows);
+        const bool is_call = told->kind == JUDGE_EVENT_CALL;
+        if (is_call || told->kind == JUDGE_EVENT_START)
+            assert_true(told->random[0] == 11 && told->random[1] == 12);
+        if (is_call || told->kind == JUDGE_EVENT_CALL_CANCELLED)
+            assert_int_equal(told->call, 13);
+        if (is_call)
+            assert_true(told->call_kind == LANE_CALL_JOIN && told->request == &join.base);
+        if (told->kind == JUDGE_EVENT_REPORT)
+            assert_ptr_equal(told->report, &report);
+        if (told->kind == JUDGE_EVENT_REPORT || told->kind == JUDGE_EVENT_PEER_UP ||
+            told->kind == JUDGE_EVENT_PEER_DOWN)
+            assert_int_equal(told->ps, 2);
+        if (told->kind == JUDGE_EVENT_PEER_DOWN) {
+            assert_ptr_equal(told->text, text);
+            assert_int_equal(told->reason, SUMAC_REASON_STATE_LOST);
+        }
+        if (told->kind == JUDGE_EVENT_RECORDED)
+            assert_int_equal(told->record, 14);
+        if (told->kind == JUDGE_EVENT_TICK)
+            assert_int_equal(told->cpu_us, 15);
+        if (told->kind == JUDGE_EVENT_START)
+            assert_int_equal(between.lane_told[0].cluster_id, 0xC1);
+    }
+}
+
+static void statistics_are_asked_of_the_lane_with_what_the_judge_adds(void **state)
+{
+    struct ps_core *const core = *state;
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+
+    (void)step(
+        core, (struct lane_event){
+                  .kind = LANE_EVENT_CALL,
+                  .call = 13,
+                  .call_kind = LANE_CALL_STATS,
+                  .request = &request.base});
+
+    assert_int_equal(between.of_judge.told_count, 0);
+    assert_int_equal(between.of_lane.told_count, 1);
+    assert_int_equal(between.lane_told[0].call, 13);
+    assert_ptr_equal(between.lane_told[0].request, &request.base);
+    assert_ptr_equal(between.told.waits, waits);
+    assert_int_equal(between.told.wait_count, 2);
+    assert_int_equal(between.told.waits_left_out, 33);
+    assert_true(between.told.sessions_bytes_max > 0);
+    assert_int_equal(between.told.sessions_bytes_max, judge_sessions_bytes_max(core->judge));
+}
+
+/* ---- what the judge says ---- */
+
+static void what_the_judge_says_to_others_is_said_with_all_that_goes_with_it(void **state)
+{
+    static const wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+    static const wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    static const struct span body;
+    static const char text[] = "h2:1";
+    static const struct {
+        enum judge_effect_kind kind;
+        enum lane_effect_kind said;
+    } cases[] = {{JUDGE_EFFECT_REPLY, LANE_EFFECT_REPLY}, {JUDGE_EFFECT_FAIL, LANE_EFFECT_FAIL},
+                 {JUDGE_EFFECT_DIAL, LANE_EFFECT_DIAL},   {JUDGE_EFFECT_ORDER, LANE_EFFECT_ORDER},
+                 {JUDGE_EFFECT_LOG, LANE_EFFECT_LOG},     {JUDGE_EFFECT_RECORD, LANE_EFFECT_RECORD},
+                 {JUDGE_EFFECT_WAKE, LANE_EFFECT_WAKE},   {JUDGE_EFFECT_EXIT, LANE_EFFECT_EXIT}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        judge_says(&(struct judge_effect){
+            .kind = cases[i].kind,
+            .ps = 2,
+            .call = 13,
+            .at_us = 14,
+            .record = 15,
+            .text = text,
+            .reply = &reply.base,
+            .order = &order,
+            .body = &body,
+            .body_count = 3,
+            .error = {.status = SUMAC_ABORTED, .reason = SUMAC_REASON_BUSY, .text = "later"}});
+
+        const struct lane_effects effects =
+            step(*state, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
+
+        assert_int_equal(effects.count, 1);
+        const struct lane_effect *const said = &effects.items[0];
+        const bool is_exit = said->kind == LANE_EFFECT_EXIT;
+        assert_int_equal(said->kind, cases[i].said);
+        assert_int_equal(said->ps, 2);
+        assert_int_equal(said->call, 13);
+        assert_int_equal(said->at_us, 14);
+        assert_int_equal(said->record, 15);
+        assert_int_equal(said->journal, LANE_JOURNAL_JUDGE);
+        assert_ptr_equal(said->reply, &reply.base);
+        assert_ptr_equal(said->order, &order);
+        assert_ptr_equal(said->body, &body);
+        assert_int_equal(said->body_count, 3);
+        assert_int_equal(said->error.status, SUMAC_ABORTED);
+        assert_int_equal(said->error.reason, SUMAC_REASON_BUSY);
+        assert_string_equal(said->text, is_exit ? "later" : text);
+        assert_int_equal(said->exit_code, is_exit ? LANE_EXIT_NO_MEMORY : 0);
+    }
+}
+
+/* ---- ps 0's stream to itself ---- */
+
+static void dial_own(struct ps_core *core)
+{
+    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
+    (void)step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
+}
+
+/* The order that its lane does not obey is out, and lost with the stream: the judge hears why, and
+ * nothing else of it until it is dialled again. */
+static void the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing(void **state)
+{
+    struct ps_core *const core = *state;
+    static const wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    dial_own(core);
+    assert_int_equal(between.of_lane.told_count, 2);
+    assert_int_equal(between.lane_told[0].kind, LANE_EVENT_STREAM_OPENED);
+    assert_int_equal(between.lane_told[1].kind, LANE_EVENT_STREAM_WRITABLE);
+    assert_int_equal(between.judge_told[1].kind, JUDGE_EVENT_PEER_UP);
+    assert_int_equal(between.judge_told[1].ps, 0);
+
+    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_ORDER, .ps = 0, .order = &order});
+    lane_says(&(struct lane_effect){
+        .kind = LANE_EFFECT_CLOSE_STREAM,
+        .stream = LANE_STREAM_OWN,
+        .error = {.status = SUMAC_ABORTED, .reason = SUMAC_REASON_OUT_OF_MEMORY, .text = "short"}});
+    const struct lane_effects effects =
+        step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
+
+    assert_int_equal(effects.count, 0);
+    assert_int_equal(between.of_lane.told_count, 2);
+    assert_ptr_equal(between.lane_told[0].order, &order);
+    assert_int_equal(between.lane_told[1].kind, LANE_EVENT_STREAM_CLOSED);
+    assert_int_equal(between.of_judge.told_count, 2);
+    const struct judge_event *const down = &between.judge_told[1];
+    assert_int_equal(down->kind, JUDGE_EVENT_PEER_DOWN);
+    assert_int_equal(down->ps, 0);
+    assert_string_equal(down->text, "short");
+    assert_int_equal(down->reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_true(down->follows);
+
+    (void)step(core, (struct lane_event){.kind = LANE_EVENT_TICK});
+    assert_int_equal(between.lane_told[0].kind, LANE_EVENT_STREAM_OPENED);
+}
+
+/* It ends as an order on its way is out: of that the judge hears no more. */
+static void a_stream_that_has_ended_is_not_up(void **state)
+{
+    struct ps_core *const core = *state;
+
+    dial_own(core);
+    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
+    lane_says(&(struct lane_effect){
+        .kind = LANE_EFFECT_CLOSE_STREAM,
+        .stream = LANE_STREAM_OWN,
+        .error = {.status = SUMAC_ABORTED, .reason = SUMAC_REASON_OUT_OF_MEMORY}});
+
+    (void)step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
+
+    assert_int_equal(between.of_judge.told_count, 2);
+    assert_int_equal(between.judge_told[1].kind, JUDGE_EVENT_PEER_DOWN);
+}
+
+static void the_end_of_the_run_is_told_to_the_lane(void **state)
+{
+    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_RUN_OVER, .ps = 7});
+
+    const struct lane_effects effects =
+        step(*state, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
+
+    assert_int_equal(effects.count, 0);
+    assert_int_equal(between.of_lane.told_count, 1);
+    assert_int_equal(between.lane_told[0].kind, LANE_EVENT_RUN_OVER);
+}
+
+/* ---- the end ---- */
+
+static void after_an_exit_of_the_lane_its_judge_hears_nothing(void **state)
+{
+    struct ps_core *const core = *state;
+
+    lane_says(&(struct lane_effect){.kind = LANE_EFFECT_EXIT, .exit_code = 143});
+    const struct lane_effects effects =
+        step(core, (struct lane_event){.kind = LANE_EVENT_TERMINATE});
+
+    assert_int_equal(effects.count, 1);
+    assert_int_equal(effects.items[0].exit_code, 143);
+    assert_int_equal(between.of_judge.told_count, 0);
+    (void)step(core, (struct lane_event){.kind = LANE_EVENT_TICK});
+    assert_int_equal(between.of_judge.told_count, 0);
+}
+
+#define between_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        between_test(what_is_for_the_judge_is_told_with_all_that_goes_with_it),
+        between_test(statistics_are_asked_of_the_lane_with_what_the_judge_adds),
+        between_test(what_the_judge_says_to_others_is_said_with_all_that_goes_with_it),
+        between_test(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing),
+        between_test(a_stream_that_has_ended_is_not_up),
+        between_test(the_end_of_the_run_is_told_to_the_lane),
+        between_test(after_an_exit_of_the_lane_its_judge_hears_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
