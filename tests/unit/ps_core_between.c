@@ -126,6 +126,20 @@ static void lane_says(const struct lane_effect *effect)
 
 static void what_is_for_the_judge_is_told_with_all_that_goes_with_it(void **state)
 {
+    static const struct {
+        enum lane_event_kind kind;
+        enum judge_event_kind told;
+        uint32_t to_lane;
+    } cases[] = {
+        {LANE_EVENT_START, JUDGE_EVENT_START, 1},
+        {LANE_EVENT_CALL, JUDGE_EVENT_CALL, 0},
+        {LANE_EVENT_CALL_CANCELLED, JUDGE_EVENT_CALL_CANCELLED, 0},
+        {LANE_EVENT_REPORT, JUDGE_EVENT_REPORT, 0},
+        {LANE_EVENT_PEER_UP, JUDGE_EVENT_PEER_UP, 0},
+        {LANE_EVENT_PEER_DOWN, JUDGE_EVENT_PEER_DOWN, 0},
+        {LANE_EVENT_RECORDED, JUDGE_EVENT_RECORDED, 0},
+        {LANE_EVENT_TICK, JUDGE_EVENT_TICK, 1},
+        {LANE_EVENT_TERMINATE, JUDGE_EVENT_TERMINATE, 1}};
     static const wire_join_request join = WIRE_JOIN_REQUEST_INIT;
     static const wire_peer_report report = WIRE_PEER_REPORT_INIT;
     static const char text[] = "its connection broke";
@@ -141,20 +155,6 @@ static void what_is_for_the_judge_is_told_with_all_that_goes_with_it(void **stat
         .journal = LANE_JOURNAL_JUDGE,
         .record = 14,
         .cpu_us = 15};
-    static const struct {
-        enum lane_event_kind kind;
-        enum judge_event_kind told;
-        uint32_t to_lane;
-    } cases[] = {
-        {LANE_EVENT_START, JUDGE_EVENT_START, 1},
-        {LANE_EVENT_CALL, JUDGE_EVENT_CALL, 0},
-        {LANE_EVENT_CALL_CANCELLED, JUDGE_EVENT_CALL_CANCELLED, 0},
-        {LANE_EVENT_REPORT, JUDGE_EVENT_REPORT, 0},
-        {LANE_EVENT_PEER_UP, JUDGE_EVENT_PEER_UP, 0},
-        {LANE_EVENT_PEER_DOWN, JUDGE_EVENT_PEER_DOWN, 0},
-        {LANE_EVENT_RECORDED, JUDGE_EVENT_RECORDED, 0},
-        {LANE_EVENT_TICK, JUDGE_EVENT_TICK, 1},
-        {LANE_EVENT_TERMINATE, JUDGE_EVENT_TERMINATE, 1}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lane_event given = event;
@@ -221,10 +221,6 @@ static void statistics_are_asked_of_the_lane_with_what_the_judge_adds(void **sta
 
 static void what_the_judge_says_to_others_is_said_with_all_that_goes_with_it(void **state)
 {
-    static const wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
-    static const wire_peer_order order = WIRE_PEER_ORDER_INIT;
-    static const struct span body;
-    static const char text[] = "h2:1";
     static const struct {
         enum judge_effect_kind kind;
         enum lane_effect_kind said;
@@ -232,6 +228,10 @@ static void what_the_judge_says_to_others_is_said_with_all_that_goes_with_it(voi
                  {JUDGE_EFFECT_DIAL, LANE_EFFECT_DIAL},   {JUDGE_EFFECT_ORDER, LANE_EFFECT_ORDER},
                  {JUDGE_EFFECT_LOG, LANE_EFFECT_LOG},     {JUDGE_EFFECT_RECORD, LANE_EFFECT_RECORD},
                  {JUDGE_EFFECT_WAKE, LANE_EFFECT_WAKE},   {JUDGE_EFFECT_EXIT, LANE_EFFECT_EXIT}};
+    static const wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+    static const wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    static const struct span body;
+    static const char text[] = "h2:1";
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         judge_says(&(struct judge_effect){
@@ -363,6 +363,18 @@ static void after_an_exit_of_the_lane_its_judge_hears_nothing(void **state)
     assert_int_equal(between.of_judge.told_count, 0);
 }
 
+/* Whoever asks the clock may be told of an earlier moment than was known. */
+static void time_does_not_go_back_for_either(void **state)
+{
+    struct lane_effects effects;
+
+    (void)step(*state, (struct lane_event){.kind = LANE_EVENT_TICK});
+    ps_core_step(*state, &(struct lane_event){.kind = LANE_EVENT_TICK, .now_us = 500}, &effects);
+
+    assert_int_equal(between.judge_told[1].now_us, 1000);
+    assert_int_equal(between.lane_told[1].now_us, 1000);
+}
+
 #define between_test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -374,6 +386,7 @@ int main(void)
         between_test(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing),
         between_test(a_stream_that_has_ended_is_not_up),
         between_test(the_end_of_the_run_is_told_to_the_lane),
+        between_test(time_does_not_go_back_for_either),
         between_test(after_an_exit_of_the_lane_its_judge_hears_nothing),
     };
 
