@@ -257,7 +257,9 @@ static void without_a_list_half_of_the_places_are_the_members(void **state)
     world_free(world);
 }
 
-/* A join of worker 0 with a list of so many names, of workers 0 to distinct - 1. */
+static uint32_t first_named; /* index of the first worker that a list names */
+
+/* A join of the first with a list of so many names, of that many workers. */
 static void join_with_list(struct world *world, uint32_t count, uint32_t distinct)
 {
     static wire_task_name names[5000];
@@ -268,7 +270,7 @@ static void join_with_list(struct world *world, uint32_t count, uint32_t distinc
     for (uint32_t i = 0; i < count; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         names[i].job = "worker";
-        names[i].index = i % distinct;
+        names[i].index = first_named + i % distinct;
         pointers[i] = &names[i];
     }
     nonce[1]++;
@@ -391,6 +393,127 @@ static void jobs_that_cannot_be_printed_are_refused(void **state)
     world_free(world);
 }
 
+/* What a join says of itself, and how it is refused; NULL: it is not. */
+struct told {
+    const char *job; /* NULL: no task is named */
+    uint32_t role;
+    size_t ps_count, address_bytes;
+    const char *answer;
+};
+
+static void join_told(struct world *world, const struct told *told)
+{
+    static char address[300], *addresses[300];
+    static uint8_t nonce[16] = {77};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    memset(address, 'a', sizeof address);
+    address[told->address_bytes] = '\0';
+    for (size_t ps = 0; ps < told->ps_count; ps++)
+        addresses[ps] = address;
+    nonce[1]++;
+    task.job = (char *)told->job;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = (Sumac__V1__Role)told->role;
+    request.task = told->job == NULL ? NULL : &task;
+    request.ps_addresses = addresses;
+    request.n_ps_addresses = told->ps_count;
+    world_join_as(world, &request);
+    world_settle_down(world);
+}
+
+#define OF_64_BYTES "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void a_join_that_no_client_makes_is_refused_with_what_is_wrong(void **state)
+{
+    (void)state;
+    static const struct told rows[] = {
+        {"worker", 2, 0, 0, "…MALFORMED join of …: its role is 2; give member or observer"},
+        {"worker", 9, 0, 0, "…MALFORMED join of …: its role is 9; give member or observer"},
+        {NULL, WIRE_ROLE_MEMBER, 0, 0,
+         "…MALFORMED join of …: give the task, of the job chief or worker"},
+        {"", WIRE_ROLE_MEMBER, 0, 0,
+         "…MALFORMED join of …: give the task, of the job chief or worker"},
+        {OF_64_BYTES "X", WIRE_ROLE_OBSERVER, 0, 0,
+         "…BAD_NAME join of …: its job name has 65 bytes, at most 64 may be: " OF_64_BYTES "X"},
+        {NULL, WIRE_ROLE_OBSERVER, 257, 1,
+         "…MALFORMED join of …: it names 257 ps; a cluster has at most 256"},
+        {NULL, WIRE_ROLE_OBSERVER, 1, 256,
+         "…MALFORMED join of …: its address of ps 0 is longer than 255 bytes"},
+    };
+    static const struct told taken[] = {
+        {OF_64_BYTES, WIRE_ROLE_OBSERVER, 0, 0, NULL},
+        {"", WIRE_ROLE_OBSERVER, 0, 0, NULL},
+        {NULL, WIRE_ROLE_OBSERVER, 1, 255, NULL},
+    };
+    struct world *world = world_new(1, 0);
+
+    world_forget(world);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        join_told(world, &rows[i]);
+        world_expect_answer(world, rows[i].answer);
+    }
+
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        join_told(world, &taken[i]);
+        assert_int_equal(world_answer(world, world->calls)->status, SUMAC_OK);
+    }
+    world_free(world);
+}
+
+/* It does not know the others itself: who joins first names them. */
+static void a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps(void **state)
+{
+    (void)state;
+    static const struct told rows[] = {
+        {NULL, WIRE_ROLE_OBSERVER, 0, 0,
+         "UNAVAILABLE PS_MISSING join of an observer: ps 0 was told only itself, and no member has "
+         "joined yet that names the ps"},
+        {NULL, WIRE_ROLE_OBSERVER, 1, 4,
+         "UNAVAILABLE PS_MISSING join of an observer: ps 0 was told only itself, and no member has "
+         "joined yet that names the ps"},
+        {"worker", WIRE_ROLE_MEMBER, 0, 0,
+         "FAILED_PRECONDITION WRONG_CLUSTER join of worker 0: ps 0 was told only itself and it "
+         "names no ps: give ps_addresses"},
+    };
+    struct world *world = world_new(0, 0);
+
+    world_forget(world);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        join_told(world, &rows[i]);
+        world_expect_answer(world, rows[i].answer);
+    }
+    join_told(world, &(struct told){"worker", WIRE_ROLE_MEMBER, 1, 4, NULL});
+
+    assert_int_equal(world_answer(world, world->calls)->status, SUMAC_OK);
+    join_told(world, &(struct told){NULL, WIRE_ROLE_OBSERVER, 0, 0, NULL});
+    assert_int_equal(world_answer(world, world->calls)->status, SUMAC_OK);
+    world_free(world);
+}
+
+/* Each names other members: 1000 of them are known by the first. */
+static void members_that_several_joins_name_are_counted_together(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    join_naming(world, 1000);
+    first_named = 5000;
+    world_forget(world);
+
+    join_naming(world, 25);
+
+    world_expect_answer(
+        world, "RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 5000: it names 25 members, ps "
+               "0 knows 1000 and takes 1024 in all: list them in its own cluster configuration");
+    join_naming(world, 24);
+    first_named = 0;
+    assert_int_equal(world_answer(world, world->calls)->status, SUMAC_OK);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +532,9 @@ int main(void)
         cmocka_unit_test(a_join_whose_list_is_too_long_is_refused_whatever_it_names),
         cmocka_unit_test(a_join_that_is_refused_leaves_nothing_behind),
         cmocka_unit_test(jobs_that_cannot_be_printed_are_refused),
+        cmocka_unit_test(a_join_that_no_client_makes_is_refused_with_what_is_wrong),
+        cmocka_unit_test(a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps),
+        cmocka_unit_test(members_that_several_joins_name_are_counted_together),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -562,6 +562,49 @@ static void one_create_too_many_is_told_how_many_wait(void **state)
     world_free(two.world);
 }
 
+static void a_create_of_nothing_is_refused(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    world_forget(two.world);
+
+    world_create(two.world, two.first, NULL, 0);
+
+    world_expect_answer(two.world, "INVALID_ARGUMENT MALFORMED create names no variable");
+    world_free(two.world);
+}
+
+/* Whoever waits for others alone is not told. */
+static void what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else(void **state)
+{
+    (void)state;
+    enum { A, B, V, W };
+    static const char *const names[] = {"a", "b", "v", "w"};
+    struct two two = two_workers();
+    struct definition definitions[4];
+
+    for (int i = A; i <= W; i++)
+        define(&definitions[i], names[i]);
+    wire_variable *others[] = {&definitions[A].variable, &definitions[B].variable};
+    wire_variable *bad[] = {&definitions[V].variable, &definitions[W].variable};
+    two.world->ps[1].silent = true; /* given: all wait for ps 1 */
+    const uint64_t without = world_create_many(two.world, two.second, others, 2);
+    const uint64_t alone = world_create(two.world, two.first, &definitions[V].variable, 0);
+    const uint64_t with = world_create_many(two.world, two.second, bad, 2);
+    const uint64_t itself = world_create(two.world, two.first, &definitions[W].variable, 0);
+
+    two.world->ps[1].bad_add = 4; /* when: it cannot make w */
+    two.world->ps[1].silent = false;
+    world_settle_down(two.world);
+
+    assert_int_equal(world_answer(two.world, without)->status, SUMAC_OK);
+    assert_int_equal(world_answer(two.world, alone)->status, SUMAC_OK);
+    assert_int_equal(world_answer(two.world, with)->reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_int_equal(world_answer(two.world, itself)->reason, SUMAC_REASON_OUT_OF_MEMORY);
+    world_free(two.world);
+}
+
 static void of_two_ps_that_cannot_make_their_parts_the_first_is_named(void **state)
 {
     (void)state;
@@ -625,6 +668,8 @@ int main(void)
         cmocka_unit_test(a_variable_without_rows_needs_nobody_to_assign_it),
         cmocka_unit_test(a_create_that_there_is_no_memory_to_let_wait_says_so),
         cmocka_unit_test(one_create_too_many_is_told_how_many_wait),
+        cmocka_unit_test(a_create_of_nothing_is_refused),
+        cmocka_unit_test(what_a_ps_cannot_make_fails_all_that_wait_for_it_and_nobody_else),
         cmocka_unit_test(of_two_ps_that_cannot_make_their_parts_the_first_is_named),
         cmocka_unit_test(waits_that_one_answer_has_no_room_for_are_counted),
     };

@@ -226,6 +226,43 @@ static void a_list_that_is_too_long_is_refused_with_both_figures(void **state)
         "INVALID_ARGUMENT …create names 257 variables, and 256 are the most of one call");
 }
 
+static void one_beside_the_list_is_refused(void **state)
+{
+    struct many *many = *state;
+
+    many->world->beside = &many->variables[9];
+    assert_refused(
+        many, 3,
+        "INVALID_ARGUMENT MALFORMED create names one variable, and 3 beside it: name all of them "
+        "in the list");
+    many->world->beside = NULL;
+}
+
+/* Each may wait by itself, and two more would be too many. */
+static void a_list_of_more_than_there_is_room_for_orders_is_told_to_come_again(void **state)
+{
+    struct many *many = *state;
+    struct pool *orders = &many->world->judge->orders_pool;
+    void **taken = calloc(JUDGE_ORDERS_MAX, sizeof *taken);
+    uint32_t count = 0;
+
+    assert_non_null(taken);
+    many->world->holds_orders = true; /* given */
+    while (orders->used < JUDGE_ORDERS_MAX - 2)
+        taken[count++] = pool_take(orders);
+
+    assert_refused(
+        many, 3,
+        "RESOURCE_EXHAUSTED BUSY 8190 orders wait for the ps already, and 8192 are the most: "
+        "create 3 variables later"); /* when, then */
+
+    while (count > 0)
+        pool_give(orders, taken[--count]);
+    free(taken);
+    many->world->holds_orders = false;
+    created(many, 3);
+}
+
 /* Of 1500 shards each: they are answered in two messages. */
 static void an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again(void **state)
 {
@@ -425,6 +462,8 @@ int main(void)
         many_test(a_name_that_is_there_twice_is_refused),
         many_test(one_that_its_creator_assigns_is_refused_in_a_list),
         many_test(a_list_that_is_too_long_is_refused_with_both_figures),
+        many_test(one_beside_the_list_is_refused),
+        many_test(a_list_of_more_than_there_is_room_for_orders_is_told_to_come_again),
         many_test(an_answer_has_as_many_as_fit_and_the_rest_is_asked_for_again),
         many_test(what_a_ps_cannot_make_fails_the_call_and_is_made_by_the_next),
         many_test(one_that_a_ps_cannot_make_is_named_with_the_cause_wherever_it_stands),

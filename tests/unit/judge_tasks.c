@@ -197,6 +197,31 @@ static void a_task_that_somebody_lists_is_not_forgotten(void **state)
     world_free(world);
 }
 
+/* None of the 4096 that it knows has left: it says so, and what to do. */
+static void a_task_more_than_may_be_known_is_refused_while_none_has_left(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+
+    world->config.sessions_max = TASKS_MAX + 1;
+    world_begin(world);
+    world->holds_orders = true;
+    for (uint32_t i = 0; i < TASKS_MAX; i++) {
+        world_joined(world, "worker", i, i + 1);
+        world->answer_count = 0;
+        world_forget(world);
+    }
+
+    world_join(world, "worker", TASKS_MAX, TASKS_MAX + 1);
+
+    world_expect(
+        world,
+        "4097: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 4096: ps 0 knows 4096 tasks, it "
+        "names 0 more, 4096 are the most, and too few have left: list the members in the cluster "
+        "configuration of ps 0\n");
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_task_whose_leave_may_be_said_again_is_not_forgotten),
         cmocka_unit_test(a_run_that_has_forgotten_who_was_done_ends_well),
         cmocka_unit_test(a_task_that_somebody_lists_is_not_forgotten),
+        cmocka_unit_test(a_task_more_than_may_be_known_is_refused_while_none_has_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

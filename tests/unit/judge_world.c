@@ -166,7 +166,7 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         snprintf(world->log + used, sizeof world->log - used, "%s\n", effect->text);
         break;
     case JUDGE_EFFECT_EXIT:
-        assert_true(world->out_of_memory);
+        assert_true(world->out_of_memory || world->bad_take != 0);
         transcript_say(world, "lost: %s\n", effect->error.text);
         world->lost = effect->error;
         break;
@@ -225,6 +225,8 @@ static void *take(void *context, size_t bytes)
     struct world *world = context;
     const bool chunk = bytes > WORLD_PIECE_BYTES_MAX;
 
+    if (++world->takes == world->bad_take)
+        return NULL;
     if (world->out_of_memory || (world->out_of_pools && chunk))
         return NULL;
     world->bytes_taken += bytes;
@@ -545,6 +547,7 @@ world_create_many(struct world *world, uint32_t session, wire_variable **variabl
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
     request.session_id = id_of(world, session);
+    request.variable = (wire_variable *)world->beside;
     request.variables = variables;
     request.n_variables = count;
     return call(world, LANE_CALL_CREATE, &request.base);

@@ -108,6 +108,8 @@ struct world {
     bool out_of_memory;   /* the judge gets no more */
     bool holds_orders;    /* the test has changed what the judge counts, which is not checked */
     bool out_of_pools;    /* nor a chunk for a pool; what is smaller it gets */
+    uint64_t takes;       /* of memory by the judge, … */
+    uint64_t bad_take;    /* … of which this one fails, from 1 */
     struct judge *judge;
     uint64_t now_us;
     uint64_t cpu_us; /* that the driver says with each tick */
@@ -129,6 +131,7 @@ struct world {
     int exit_code;
     struct sumac_error exit_error;
     uint64_t renewed_membership_epoch; /* that the last renewal was told */
+    const wire_variable *beside;       /* that a create of several names, too */
     struct sumac_error lost;           /* the judge had no memory for what it has to say */
 };
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_short.c -- a judge whose memory is short for a moment: whichever take of it fails, whoever
+ * calls is answered, and the same call again is carried out. */
+#include "judge_two.h"
+
+enum { CALLS = 6 };
+
+static uint64_t join_worker_0(struct world *world) { return world_join(world, "worker", 0, 1); }
+
+static uint64_t join_worker_1(struct world *world) { return world_join(world, "worker", 1, 2); }
+
+static uint64_t create(struct world *world)
+{
+    struct definition definition;
+
+    define(&definition, "w");
+    return world_create(world, 1, &definition.variable, 0);
+}
+
+static uint64_t create_several(struct world *world)
+{
+    struct definition definitions[3];
+    wire_variable *list[3];
+    static const char *const names[] = {"a", "b", "c"};
+
+    for (int i = 0; i < 3; i++) {
+        define(&definitions[i], names[i]);
+        list[i] = &definitions[i].variable;
+    }
+    return world_create_many(world, 1, list, 3);
+}
+
+static uint64_t delete_one(struct world *world) { return world_delete(world, 1, "w"); }
+
+static uint64_t leave(struct world *world) { return world_leave(world, 1, true); }
+
+static uint64_t (*const calls[CALLS])(struct world *) = {join_worker_0,  join_worker_1, create,
+                                                         create_several, delete_one,    leave};
+
+/* It is answered in a while. Not OK: for want of memory, and the same again is done. False: ps 0
+ * has ended, since it could not say something. */
+static bool is_done_in_the_end(struct world *world, uint64_t (*make)(struct world *))
+{
+    for (int tries = 0; tries < 3; tries++) {
+        const uint64_t call = make(world);
+        world_pass(world, 3 * SECOND);
+        if (world->lost.status != SUMAC_OK)
+            return false;
+        const struct world_answer *answer = world_answer(world, call);
+        if (answer == NULL)
+            fail_msg("call %d is not answered", (int)call);
+        if (answer->status == SUMAC_OK)
+            return true;
+        if (make == delete_one && tries > 0 && answer->status == SUMAC_NOT_FOUND)
+            return true; /* the answer was lost, and it was deleted */
+        assert_int_equal(answer->reason, SUMAC_REASON_OUT_OF_MEMORY);
+    }
+    fail_msg("the same call fails for want of memory again and again");
+    return false;
+}
+
+/* Two workers' work, of which take number `bad` of memory fails. False: there are not so many. */
+static bool work_without_take(uint64_t bad, uint32_t *lost)
+{
+    struct world *world = world_prepare(2, 0);
+    bool goes_on = true;
+
+    world_begin(world);
+    world->takes = 0;
+    world->bad_take = bad;
+    world_all_up(world);
+    for (int i = 0; i < CALLS && goes_on; i++)
+        goes_on = is_done_in_the_end(world, calls[i]);
+    *lost += !goes_on;
+    const bool failed = world->takes >= bad;
+    judge_destroy(world->judge);
+    assert_int_equal(world->bytes_taken, 0);
+    world->judge = NULL;
+    world_free(world);
+    return failed;
+}
+
+static void whichever_take_of_memory_fails_all_that_was_called_is_done(void **state)
+{
+    (void)state;
+    uint64_t bad = 1;
+    uint32_t lost = 0;
+
+    while (work_without_take(bad, &lost))
+        bad++;
+
+    assert_in_range(bad, 10, 1000);
+    assert_in_range(lost, 0, bad / 4);
+}
+
+/* Whoever makes it is told, and has nothing to give back. */
+static void a_judge_that_there_is_no_memory_for_is_none(void **state)
+{
+    (void)state;
+    struct judge *judge = NULL;
+    uint64_t bad = 0;
+
+    while (judge == NULL) {
+        struct world *world = world_prepare(2, 1);
+        world->bad_take = ++bad;
+        judge = judge_create(&world->config, &world->memory);
+        if (judge == NULL)
+            assert_int_equal(world->bytes_taken, 0);
+        judge_destroy(judge);
+        world_free(world);
+    }
+    assert_in_range(bad, 3, 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whichever_take_of_memory_fails_all_that_was_called_is_done),
+        cmocka_unit_test(a_judge_that_there_is_no_memory_for_is_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
