@@ -311,6 +311,78 @@ static void an_archive_has_each_array_and_a_directory(void **state)
     assert_memory_equal(content + bytes - 98, "PK\x06\x06", 4);
 }
 
+/* Where a reader that begins at the end finds each entry: little-endian 64-bit fields. */
+static uint64_t field(const char *content, size_t at)
+{
+    uint64_t value;
+
+    memcpy(&value, content + at, sizeof value);
+    return value;
+}
+
+static void a_directory_leads_to_each_entry(void **state)
+{
+    const struct folder *folder = *state;
+    const struct array_entry entries[2] = {
+        {.name = "a", .dtype = SUMAC_UINT8, .shape = {.extent = {2}, .rank = 1}},
+        {.name = "b", .dtype = SUMAC_UINT8, .shape = {.extent = {3}, .rank = 1}}};
+    struct array_file *file = NULL;
+    char content[FILE_BYTES_MAX];
+
+    assert_int_equal(array_file_open(folder->file, true, entries, 2, &file, NULL), SUMAC_OK);
+    assert_int_equal(array_file_keep(file, NULL), SUMAC_OK);
+    const size_t end_at = read_file(folder->file, content) - 98;
+
+    assert_int_equal(field(content, end_at + 98 - 42 + 8), end_at);
+    assert_int_equal(field(content, end_at + 24), 2); /* entries */
+    size_t at = field(content, end_at + 48);
+    assert_int_equal(field(content, end_at + 40), end_at - at);
+    for (int i = 0; i < 2; i++) {
+        const uint64_t local = field(content, at + 46 + 5 + 20);
+        assert_memory_equal(content + at, "PK\x01\x02", 4);
+        assert_memory_equal(content + at + 46, i == 0 ? "a.npy" : "b.npy", 5);
+        assert_memory_equal(content + local, "PK\x03\x04", 4);
+        assert_memory_equal(content + local + 30, i == 0 ? "a.npy" : "b.npy", 5);
+        at += 46 + 5 + 28;
+    }
+    assert_int_equal(at, end_at);
+}
+
+/* One that a process with the same number has left, killed, is left alone. */
+static void another_file_of_the_same_number_is_not_taken(void **state)
+{
+    const struct folder *folder = *state;
+    const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
+    struct array_file *file = NULL;
+    struct sumac_error error = {0};
+    char left[160];
+
+    snprintf(left, sizeof left, "%s.%ld-0.tmp", folder->file, (long)getpid());
+    fclose(fopen(left, "wb"));
+    const enum sumac_status status = array_file_open(folder->file, false, &entry, 1, &file, &error);
+    array_file_drop(file);
+
+    assert_int_equal(unlink(left), 0);
+    assert_int_equal(status, SUMAC_OK);
+}
+
+static void a_signal_that_is_ignored_stays_so(void **state)
+{
+    const struct folder *folder = *state;
+    const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
+    struct array_file *file = NULL;
+    struct sigaction now;
+
+    signal(SIGHUP, SIG_IGN);
+    assert_int_equal(array_file_open(folder->file, false, &entry, 1, &file, NULL), SUMAC_OK);
+    assert_int_equal(sigaction(SIGHUP, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    array_file_drop(file);
+    assert_int_equal(sigaction(SIGHUP, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    signal(SIGHUP, SIG_DFL);
+}
+
 static void a_file_that_is_dropped_was_never_there(void **state)
 {
     const struct folder *folder = *state;
@@ -440,6 +512,9 @@ int main(void)
         IN_A_FOLDER(a_link_stays_and_what_it_leads_to_is_replaced),
         IN_A_FOLDER(a_full_disk_is_told_with_the_path_and_the_reason),
         IN_A_FOLDER(an_archive_has_each_array_and_a_directory),
+        IN_A_FOLDER(a_directory_leads_to_each_entry),
+        IN_A_FOLDER(another_file_of_the_same_number_is_not_taken),
+        IN_A_FOLDER(a_signal_that_is_ignored_stays_so),
         IN_A_FOLDER(a_file_that_is_dropped_was_never_there),
         IN_A_FOLDER(what_no_disk_has_is_told_at_once),
         IN_A_FOLDER(a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else),

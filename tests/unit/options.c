@@ -73,13 +73,13 @@ static void options_and_words_may_be_mixed(void **state)
 static void after_two_dashes_everything_is_a_word(void **state)
 {
     (void)state;
-    char *words[] = {(char[]){"ls"}, (char[]){"--"}, (char[]){"--json"}, NULL};
+    char *words[] = {(char[]){"ls"}, (char[]){"--"}, (char[]){"--json"}, (char[]){"-h"}, NULL};
     struct target target = {0};
     int count = 0;
 
     assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_GO);
     assert_false(target.json);
-    assert_int_equal(count, 1);
+    assert_int_equal(count, 2);
     assert_string_equal(words[0], "--json");
 }
 
@@ -178,6 +178,7 @@ static void the_nearest_are_at_most_three_best_first(void **state)
         {"xylophone", ""},
         {"nope", ""},
         {"V", ""},
+        {"er", ""}, /* which is in too many */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nearest nearest = {0};

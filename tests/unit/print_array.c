@@ -63,6 +63,9 @@ static void a_wide_range_is_written_with_exponents(void **state)
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(3), "[1.0000e-05 1.0000e+00 1.2345e+04]\n");
     float thousand[] = {1, 1000}; /* is not too wide */
     prints(thousand, sizeof thousand, SUMAC_FLOAT32, VECTOR(2), "[   1. 1000.]\n");
+    double large[] = {1e8}, small[] = {1e-4, 0.01};
+    prints(large, sizeof large, SUMAC_FLOAT64, VECTOR(1), "[1.e+08]\n");
+    prints(small, sizeof small, SUMAC_FLOAT64, VECTOR(2), "[0.0001 0.01  ]\n");
 }
 
 static void what_is_not_finite_has_a_name(void **state)
@@ -110,6 +113,24 @@ static void lines_end_before_75_characters(void **state)
         values, sizeof values, SUMAC_INT64, VECTOR(30),
         "[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117\n"
         " 118 119 120 121 122 123 124 125 126 127 128 129]\n");
+    for (int i = 0; i < 6; i++) /* five of these would be 75 characters */
+        values[i] = 10000000000000 + i;
+    prints(
+        values, 6 * sizeof values[0], SUMAC_INT64, VECTOR(6),
+        "[10000000000000 10000000000001 10000000000002 10000000000003\n"
+        " 10000000000004 10000000000005]\n");
+}
+
+static void of_a_thousand_all_are_shown(void **state)
+{
+    (void)state;
+    static int8_t values[1001];
+    const struct sumac_shape thousand = VECTOR(1000);
+    char *const text = printed(values, 1000, SUMAC_INT8, &thousand);
+
+    assert_null(strstr(text, "..."));
+    free(text);
+    prints(values, sizeof values, SUMAC_INT8, VECTOR(1001), "[0 0 0 ... 0 0 0]\n");
 }
 
 static void of_more_than_a_thousand_the_edges_are_shown(void **state)
@@ -158,6 +179,7 @@ int main(void)
         cmocka_unit_test(a_scalar_has_no_brackets),
         cmocka_unit_test(nothing_is_an_empty_list),
         cmocka_unit_test(lines_end_before_75_characters),
+        cmocka_unit_test(of_a_thousand_all_are_shown),
         cmocka_unit_test(of_more_than_a_thousand_the_edges_are_shown),
         cmocka_unit_test(an_axis_of_both_edges_alone_is_shown_whole),
     };

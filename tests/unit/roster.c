@@ -80,6 +80,10 @@ static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **
     ps[2].missing = true;
     assert_int_equal(roster_missing(&roster), 2);
     assert_true(roster_has_last_word(&roster));
+    ps[2].why.reason = SUMAC_REASON_WRONG_CLUSTER; /* of several the first decides */
+    assert_int_equal(roster_report(&stats, &roster, "all else is shown"), 138);
+    ps[1].missing = false;
+    assert_int_equal(roster_report(&stats, &roster, "all else is shown"), 2);
 }
 
 int main(void)

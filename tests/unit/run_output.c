@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_output.c -- what processes write, cut into lines with their names; the screen is a pipe. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include <cmocka.h>
 #include <unistd.h>
@@ -72,8 +74,8 @@ static void a_progress_line_passes_once_a_second(void **state)
 
     take(fixture, "1\r2\r", 5000);
     take(fixture, "3\r4\r", 5999);
-    take(fixture, "5\r6\r", 6001);
-    take(fixture, "done\n", 6002);
+    take(fixture, "5\r6\r", 6000);
+    take(fixture, "done\n", 6001);
     assert_shown(fixture, "w 0 | 1\nw 0 | 4\nw 0 | done\n");
 }
 
@@ -115,6 +117,78 @@ static void a_line_without_end_is_cut(void **state)
     assert_shown(fixture, expected);
 }
 
+/* ---- writes that fail, and a terminal's width: the linker hands these calls to the test */
+
+/* What the next writes come to: so many bytes, or, below 0, an errno; 0: as the system likes. */
+static int outcomes[4];
+static size_t outcome = 4;
+static unsigned short columns; /* 0: it is no terminal */
+
+ssize_t __real_write(int fd, const void *bytes, size_t count);
+ssize_t __wrap_write(int fd, const void *bytes, size_t count);
+int __wrap_ioctl(int fd, unsigned long request, void *argument);
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t count)
+{
+    const int wanted = outcome < 4 ? outcomes[outcome++] : 0;
+
+    if (wanted >= 0)
+        return __real_write(fd, bytes, wanted == 0 ? count : (size_t)wanted);
+    errno = -wanted;
+    return -1;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+    (void)fd;
+    if (columns == 0 || request != TIOCGWINSZ)
+        return -1;
+    *(struct winsize *)argument = (struct winsize){.ws_col = columns};
+    return 0;
+}
+
+static void what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted(void **state)
+{
+    (void)state;
+    static const struct {
+        int outcomes[4];
+        bool terminal;
+        const char *shown;
+        int lost;
+    } cases[] = {
+        {{3, 2, -EINTR, 4}, false, "w 0 | one\nw 0 | two\n", 0},
+        {{-EAGAIN, 1}, false, "w 0 | one\nw 0 | two\n", 0},
+        {{-ENOSPC, -EBADF}, false, "", ENOSPC}, /* the first is told */
+        {{-EPIPE}, false, "w 0 | two\n", 0},    /* nobody wants it */
+        {{-EIO}, false, "w 0 | two\n", EIO},
+        {{-EIO}, true, "w 0 | two\n", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture *fixture = prepared(cases[i].terminal); /* given */
+        memcpy(outcomes, cases[i].outcomes, sizeof outcomes);
+        outcome = 0;
+
+        take(fixture, "one\ntwo\n", 0); /* when */
+        outcome = 4;
+
+        assert_int_equal(fixture->screen.lost, cases[i].lost); /* then */
+        assert_shown(fixture, cases[i].shown);
+    }
+}
+
+static void a_progress_line_fits_on_its_row(void **state)
+{
+    (void)state;
+    struct fixture *fixture = prepared(true);
+
+    columns = 10; /* of which the last stays free, and six are the label's */
+    take(fixture, "abcdef\r", 0);
+    take(fixture, "xy\r", 0);
+    columns = 0;
+    assert_shown(fixture, "\r\033[Kw 0 | abc\r\033[Kw 0 | xy");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +197,8 @@ int main(void)
         cmocka_unit_test(on_a_terminal_a_progress_line_is_written_over_by_the_next_line),
         cmocka_unit_test(a_progress_line_that_is_last_stays),
         cmocka_unit_test(a_line_without_end_is_cut),
+        cmocka_unit_test(what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted),
+        cmocka_unit_test(a_progress_line_fits_on_its_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run_record.h"
@@ -103,6 +104,76 @@ static void a_record_is_not_of_a_later_process_with_the_same_number(void **state
     assert_int_equal(access(place->record, F_OK), -1);
 }
 
+static void a_record_is_its_users_alone_and_has_every_ps(void **state)
+{
+    const struct place *const place = *state;
+    struct run_record record = {.program = "train", .ps_count = RUN_RECORD_PS_MAX};
+    struct run_record *records = NULL;
+    struct sumac_error error = {0};
+    struct stat found;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < RUN_RECORD_PS_MAX; i++)
+        snprintf(record.ps[i], sizeof record.ps[i], "127.0.0.1:%u", i + 1);
+    const mode_t before = umask(0);
+    assert_int_equal(run_record_write(&record, &error), SUMAC_OK);
+    (void)umask(before);
+
+    assert_int_equal(stat(place->record, &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0600);
+    assert_int_equal(stat(place->folder, &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0700);
+    assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
+    assert_int_equal(records[0].ps_count, RUN_RECORD_PS_MAX);
+    assert_string_equal(records[0].ps[RUN_RECORD_PS_MAX - 1], "127.0.0.1:256");
+    free(records);
+}
+
+/* What others may write to could name anybody's ps. */
+static void a_folder_that_others_may_open_or_lead_elsewhere_is_refused(void **state)
+{
+    const struct place *const place = *state;
+    struct run_record record = {.program = "train", .ps_count = 1, .ps = {"127.0.0.1:4711"}};
+    struct run_record *records = NULL;
+    struct sumac_error error = {0};
+    char elsewhere[96];
+    uint32_t count = 0;
+
+    (void)write_one();
+    for (mode_t mode = 0701; mode <= 0740; mode = mode == 0701   ? 0710
+                                                  : mode == 0710 ? 0740
+                                                                 : 01000) {
+        assert_int_equal(chmod(place->folder, mode), 0);
+        assert_int_equal(run_record_list(&records, &count, &error), SUMAC_PERMISSION_DENIED);
+        assert_int_equal(run_record_write(&record, &error), SUMAC_PERMISSION_DENIED);
+    }
+    assert_int_equal(chmod(place->folder, 0700), 0);
+    snprintf(elsewhere, sizeof elsewhere, "%s/other", place->runtime);
+    assert_int_equal(rename(place->folder, elsewhere), 0);
+    assert_int_equal(symlink(elsewhere, place->folder), 0);
+    assert_int_equal(run_record_list(&records, &count, &error), SUMAC_PERMISSION_DENIED);
+    assert_int_equal(unlink(place->folder), 0);
+    assert_int_equal(rename(elsewhere, place->folder), 0);
+    assert_int_equal(count_runs(), 1);
+}
+
+/* Whatever it is, it is no record of ours. */
+static void a_file_that_is_too_large_is_left_alone(void **state)
+{
+    const struct place *const place = *state;
+
+    (void)write_one();
+    FILE *const file = fopen(place->record, "a");
+    assert_non_null(file);
+    for (int i = 0; i < 65536; i++)
+        fputc(' ', file);
+    assert_int_equal(fclose(file), 0);
+
+    assert_int_equal(count_runs(), 0);
+
+    assert_int_equal(access(place->record, F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +181,11 @@ int main(void)
             a_record_is_found_while_its_process_lives, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_record_is_not_of_a_later_process_with_the_same_number, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_record_is_its_users_alone_and_has_every_ps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_folder_that_others_may_open_or_lead_elsewhere_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_is_too_large_is_left_alone, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,11 +340,15 @@ static struct sample look_twice(struct told *told)
 static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **state)
 {
     struct told *const told = *state;
+
+    told->replies[0].waits_left_out = told->replies[0].sessions_left_out = 1;
     struct sample now = look_twice(told);
     char *const text = printed(told, &now, false);
     static const char expected[] =
         "2 workers: 2.0 steps/s, staleness 3.0 (P99 4)\n"
         "slowest: worker 1 with 0 steps/s, of worker 0's 2.0\n"
+        "ps 0: 1 other waits are left out\n"
+        "ps 0: 1 other sessions are left out\n"
         "ps 0: refused 1 connection so far; 112 are open, at most 113\n"
         "ps 1 waits for ps 2\n"
         "ps 1: a push waits\n"
@@ -363,6 +367,19 @@ static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **sta
 
     assert_memory_equal(text, expected, sizeof expected - 1);
 
+    free(text);
+    sample_deinit(&now);
+}
+
+static void a_count_that_is_more_than_a_signed_one_keeps_its_magnitude(void **state)
+{
+    struct told *const told = *state;
+
+    told->replies[0].push_bytes = UINT64_MAX;
+    struct sample now = take(told, 0);
+    char *const text = printed(told, &now, true);
+
+    assert_says(text, "\"push_bytes\": 1.8446744073709552e+19,");
     free(text);
     sample_deinit(&now);
 }
@@ -411,6 +428,8 @@ static void a_table_has_each_clients_figures(void **state)
     told->sessions[0][2].clock = 0;
     struct sample now = look_twice(told);
     char *const text = printed(told, &now, false);
+
+    assert_says(text, "2 workers: 2.0 steps/s"); /* though one of the clients counts none */
 
     assert_says(
         text, "\n"
@@ -556,6 +575,7 @@ int main(void)
         told_test(a_rate_is_what_was_added_in_a_second),
         told_test(a_rate_that_cannot_be_known_is_not),
         told_test(sentences_say_who_is_slow_what_waits_and_what_was_refused),
+        told_test(a_count_that_is_more_than_a_signed_one_keeps_its_magnitude),
         told_test(a_run_without_steps_is_measured_by_its_pushes),
         told_test(a_worker_that_has_left_is_not_slow),
         told_test(a_table_has_each_clients_figures),

@@ -86,12 +86,13 @@ enum sumac_status __wrap_ask(
     struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
     struct sumac_error *error);
 
-/* The variables of a run of three ps: "w" has 2 rows on each, "v" 3 rows on ps 2. */
+/* The variables of a run of three ps: "w" has 2 rows on each, "v" 3 rows on ps 2, "s" is a
+ * scalar there. */
 static struct {
     wire_list_reply reply;
-    wire_variable variables[2], *list[2];
-    wire_shard shards[4], *pointers[4];
-    uint64_t shapes[2][2];
+    wire_variable variables[3], *list[3];
+    wire_shard shards[5], *pointers[5];
+    uint64_t shapes[3][2];
     bool away[3];
     char asked[4]; /* who was asked whether it is there, by number */
 } run;
@@ -101,30 +102,32 @@ static void make_run(void)
     memset(&run, 0, sizeof run);
     run.reply = (wire_list_reply)WIRE_LIST_REPLY_INIT;
     run.reply.variables = run.list;
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         run.shards[i] = (wire_shard)WIRE_SHARD_INIT;
         run.shards[i].ps = i < 3 ? i : 2;
         run.shards[i].first_row = i < 3 ? 2 * i : 0;
-        run.shards[i].rows = i < 3 ? 2 : 3;
+        run.shards[i].rows = i < 3 ? 2 : i == 3 ? 3 : 1;
         run.pointers[i] = &run.shards[i];
     }
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         wire_variable *variable = &run.variables[i];
         *variable = (wire_variable)WIRE_VARIABLE_INIT;
-        variable->name = (char *)(uintptr_t)(i == 0 ? "w" : "v");
+        variable->name = (char *)(uintptr_t)(i == 0 ? "w" : i == 1 ? "v" : "s");
         variable->variable_id = i + 1;
         variable->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
         run.shapes[i][0] = i == 0 ? 6 : 3;
         run.shapes[i][1] = 5;
         variable->shape = run.shapes[i];
-        variable->n_shape = 2;
-        variable->shards = &run.pointers[i == 0 ? 0 : 3];
+        variable->n_shape = i < 2 ? 2 : 0;
+        variable->shards = &run.pointers[i == 0 ? 0 : 2 + i];
         variable->n_shards = i == 0 ? 3 : 1;
     }
 }
 
 static bool names(const wire_list_request *request, const char *name)
 {
+    if (request->n_names == 0 && request->after_id != UINT64_MAX)
+        return true; /* all are asked for */
     for (size_t i = 0; i < request->n_names; i++)
         if (strcmp(request->names[i], name) == 0)
             return true;
@@ -149,7 +152,9 @@ enum sumac_status __wrap_ask(
             run.asked[strlen(run.asked)] = (char)('0' + i);
         ps->missing = run.away[i];
     }
-    for (size_t i = 0; i < 2; i++)
+    if (request->after_id != UINT64_MAX)
+        run.reply.n_variables = 0; /* told anew */
+    for (size_t i = 0; i < 3; i++)
         if (names(request, run.variables[i].name))
             run.list[run.reply.n_variables++] = &run.variables[i];
     answers->replies[0] = &run.reply.base;
@@ -231,6 +236,42 @@ static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
     wanted_deinit(&list);
 }
 
+/* Names, slices and patterns: what is read, or why nothing is. */
+static void words_are_names_rows_or_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[2], *slice, *labels;
+    } cases[] = {
+        {{"w", "w[0:2]"}, NULL, "w w[0:2] "},
+        {{"v", "?"}, NULL, "v w s "}, /* what a pattern names again is read once */
+        {{"w[0:2]", "v"},
+         "0:1",
+         "w[0:2] has its rows, and --slice 0:1 says other ones: give them once"},
+        {{"s[0:1]", "v"}, NULL, "s is a scalar: it has no rows to slice"},
+        {{"w[3]", "v"},
+         NULL,
+         "no variable is named w[3]; rows are given as FIRST:END, such as w[3:4]"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct roster_ps ps[3] = {{.left_out = false}};
+        struct roster roster = {.count = 3, .ps = ps};
+        struct wanted_list list = {0};
+        struct sumac_error error = {0};
+        char labels[SUMAC_ERROR_TEXT_BYTES] = "";
+        make_run();
+        if (wanted_find(
+                &roster, (char **)(uintptr_t)cases[i].words, 2, cases[i].slice, &list, &error) !=
+            SUMAC_OK)
+            strcpy(labels, error.text);
+        for (size_t j = 0; j < list.count; j++)
+            strcat(strcat(labels, list.items[j].label), " ");
+        assert_string_equal(labels, cases[i].labels);
+        wanted_deinit(&list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_slice_without_rows_is_refused_with_how_many_there_are),
         cmocka_unit_test(what_is_no_slice_is_refused),
         cmocka_unit_test(those_alone_are_missing_who_hold_rows_that_are_wanted),
+        cmocka_unit_test(words_are_names_rows_or_patterns),
         cmocka_unit_test(of_a_slice_the_shape_and_bytes_are_those_of_its_rows),
     };
 
