@@ -412,6 +412,15 @@ static void a_port_that_is_given_goes_before_the_addresss(void **state)
     assert_int_equal(config.port, 0);
     drop(&config, &cluster);
 
+    options.port = 65535;
+    assert_int_equal(
+        configure(
+            "{\"cluster\":{\"ps\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}", &options,
+            &cluster, &config, &error),
+        SUMAC_OK);
+    assert_int_equal(config.port, 65535);
+    drop(&config, &cluster);
+
     options.port = 70000;
     assert_int_equal(
         configure(

@@ -3,6 +3,12 @@
  * server ends. */
 #include "unit/rpc_fixture.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 static void a_unary_call_is_answered_and_ends_with_ok(void **state)
 {
     struct fixture *fixture = *state;
@@ -286,6 +292,73 @@ static void a_small_payload_is_released_before_the_send_returns(void **state)
     assert_int_equal(fixture->at_server.payload[3], 4);
 }
 
+/* As long as one that is copied may be, and longer ones between. */
+static void payloads_that_are_copied_and_that_are_not_arrive_in_order(void **state)
+{
+    static uint8_t values[40000];
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    const struct rpc_payload payload[] = {
+        {.bytes = {values, 7}},
+        {.bytes = {values + 7, 9000}, .released = release, .context = fixture},
+        {.bytes = {values + 9007, RPC_COPIED_BYTES_MAX}, .released = release, .context = fixture},
+        {.bytes = {values + 9007 + RPC_COPIED_BYTES_MAX, 20000},
+         .released = release,
+         .context = fixture}};
+
+    for (size_t i = 0; i < sizeof values; i++)
+        values[i] = (uint8_t)(i % 251);
+    rpc_call_send(call, &request.base, payload, 4);
+    assert_true(fixture->released > 0); /* what was copied is free */
+    poll_until(fixture, &fixture->at_server.messages, 1);
+
+    assert_int_equal(fixture->at_server.payload_bytes, 29007 + RPC_COPIED_BYTES_MAX);
+    assert_memory_equal(
+        fixture->at_server.payload, values, (size_t)fixture->at_server.payload_bytes);
+    poll_until(fixture, &fixture->released, 3);
+}
+
+/* A stream whose first message its handler has paused, and whose second is held. */
+static struct rpc_call *begin_paused(struct fixture *fixture, struct rpc_call **served)
+{
+    const unsigned messages = fixture->at_server.messages, writable = fixture->client.writable;
+    const unsigned opened = fixture->at_server.opened;
+    const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct rpc_call *const call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+
+    poll_until(fixture, &fixture->at_server.opened, opened + 1);
+    *served = fixture->parked;
+    rpc_call_send(call, &request.base, NULL, 0);
+    poll_until(fixture, &fixture->at_server.messages, messages + 1);
+    poll_until(fixture, &fixture->client.writable, writable + 1);
+    rpc_call_send(call, &request.base, NULL, 0);
+    poll_until(fixture, &fixture->client.writable, writable + 2);
+    return call;
+}
+
+static void streams_that_are_resumed_together_all_go_on(void **state)
+{
+    struct fixture *fixture = *state;
+    const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct rpc_call *calls[2], *at_server[2];
+
+    fixture->parks = true;
+    for (int i = 0; i < 2; i++)
+        calls[i] = begin_paused(fixture, &at_server[i]);
+    begin_stats(fixture, 0); /* behind both, so that they have come */
+    poll_until(fixture, &fixture->at_server.messages, 3);
+    fixture->parks = false;
+
+    for (int i = 0; i < 2; i++)
+        rpc_call_resume(at_server[i]);
+    poll_until(fixture, &fixture->at_server.messages, 5);
+    for (int i = 0; i < 2; i++)
+        rpc_call_send(calls[i], &request.base, NULL, 0);
+
+    poll_until(fixture, &fixture->at_server.messages, 7);
+}
+
 static void a_paused_stream_hands_over_nothing_until_it_is_resumed(void **state)
 {
     struct fixture *fixture = *state;
@@ -376,6 +449,40 @@ static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
 }
 
+/* It may have been sent before its client could know. */
+static void what_comes_after_a_stream_was_ended_is_not_handled(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    poll_until(fixture, &fixture->at_server.opened, 1);
+    rpc_call_send(call, &request.base, NULL, 0);
+    rpc_call_finish(fixture->parked, SUMAC_ABORTED, SUMAC_REASON_BUSY, "enough");
+
+    poll_until(fixture, &fixture->client.closed, 1);
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_BUSY);
+    assert_int_equal(fixture->at_server.messages, 0);
+}
+
+/* Whoever finds nobody there goes elsewhere; whoever was let in would wait in vain. */
+static void a_draining_server_lets_nobody_in(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    const int late = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons((uint16_t)rpc_server_port(fixture->server));
+
+    rpc_server_drain(fixture->server);
+
+    assert_int_not_equal(connect(late, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(errno, ECONNREFUSED);
+    close(late);
+}
+
 static void closing_a_server_cancels_the_calls_that_are_left(void **state)
 {
     struct fixture *fixture = *state;
@@ -416,6 +523,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_small_payload_is_released_before_the_send_returns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
+            payloads_that_are_copied_and_that_are_not_arrive_in_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            streams_that_are_resumed_together_all_go_on, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
             a_paused_stream_hands_over_nothing_until_it_is_resumed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_second_server_on_a_port_is_refused_and_told_which, set_up, tear_down),
@@ -423,6 +534,9 @@ int main(void)
             a_method_that_the_descriptor_set_lacks_is_not_served, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_draining_server_finishes_what_it_has_and_takes_nothing_new, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_comes_after_a_stream_was_ended_is_not_handled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_draining_server_lets_nobody_in, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             closing_a_server_cancels_the_calls_that_are_left, set_up, tear_down),
     };

@@ -7,6 +7,7 @@ sumac_unit_test(rpc_bare USES rpc)
 sumac_unit_test(rpc_standard USES rpc)
 sumac_unit_test(rpc_connections USES rpc)
 sumac_unit_test(rpc_ending USES rpc)
-target_link_options(unit_rpc_ending PRIVATE -Wl,--wrap=grpc_call_cancel) # of calls that are none
+target_link_options(unit_rpc_ending PRIVATE -Wl,--wrap=grpc_call_cancel
+  -Wl,--wrap=grpc_call_get_peer) # of calls that are none
 sumac_unit_test(rpc_unread USES rpc)
 sumac_unit_test(rpc_moves USES rpc)

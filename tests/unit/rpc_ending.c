@@ -7,6 +7,14 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <grpc/support/string_util.h>
+
+#include "connections.h"
 #include "server.h"
 
 #define CALLS_MAX 8u
@@ -144,6 +152,114 @@ static void answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_
 
 /* ---- answers that nobody takes */
 
+static int listen_here(struct sockaddr_in *address)
+{
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    socklen_t bytes = sizeof *address;
+
+    *address = (struct sockaddr_in){.sin_family = AF_INET};
+    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(listener, (struct sockaddr *)address, bytes), 0);
+    assert_int_equal(listen(listener, 4), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)address, &bytes), 0);
+    return listener;
+}
+
+/* A connection, as a server knows it, and its client's end. */
+static struct unread_key connect_here(int *client)
+{
+    struct sockaddr_in address;
+    const int listener = listen_here(&address);
+
+    *client = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(*client, (struct sockaddr *)&address, sizeof address), 0);
+    const int served = accept(listener, NULL, NULL);
+    assert_true(served >= 0);
+    close(listener);
+    return (struct unread_key){.descriptor = served, .inode = connection_inode(served)};
+}
+
+static void a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted(void **state)
+{
+    (void)state;
+    struct rpc_server server = {0};
+    int client;
+    char byte;
+    struct rpc_call call = {.server = &server, .key = connect_here(&client)};
+
+    assert_true(unread_init(&server.unread, 4));
+
+    assert_true(server_note_unread(&server, &call, RPC_UNREAD_CONNECTION_BYTES_MAX));
+    assert_int_equal(server.unread_cut, 0);
+    call.unread_bytes = 0; /* another answer of the same size */
+    assert_true(server_note_unread(&server, &call, 1));
+
+    assert_int_equal(server.unread_cut, 1);
+    assert_true(unread_is_cut(&server.unread, &call.key));
+    assert_int_equal(server.unread.bytes, 0); /* nobody else is cut for them */
+    assert_int_not_equal(recv(client, &byte, 1, MSG_DONTWAIT), 1);
+    close(client);
+    close(call.key.descriptor);
+    unread_deinit(&server.unread);
+}
+
+/* With the next look, or when there is no place for another. */
+static void connections_that_are_gone_hold_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct rpc_server server = {0};
+        int client;
+        const struct unread_key gone = connect_here(&client);
+        struct rpc_call call = {.server = &server, .key = connect_here(&client)};
+        assert_true(unread_init(&server.unread, 1));
+        assert_int_not_equal(unread_add(&server.unread, &gone, 5000), 0);
+        unread_end(&server.unread, &gone, 1, 5000, false);
+        close(gone.descriptor);
+        assert_int_equal(server.unread.held_bytes, 5000);
+
+        if (i == 0)
+            rpc_server_tick(&server, 1000);
+        else
+            assert_true(server_note_unread(&server, &call, 70));
+
+        assert_int_equal(server.unread.count, i);
+        assert_int_equal(server.unread.held_bytes, i * 70);
+        close(client);
+        close(call.key.descriptor);
+        unread_deinit(&server.unread);
+    }
+}
+
+char *__wrap_grpc_call_get_peer(grpc_call *call);
+
+char *__wrap_grpc_call_get_peer(grpc_call *call)
+{
+    (void)call;
+    return gpr_strdup("fd:7");
+}
+
+/* While it drains each call is told why it ends. */
+static void so_many_last_words_wait_and_while_a_server_drains_any_number(void **state)
+{
+    (void)state;
+    for (int draining = 0; draining < 2; draining++) {
+        struct rpc_server server = {.ending_max = 2, .draining = draining == 1};
+        struct rpc_call calls[3];
+
+        cancelled_count = 0;
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(cancelled_count, 0);
+            calls[i] = (struct rpc_call){.server = &server, .says = SAYS_LAST_SOON};
+            server_note_ending(&server, &calls[i]);
+        }
+
+        assert_int_equal(cancelled_count, draining == 1 ? 0 : 1);
+        assert_int_equal(server.ending.count, draining == 1 ? 3 : 2);
+        assert_int_equal(calls[0].waits, draining == 1 ? WAITS_FOR_READER : WAITS_FOR_NOTHING);
+    }
+}
+
 static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **state)
 {
     (void)state;
@@ -190,16 +306,22 @@ static void on_a_call_that_is_over_nothing_is_written(void **state)
     assert_false(rpc_call_writable(&call));
 }
 
-static void who_cancels_a_call_hears_nothing_more_of_it(void **state)
+static void who_cancels_or_finishes_a_call_hears_nothing_more_of_it(void **state)
 {
     (void)state;
-    struct rpc_call call = {.says = SAYS_WHAT_COMES};
+    struct rpc_server server = {.ending_max = 2};
+    struct rpc_call calls[] = {
+        {.says = SAYS_WHAT_COMES, .server = &server}, {.says = SAYS_A_MESSAGE, .server = &server}};
 
-    rpc_call_cancel(&call);
+    rpc_call_cancel(&calls[0]);
+    rpc_call_finish(&calls[1], SUMAC_ABORTED, SUMAC_REASON_BUSY, NULL);
 
-    assert_int_equal(call.hears, HEARS_NOTHING);
-    rpc_call_resume(&call);
-    assert_int_equal(call.hears, HEARS_NOTHING);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(calls[i].hears, HEARS_NOTHING);
+        rpc_call_resume(&calls[i]);
+        assert_int_equal(calls[i].hears, HEARS_NOTHING);
+    }
+    assert_int_equal(calls[1].says, SAYS_LAST_SOON); /* when its message is out */
 }
 
 int main(void)
@@ -209,10 +331,13 @@ int main(void)
         cmocka_unit_test(another_methods_call_does_not_give_way),
         cmocka_unit_test(who_takes_its_answers_is_not_taken_for_one_who_does_not),
         cmocka_unit_test(answers_that_nobody_takes_for_a_while_are_given_up_and_their_places_once),
+        cmocka_unit_test(a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted),
+        cmocka_unit_test(connections_that_are_gone_hold_nothing),
+        cmocka_unit_test(so_many_last_words_wait_and_while_a_server_drains_any_number),
         cmocka_unit_test(a_small_answer_goes_out_though_others_do_not_read_theirs),
         cmocka_unit_test(answers_are_held_up_to_their_bound),
         cmocka_unit_test(on_a_call_that_is_over_nothing_is_written),
-        cmocka_unit_test(who_cancels_a_call_hears_nothing_more_of_it),
+        cmocka_unit_test(who_cancels_or_finishes_a_call_hears_nothing_more_of_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

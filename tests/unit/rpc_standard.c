@@ -80,6 +80,33 @@ static void the_end_comes_behind_a_change_that_is_on_its_way(void **state)
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
 }
 
+/* Those of unary calls, and what watchers are told. */
+static void answers_count_until_they_are_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct unread *const unread = &fixture->server->unread;
+
+    for (unsigned i = 1; i <= 3; i++) {
+        begin_stats(fixture, 0);
+        poll_until(fixture, &fixture->client.closed, i);
+        poll_until(fixture, &fixture->at_server.closed, i);
+        assert_int_equal(unread->held_bytes, 0);
+    }
+    begin_health(fixture, 1, "");
+    poll_until(fixture, &fixture->client.messages, 4);
+    while (unread->held_bytes > 0)
+        assert_int_not_equal(rpc_poll(fixture->poller, now_us() + PATIENCE_US), RPC_POLLED_NOTHING);
+
+    rpc_server_set_serving(fixture->server, false);
+
+    assert_true(unread->held_bytes > 0);
+    poll_until(fixture, &fixture->client.messages, 5);
+    while (unread->held_bytes > 0)
+        assert_int_not_equal(rpc_poll(fixture->poller, now_us() + PATIENCE_US), RPC_POLLED_NOTHING);
+    fixture->server->unread_cut = 3;
+    assert_int_equal(rpc_server_connections(fixture->server).unread, 3);
+}
+
 /* Nothing is on its way to it: it ends with the draining, as a stream of reflection does. */
 static void who_has_heard_all_is_ended_with_the_server(void **state)
 {
@@ -287,6 +314,7 @@ int main(void)
             a_health_watcher_hears_of_every_change_and_of_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             the_end_comes_behind_a_change_that_is_on_its_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(answers_count_until_they_are_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             who_has_heard_all_is_ended_with_the_server, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
