@@ -433,9 +433,11 @@ static void a_join_that_no_client_makes_is_refused_with_what_is_wrong(void **sta
         {"worker", 2, 0, 0, "…MALFORMED join of …: its role is 2; give member or observer"},
         {"worker", 9, 0, 0, "…MALFORMED join of …: its role is 9; give member or observer"},
         {NULL, WIRE_ROLE_MEMBER, 0, 0,
-         "…MALFORMED join of …: give the task, of the job chief or worker"},
+         "…MALFORMED join of a member that names no task: give the task, of the job chief or "
+         "worker"},
         {"", WIRE_ROLE_MEMBER, 0, 0,
-         "…MALFORMED join of …: give the task, of the job chief or worker"},
+         "…MALFORMED join of a member that names no task: give the task, of the job chief or "
+         "worker"},
         {OF_64_BYTES "X", WIRE_ROLE_OBSERVER, 0, 0,
          "…BAD_NAME join of …: its job name has 65 bytes, at most 64 may be: " OF_64_BYTES "X"},
         {NULL, WIRE_ROLE_OBSERVER, 257, 1,
